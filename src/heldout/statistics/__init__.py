@@ -1,0 +1,36 @@
+"""Numbers in, evidence out. Nothing here knows what a model is."""
+
+from heldout.statistics.bernstein import (
+    bernstein_bound,
+    bernstein_log_pvalue,
+    two_interval_log_pvalue,
+)
+from heldout.statistics.betting import order_by_id, star_bets_log_pvalue
+from heldout.statistics.binomial import clopper_pearson
+from heldout.statistics.mean_zero import (
+    IndependenceTestResult,
+    NModelTestResult,
+    independence_test,
+    n_model_test,
+)
+from heldout.statistics.mixture import mixture_log_evalue
+from heldout.statistics.permutation import ControlTestResult, control_test
+from heldout.statistics.power import detectable_difference, detectable_effect
+
+__all__ = [
+    "ControlTestResult",
+    "IndependenceTestResult",
+    "NModelTestResult",
+    "bernstein_bound",
+    "bernstein_log_pvalue",
+    "clopper_pearson",
+    "control_test",
+    "detectable_difference",
+    "detectable_effect",
+    "independence_test",
+    "mixture_log_evalue",
+    "n_model_test",
+    "order_by_id",
+    "star_bets_log_pvalue",
+    "two_interval_log_pvalue",
+]

@@ -1,0 +1,154 @@
+"""What could have been detected: the number that keeps "no evidence" from being read as "clean"."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import softmax
+from scipy.stats import norm
+
+from heldout.errors import InputError
+from heldout.statistics.bernstein import bernstein_log_pvalue
+from heldout.statistics.betting import LOG_LEVEL_STEP, LOG_LEVEL_TOP, log_levels, star_rejects
+from heldout.statistics.checks import Alternative, Floats, check_alternative, check_sample
+from heldout.statistics.mean_zero import Method
+from heldout.statistics.mixture import BET_SHARES
+
+LEVEL = 0.05
+POWER = 0.8
+N_SIMULATIONS = 400  # standard error of the simulated power: 0.02
+N_BISECTIONS = 10
+
+
+def detectable_effect(
+    values: ArrayLike,
+    *,
+    lower: float,
+    upper: float,
+    rng: np.random.Generator,
+    method: Method = "betting",
+    alternative: Alternative = "two-sided",
+) -> float:
+    """Smallest positive mean that this test would find at level 0.05 with power 0.8.
+
+    A plug-in: the observed values are tilted exponentially (weights proportional to
+    exp(theta * T)) to a mean mu, samples of the same size are drawn and tested, and mu is bisected
+    to power 0.8. NaN where no value is positive, since then no tilt has a positive mean, and
+    where not even the largest tilt is found.
+
+    Examples
+    --------
+    >>> T = np.zeros(10_000)
+    >>> T[:200], T[200:400] = -0.5, 0.5
+    >>> effect = detectable_effect(T, lower=-24 / 25, upper=0.5, rng=np.random.default_rng(0))
+    >>> 0.0025 < effect < 0.0035
+    True
+    """
+    check_alternative(alternative)
+    if method == "bernstein_uncapped":
+        raise InputError("`bernstein_uncapped` is no test, so it has no power; use `bernstein`.")
+    x = check_sample(values, lower=lower, upper=upper)
+    distinct, counts = np.unique(x, return_counts=True)
+    if distinct[-1] <= 0.0:
+        return math.nan
+    seed = int(rng.integers(2**63))  # the same random numbers at every mu: power is nearly monotone
+
+    def power(mu: float) -> float:
+        weights = tilt(distinct, counts / len(x), mu)
+        simulate = _betting_power if method == "betting" else _count_power
+        return simulate(
+            distinct, weights, len(x), np.random.default_rng(seed), lower, upper, alternative, method
+        )
+
+    low, high = 0.0, 0.99 * float(distinct[-1])
+    guess = min(high, 3.0 * float(np.sqrt(np.mean(x**2) / len(x))) + 3.0 / len(x))
+    while guess < high and power(guess) < POWER:
+        low, guess = guess, 2.0 * guess
+    high = min(high, guess)
+    if power(high) < POWER:
+        return math.nan
+    for _ in range(N_BISECTIONS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return high
+
+
+def detectable_difference(standard_error: float, *, level: float, alternative: Alternative) -> float:
+    r"""Difference of test and control that a normal test finds with power 0.8: (z_level + z_.8) se.
+
+    Examples
+    --------
+    >>> round(detectable_difference(0.001, level=0.05, alternative="two-sided"), 6)
+    0.002802
+    """
+    tail = level if alternative == "greater" else level / 2.0
+    return float(norm.isf(tail) + norm.ppf(POWER)) * standard_error
+
+
+def tilt(values: Floats, shares: Floats, mu: float) -> Floats:
+    """Exponentially tilted probabilities, proportional to share * exp(theta * value), with mean mu.
+
+    Examples
+    --------
+    >>> tilt(np.array([0.0, 1.0]), np.array([0.9, 0.1]), 0.5)
+    array([0.5, 0.5])
+    """
+    log_shares = np.log(shares)
+
+    def excess(theta: float) -> float:
+        return float(softmax(log_shares + theta * values) @ values) - mu
+
+    reach = 1.0
+    while excess(-reach) > 0.0 or excess(reach) < 0.0:
+        reach *= 2.0
+    theta = brentq(excess, -reach, reach, xtol=1e-12)
+    return np.asarray(softmax(log_shares + theta * values))
+
+
+def _betting_power(
+    values: Floats, probabilities: Floats, n: int, rng: np.random.Generator, lower: float, upper: float,
+    alternative: Alternative, method: Method,
+) -> float:  # fmt: skip
+    """Share of simulated samples that every grid level down to 0.05 rejects."""
+    keep = values != 0.0
+    share = float(probabilities[keep].sum())
+    sizes = rng.binomial(n, min(1.0, share), size=N_SIMULATIONS)
+    width = max(1, int(sizes.max()))
+    # Rows are filled up with zeros at time 0, which move nothing.
+    filled = np.arange(width) < sizes[:, None]
+    times = np.sort(np.where(filled, rng.random((N_SIMULATIONS, width)), 2.0), axis=1)
+    drawn = rng.choice(values[keep], p=probabilities[keep] / share, size=(N_SIMULATIONS, width))
+    n_levels = round((LOG_LEVEL_TOP - math.log(LEVEL)) / LOG_LEVEL_STEP) + 1
+    rejects = star_rejects(
+        np.where(filled, drawn, 0.0),
+        np.where(filled, times * n, 0.0).astype(np.intp),
+        n,
+        log_alphas=log_levels(0, n_levels),
+        lower=lower,
+        upper=upper,
+        alternative=alternative,
+    )
+    return float(rejects.all(axis=1).mean())
+
+
+def _count_power(
+    values: Floats, probabilities: Floats, n: int, rng: np.random.Generator, lower: float, upper: float,
+    alternative: Alternative, method: Method,
+) -> float:  # fmt: skip
+    """Share of simulated samples rejected by a test that ignores the order of the examples."""
+    counts = rng.multinomial(n, probabilities / probabilities.sum(), size=N_SIMULATIONS)
+    if method == "mixture":
+        up = np.exp(counts @ np.log1p(np.outer(values, BET_SHARES / -lower))).mean(axis=1)
+        down = np.exp(counts @ np.log1p(np.outer(-values, BET_SHARES / upper))).mean(axis=1)
+        e = up if alternative == "greater" else (up + down) / 2.0
+        return float((e >= 1.0 / LEVEL).mean())
+    means = counts @ values / n
+    sds = np.sqrt(np.maximum(counts @ values**2 / n - means**2, 0.0))
+    log_p = [bernstein_log_pvalue(m, s, n, width=upper - lower) for m, s in zip(means, sds, strict=True)]
+    found = np.array(log_p) <= math.log(LEVEL)
+    if alternative == "greater":
+        found &= means > 0.0
+    return float(found.mean())
