@@ -31,7 +31,7 @@ def order_by_id(ids: Sequence[object]) -> NDArray[np.intp]:
     Examples
     --------
     >>> [("c", "a", "b")[i] for i in order_by_id(["c", "a", "b"])]
-    ['a', 'c', 'b']
+    ['a', 'b', 'c']
     """
     keys = [hashlib.blake2b(str(i).encode(), digest_size=16).digest() for i in ids]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)

@@ -1,0 +1,1 @@
+"""Orbit and scorer to scores, generator, weights, T, and evidence (audit)."""

@@ -1,0 +1,124 @@
+"""Score maps in, T out, for whole maps at once: every score is there, nothing is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+from heldout.orbit import Rule, Translations, check_rule
+
+Floats = NDArray[np.float64]
+
+
+def score_map_statistics(scores: ArrayLike, *, radius: int, rule: Rule = "strongest", wrap: bool = False) -> Floats:
+    r"""T = L(g(x)) h(g(x)) - L(x) (eq. 5 of v1) from maps of excess scores.
+
+    Parameters
+    ----------
+    scores : (n, H, W)
+        `scores[i, c + v]` is the excess score max_l logit_l - logit_y of picture i with its content
+        moved by v = (down, right), the picture itself at the centre c = (H // 2, W // 2). A point is
+        wrong where its score is above 0; a tied top logit is right.
+    radius : int
+        Moves go up to this many pixels down and right.
+    rule : {"strongest", "nearest", "random", "random2"}
+        How a right point is moved; see the guide. The random rules give the expectation of T.
+    wrap : bool
+        The map is a torus and every position of it a data point.
+
+    Returns
+    -------
+    (n,) or, with `wrap`, (n, H, W)
+        On a torus each map's T sums to 0.
+
+    Examples
+    --------
+    Figure 3 of the paper: of four right points in a row the two nearest can reach the first wrong
+    one, so three points end there and its weight is 1/3. (Points above and below are wrong: they stay.)
+
+    >>> field = np.ones((1, 13, 13))
+    >>> field[0, 6, 2:6] = 0.0  # right
+    >>> field[0, 6, 6] = 2.0  # the centre: wrong, and the worst of all
+    >>> T = score_map_statistics(field, radius=2, rule="strongest")
+    >>> weight = T + 1  # T = h - 1 where x itself is wrong
+    >>> weight.round(6).tolist()
+    [0.333333]
+    """
+    orbit = Translations(radius)
+    check_rule(rule)
+    s = np.asarray(scores, dtype=np.float64)
+    if s.ndim != 3 or s.shape[0] == 0:
+        raise InputError(f"`scores` has shape {s.shape}; it must be (n, H, W), at least one map.")
+    if not np.isfinite(s).all():
+        raise InputError(f"`scores` holds {int((~np.isfinite(s)).sum())} values that are not finite.")
+    if wrap:
+        if min(s.shape[1:]) < 2 * radius + 1:
+            raise InputError(
+                f"a torus of {s.shape[1]} x {s.shape[2]} is too small for radius {radius}: the same point "
+                f"would be reached by two moves; the largest radius that fits is {(min(s.shape[1:]) - 1) // 2}."
+            )
+        return _torus_statistics(s, orbit, rule)
+    margin = orbit.margin(rule)
+    centre = np.array(s.shape[1:]) // 2
+    room = int(min(*centre, *(np.array(s.shape[1:]) - 1 - centre)))
+    if room < margin:
+        raise InputError(
+            f"radius {radius} with rule {rule!r} needs {margin} scores on each side of the centre, but maps of "
+            f"{s.shape[1]} x {s.shape[2]} have {room}; the largest radius that fits is {room * radius // margin}."
+        )
+    (top, left) = centre - margin
+    cut = s[:, top : top + 2 * margin + 1, left : left + 2 * margin + 1]
+    # What wraps around the edge of the cut never reaches its centre: that is what the margin is for.
+    return _torus_statistics(cut, orbit, rule)[:, margin, margin]
+
+
+def _at(field: NDArray[np.generic], move: NDArray[np.intp]) -> NDArray[np.generic]:
+    """The field as seen from each position p: its value at p + move, on a torus."""
+    return np.roll(field, (-move[0], -move[1]), axis=(1, 2))
+
+
+def _torus_statistics(s: Floats, orbit: Translations, rule: Rule) -> Floats:
+    wrong = s > 0.0
+    if rule in ("random", "random2"):
+        return _random_statistics(wrong, orbit, rule)
+    chosen = _chosen_move(s, wrong, orbit, rule)
+    incoming = np.zeros(s.shape, dtype=np.int64)  # n(x') of eq. 9, by position of x'
+    moves = orbit.moves
+    for k, move in enumerate(moves):
+        incoming += _at(chosen == k, -move).astype(np.int64)
+    weight = 1.0 / (1.0 + incoming)  # (9)
+    result = np.where(wrong, weight - 1.0, 0.0)
+    for k, move in enumerate(moves):
+        result = np.where(chosen == k, _at(weight, move), result)
+    return result
+
+
+def _chosen_move(s: Floats, wrong: NDArray[np.bool_], orbit: Translations, rule: Rule) -> NDArray[np.intp]:
+    """Number of the move that g takes from each position; -1 where it stays."""
+    moves = orbit.moves
+    lengths = (moves**2).sum(axis=1)
+    chosen = np.full(s.shape, -1, dtype=np.intp)
+    best = np.zeros_like(s) if rule == "strongest" else np.full(s.shape, np.inf)
+    for k, move in enumerate(moves):
+        there = np.asarray(_at(s, move), dtype=np.float64)
+        if rule == "strongest":
+            better = there > best  # the first of equals stays
+            best = np.where(better, there, best)
+        else:
+            better = (there > 0.0) & (lengths[k] < best)
+            best = np.where(better, lengths[k], best)
+        chosen = np.where(better & ~wrong, k, chosen)
+    return chosen
+
+
+def _random_statistics(wrong: NDArray[np.bool_], orbit: Translations, rule: Rule) -> Floats:
+    """E T over the choice of g (eq. 10): n(x') is the number R of right points around, over M or M + 1."""
+    choices = len(orbit) + (rule == "random2")
+    right_around = np.zeros(wrong.shape, dtype=np.int64)
+    for move in orbit.moves:
+        right_around += _at(~wrong, move).astype(np.int64)
+    weight = 1.0 / (1.0 + right_around / choices)  # (10)
+    weighted = np.where(wrong, weight, 0.0)
+    moved = sum(np.asarray(_at(weighted, move), dtype=np.float64) for move in orbit.moves)
+    return np.where(wrong, weight - 1.0, moved / choices)
