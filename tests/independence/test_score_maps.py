@@ -30,7 +30,7 @@ def run_plan(plan: TranslationPlan, score_at) -> tuple[Outcome, int]:
         assert np.isnan(scores[decision]).all(), "a position is asked for twice"
         assert len(decision) > 0
         for position in decision:
-            scores[position] = score_at(plan.move_of(int(position)))
+            scores[position] = score_at(plan.move_of[position])
     return decision, int((~np.isnan(scores)).sum())
 
 

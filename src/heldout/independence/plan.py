@@ -33,13 +33,15 @@ class Outcome:
     kind: int
     move: tuple[int, int]  # (0, 0) where nothing is moved, and for the random rules
     moved_loss: float  # L(g(x)), its expectation for the random rules
+    moved_score: float  # excess score of g(x), the largest among the candidates for the random rules
 
 
 class TranslationPlan:
     """The plan for translations under one rule.
 
     A score map is a flat float64 array of `size` positions with NaN where no score is known yet;
-    `position(v)` says where the score of the picture moved by v stands.
+    `position(v)` says where the score of the picture moved by v stands, and `move_of[position]` which
+    move leads there.
 
     Parameters
     ----------
@@ -86,16 +88,14 @@ class TranslationPlan:
             self._matters = order != order[:, None]
         self._nearest_rank = np.lexsort((order, lengths))
 
+        # The move that leads to a position: on a torus the smallest of several.
+        by_size = np.argsort(np.abs(np.stack(np.mgrid[:span, :span]) - self.reach).max(axis=0).ravel(), kind="stable")
+        _, first = np.unique(self._flat.ravel()[by_size], return_index=True)
+        self.move_of = np.stack(np.divmod(by_size[first], span), axis=1) - self.reach
+
     def position(self, move: tuple[int, int] | Positions) -> int:
         """Where the score of the picture moved by `move` stands in a score map."""
         return int(self._flat[move[0] + self.reach, move[1] + self.reach])
-
-    def move_of(self, position: int) -> tuple[int, int]:
-        """A move that leads to a position: the smallest in size, on a torus of several."""
-        rows, columns = np.nonzero(self._flat == position)
-        moves = np.stack([rows, columns], axis=1) - self.reach
-        down, right = moves[np.argmin(np.abs(moves).max(axis=1))]
-        return int(down), int(right)
 
     def decide(self, scores: Floats) -> Outcome | Positions:
         """The outcome, or the positions to score next."""
@@ -103,20 +103,20 @@ class TranslationPlan:
         if math.isnan(here):
             return np.array([self.centre])
         if self.rule in ("random", "random2"):
-            return self._decide_random(scores, wrong=here > 0.0)
+            return self._decide_random(scores, here=float(here))
         if here > 0.0:
             incoming = self._incoming(scores, (0, 0))
             if isinstance(incoming, np.ndarray):
                 return incoming
             weight = 1.0 / (1.0 + incoming)  # (9)
-            return Outcome(weight - 1.0, weight, WRONG, (0, 0), 1.0)
+            return Outcome(weight - 1.0, weight, WRONG, (0, 0), 1.0, float(here))
         around = self._window((0, 0))
         seen = scores[around]
         unknown = np.isnan(seen)
         if unknown.any():
             return np.asarray(around[unknown])
         if not (seen > 0.0).any():
-            return Outcome(0.0, math.nan, UNTOUCHED, (0, 0), 0.0)
+            return Outcome(0.0, math.nan, UNTOUCHED, (0, 0), 0.0, 0.0)
         if self.rule == "strongest":
             k = int(np.argmax(seen))  # the first of equals
         else:
@@ -126,7 +126,7 @@ class TranslationPlan:
         if isinstance(incoming, np.ndarray):
             return incoming
         weight = 1.0 / (1.0 + incoming)  # (9)
-        return Outcome(weight, weight, ADVERSARIAL, move, 1.0)
+        return Outcome(weight, weight, ADVERSARIAL, move, 1.0, float(seen[k]))
 
     def _window(self, point: tuple[int, int]) -> Positions:
         side = 2 * self._inner + 1
@@ -161,19 +161,19 @@ class TranslationPlan:
         best = np.argsort(-cover, kind="stable")[:ASK_AT_ONCE]
         return np.asarray(best[cover[best] > 0])
 
-    def _decide_random(self, scores: Floats, *, wrong: bool) -> Outcome | Positions:
+    def _decide_random(self, scores: Floats, *, here: float) -> Outcome | Positions:
         choices = len(self._moves) + (self.rule == "random2")
         around = self._window((0, 0))
         seen = scores[around]
         unknown = np.isnan(seen)
         if unknown.any():
             return np.asarray(around[unknown])
-        if wrong:
+        if here > 0.0:
             weight = 1.0 / (1.0 + int((seen <= 0.0).sum()) / choices)  # (10)
-            return Outcome(weight - 1.0, weight, WRONG, (0, 0), 1.0)
+            return Outcome(weight - 1.0, weight, WRONG, (0, 0), 1.0, here)
         targets = self._moves[seen > 0.0]
         if not len(targets):
-            return Outcome(0.0, math.nan, UNTOUCHED, (0, 0), 0.0)
+            return Outcome(0.0, math.nan, UNTOUCHED, (0, 0), 0.0, 0.0)
         windows = np.stack([self._window((int(t[0]), int(t[1]))) for t in targets])
         needed = np.unique(windows[np.isnan(scores[windows])])
         if len(needed):
@@ -184,4 +184,5 @@ class TranslationPlan:
         total = 0.0
         for weight in weights:
             total += float(weight)
-        return Outcome(total / choices, total / len(weights), ADVERSARIAL, (0, 0), len(weights) / choices)
+        share = len(weights) / choices
+        return Outcome(total / choices, total / len(weights), ADVERSARIAL, (0, 0), share, float(seen.max()))

@@ -1,0 +1,106 @@
+"""A source, a frame and a pixel scale: what a scorer is fed from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.images.frames import Frame, Pixels
+from heldout.images.sources import ImageSource
+
+Layout = Literal["nchw", "nhwc"]
+
+
+@dataclass(frozen=True)
+class LabelledImages:
+    """Pictures as a model wants them: framed, scaled to (pixel * scale - mean) / std.
+
+    Parameters
+    ----------
+    source : ImageSource
+        `from_folder`, `from_csv`, `from_npz`, `from_arrays` or `from_dataset`.
+    frame : Frame
+        `Crop`, `Upsample` or `Wrap`.
+    mean, std : sequences of float
+        One a channel (or one for all), in the scaled unit.
+    scale : float, optional
+        Default: 1/255 for uint8 pixels, 1 for float ones, which are taken as they are.
+    bgr : bool
+        Turn the channel order round before mean and std.
+    """
+
+    source: ImageSource
+    frame: Frame
+    mean: Sequence[float] = (0.0,)
+    std: Sequence[float] = (1.0,)
+    scale: float | None = None
+    bgr: bool = False
+
+    def __post_init__(self) -> None:
+        if any(s <= 0 for s in self.std):
+            raise InputError(f"`std` is {tuple(self.std)}; every value must be positive.")
+
+    def __len__(self) -> int:
+        return len(self.source.labels)
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """(n,) classes, from 0."""
+        return self.source.labels
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """(n,) names."""
+        return self.source.ids
+
+    def with_frame(self, frame: Frame) -> LabelledImages:
+        """The same pictures, framed in another way."""
+        return replace(self, frame=frame)
+
+    def place(self, index: int, margin: int) -> Pixels:
+        """Raw pixels of one picture's centre window with `margin` pixels around it."""
+        picture = self.source.read(index)
+        if self.frame.room(picture) < margin:
+            height, width = picture.shape[:2]
+            raise InputError(
+                f"picture {self.ids[index]} ({height} x {width}): {margin} pixels are needed around the window, "
+                f"but {json.dumps(self.frame.to_dict())} leaves {self.frame.room(picture)}."
+            )
+        return self.frame.place(picture, margin)
+
+    def canvas(self, index: int, margin: int, layout: Layout) -> NDArray[np.float32]:
+        """The same, scaled for the model, in its layout; windows of it are what the model sees."""
+        pixels = self.place(index, margin)
+        if self.bgr:
+            pixels = pixels[..., ::-1]
+        channels = pixels.shape[2]
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            if len(values) not in (1, channels):
+                raise InputError(f"`{name}` has {len(values)} values for pictures of {channels} channels.")
+        scale = self.scale if self.scale is not None else (1.0 / 255.0 if pixels.dtype == np.uint8 else 1.0)
+        # In float64 up to the last step, as numbers printed beside a model are meant.
+        values = (pixels * np.float64(scale) - np.asarray(self.mean)) / np.asarray(self.std)
+        values = values.astype(np.float32)
+        return np.ascontiguousarray(values.transpose(2, 0, 1) if layout == "nchw" else values)
+
+    def preprocessing(self) -> dict[str, Any]:
+        """What is done to a picture, as plain data."""
+        return {
+            **self.frame.to_dict(),
+            "mean": list(self.mean),
+            "std": list(self.std),
+            "scale": self.scale,
+            "bgr": self.bgr,
+        }
+
+    def digest(self) -> str:
+        """A hash of the data and of what is done to them."""
+        text = self.source.digest() + json.dumps(self.preprocessing(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

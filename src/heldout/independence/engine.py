@@ -1,0 +1,249 @@
+"""Drives a plan over many pictures in full batches and bounded memory, and can stop and go on.
+
+Requests of all pictures at work stand in one queue; a picture is admitted only while the queue is
+shorter than a batch. What is asked, and in which batch, depends on the data alone, so a run that
+was stopped and resumed scores the very same batches and ends in the same bits.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import zipfile
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.files import write_npz
+from heldout.images import LabelledImages
+from heldout.independence.plan import Outcome, TranslationPlan
+from heldout.scorers import Scorer
+
+SECONDS_BETWEEN_CHECKPOINTS = 20.0
+Progress = Callable[[int, int], None]  # pictures finished, evaluations so far
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What each picture contributes, one row a picture."""
+
+    statistic: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    kind: NDArray[np.int8]
+    move: NDArray[np.int16]
+    moved_loss: NDArray[np.float64]
+    moved_score: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, n: int) -> Outcomes:
+        """Room for n pictures."""
+        return cls(
+            statistic=np.full(n, np.nan),
+            weight=np.full(n, np.nan),
+            kind=np.full(n, -1, dtype=np.int8),
+            move=np.zeros((n, 2), dtype=np.int16),
+            moved_loss=np.full(n, np.nan),
+            moved_score=np.full(n, np.nan),
+        )
+
+    def set(self, row: int, outcome: Outcome) -> None:
+        """Enter one picture's outcome."""
+        self.statistic[row] = outcome.statistic
+        self.weight[row] = outcome.weight
+        self.kind[row] = outcome.kind
+        self.move[row] = outcome.move
+        self.moved_loss[row] = outcome.moved_loss
+        self.moved_score[row] = outcome.moved_score
+
+
+def excess_scores(logits: Any, labels: NDArray[np.int64], names: list[str]) -> NDArray[np.float64]:
+    """s(x) = max_i l_i(x) - l_y(x), checked at the door: shape, classes, finiteness."""
+    values = np.asarray(logits)
+    if values.ndim != 2 or len(values) != len(labels):
+        raise InputError(
+            f"the model answers a batch of {len(labels)} with shape {values.shape}; (n, n_classes) logits are needed."
+        )
+    if values.shape[1] <= labels.max():
+        worst = int(np.argmax(labels))
+        raise InputError(
+            f"the model knows {values.shape[1]} classes, but picture {names[worst]} has label "
+            f"{int(labels[worst])} (classes count from 0)."
+        )
+    values = values.astype(np.float64)
+    if not np.isfinite(values).all():
+        worst = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
+        raise InputError(f"the model answers picture {names[worst]} with NaN or infinite logits.")
+    return np.asarray(values.max(axis=1) - values[np.arange(len(values)), labels])
+
+
+class Engine:
+    """One model, one set of pictures, one plan.
+
+    Parameters
+    ----------
+    indices : (n,)
+        Which pictures of the set, in this order.
+    fingerprint : dict
+        What must be equal for a checkpoint to be resumed.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        images: LabelledImages,
+        plan: TranslationPlan,
+        indices: NDArray[np.intp],
+        *,
+        batch_size: int,
+        fingerprint: dict[str, Any],
+    ) -> None:
+        self.scorer, self.images, self.plan, self.indices = scorer, images, plan, indices
+        self.batch_size, self.fingerprint = batch_size, fingerprint
+        self.outcomes = Outcomes.empty(len(indices))
+        self.evaluations = 0
+        self.finished = 0
+        self._next = 0
+        self._queue: deque[tuple[int, int]] = deque()  # (row, position)
+        self._maps: dict[int, NDArray[np.float64]] = {}
+        self._waiting: dict[int, int] = {}  # requests a picture still waits for
+        self._canvases: dict[int, NDArray[np.float32]] = {}
+        self._buffer: NDArray[np.float32] | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether every picture has its outcome."""
+        return self.finished == len(self.indices)
+
+    def step(self) -> None:
+        """Score one batch and settle the pictures it completes."""
+        while len(self._queue) < self.batch_size and self._next < len(self.indices):
+            self._maps[self._next] = np.full(self.plan.size, np.nan)
+            self._settle(self._next)
+            self._next += 1
+        requests = [self._queue.popleft() for _ in range(min(self.batch_size, len(self._queue)))]
+        try:
+            scores = self._score(requests)
+        except BaseException:
+            self._queue.extendleft(reversed(requests))  # as if this batch had never been taken
+            raise
+        self.evaluations += len(requests)
+        ready = []
+        for (row, position), score in zip(requests, scores, strict=True):
+            self._maps[row][position] = score
+            self._waiting[row] -= 1
+            if self._waiting[row] == 0:
+                ready.append(row)
+        for row in ready:
+            self._settle(row)
+
+    def _settle(self, row: int) -> None:
+        decision = self.plan.decide(self._maps[row])
+        if isinstance(decision, Outcome):
+            self.outcomes.set(row, decision)
+            self.finished += 1
+            for table in (self._maps, self._waiting, self._canvases):
+                table.pop(row, None)  # type: ignore[attr-defined]
+        else:
+            self._waiting[row] = len(decision)
+            self._queue.extend((row, int(position)) for position in decision)
+
+    def _score(self, requests: list[tuple[int, int]]) -> NDArray[np.float64]:
+        reach, channels_last = self.plan.reach, self.scorer.layout == "nhwc"
+        for n, (row, position) in enumerate(requests):
+            canvas = self._canvases.get(row)
+            if canvas is None:
+                canvas = self.images.canvas(int(self.indices[row]), reach, self.scorer.layout)
+                self._canvases[row] = canvas
+            if self._buffer is None:
+                self._buffer = np.zeros((self.batch_size, *window(canvas, reach, 0, 0, channels_last).shape), np.float32)
+            down, right = self.plan.move_of[position]
+            crop = window(canvas, reach, down, right, channels_last)
+            if crop.shape != self._buffer.shape[1:]:
+                raise InputError(
+                    f"picture {self.images.ids[self.indices[row]]} has shape {crop.shape} where others have "
+                    f"{self._buffer.shape[1:]}; crop them all to one size."
+                )
+            self._buffer[n] = crop
+        assert self._buffer is not None
+        # The last batch is filled up: a model's arithmetic may depend on the size of its batch.
+        self._buffer[len(requests) :] = self._buffer[0]
+        rows = self.indices[[row for row, _ in requests]]
+        logits = np.asarray(self.scorer.logits(self._buffer))
+        if logits.ndim != 2 or len(logits) != self.batch_size:
+            raise InputError(
+                f"the model answers a batch of {self.batch_size} with shape {logits.shape}; "
+                "(n, n_classes) logits are needed."
+            )
+        return excess_scores(logits[: len(requests)], self.images.labels[rows], [self.images.ids[i] for i in rows])
+
+    def run(self, *, checkpoint: Path | None = None, resume: bool = False, progress: Progress | None = None) -> None:
+        """Go on to the end, saving the state every twenty seconds and whenever something stops the run."""
+        if checkpoint is not None and resume and checkpoint.exists():
+            self.load(checkpoint)
+        saved = time.monotonic()
+        try:
+            while not self.done:
+                if progress is not None:
+                    progress(self.finished, self.evaluations)
+                self.step()
+                if checkpoint is not None and time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
+                    self.save(checkpoint)
+                    saved = time.monotonic()
+        finally:
+            if checkpoint is not None:
+                self.save(checkpoint)
+        if progress is not None:
+            progress(self.finished, self.evaluations)
+
+    def save(self, path: Path) -> None:
+        """Write the whole state; the file is replaced in one step or not at all."""
+        rows = np.array(sorted(self._maps), dtype=np.int64)
+        state = {
+            "fingerprint": np.array(json.dumps(self.fingerprint, sort_keys=True)),
+            "counters": np.array([self._next, self.finished, self.evaluations]),
+            "queue": np.array(self._queue, dtype=np.int64).reshape(-1, 2),
+            "rows": rows,
+            "maps": np.array([self._maps[r] for r in rows]).reshape(-1, self.plan.size),
+            "waiting": np.array([self._waiting[r] for r in rows], dtype=np.int64),
+            **{f"outcome_{k}": v for k, v in vars(self.outcomes).items()},
+        }
+        write_npz(path, state)
+
+    def load(self, path: Path) -> None:
+        """Take up a saved state of the same run."""
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                state = {key: archive[key] for key in archive.files}
+            stored = json.loads(str(state["fingerprint"]))
+            counters = [int(c) for c in state["counters"]]
+            outcomes = Outcomes(**{k: state[f"outcome_{k}"] for k in Outcomes.__annotations__})
+            queue = deque((int(r), int(p)) for r, p in state["queue"])
+            rows = [int(r) for r in state["rows"]]
+            maps = dict(zip(rows, state["maps"], strict=True))
+            waiting = dict(zip(rows, (int(w) for w in state["waiting"]), strict=True))
+        except (OSError, KeyError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
+            raise InputError(
+                f"the checkpoint {path} is damaged ({type(error).__name__}: {error}); delete it to start anew."
+            ) from error
+        different = [k for k in self.fingerprint if stored.get(k) != self.fingerprint[k]]
+        if different:
+            details = "; ".join(f"{k} was {stored.get(k)!r}, is {self.fingerprint[k]!r}" for k in different)
+            raise InputError(f"the checkpoint {path} belongs to another audit: {details}. Use another --out.")
+        self._next, self.finished, self.evaluations = counters
+        self.outcomes, self._queue, self._maps, self._waiting = outcomes, queue, maps, waiting
+
+
+def window(
+    canvas: NDArray[np.float32], reach: int, down: int, right: int, channels_last: bool
+) -> NDArray[np.float32]:
+    """What the model sees when the content has moved by (down, right): the crop moves the other way."""
+    axis = 0 if channels_last else 1
+    height, width = canvas.shape[axis] - 2 * reach, canvas.shape[axis + 1] - 2 * reach
+    rows, columns = slice(reach - down, reach - down + height), slice(reach - right, reach - right + width)
+    return canvas[rows, columns] if channels_last else canvas[:, rows, columns]

@@ -1,0 +1,272 @@
+"""From per-example statistics to evidence: pure functions over arrays, no model in sight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.independence.plan import ADVERSARIAL, KINDS, WRONG
+from heldout.orbit import Rule, Translations
+from heldout.statistics import (
+    ControlTestResult,
+    bernstein_bound,
+    clopper_pearson,
+    control_test,
+    detectable_difference,
+    detectable_effect,
+    independence_test,
+    two_interval_log_pvalue,
+)
+from heldout.statistics.checks import Alternative
+
+CONFIDENCE = 0.975  # of the paper's intervals for the two error estimates
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examples:
+    """What an audit keeps of every example; axes are (n_models, n_examples)."""
+
+    statistics: NDArray[np.float64]  # T
+    weights: NDArray[np.float64]  # h(g(x)); NaN where untouched
+    kinds: NDArray[np.int8]  # 0 untouched, 1 adversarial, 2 wrong
+    moves: NDArray[np.int16]  # (n_models, n_examples, 2): down, right
+    moved_losses: NDArray[np.float64]  # L(g(x))
+    moved_scores: NDArray[np.float64]  # excess score of g(x)
+    labels: NDArray[np.int64]  # (n_examples,)
+    ids: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """L(x), (n_models, n_examples)."""
+        return np.asarray((self.kinds == WRONG).astype(np.float64))
+
+    @property
+    def T(self) -> NDArray[np.float64]:  # noqa: N802 - the papers' letter
+        """T averaged over models, (n_examples,): section 3.1 of v1."""
+        return np.asarray(self.statistics.mean(axis=0))
+
+    @property
+    def weighted_losses(self) -> NDArray[np.float64]:
+        """L(g(x)) h(g(x)) averaged over models, (n_examples,)."""
+        return np.asarray((self.statistics + self.losses).mean(axis=0))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many (model, example) pairs are of each kind."""
+        return {name: int((self.kinds == i).sum()) for i, name in enumerate(KINDS)}
+
+    @property
+    def attack_success(self) -> float:
+        """Share of right examples that a move makes wrong; NaN where none is right."""
+        right = self.kinds != WRONG
+        return float(self.moved_losses[right].mean()) if right.any() else math.nan
+
+    def most_telling(self, count: int) -> NDArray[np.intp]:
+        """Examples of the first model that a move made wrong: largest T first, then the worst score."""
+        order = np.lexsort((-self.moved_scores[0], -self.statistics[0]))
+        return np.asarray(order[self.kinds[0][order] == ADVERSARIAL][:count])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlEvidence:
+    """Test set against control, and the control against itself."""
+
+    statistic: ControlTestResult  # on T: test minus control
+    error_rate: ControlTestResult  # on -L, so that "greater" means the test set is the easier one
+    invariance_log_p_value: float  # betting on the control's own T
+    alternative: Alternative
+
+    @property
+    def p_value(self) -> float:
+        """The verdict: twice the smaller of the two, declared before the data."""
+        return min(1.0, 2.0 * min(self.statistic.p_value, self.error_rate.p_value))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "p_value": self.p_value,
+            "p_greater": self.statistic.p_greater,
+            "p_two_sided": self.statistic.p_two_sided,
+            "p_error_rate": self.error_rate.p_value,
+            "invariance_p_value": math.exp(self.invariance_log_p_value),
+            "invariance_log_p_value": self.invariance_log_p_value,
+            "difference": self.statistic.difference,
+            "interval": list(self.statistic.interval),
+            "error_difference": -self.error_rate.difference,
+            "error_interval": [-self.error_rate.interval[1], -self.error_rate.interval[0]],
+            "n_examples": self.statistic.n_control,
+            "n_unmatched": self.statistic.n_unmatched,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Everything an audit concludes, as numbers."""
+
+    test_error: float  # R_S
+    adversarial_error: float  # mean L(g(x))
+    adversarial_estimate: float  # R_g
+    statistic: float  # mean T = R_g - R_S
+    log_p_values: dict[str, float]
+    intervals: dict[str, tuple[float, float]]  # 97.5 %
+    test_error_variance: float
+    adversarial_estimate_variance: float  # never larger under H, in expectation (section 2.2)
+    detectable_effect: float
+    control: ControlEvidence | None
+
+    @property
+    def log_p_value(self) -> float:
+        """The verdict's: against the control where there is one, else betting. Never the smallest of several."""
+        return math.log(self.control.p_value) if self.control else self.log_p_values["betting"]
+
+
+def weigh(
+    test: Examples,
+    control: Examples | None,
+    *,
+    orbit: Translations,
+    rule: Rule,
+    alternative: Alternative,
+    tolerance: float,
+    rng: np.random.Generator,
+    n_resamples: int = 9999,
+) -> Evidence:
+    """All p-values, intervals and what could have been detected."""
+    lower, upper = orbit.statistic_range(rule)
+    values, n = test.T, len(test)
+    losses, weighted = test.losses.mean(axis=0), test.weighted_losses
+    log_p = mean_zero_log_p_values(
+        test, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance
+    )
+    against = None
+    if control is not None:
+        against = _control_evidence(test, control, lower, upper, alternative, rng, n_resamples)
+        # Each of the two tests of the verdict has half the level.
+        effect = detectable_difference(
+            against.statistic.standard_error, level=LEVEL / 2, alternative=alternative
+        )
+    else:
+        effect = detectable_effect(values, lower=lower, upper=upper, alternative=alternative, rng=rng)
+    return Evidence(
+        test_error=float(losses.mean()),
+        adversarial_error=float(test.moved_losses.mean()),
+        adversarial_estimate=float(weighted.mean()),
+        statistic=float(values.mean()),
+        log_p_values=log_p,
+        intervals={
+            "test_error": error_interval(losses),
+            "adversarial_estimate": bernstein_interval(weighted),
+        },
+        test_error_variance=float(losses.var()) / n,
+        adversarial_estimate_variance=float(weighted.var()) / n,
+        detectable_effect=effect,
+        control=against,
+    )
+
+
+def mean_zero_log_p_values(
+    examples: Examples, *, lower: float, upper: float, alternative: Alternative, tolerance: float
+) -> dict[str, float]:
+    """The five p-values of one set on its own, in logs."""
+    values, ids = examples.T, examples.ids
+    log_p: dict[str, float] = {}
+    for method in ("bernstein", "bernstein_uncapped", "betting", "mixture"):
+        log_p[method] = independence_test(
+            values, lower=lower, upper=upper, method=method, alternative=alternative, ids=ids, tolerance=tolerance
+        ).log_p_value
+    mean = float(values.mean())
+    if alternative == "greater" and mean <= 0:
+        log_p["intervals"] = 0.0
+    else:
+        first, second = float(examples.losses.mean(axis=0).std()), float(examples.weighted_losses.std())
+        excess = max(abs(mean) - tolerance, 0.0)
+        log_p["intervals"] = min(0.0, two_interval_log_pvalue(excess, first, second, len(values)))
+    return log_p
+
+
+def error_interval(losses: NDArray[np.float64]) -> tuple[float, float]:
+    """Of a mean loss: exact for one model, Bernstein (11) for an average over models."""
+    if np.isin(losses, (0.0, 1.0)).all():
+        return clopper_pearson(int(losses.sum()), len(losses), confidence=CONFIDENCE)
+    return bernstein_interval(losses)
+
+
+def bernstein_interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean plus and minus (7) for values in [0, 1], cut to [0, 1]: (11) and (12) of v1."""
+    half = bernstein_bound(len(values), float(values.std()), log_delta=math.log(1 - CONFIDENCE), width=1.0)
+    mean = float(values.mean())
+    return max(0.0, mean - half), min(1.0, mean + half)
+
+
+def _control_evidence(
+    test: Examples,
+    control: Examples,
+    lower: float,
+    upper: float,
+    alternative: Alternative,
+    rng: np.random.Generator,
+    n_resamples: int,
+) -> ControlEvidence:
+    def against(values: NDArray[np.float64], control_values: NDArray[np.float64]) -> ControlTestResult:
+        return control_test(
+            values,
+            control_values,
+            classes_test=test.labels,
+            classes_control=control.labels,
+            alternative=alternative,
+            rng=rng,
+            n_resamples=n_resamples,
+        )
+
+    invariance = independence_test(control.T, lower=lower, upper=upper, ids=control.ids)
+    return ControlEvidence(
+        statistic=against(test.T, control.T),
+        error_rate=against(-test.losses.mean(axis=0), -control.losses.mean(axis=0)),
+        invariance_log_p_value=invariance.log_p_value,
+        alternative=alternative,
+    )
+
+
+def subset_curve(
+    examples: Examples,
+    *,
+    sizes: Sequence[int],
+    n_subsets: int,
+    lower: float,
+    upper: float,
+    alternative: Alternative,
+    rng: np.random.Generator,
+) -> list[dict[str, Any]]:
+    """p and both error estimates against sample size over random subsets: figure 8 of v1.
+
+    Subsets of one size overlap, so their spread shows how much the sample decides, and is no
+    standard error.
+    """
+    values, losses, weighted = examples.T, examples.losses.mean(axis=0), examples.weighted_losses
+    rows = []
+    for size in sizes:
+        drawn = [rng.permutation(len(values))[:size] for _ in range(1 if size == len(values) else n_subsets)]
+        row: dict[str, Any] = {"size": int(size)}
+        for method in ("betting", "bernstein"):
+            row[method] = [
+                independence_test(
+                    values[i], lower=lower, upper=upper, method=method, alternative=alternative,
+                    ids=[examples.ids[j] for j in i],
+                ).log_p_value
+                for i in drawn
+            ]  # fmt: skip
+        for name, of in (("test_error", losses), ("adversarial_estimate", weighted)):
+            intervals = np.array([bernstein_interval(of[i]) for i in drawn])
+            row[name] = float(np.mean([of[i].mean() for i in drawn]))
+            row[f"{name}_interval"] = [float(v) for v in intervals.mean(axis=0)]
+        rows.append(row)
+    return rows

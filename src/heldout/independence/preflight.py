@@ -1,0 +1,175 @@
+"""Before anything is moved: does the model do on these pictures what its owner thinks it does?
+
+Wrong preprocessing is the commonest failure, and it would give a confident wrong p-value.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from heldout.errors import InputError
+from heldout.images import LabelledImages
+from heldout.independence.engine import excess_scores
+from heldout.orbit import Rule, Translations
+from heldout.scorers import Scorer
+
+SAMPLE = 1000  # pictures whose plain accuracy is looked at, unless an exact accuracy is expected
+REPEATED = 64  # pictures that are scored twice
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What the look before the audit found."""
+
+    accuracy: float
+    n_scored: int
+    n_classes: int
+    evaluations_per_second: float
+    expected_evaluations: int  # of the whole audit of this set
+
+    def __str__(self) -> str:
+        duration = self.expected_evaluations / self.evaluations_per_second
+        return (
+            f"plain accuracy {100 * self.accuracy:.2f} % on {self.n_scored:,} pictures; the audit will take about "
+            f"{self.expected_evaluations:,} evaluations, about {seconds(duration)} at "
+            f"{self.evaluations_per_second:,.0f} a second"
+        )
+
+
+def preflight(
+    scorer: Scorer,
+    images: LabelledImages,
+    indices: NDArray[np.intp],
+    *,
+    orbit: Translations,
+    rule: Rule,
+    batch_size: int,
+    rng: np.random.Generator,
+    expect_accuracy: float | None = None,
+    allow_chance: bool = False,
+) -> Preflight:
+    """Check room, shapes, repeatability and accuracy; InputError says what is wrong."""
+    if len(indices) == 0:
+        raise InputError("there is no picture to audit.")
+    _check_room(images, int(indices[0]), orbit, rule)
+    if expect_accuracy is not None:
+        if not 0 < expect_accuracy <= 1:
+            raise InputError(f"the expected accuracy is {expect_accuracy}; give a share such as 0.917.")
+        looked_at = np.arange(len(images))
+    else:
+        looked_at = np.sort(rng.permutation(indices)[:SAMPLE])
+
+    right, started, first, n_classes = 0, time.perf_counter(), True, 0
+    counted = 0
+    for start in range(0, len(looked_at), batch_size):
+        rows = looked_at[start : start + batch_size]
+        batch = np.stack([images.canvas(int(i), 0, scorer.layout) for i in rows])
+        batch = np.concatenate([batch, np.repeat(batch[:1], batch_size - len(rows), axis=0)])
+        logits = np.asarray(scorer.logits(batch))
+        if logits.ndim != 2 or len(logits) != batch_size:
+            raise InputError(
+                f"the model answers a batch of {batch_size} with shape {logits.shape}; (n, n_classes) logits are needed."
+            )
+        names = [images.ids[i] for i in rows]
+        right += int((excess_scores(logits[: len(rows)], images.labels[rows], names) <= 0).sum())
+        if first:
+            n_classes = logits.shape[1]
+            _check_repeatable(scorer, batch, logits)
+            # The first call pays for warming up, so the clock starts after it.
+            first, started, counted = False, time.perf_counter(), -len(rows)
+        counted += len(rows)
+    if counted <= 0:  # a single batch: time it once more
+        started = time.perf_counter()
+        scorer.logits(batch)
+        counted = batch_size
+    speed = counted / max(time.perf_counter() - started, 1e-9)
+    accuracy = right / len(looked_at)
+    labels = images.labels[looked_at]
+    _check_accuracy(accuracy, right, labels, n_classes, expect_accuracy, allow_chance)
+    r = orbit.radius
+    per_image = accuracy * (2 * r + 1) ** 2 + (1 - accuracy) * (4 * r + 1) ** 2
+    return Preflight(accuracy, len(looked_at), n_classes, speed, math.ceil(per_image * len(indices)))
+
+
+def _check_room(images: LabelledImages, index: int, orbit: Translations, rule: Rule) -> None:
+    picture = images.source.read(index)
+    margin = orbit.margin(rule)
+    room = images.frame.room(picture)
+    if room < margin:
+        factor = margin // orbit.radius
+        fits = int(max(room, 0) // factor)
+        raise InputError(
+            f"radius {orbit.radius} with rule {rule!r} needs a margin of {margin} pixels on each side, but picture "
+            f"{images.ids[index]} ({picture.shape[0]} x {picture.shape[1]}) leaves {int(room)} around its crop; "
+            + (f"the largest radius that fits is {fits}." if fits else "no radius fits: upsample or wrap instead.")
+        )
+
+
+def _check_repeatable(scorer: Scorer, batch: NDArray[np.float32], logits: NDArray[np.floating]) -> None:
+    """The same input must get the same answer, in the same batch and in another one."""
+    again = np.asarray(scorer.logits(batch))
+    if not np.array_equal(logits, again, equal_nan=True):
+        raise InputError(
+            "the model answers the same batch differently the second time (largest difference "
+            f"{np.abs(logits - again).max():.3g}); switch dropout and random augmentation off."
+        )
+    turned = np.asarray(scorer.logits(np.ascontiguousarray(batch[::-1])))[::-1][:REPEATED]
+    size = float(np.abs(logits).max())
+    if np.abs(turned - logits[:REPEATED]).max() > 1e-2 * size + 1e-6:
+        raise InputError(
+            "the model's answer to a picture depends on the other pictures in the batch (difference "
+            f"{np.abs(turned - logits[:REPEATED]).max():.3g}); switch batch statistics off (eval mode)."
+        )
+
+
+def _check_accuracy(
+    accuracy: float,
+    right: int,
+    labels: NDArray[np.int64],
+    n_classes: int,
+    expected: float | None,
+    allow_chance: bool,
+) -> None:
+    causes = (
+        "Likely causes: mean and std (--mean, --std, --scale), channel order (--bgr), crop or resize, "
+        "or labels numbered in another order."
+    )
+    if expected is not None:
+        digits = len(repr(float(expected)).partition(".")[2])
+        if round(accuracy, digits) != round(expected, digits) and abs(accuracy - expected) > 0.5 * 10**-digits:
+            raise InputError(
+                f"the plain accuracy is {accuracy:.4f}, but {expected} was expected. {causes} "
+                "Nothing was audited."
+            )
+        return
+    commonest = float(np.bincount(labels).max() / len(labels))
+    chance = commonest if commonest < 1.0 else 1.0 / n_classes
+    near = binomtest(right, len(labels), chance, alternative="greater").pvalue > 0.001
+    if near and not allow_chance and len(labels) >= 20:
+        raise InputError(
+            f"the plain accuracy is {100 * accuracy:.1f} % on {len(labels)} pictures of {n_classes} classes, no "
+            f"better than always naming the commonest class ({100 * chance:.1f} %). {causes} "
+            "If the model really is that weak, --allow-chance goes on."
+        )
+
+
+def seconds(duration: float) -> str:
+    """A duration for people.
+
+    Examples
+    --------
+    >>> seconds(42), seconds(600), seconds(9000)
+    ('42 s', '10 min', '2 h 30 min')
+    """
+    if not math.isfinite(duration):
+        return "an unknown time"
+    if duration < 90:
+        return f"{duration:.0f} s"
+    minutes = round(duration / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,285 @@
+"""What an audit returns: prints itself, travels as a dict, is saved as npz + JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.files import write_npz, write_text
+from heldout.independence.evidence import ControlEvidence, Evidence, Examples
+from heldout.independence.verdict import verdict
+from heldout.orbit import Rule, Translations
+from heldout.statistics import ControlTestResult, NModelTestResult, n_model_test
+from heldout.statistics.checks import Alternative
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exhibit:
+    """One picture before and after its move, with what the model says of both."""
+
+    id: str
+    label: int
+    predicted: int
+    moved_predicted: int
+    move: tuple[int, int]
+    weight: float
+    original: NDArray[np.uint8]  # (height, width, channels)
+    moved: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditResult:
+    """Evidence for or against the independence of models and a test set.
+
+    `T`, `weights`, `kinds` and `moves` hold what was found for every example; `evidence` holds
+    every p-value and interval; `to_dict` is the JSON of `heldout audit --json`.
+    """
+
+    test: Examples
+    control: Examples | None
+    evidence: Evidence
+    orbit: Translations
+    rule: Rule
+    alternative: Alternative
+    tolerance: float
+    seed: int
+    model_names: tuple[str, ...]
+    evaluations: int
+    control_evaluations: int
+    data_digest: str
+    control_digest: str | None
+    preprocessing: dict[str, Any]
+    class_names: tuple[str, ...] | None
+    version: str
+    exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
+
+    @property
+    def T(self) -> NDArray[np.float64]:  # noqa: N802 - the papers' letter
+        """(n_examples,) statistics, averaged over models."""
+        return self.test.T
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(n_models, n_examples) importance weights h(g(x)), NaN where nothing was moved."""
+        return self.test.weights
+
+    @property
+    def kinds(self) -> NDArray[np.int8]:
+        """(n_models, n_examples): 0 untouched, 1 adversarial, 2 originally wrong."""
+        return self.test.kinds
+
+    @property
+    def moves(self) -> NDArray[np.int16]:
+        """(n_models, n_examples, 2) chosen moves (down, right)."""
+        return self.test.moves
+
+    @property
+    def p_value(self) -> float:
+        """The verdict's p-value."""
+        return math.exp(self.evidence.log_p_value)
+
+    @property
+    def n_models(self) -> int:
+        """How many trainings were averaged."""
+        return len(self.test.statistics)
+
+    @property
+    def verdict(self) -> str:
+        """In plain words."""
+        return verdict(
+            self.evidence,
+            alternative=self.alternative,
+            tolerance=self.tolerance,
+            n_examples=len(self.test),
+            n_models=self.n_models,
+        )
+
+    def n_model_test(self, group_size: int) -> NModelTestResult:
+        """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1)."""
+        lower, upper = self.orbit.statistic_range(self.rule)
+        return n_model_test(
+            self.test.statistics,
+            lower=lower,
+            upper=upper,
+            group_size=group_size,
+            alternative=self.alternative,
+            ids=self.test.ids,
+        )
+
+    def __str__(self) -> str:
+        e = self.evidence
+        low, high = e.intervals["test_error"]
+        g_low, g_high = e.intervals["adversarial_estimate"]
+        p = {name: pvalue_text(value) for name, value in e.log_p_values.items()}
+        lines = [
+            self.verdict,
+            "",
+            f"test error R_S           {e.test_error:.4f}  (97.5 % {low:.4f} to {high:.4f})",
+            f"adversarial error        {e.adversarial_error:.4f}  (attack success {self.test.attack_success:.4f})",
+            f"adversarial estimate R_g {e.adversarial_estimate:.4f}  (97.5 % {g_low:.4f} to {g_high:.4f})",
+            f"mean T = R_g - R_S       {e.statistic:+.5f}",
+            f"Var R_g / Var R_S        {e.adversarial_estimate_variance:.3g} / {e.test_error_variance:.3g}",
+            f"p on the test set alone  betting {p['betting']}, mixture {p['mixture']}, "
+            f"Bernstein {p['bernstein']}, intervals {p['intervals']}",
+        ]
+        if e.control is not None:
+            c = e.control
+            c_low, c_high = c.statistic.interval
+            lines += [
+                f"test minus control, T    {c.statistic.difference:+.5f}  (95 % {c_low:+.5f} to {c_high:+.5f}), "
+                f"p = {c.statistic.p_value:.3g}",
+                f"test minus control, error {-c.error_rate.difference:+.5f}, p = {c.error_rate.p_value:.3g}",
+                f"control's own p          {pvalue_text(c.invariance_log_p_value)} "
+                "(small: shifting pictures is not neutral)",
+            ]
+        lines += [
+            f"detectable effect        {e.detectable_effect:.5f} (level 0.05, power 0.8, plug-in)",
+            f"{len(self.test):,} examples, {self.n_models} model(s), radius {self.orbit.radius}, {self.rule}; "
+            f"{self.evaluations:,} evaluations, {self.evaluations / (len(self.test) * self.n_models):.1f} a picture",
+        ]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON; an undefined number is None."""
+        e = self.evidence
+        plain = {
+            "verdict": self.verdict,
+            "p_value": self.p_value,
+            "log_p_value": e.log_p_value,
+            "test_error": e.test_error,
+            "adversarial_error": e.adversarial_error,
+            "adversarial_estimate": e.adversarial_estimate,
+            "statistic": e.statistic,
+            "p_values": {name: math.exp(v) for name, v in e.log_p_values.items()},
+            "log_p_values": dict(e.log_p_values),
+            "control": e.control.to_dict() if e.control else None,
+            "intervals": {name: list(v) for name, v in e.intervals.items()},
+            "variances": {
+                "test_error": e.test_error_variance,
+                "adversarial_estimate": e.adversarial_estimate_variance,
+            },
+            "detectable_effect": e.detectable_effect,
+            "attack_success": self.test.attack_success,
+            "counts": self.test.counts,
+            "n_examples": len(self.test),
+            "n_models": self.n_models,
+            "models": list(self.model_names),
+            "evaluations": self.evaluations,
+            "evaluations_per_image": self.evaluations / (len(self.test) * self.n_models),
+            "control_evaluations": self.control_evaluations,
+            "orbit": self.orbit.name,
+            "radius": self.orbit.radius,
+            "rule": self.rule,
+            "alternative": self.alternative,
+            "tolerance": self.tolerance,
+            "seed": self.seed,
+            "version": self.version,
+            "data_digest": self.data_digest,
+            "control_digest": self.control_digest,
+            "preprocessing": self.preprocessing,
+        }
+        return _without_nan(plain)  # type: ignore[no-any-return]
+
+    def save(self, path: str | Path) -> None:
+        """Write `path`.npz (everything) and `path`.json (what `to_dict` gives)."""
+        path = Path(path)
+        arrays: dict[str, Any] = {}
+        for name, examples in (("test", self.test), ("control", self.control)):
+            if examples is not None:
+                arrays |= {f"{name}_{k}": np.asarray(v) for k, v in vars(examples).items()}
+        for i, exhibit in enumerate(self.exhibits):
+            arrays[f"exhibit_{i}_original"], arrays[f"exhibit_{i}_moved"] = exhibit.original, exhibit.moved
+        kept = {k: getattr(self, k) for k in _KEPT}
+        kept["radius"] = self.orbit.radius
+        kept["evidence"] = asdict(self.evidence)
+        kept["exhibits"] = [
+            {k: v for k, v in vars(x).items() if k not in ("original", "moved")} for x in self.exhibits
+        ]
+        arrays["record"] = np.array(json.dumps(kept))  # NaN stays NaN: this JSON is ours alone
+        write_npz(path.with_suffix(".npz"), arrays)
+        write_text(path.with_suffix(".json"), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> AuditResult:
+        """Read what `save` wrote; every number comes back to the last bit."""
+        path = Path(path).with_suffix(".npz")
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {k: archive[k] for k in archive.files}
+            record = json.loads(str(arrays["record"]))
+            sets = {}
+            for name in ("test", "control"):
+                if f"{name}_labels" in arrays:
+                    fields = {k: arrays[f"{name}_{k}"] for k in Examples.__annotations__}
+                    fields["ids"] = tuple(str(i) for i in fields["ids"])
+                    sets[name] = Examples(**fields)
+            exhibits = tuple(
+                Exhibit(
+                    **{**x, "move": tuple(x["move"])},
+                    original=arrays[f"exhibit_{i}_original"],
+                    moved=arrays[f"exhibit_{i}_moved"],
+                )
+                for i, x in enumerate(record.pop("exhibits"))
+            )
+            return cls(
+                test=sets["test"],
+                control=sets.get("control"),
+                evidence=_evidence_from(record.pop("evidence")),
+                orbit=Translations(record.pop("radius")),
+                exhibits=exhibits,
+                **{k: tuple(v) if isinstance(v, list) else v for k, v in record.items()},
+            )
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{path} is not a saved audit, or is damaged: {error!r}.") from error
+
+
+_KEPT = (
+    "rule", "alternative", "tolerance", "seed", "model_names", "evaluations", "control_evaluations", "data_digest",
+    "control_digest", "preprocessing", "class_names", "version",
+)  # fmt: skip
+
+
+def _evidence_from(record: dict[str, Any]) -> Evidence:
+    control = record.pop("control")
+    if control is not None:
+        for name in ("statistic", "error_rate"):
+            control[name]["interval"] = tuple(control[name]["interval"])
+            control[name] = ControlTestResult(**control[name])
+        control = ControlEvidence(**control)
+    record["intervals"] = {k: tuple(v) for k, v in record["intervals"].items()}
+    return Evidence(**record, control=control)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_nan(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def pvalue_text(log_p: float) -> str:
+    """A p-value for people, also where it underflows.
+
+    Examples
+    --------
+    >>> pvalue_text(0.0), pvalue_text(-5.0), pvalue_text(-2302.585)
+    ('1', '0.0067', '1e-1000')
+    """
+    if log_p > math.log(1e-4):
+        return f"{math.exp(log_p):.2g}"
+    exponent = log_p / math.log(10.0)
+    whole = math.floor(exponent + 1e-6)
+    digit = 10 ** (exponent - whole)
+    return f"{digit:.0f}e{whole:d}" if round(digit) < 10 else f"1e{whole + 1:d}"

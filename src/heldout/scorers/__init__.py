@@ -1,0 +1,16 @@
+"""Anything that turns a batch of inputs into logits."""
+
+from heldout.scorers.base import FunctionScorer, Scorer, as_scorer, load_scorer
+from heldout.scorers.onnx import OnnxScorer
+from heldout.scorers.sklearn import SklearnScorer
+from heldout.scorers.torch import TorchScorer
+
+__all__ = [
+    "FunctionScorer",
+    "OnnxScorer",
+    "Scorer",
+    "SklearnScorer",
+    "TorchScorer",
+    "as_scorer",
+    "load_scorer",
+]

@@ -1,0 +1,109 @@
+"""The protocol, the plainest scorer, and the way from whatever a user has to a scorer."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+
+Batch = NDArray[np.float32]
+Layout = Literal["nchw", "nhwc"]
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """What an audit asks of a model."""
+
+    name: str
+    batch_size: int  # the batch it runs best at
+    layout: Layout  # (n, channels, height, width) or (n, height, width, channels)
+
+    def logits(self, batch: Batch) -> NDArray[Any]:
+        """(n, n_classes) scores of a batch; the larger, the likelier. Only their order and gaps count."""
+        ...
+
+    def digest(self) -> str:
+        """Tells this model from another, for `--resume`."""
+        ...
+
+
+class FunctionScorer:
+    """Any function from a float32 batch to (n, n_classes) logits."""
+
+    def __init__(
+        self, function: Callable[[Batch], Any], *, batch_size: int = 256, layout: Layout = "nchw", name: str | None = None
+    ) -> None:
+        self._function = function
+        self.batch_size, self.layout = batch_size, layout
+        self.name = name or getattr(function, "__qualname__", type(function).__name__)
+
+    def logits(self, batch: Batch) -> NDArray[Any]:
+        """Call the function."""
+        return np.asarray(self._function(batch))
+
+    def digest(self) -> str:
+        """Of the function's name only: what it computes is not ours to see."""
+        return hashlib.sha256(f"function:{self.name}".encode()).hexdigest()[:16]
+
+
+def as_scorer(model: Any, **options: Any) -> Scorer:
+    """A scorer for a scorer, an .onnx path, a torch module, a scikit-learn estimator or a function.
+
+    Options (`batch_size`, `device`, ...) go to the scorer's constructor.
+
+    Examples
+    --------
+    >>> as_scorer(lambda batch: batch.reshape(len(batch), -1)[:, :2], batch_size=8).batch_size
+    8
+    """
+    from heldout.scorers.onnx import OnnxScorer
+    from heldout.scorers.sklearn import SklearnScorer, is_estimator
+    from heldout.scorers.torch import TorchScorer
+
+    if isinstance(model, Scorer):
+        return model
+    if isinstance(model, (str, Path)):
+        return OnnxScorer(model, **options)
+    torch = sys.modules.get("torch")  # a torch module cannot be handed in unless torch is loaded
+    if torch is not None and isinstance(model, torch.nn.Module):
+        return TorchScorer(model, **options)
+    if is_estimator(model):
+        return SklearnScorer(model, **{k: v for k, v in options.items() if k == "batch_size"})
+    if callable(model):
+        return FunctionScorer(model, **{k: v for k, v in options.items() if k in ("batch_size", "layout", "name")})
+    raise InputError(
+        f"a {type(model).__name__} is no model: pass an .onnx path, a torch.nn.Module, a scikit-learn "
+        "estimator or a function from a float32 batch to logits."
+    )
+
+
+def load_scorer(spec: str, **options: Any) -> Scorer:
+    """What `--model` means: `file.onnx`, or `package.module:factory`, called without arguments."""
+    if ":" not in spec or Path(spec).exists():
+        if not spec.endswith(".onnx"):
+            raise InputError(f"--model {spec}: give an .onnx file or package.module:factory.")
+        return as_scorer(spec, **options)
+    module_name, _, attribute = spec.partition(":")
+    sys.path.insert(0, "")  # the user's own module is most often in the working directory
+    try:
+        factory = getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"--model {spec}: {error}.") from error
+    finally:
+        sys.path.remove("")
+    model = factory() if callable(factory) and not is_model(factory) else factory
+    return as_scorer(model, **options)
+
+
+def is_model(thing: Any) -> bool:
+    """Whether a thing is a model itself rather than a factory of one."""
+    torch = sys.modules.get("torch")
+    return isinstance(thing, Scorer) or (torch is not None and isinstance(thing, torch.nn.Module))

@@ -1,0 +1,92 @@
+"""ONNX files through ONNX Runtime."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, import_extra
+from heldout.scorers.base import Batch, Layout
+
+TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
+
+
+class OnnxScorer:
+    """An image classifier in an .onnx file.
+
+    Input size, layout and a fixed batch are read from the file. The first output is taken as the
+    logits unless `output` names another.
+
+    Parameters
+    ----------
+    path : path
+        The .onnx file.
+    batch_size : int, optional
+        Default: the file's own where it is fixed, else 256.
+    device : {"cpu", "cuda"}
+        "cuda" needs the package onnxruntime-gpu in place of onnxruntime.
+    threads : int, optional
+        Default: ONNX Runtime's own choice.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        batch_size: int | None = None,
+        device: str = "cpu",
+        threads: int | None = None,
+        output: str | None = None,
+    ) -> None:
+        path = Path(path)
+        if not path.is_file():
+            raise InputError(f"the model file {path} does not exist.")
+        ort = import_extra("onnxruntime", extra="onnx")
+        options = ort.SessionOptions()
+        options.log_severity_level = 3
+        if threads is not None:
+            options.intra_op_num_threads = threads
+        providers = ["CUDAExecutionProvider"] if device.startswith("cuda") else ["CPUExecutionProvider"]
+        if providers[0] not in ort.get_available_providers():
+            raise InputError(f"--device {device}: this ONNX Runtime has no {providers[0]}; install onnxruntime-gpu.")
+        try:
+            self._session = ort.InferenceSession(str(path), options, providers=providers)
+        except Exception as error:  # ONNX Runtime raises a dozen types of its own
+            raise InputError(f"{path} is not a model that ONNX Runtime can load: {error}") from error
+        inputs = [i for i in self._session.get_inputs()]
+        if len(inputs) != 1 or len(inputs[0].shape) != 4:
+            shapes = ", ".join(f"{i.name} {i.shape}" for i in inputs)
+            raise InputError(f"{path}: one input of four dimensions is needed, but it has {shapes}.")
+        if inputs[0].type not in TYPES:
+            raise InputError(f"{path}: input of type {inputs[0].type}; float, float16 or double is needed.")
+        self._input, self._type = inputs[0].name, TYPES[inputs[0].type]
+        self._output = output or self._session.get_outputs()[0].name
+        shape = inputs[0].shape
+        channels_last = shape[3] in (1, 3, 4) and shape[1] not in (1, 3, 4)
+        self.layout: Layout = "nhwc" if channels_last else "nchw"
+        fixed = [d if isinstance(d, int) else None for d in shape]
+        self.input_size = (fixed[1], fixed[2]) if channels_last else (fixed[2], fixed[3])
+        self.channels = fixed[3] if channels_last else fixed[1]
+        if fixed[0] is not None and batch_size not in (None, fixed[0]):
+            raise InputError(f"{path} takes batches of exactly {fixed[0]}; --batch-size {batch_size} cannot be had.")
+        self.batch_size = fixed[0] or batch_size or 256
+        self.name, self._path = path.stem, path
+
+    def logits(self, batch: Batch) -> NDArray[Any]:
+        """Run the session on one batch."""
+        try:
+            out = self._session.run([self._output], {self._input: batch.astype(self._type, copy=False)})
+        except Exception as error:
+            raise InputError(
+                f"{self._path} cannot run on a batch of shape {batch.shape} "
+                f"({self.layout}): {str(error).splitlines()[0]}"
+            ) from error
+        return np.asarray(out[0])
+
+    def digest(self) -> str:
+        """Of the file's bytes."""
+        return hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]

@@ -1,0 +1,118 @@
+"""torch modules, prepared for inference."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, import_extra
+from heldout.scorers.base import Batch, Layout
+
+
+class TorchScorer:
+    """A `torch.nn.Module` that maps (n, channels, height, width) to (n, n_classes) logits.
+
+    The module runs in eval mode inside `torch.inference_mode`, and its modes are put back after every
+    batch. With `prepare` a copy is used in which batch norms are folded into the convolutions before
+    them, if the module can be traced and the copy agrees; that changes logits by rounding only.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The model.
+    device : str, optional
+        "cpu", "cuda", "cuda:1", ...; default: where the module's parameters are.
+    bf16 : bool
+        Run in bfloat16 autocast.
+    channels_last : bool
+        Memory format of inputs and weights; often faster for convolutions.
+    prepare : bool
+        Fold batch norms.
+    """
+
+    layout: Layout = "nchw"
+
+    def __init__(
+        self,
+        module: Any,
+        *,
+        batch_size: int | None = None,
+        device: str | None = None,
+        bf16: bool = False,
+        channels_last: bool = True,
+        prepare: bool = True,
+    ) -> None:
+        torch = import_extra("torch", extra="torch")
+        self._torch = torch
+        first = next(iter(module.parameters()), None)
+        self._device = torch.device(device or (first.device if first is not None else "cpu"))
+        if self._device.type == "cuda" and not torch.cuda.is_available():
+            raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu'.")
+        self._original = module
+        self._bf16, self._channels_last, self._prepare = bf16, channels_last, prepare
+        self._prepared: Any = None
+        self.batch_size = batch_size or (1024 if self._device.type == "cuda" else 128)
+        self.name = type(module).__name__
+
+    def _ready(self, example: Any) -> Any:
+        """The module that is run: prepared once, on the first batch."""
+        torch = self._torch
+        if self._prepared is None:
+            module = self._original.to(self._device)
+            if self._prepare:
+                module = folded(module, example, torch)
+            if self._channels_last:
+                module = module.to(memory_format=torch.channels_last)
+            self._prepared = module
+        return self._prepared
+
+    def logits(self, batch: Batch) -> NDArray[Any]:
+        """Run one batch."""
+        torch = self._torch
+        with torch.inference_mode():
+            x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
+            if self._channels_last:
+                x = x.contiguous(memory_format=torch.channels_last)
+            module = self._ready(x)
+            modes = [(m, m.training) for m in module.modules() if m.training]
+            module.eval()
+            try:
+                with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._bf16):
+                    out = module(x)
+            finally:
+                for m, training in modes:
+                    m.training = training
+            if not isinstance(out, torch.Tensor):
+                raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
+            return np.asarray(out.float().cpu().numpy())
+
+    def digest(self) -> str:
+        """Of the module's state."""
+        h = hashlib.sha256(type(self._original).__qualname__.encode())
+        for name, tensor in self._original.state_dict().items():
+            h.update(name.encode())
+            h.update(tensor.detach().cpu().contiguous().view(self._torch.uint8).numpy().tobytes())
+        return h.hexdigest()[:16]
+
+
+def folded(module: Any, example: Any, torch: Any) -> Any:
+    """A copy with batch norms folded into convolutions; the module itself where that fails or disagrees."""
+    from torch.fx.experimental.optimization import fuse
+
+    was_training = {m: m.training for m in module.modules()}
+    module.eval()
+    try:
+        fused = fuse(copy.deepcopy(module)).eval()
+        sample = example[:8]
+        reference, again = module(sample), fused(sample)
+        close = torch.allclose(reference, again, rtol=1e-3, atol=1e-3 * float(reference.abs().max()) + 1e-6)
+    except Exception:  # tracing fails in as many ways as there are models; the model itself always works
+        return module
+    finally:
+        for m, training in was_training.items():
+            m.training = training
+    return fused if close else module
