@@ -139,9 +139,7 @@ def sha256(path: Path) -> str:
 
 def make_model(name: str, fitted: Split, splits: dict[str, Split]) -> dict[str, Any]:
     """Train on `fitted`, export, and say what came out."""
-    torch.set_num_threads(
-        1
-    )  # sums in one order, whatever the machine; and small batches gain little from two
+    torch.set_num_threads(1)  # sums in one order; small batches gain little from two
     torch.use_deterministic_algorithms(True)
     start = time.perf_counter()
     network = train(fitted, seed=SEED)
