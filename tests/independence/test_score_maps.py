@@ -24,9 +24,9 @@ def random_field(seed: int, shape: tuple[int, ...], levels: int = 4, share_right
     return np.where(rng.random(shape) < share_right, 0.0, scores)
 
 
-def run_plan(plan: TranslationPlan, score_at) -> tuple[Outcome, int]:
+def run_plan(plan: TranslationPlan, score_at, *, eager: bool = False) -> tuple[Outcome, int]:
     scores = np.full(plan.size, np.nan)
-    while not isinstance(decision := plan.decide(scores), Outcome):
+    while not isinstance(decision := plan.decide(scores, eager=eager), Outcome):
         assert np.isnan(scores[decision]).all(), "a position is asked for twice"
         assert len(decision) > 0
         for position in decision:
@@ -66,6 +66,9 @@ def test_dense_and_lazy_equal_brute_force_bit_for_bit(rule, seed, radius, share)
     plan = TranslationPlan(Translations(radius), rule)
     outcome, n_scored = run_plan(plan, lambda v: field[0, margin + v[0], margin + v[1]])
     assert outcome.statistic == expected
+    at_once, n_eager = run_plan(plan, lambda v: field[0, margin + v[0], margin + v[1]], eager=True)
+    assert at_once.statistic == expected
+    assert n_eager >= n_scored
     reach = 1 if outcome.kind == UNTOUCHED else 2
     # (2r+1)^2 where nothing is wrong nearby; else within 2r of the final point and r of x
     bound = (2 * radius * reach + 1) ** 2 + (0 if reach == 1 else (2 * radius + 1) ** 2)
@@ -81,9 +84,7 @@ def test_lazy_equals_dense_on_the_torus(rule, seed, radius, extra, share):
     T = score_map_statistics(field, radius=radius, rule=rule, wrap=True)
     plan = TranslationPlan(Translations(radius), rule, period=(height, width))
     for start in [(0, 0), (height // 2, 1), (height - 1, width - 1)]:
-        outcome, n_scored = run_plan(
-            plan, lambda v, s=start: field[0, (s[0] + v[0]) % height, (s[1] + v[1]) % width]
-        )
+        outcome, n_scored = run_plan(plan, lambda v, s=start: field[0, (s[0] + v[0]) % height, (s[1] + v[1]) % width])
         assert outcome.statistic == T[0][start]
         assert n_scored <= height * width
 

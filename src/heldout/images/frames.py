@@ -92,7 +92,7 @@ class Crop:
         return {"frame": "crop", **vars(self)}
 
 
-def Upsample(to: int, *, crop: int) -> Crop:  # noqa: N802 - reads as one of the three frames
+def Upsample(to: int, *, crop: int) -> Crop:
     """Enlarge small pictures and cut the old size out of the middle: CIFAR's 32 is Upsample(44, crop=32)."""
     return Crop(crop, resize=to)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,9 +25,20 @@ DIGEST_SAMPLE = 256  # pictures of a torch dataset that enter its digest
 class ImageSource(Protocol):
     """A sequence of labelled pictures that are read one at a time."""
 
-    labels: NDArray[np.int64]
-    ids: Sequence[str]  # one name an example; the order of bets is a hash of them
-    class_names: Sequence[str] | None
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Classes, from 0."""
+        ...
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """One name an example; the order of bets is a hash of them."""
+        ...
+
+    @property
+    def class_names(self) -> Sequence[str] | None:
+        """What the classes are called, if that is known."""
+        ...
 
     def read(self, index: int) -> NDArray[Any]:
         """One picture, (height, width, channels), uint8 or float32."""
@@ -146,7 +158,9 @@ class FileSource:
 class DatasetSource:
     """A torch `Dataset` (or any sequence) of (picture, label); pictures are tensors, arrays or PIL images."""
 
-    def __init__(self, dataset: Any, labels: ArrayLike | None = None, *, class_names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, dataset: Any, labels: ArrayLike | None = None, *, class_names: Sequence[str] | None = None
+    ) -> None:
         self._dataset = dataset
         if labels is None:
             labels = getattr(dataset, "targets", None)
@@ -232,17 +246,16 @@ def from_csv(root: str | Path, table: str | Path, *, channels: int = 3) -> FileS
 
 
 def from_npz(
-    path: str | Path, *, images_key: str | None = None, labels_key: str | None = None, labels: ArrayLike | None = None
+    path: str | Path,
+    *,
+    images_key: str | None = None,
+    labels_key: str | None = None,
+    labels: ArrayLike | None = None,
 ) -> ArraySource:
     """Arrays of an `.npz` file; stored without compression they are mapped, not loaded."""
     path = Path(path)
-    try:
-        archive = np.load(path, allow_pickle=False)
-        keys = list(archive.files)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
-        raise InputError(f"cannot read {path} as an .npz file: {error}.") from error
 
-    def pick(wanted: str | None, usual: tuple[str, ...], option: str) -> str:
+    def pick(keys: Sequence[str], wanted: str | None, usual: tuple[str, ...], option: str) -> str:
         if wanted is None:
             wanted = next((k for k in usual if k in keys), None)
         if wanted is None or wanted not in keys:
@@ -250,19 +263,21 @@ def from_npz(
         return wanted
 
     try:
-        key = pick(images_key, IMAGE_KEYS, "--images-key")
-        pictures = _map_npz_member(path, f"{key}.npy")
-        if pictures is None:
-            pictures = archive[key]
-        if labels is None:
-            labels = archive[pick(labels_key, LABEL_KEYS, "--labels-key")]
-        names = [str(name) for name in archive["class_names"]] if "class_names" in keys else None
-        ids = [str(name) for name in archive["ids"]] if "ids" in keys else None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} is damaged: {error}.") from error
-    return ArraySource(pictures, labels, ids=ids, class_names=names, what=str(path))
+        with path.open("rb") as f, np.load(f, allow_pickle=False) as archive:
+            keys = archive.files
+            key = pick(keys, images_key, IMAGE_KEYS, "--images-key")
+            pictures = _map_npz_member(path, f"{key}.npy")
+            if pictures is None:
+                pictures = archive[key]
+            if labels is None:
+                labels = archive[pick(keys, labels_key, LABEL_KEYS, "--labels-key")]
+            class_names = [str(name) for name in archive["class_names"]] if "class_names" in keys else None
+            ids = [str(name) for name in archive["ids"]] if "ids" in keys else None
+    except InputError:
+        raise
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, zlib.error, zipfile.BadZipFile) as error:
+        raise InputError(f"cannot read {path} as an .npz file, or it is damaged: {error}.") from error
+    return ArraySource(pictures, labels, ids=ids, class_names=class_names, what=str(path))
 
 
 def _map_npz_member(path: Path, name: str) -> NDArray[Any] | None:

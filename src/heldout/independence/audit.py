@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.images import LabelledImages
-from heldout.independence.engine import Engine, Outcomes, window
+from heldout.independence.engine import Engine, Outcomes, score_batch, window
 from heldout.independence.evidence import Examples, weigh
 from heldout.independence.plan import TranslationPlan
 from heldout.independence.preflight import preflight
@@ -25,7 +25,26 @@ N_EXHIBITS = 12
 Notify = Callable[[str], None]
 
 
-def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options: Any) -> AuditResult:
+class AuditOptions(TypedDict, total=False):
+    """The options of `audit` and `audit_many`; see there."""
+
+    rule: Rule
+    control: LabelledImages | None
+    alternative: Alternative
+    tolerance: float
+    seed: int
+    limit: int | None
+    batch_size: int | None
+    n_resamples: int
+    expect_accuracy: float | None
+    allow_chance: bool
+    checkpoint: str | Path | None
+    resume: bool
+    notify: Notify | None
+    progress: bool
+
+
+def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options: Unpack[AuditOptions]) -> AuditResult:
     """Is this model independent of this test set?
 
     Parameters
@@ -120,9 +139,7 @@ def audit_many(
     say = notify or (lambda sentence: None)
     folder = Path(checkpoint) if checkpoint is not None else None
     if folder is not None and not resume and any(folder.glob("*.npz")):
-        raise InputError(
-            f"{folder} holds an unfinished audit; go on with --resume, or delete it to start anew."
-        )
+        raise InputError(f"{folder} holds an unfinished audit; go on with --resume, or delete it to start anew.")
 
     rng_limit, rng_check, rng_test = np.random.default_rng(seed).spawn(3)
     sets = {"test": images} if control is None else {"test": images, "control": control}
@@ -156,7 +173,9 @@ def audit_many(
             )  # fmt: skip
             with _bar(len(chosen[name]), f"{model.name}, {name}", progress) as tell:
                 engine.run(
-                    checkpoint=folder / f"{name}-{number}.npz" if folder else None, resume=resume, progress=tell
+                    checkpoint=folder / f"{name}-{number}.npz" if folder else None,
+                    resume=resume,
+                    progress=tell,
                 )
             outcomes[name].append(engine.outcomes)
             evaluations[name] += engine.evaluations
@@ -233,7 +252,7 @@ def _exhibits(
     for start in range(0, len(windows), size):
         batch = np.stack(windows[start : start + size])
         filled = np.concatenate([batch, np.repeat(batch[:1], size - len(batch), axis=0)])
-        predicted += [int(c) for c in np.argmax(scorer.logits(filled)[: len(batch)], axis=1)]
+        predicted += [int(c) for c in np.argmax(score_batch(scorer, filled)[: len(batch)], axis=1)]
     return tuple(
         Exhibit(
             id=examples.ids[i],
@@ -257,7 +276,7 @@ def _as_bytes(pixels: NDArray[Any]) -> NDArray[np.uint8]:
     return np.asarray(255 * (pixels - low) / (high - low or 1.0)).astype(np.uint8)
 
 
-class _bar:  # noqa: N801 - used as a function
+class _bar:
     """A progress bar over pictures, on stderr, with rate, time left and evaluations a second."""
 
     def __init__(self, total: int, label: str, shown: bool) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.files import write_npz
+from heldout.files import read_npz, write_npz
 from heldout.images import LabelledImages
 from heldout.independence.plan import Outcome, TranslationPlan
 from heldout.scorers import Scorer
@@ -62,24 +62,37 @@ class Outcomes:
         self.moved_score[row] = outcome.moved_score
 
 
-def excess_scores(logits: Any, labels: NDArray[np.int64], names: list[str]) -> NDArray[np.float64]:
-    """s(x) = max_i l_i(x) - l_y(x), checked at the door: shape, classes, finiteness."""
-    values = np.asarray(logits)
-    if values.ndim != 2 or len(values) != len(labels):
-        raise InputError(
-            f"the model answers a batch of {len(labels)} with shape {values.shape}; (n, n_classes) logits are needed."
-        )
-    if values.shape[1] <= labels.max():
+def excess_scores(logits: NDArray[Any], labels: NDArray[np.int64], names: list[str]) -> NDArray[np.float64]:
+    """s(x) = max_i l_i(x) - l_y(x), checked at the door: classes, finiteness."""
+    if logits.shape[1] <= labels.max():
         worst = int(np.argmax(labels))
         raise InputError(
-            f"the model knows {values.shape[1]} classes, but picture {names[worst]} has label "
+            f"the model knows {logits.shape[1]} classes, but picture {names[worst]} has label "
             f"{int(labels[worst])} (classes count from 0)."
         )
-    values = values.astype(np.float64)
+    values = logits.astype(np.float64)
     if not np.isfinite(values).all():
         worst = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
         raise InputError(f"the model answers picture {names[worst]} with NaN or infinite logits.")
     return np.asarray(values.max(axis=1) - values[np.arange(len(values)), labels])
+
+
+def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
+    """A scorer's logits of a batch, with whatever goes wrong inside a user's model put into one sentence."""
+    try:
+        logits = np.asarray(scorer.logits(batch))
+    except InputError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        raise InputError(
+            f"the model fails on a batch of shape {batch.shape} ({scorer.layout}): {type(error).__name__}: {reason}"
+        ) from error
+    if logits.ndim != 2 or len(logits) != len(batch):
+        raise InputError(
+            f"the model answers a batch of {len(batch)} with shape {logits.shape}; (n, n_classes) logits are needed."
+        )
+    return logits
 
 
 class Engine:
@@ -143,12 +156,16 @@ class Engine:
             self._settle(row)
 
     def _settle(self, row: int) -> None:
-        decision = self.plan.decide(self._maps[row])
+        # Towards the end there are too few pictures left to fill a batch by asking little at a time;
+        # then asking for everything that may matter costs nothing and saves whole batches.
+        eager = self._next >= len(self.indices) and len(self._queue) < self.batch_size
+        decision = self.plan.decide(self._maps[row], eager=eager)
         if isinstance(decision, Outcome):
             self.outcomes.set(row, decision)
             self.finished += 1
-            for table in (self._maps, self._waiting, self._canvases):
-                table.pop(row, None)  # type: ignore[attr-defined]
+            del self._maps[row]
+            self._waiting.pop(row, None)
+            self._canvases.pop(row, None)
         else:
             self._waiting[row] = len(decision)
             self._queue.extend((row, int(position)) for position in decision)
@@ -161,7 +178,9 @@ class Engine:
                 canvas = self.images.canvas(int(self.indices[row]), reach, self.scorer.layout)
                 self._canvases[row] = canvas
             if self._buffer is None:
-                self._buffer = np.zeros((self.batch_size, *window(canvas, reach, 0, 0, channels_last).shape), np.float32)
+                self._buffer = np.zeros(
+                    (self.batch_size, *window(canvas, reach, 0, 0, channels_last).shape), np.float32
+                )
             down, right = self.plan.move_of[position]
             crop = window(canvas, reach, down, right, channels_last)
             if crop.shape != self._buffer.shape[1:]:
@@ -174,12 +193,7 @@ class Engine:
         # The last batch is filled up: a model's arithmetic may depend on the size of its batch.
         self._buffer[len(requests) :] = self._buffer[0]
         rows = self.indices[[row for row, _ in requests]]
-        logits = np.asarray(self.scorer.logits(self._buffer))
-        if logits.ndim != 2 or len(logits) != self.batch_size:
-            raise InputError(
-                f"the model answers a batch of {self.batch_size} with shape {logits.shape}; "
-                "(n, n_classes) logits are needed."
-            )
+        logits = score_batch(self.scorer, self._buffer)
         return excess_scores(logits[: len(requests)], self.images.labels[rows], [self.images.ids[i] for i in rows])
 
     def run(self, *, checkpoint: Path | None = None, resume: bool = False, progress: Progress | None = None) -> None:
@@ -218,8 +232,7 @@ class Engine:
     def load(self, path: Path) -> None:
         """Take up a saved state of the same run."""
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                state = {key: archive[key] for key in archive.files}
+            state = read_npz(path)
             stored = json.loads(str(state["fingerprint"]))
             counters = [int(c) for c in state["counters"]]
             outcomes = Outcomes(**{k: state[f"outcome_{k}"] for k in Outcomes.__annotations__})
@@ -227,7 +240,7 @@ class Engine:
             rows = [int(r) for r in state["rows"]]
             maps = dict(zip(rows, state["maps"], strict=True))
             waiting = dict(zip(rows, (int(w) for w in state["waiting"]), strict=True))
-        except (OSError, KeyError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        except (OSError, KeyError, ValueError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
             raise InputError(
                 f"the checkpoint {path} is damaged ({type(error).__name__}: {error}); delete it to start anew."
             ) from error
@@ -239,9 +252,7 @@ class Engine:
         self.outcomes, self._queue, self._maps, self._waiting = outcomes, queue, maps, waiting
 
 
-def window(
-    canvas: NDArray[np.float32], reach: int, down: int, right: int, channels_last: bool
-) -> NDArray[np.float32]:
+def window(canvas: NDArray[np.float32], reach: int, down: int, right: int, channels_last: bool) -> NDArray[np.float32]:
     """What the model sees when the content has moved by (down, right): the crop moves the other way."""
     axis = 0 if channels_last else 1
     height, width = canvas.shape[axis] - 2 * reach, canvas.shape[axis + 1] - 2 * reach

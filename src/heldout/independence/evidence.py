@@ -50,7 +50,7 @@ class Examples:
         return np.asarray((self.kinds == WRONG).astype(np.float64))
 
     @property
-    def T(self) -> NDArray[np.float64]:  # noqa: N802 - the papers' letter
+    def T(self) -> NDArray[np.float64]:
         """T averaged over models, (n_examples,): section 3.1 of v1."""
         return np.asarray(self.statistics.mean(axis=0))
 
@@ -144,16 +144,12 @@ def weigh(
     lower, upper = orbit.statistic_range(rule)
     values, n = test.T, len(test)
     losses, weighted = test.losses.mean(axis=0), test.weighted_losses
-    log_p = mean_zero_log_p_values(
-        test, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance
-    )
+    log_p = mean_zero_log_p_values(test, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance)
     against = None
     if control is not None:
         against = _control_evidence(test, control, lower, upper, alternative, rng, n_resamples)
         # Each of the two tests of the verdict has half the level.
-        effect = detectable_difference(
-            against.statistic.standard_error, level=LEVEL / 2, alternative=alternative
-        )
+        effect = detectable_difference(against.statistic.standard_error, level=LEVEL / 2, alternative=alternative)
     else:
         effect = detectable_effect(values, lower=lower, upper=upper, alternative=alternative, rng=rng)
     return Evidence(
@@ -181,7 +177,13 @@ def mean_zero_log_p_values(
     log_p: dict[str, float] = {}
     for method in ("bernstein", "bernstein_uncapped", "betting", "mixture"):
         log_p[method] = independence_test(
-            values, lower=lower, upper=upper, method=method, alternative=alternative, ids=ids, tolerance=tolerance
+            values,
+            lower=lower,
+            upper=upper,
+            method=method,
+            alternative=alternative,
+            ids=ids,
+            tolerance=tolerance,
         ).log_p_value
     mean = float(values.mean())
     if alternative == "greater" and mean <= 0:

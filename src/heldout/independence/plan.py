@@ -74,14 +74,15 @@ class TranslationPlan:
         # windows[p] lists the positions of p + u for all moves u, in their order; p within 2 * radius
         inner = self.reach - radius
         self._inner = inner
-        grid = np.stack(np.mgrid[-inner : inner + 1, -inner : inner + 1], axis=-1).reshape(-1, 1, 2)
+        grid = np.moveaxis(np.mgrid[-inner : inner + 1, -inner : inner + 1], 0, -1).reshape(-1, 1, 2)
         around = grid + moves + self.reach
         self._windows = self._flat[around[..., 0], around[..., 1]]
         lengths = (moves**2).sum(axis=1)
         order = np.arange(len(moves))
         # before[j, k]: from the same z, move k is preferred to move j among equally good targets
         if rule == "nearest":
-            self._before = (lengths < lengths[:, None]) | ((lengths == lengths[:, None]) & (order < order[:, None]))
+            rank = np.argsort(np.lexsort((order, lengths)))
+            self._before = rank < rank[:, None]
             self._matters = self._before
         else:
             self._before = order < order[:, None]
@@ -89,7 +90,7 @@ class TranslationPlan:
         self._nearest_rank = np.lexsort((order, lengths))
 
         # The move that leads to a position: on a torus the smallest of several.
-        by_size = np.argsort(np.abs(np.stack(np.mgrid[:span, :span]) - self.reach).max(axis=0).ravel(), kind="stable")
+        by_size = np.argsort(np.abs(np.mgrid[:span, :span] - self.reach).max(axis=0).ravel(), kind="stable")
         _, first = np.unique(self._flat.ravel()[by_size], return_index=True)
         self.move_of = np.stack(np.divmod(by_size[first], span), axis=1) - self.reach
 
@@ -97,15 +98,15 @@ class TranslationPlan:
         """Where the score of the picture moved by `move` stands in a score map."""
         return int(self._flat[move[0] + self.reach, move[1] + self.reach])
 
-    def decide(self, scores: Floats) -> Outcome | Positions:
-        """The outcome, or the positions to score next."""
+    def decide(self, scores: Floats, *, eager: bool = False) -> Outcome | Positions:
+        """The outcome, or the positions to score next: few at a time, or all that may matter if `eager`."""
         here = scores[self.centre]
         if math.isnan(here):
             return np.array([self.centre])
         if self.rule in ("random", "random2"):
             return self._decide_random(scores, here=float(here))
         if here > 0.0:
-            incoming = self._incoming(scores, (0, 0))
+            incoming = self._incoming(scores, (0, 0), eager)
             if isinstance(incoming, np.ndarray):
                 return incoming
             weight = 1.0 / (1.0 + incoming)  # (9)
@@ -122,7 +123,7 @@ class TranslationPlan:
         else:
             k = int(self._nearest_rank[np.argmax(seen[self._nearest_rank] > 0.0)])
         move = (int(self._moves[k, 0]), int(self._moves[k, 1]))
-        incoming = self._incoming(scores, move)
+        incoming = self._incoming(scores, move, eager)
         if isinstance(incoming, np.ndarray):
             return incoming
         weight = 1.0 / (1.0 + incoming)  # (9)
@@ -132,7 +133,7 @@ class TranslationPlan:
         side = 2 * self._inner + 1
         return np.asarray(self._windows[(point[0] + self._inner) * side + point[1] + self._inner])
 
-    def _incoming(self, scores: Floats, target: tuple[int, int]) -> int | Positions:
+    def _incoming(self, scores: Floats, target: tuple[int, int], eager: bool) -> int | Positions:
         """n(x'), the right points z = x' - v with g(z) = x', or the positions that may settle it.
 
         A z is out once it is known to be wrong or to see a target it prefers to x'; it is in once
@@ -158,7 +159,7 @@ class TranslationPlan:
         # Ask first for the positions that lie in the windows of the most undecided z.
         cover = np.bincount(windows[open_cells], minlength=self.size)
         cover += np.bincount(z[z_unknown], minlength=self.size)
-        best = np.argsort(-cover, kind="stable")[:ASK_AT_ONCE]
+        best = np.argsort(-cover, kind="stable")[: self.size if eager else ASK_AT_ONCE]
         return np.asarray(best[cover[best] > 0])
 
     def _decide_random(self, scores: Floats, *, here: float) -> Outcome | Positions:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from scipy.stats import binomtest
 
 from heldout.errors import InputError
 from heldout.images import LabelledImages
-from heldout.independence.engine import excess_scores
+from heldout.independence.engine import excess_scores, score_batch
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
 
@@ -71,11 +72,7 @@ def preflight(
         rows = looked_at[start : start + batch_size]
         batch = np.stack([images.canvas(int(i), 0, scorer.layout) for i in rows])
         batch = np.concatenate([batch, np.repeat(batch[:1], batch_size - len(rows), axis=0)])
-        logits = np.asarray(scorer.logits(batch))
-        if logits.ndim != 2 or len(logits) != batch_size:
-            raise InputError(
-                f"the model answers a batch of {batch_size} with shape {logits.shape}; (n, n_classes) logits are needed."
-            )
+        logits = score_batch(scorer, batch)
         names = [images.ids[i] for i in rows]
         right += int((excess_scores(logits[: len(rows)], images.labels[rows], names) <= 0).sum())
         if first:
@@ -86,7 +83,7 @@ def preflight(
         counted += len(rows)
     if counted <= 0:  # a single batch: time it once more
         started = time.perf_counter()
-        scorer.logits(batch)
+        score_batch(scorer, batch)
         counted = batch_size
     speed = counted / max(time.perf_counter() - started, 1e-9)
     accuracy = right / len(looked_at)
@@ -111,15 +108,15 @@ def _check_room(images: LabelledImages, index: int, orbit: Translations, rule: R
         )
 
 
-def _check_repeatable(scorer: Scorer, batch: NDArray[np.float32], logits: NDArray[np.floating]) -> None:
+def _check_repeatable(scorer: Scorer, batch: NDArray[np.float32], logits: NDArray[Any]) -> None:
     """The same input must get the same answer, in the same batch and in another one."""
-    again = np.asarray(scorer.logits(batch))
+    again = score_batch(scorer, batch)
     if not np.array_equal(logits, again, equal_nan=True):
         raise InputError(
             "the model answers the same batch differently the second time (largest difference "
             f"{np.abs(logits - again).max():.3g}); switch dropout and random augmentation off."
         )
-    turned = np.asarray(scorer.logits(np.ascontiguousarray(batch[::-1])))[::-1][:REPEATED]
+    turned = score_batch(scorer, np.ascontiguousarray(batch[::-1]))[::-1][:REPEATED]
     size = float(np.abs(logits).max())
     if np.abs(turned - logits[:REPEATED]).max() > 1e-2 * size + 1e-6:
         raise InputError(
@@ -144,8 +141,7 @@ def _check_accuracy(
         digits = len(repr(float(expected)).partition(".")[2])
         if round(accuracy, digits) != round(expected, digits) and abs(accuracy - expected) > 0.5 * 10**-digits:
             raise InputError(
-                f"the plain accuracy is {accuracy:.4f}, but {expected} was expected. {causes} "
-                "Nothing was audited."
+                f"the plain accuracy is {accuracy:.4f}, but {expected} was expected. {causes} Nothing was audited."
             )
         return
     commonest = float(np.bincount(labels).max() / len(labels))

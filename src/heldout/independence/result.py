@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.files import write_npz, write_text
+from heldout.files import read_npz, write_npz, write_text
 from heldout.independence.evidence import ControlEvidence, Evidence, Examples
 from heldout.independence.verdict import verdict
 from heldout.orbit import Rule, Translations
@@ -61,7 +61,7 @@ class AuditResult:
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
 
     @property
-    def T(self) -> NDArray[np.float64]:  # noqa: N802 - the papers' letter
+    def T(self) -> NDArray[np.float64]:
         """(n_examples,) statistics, averaged over models."""
         return self.test.T
 
@@ -199,9 +199,7 @@ class AuditResult:
         kept = {k: getattr(self, k) for k in _KEPT}
         kept["radius"] = self.orbit.radius
         kept["evidence"] = asdict(self.evidence)
-        kept["exhibits"] = [
-            {k: v for k, v in vars(x).items() if k not in ("original", "moved")} for x in self.exhibits
-        ]
+        kept["exhibits"] = [{k: v for k, v in vars(x).items() if k not in ("original", "moved")} for x in self.exhibits]
         arrays["record"] = np.array(json.dumps(kept))  # NaN stays NaN: this JSON is ours alone
         write_npz(path.with_suffix(".npz"), arrays)
         write_text(path.with_suffix(".json"), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
@@ -211,8 +209,7 @@ class AuditResult:
         """Read what `save` wrote; every number comes back to the last bit."""
         path = Path(path).with_suffix(".npz")
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {k: archive[k] for k in archive.files}
+            arrays = read_npz(path)
             record = json.loads(str(arrays["record"]))
             sets = {}
             for name in ("test", "control"):
@@ -228,13 +225,14 @@ class AuditResult:
                 )
                 for i, x in enumerate(record.pop("exhibits"))
             )
+            settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
             return cls(
                 test=sets["test"],
                 control=sets.get("control"),
-                evidence=_evidence_from(record.pop("evidence")),
-                orbit=Translations(record.pop("radius")),
+                evidence=_evidence_from(settings.pop("evidence")),
+                orbit=Translations(settings.pop("radius")),
                 exhibits=exhibits,
-                **{k: tuple(v) if isinstance(v, list) else v for k, v in record.items()},
+                **settings,
             )
         except InputError:
             raise

@@ -10,9 +10,7 @@ from heldout.statistics.checks import Alternative
 ALARM = 0.05
 
 
-def verdict(
-    evidence: Evidence, *, alternative: Alternative, tolerance: float, n_examples: int, n_models: int
-) -> str:
+def verdict(evidence: Evidence, *, alternative: Alternative, tolerance: float, n_examples: int, n_models: int) -> str:
     """What the numbers allow to be said, and what they rest on."""
     p = math.exp(evidence.log_p_value)
     who = "the model" if n_models == 1 else f"the {n_models} models, averaged,"
@@ -54,4 +52,5 @@ def verdict(
             f"REJECTED: the adversarial error estimate is {abs(evidence.statistic):.4f} {sign} than the test error, "
             f"more than chance allows ({p_text}, betting, {alternative}, n = {n_examples:,}). {assumption}"
         )
-    return f"NO EVIDENCE against independence ({p_text}, betting, {alternative}, n = {n_examples:,}). {limit} {assumption}"
+    tested = f"{p_text}, betting, {alternative}, n = {n_examples:,}"
+    return f"NO EVIDENCE against independence ({tested}). {limit} {assumption}"

@@ -31,7 +31,7 @@ class Translations:
     name = "translations"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.radius, (int, np.integer)) or self.radius < 1:
+        if self.radius != int(self.radius) or self.radius < 1:
             raise InputError(
                 f"`radius` is {self.radius!r}; it must be a whole number of pixels, at least 1: "
                 "with radius 0 nothing moves and nothing can be tested."
@@ -44,7 +44,7 @@ class Translations:
     def moves(self) -> NDArray[np.intp]:
         """(M, 2) moves (down, right) in row-major order, without (0, 0)."""
         r = self.radius
-        grid = np.stack(np.mgrid[-r : r + 1, -r : r + 1], axis=-1).reshape(-1, 2)
+        grid = np.moveaxis(np.mgrid[-r : r + 1, -r : r + 1], 0, -1).reshape(-1, 2)
         return np.asarray(grid[np.any(grid != 0, axis=1)])
 
     def margin(self, rule: Rule) -> int:

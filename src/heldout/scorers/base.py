@@ -39,11 +39,16 @@ class FunctionScorer:
     """Any function from a float32 batch to (n, n_classes) logits."""
 
     def __init__(
-        self, function: Callable[[Batch], Any], *, batch_size: int = 256, layout: Layout = "nchw", name: str | None = None
+        self,
+        function: Callable[[Batch], Any],
+        *,
+        batch_size: int = 256,
+        layout: Layout = "nchw",
+        name: str | None = None,
     ) -> None:
         self._function = function
         self.batch_size, self.layout = batch_size, layout
-        self.name = name or getattr(function, "__qualname__", type(function).__name__)
+        self.name = str(name or getattr(function, "__qualname__", type(function).__name__))
 
     def logits(self, batch: Batch) -> NDArray[Any]:
         """Call the function."""

@@ -57,7 +57,7 @@ class OnnxScorer:
             self._session = ort.InferenceSession(str(path), options, providers=providers)
         except Exception as error:  # ONNX Runtime raises a dozen types of its own
             raise InputError(f"{path} is not a model that ONNX Runtime can load: {error}") from error
-        inputs = [i for i in self._session.get_inputs()]
+        inputs = list(self._session.get_inputs())
         if len(inputs) != 1 or len(inputs[0].shape) != 4:
             shapes = ", ".join(f"{i.name} {i.shape}" for i in inputs)
             raise InputError(f"{path}: one input of four dimensions is needed, but it has {shapes}.")

@@ -35,7 +35,9 @@ class SklearnScorer:
             )
         classes = np.asarray(estimator.classes_)
         if classes.dtype.kind not in "iu" or classes.min() < 0:
-            raise InputError(f"the estimator's classes {list(classes[:5])} are not whole numbers from 0; encode the labels.")
+            raise InputError(
+                f"the estimator's classes {list(classes[:5])} are not whole numbers from 0; encode the labels."
+            )
         self._estimator, self._classes = estimator, classes
         self.batch_size, self.name = batch_size, type(estimator).__name__
 

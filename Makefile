@@ -1,0 +1,53 @@
+# `make demo` and `make test` do all the set-up: Python 3.11, make and pip are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Also pins what pip fetches to build our own wheel.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test test-all lint format bench clean
+
+demo: $(VENV)/.installed-demo  ## audit two embedded models, one of which saw the test set
+	$(BIN)/heldout demo
+
+test: $(VENV)/.installed-dev  ## all tests but the slow ones
+	$(BIN)/pytest -q -n 2 -m "not slow"
+
+test-all: $(VENV)/.installed-dev  ## all tests, the long statistical ones too
+	$(BIN)/pytest -q -n 2
+
+lint: $(VENV)/.installed-dev  ## style, types, and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-bench  ## ratios against the bare model and against peers
+	$(BIN)/python benchmarks/bench_audit.py
+	$(BIN)/python benchmarks/bench_spatial.py
+	$(BIN)/python benchmarks/bench_memory.py
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install -q -e '.[onnx]'
+	touch $@
+
+# torch by pip and by its exact version: a looser request would bring gigabytes of CUDA packages.
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install -q torch==2.13.0
+	$(BIN)/pip install -q -e '.[onnx,torch,dev]'
+	touch $@ $(VENV)/.installed-demo
+
+$(VENV)/.installed-bench: $(VENV)/.installed-dev
+	$(BIN)/pip install -q -e '.[onnx,torch,dev,bench]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis heldout-demo heldout-audit

@@ -1,0 +1,7 @@
+"""`python -m heldout`."""
+
+import sys
+
+from heldout.cli import main
+
+sys.exit(main())

@@ -1,0 +1,270 @@
+"""argv to one API call to one report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heldout._version import __version__
+from heldout.errors import HeldoutError, InputError
+from heldout.files import write_npz, write_text
+from heldout.images import Crop, Frame, LabelledImages, Upsample, Wrap, open_source, split
+from heldout.independence.audit import audit_many
+from heldout.orbit import RULES, Translations
+from heldout.scorers import Scorer, load_scorer
+
+EXIT_FINE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_STOPPED = 0, 1, 2, 130
+
+FORMATS = """\
+pictures (--images, --control):
+  a folder with one subfolder a class    test/cat/1.png, test/dog/7.jpg
+  a folder and a CSV (--labels)          file,label  /  1.png,0  /  2.png,cat
+  an .npz file                           images (n, height, width[, 3]) uint8 or float, labels (n,)
+models (--model):
+  an ONNX file                           resnet.onnx (one input of 4 dimensions, logits out)
+  a Python factory                       package.module:make_model (torch, scikit-learn or a function)
+room to move in, one of:
+  --resize 256 --crop 224                resize the short side, cut the centre (ImageNet)
+  --upsample 44 --crop 32                enlarge, cut the old size out of the middle (CIFAR-10)
+  --wrap                                 cyclic shifts
+
+examples:
+  heldout audit --model resnet.onnx --images val/ --control fresh/ --resize 256 --crop 224 \\
+      --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --radius 5 --out audit
+  heldout audit --model mymodels:load --images test.npz --wrap --radius 2 --fail-under 0.01
+
+exit codes: 0 fine, 1 p is below --fail-under, 2 bad input, 130 stopped (go on with --resume)
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="heldout", description="How much is this test score still worth?", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"heldout {__version__}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _add_audit(verbs)
+    _add_demo(verbs)
+    _add_split(verbs)
+    return parser
+
+
+def _add_audit(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "audit",
+        help="is this model independent of this test set?",
+        description="Is this model independent of this test set?",
+        epilog=FORMATS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    data = verb.add_argument_group("what is audited")
+    data.add_argument("--model", nargs="+", required=True, metavar="M", help="ONNX files, or package.module:factory")
+    data.add_argument("--images", required=True, metavar="PATH", help="the test set")
+    data.add_argument("--labels", metavar="FILE", help="CSV of file names and labels, or .npy beside an .npz")
+    data.add_argument(
+        "--control", metavar="PATH", help="fresh pictures of the same source, never trained or selected on"
+    )
+    data.add_argument("--control-labels", metavar="FILE", help="as --labels, for the control")
+    data.add_argument("--images-key", metavar="KEY", help="array in the .npz that holds the pictures")
+    data.add_argument("--labels-key", metavar="KEY", help="array in the .npz that holds the labels")
+    data.add_argument("--limit", type=int, metavar="N", help="audit a random subset (seeded)")
+
+    pixels = verb.add_argument_group("how a picture reaches the model")
+    pixels.add_argument("--resize", type=int, metavar="PX", help="resize the short side")
+    pixels.add_argument("--crop", type=int, metavar="PX", help="cut the centre")
+    pixels.add_argument("--upsample", type=int, metavar="PX", help="enlarge small pictures to move within them")
+    pixels.add_argument("--wrap", action="store_true", help="shift cyclically")
+    pixels.add_argument("--interpolation", choices=("bilinear", "bicubic"), default="bilinear")
+    pixels.add_argument("--mean", type=float, nargs="+", default=[0.0], metavar="X", help="per channel, after scaling")
+    pixels.add_argument("--std", type=float, nargs="+", default=[1.0], metavar="X", help="per channel, after scaling")
+    pixels.add_argument("--scale", type=float, metavar="X", help="pixels times this (default 1/255 for uint8, else 1)")
+    pixels.add_argument("--bgr", action="store_true", help="the model wants blue first")
+    pixels.add_argument("--channels", type=int, choices=(1, 3), help="read picture files as grey or RGB")
+
+    test = verb.add_argument_group("the test")
+    test.add_argument("--radius", type=int, default=2, metavar="PX", help="largest shift (default 2)")
+    test.add_argument("--rule", choices=RULES, default="strongest", help="how a move is chosen (default strongest)")
+    test.add_argument("--alternative", choices=("two-sided", "greater"), default="two-sided",
+                      help="'greater' looks for overfitting only; choose before you look")  # fmt: skip
+    test.add_argument("--tolerance", type=float, default=0.0, metavar="X", help="without a control: allow |E T| <= X")
+    test.add_argument("--seed", type=int, default=0)
+    test.add_argument("--expect-accuracy", type=float, metavar="A", help="stop unless the plain accuracy is this")
+    test.add_argument("--allow-chance", action="store_true", help="go on although the model is no better than chance")
+
+    run = verb.add_argument_group("running and reporting")
+    run.add_argument("--batch-size", type=int, metavar="N")
+    run.add_argument("--device", default=None, help="cpu (default) or cuda")
+    run.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
+    run.add_argument("--out", type=Path, default=Path("heldout-audit"), metavar="DIR",
+                     help="report.html, result.npz, result.json, checkpoints (default heldout-audit)")  # fmt: skip
+    run.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
+    run.add_argument("--fail-under", type=float, metavar="P", help="exit 1 when the verdict's p is below P")
+    run.add_argument("--json", action="store_true", help="print JSON")
+    run.set_defaults(command=run_audit)
+
+
+def _add_demo(verbs: Any) -> None:
+    verb = verbs.add_parser("demo", help="audit two embedded models, one of which saw the test set", allow_abbrev=False)
+    verb.add_argument("--out", type=Path, default=Path("heldout-demo"), metavar="DIR", help="default heldout-demo")
+    verb.add_argument("--json", action="store_true", help="print JSON")
+    verb.set_defaults(command=run_demo_verb)
+
+
+def _add_split(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "split",
+        help="put a control aside before training",
+        description="Draw a control at random within each class, before any training or selection. From an "
+        ".npz come rest.npz and control.npz, from a folder rest.csv and control.csv for --labels.",
+        allow_abbrev=False,
+    )
+    verb.add_argument("images", metavar="PATH", help="all pictures")
+    verb.add_argument("--labels", metavar="FILE", help="CSV of file names and labels, or .npy beside an .npz")
+    verb.add_argument("--images-key", metavar="KEY")
+    verb.add_argument("--labels-key", metavar="KEY")
+    verb.add_argument("--control", type=float, required=True, metavar="X", help="share (0.2) or number (2000)")
+    verb.add_argument("--seed", type=int, default=0)
+    verb.add_argument("--out", type=Path, required=True, metavar="DIR")
+    verb.add_argument("--json", action="store_true", help="print JSON")
+    verb.set_defaults(command=run_split)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    args = build_parser().parse_args(arguments)
+    args.line = shlex.join(["heldout", *arguments])
+    try:
+        return int(args.command(args))
+    except HeldoutError as error:
+        print(f"heldout: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        print("heldout: stopped; what was computed is kept, --resume goes on.", file=sys.stderr)
+        return EXIT_STOPPED
+
+
+def say(sentence: str) -> None:
+    """Tell the user something that is no result."""
+    print(sentence, file=sys.stderr)
+
+
+def run_audit(args: argparse.Namespace) -> int:
+    """`heldout audit`."""
+    from heldout.report import write_audit_report
+
+    orbit = Translations(args.radius)
+    options = {"batch_size": args.batch_size, "device": args.device, "bf16": args.bf16 or None}
+    models = [load_scorer(spec, **{k: v for k, v in options.items() if v is not None}) for spec in args.model]
+    channels = args.channels or getattr(models[0], "channels", None) or 3
+
+    def images(path: str, labels: str | None, keys: bool) -> LabelledImages:
+        source = open_source(
+            path, labels=labels, images_key=args.images_key if keys else None,
+            labels_key=args.labels_key if keys else None, channels=channels,
+        )  # fmt: skip
+        return LabelledImages(
+            source,
+            frame_of(args, models[0], source.read(0).shape),
+            mean=args.mean,
+            std=args.std,
+            scale=args.scale,
+            bgr=args.bgr,
+        )
+
+    test = images(args.images, args.labels, keys=True)
+    control = images(args.control, args.control_labels, keys=True) if args.control else None
+    checkpoints = args.out / "checkpoint"
+    result = audit_many(
+        models, test, orbit=orbit, rule=args.rule, control=control, alternative=args.alternative,
+        tolerance=args.tolerance, seed=args.seed, limit=args.limit, batch_size=args.batch_size,
+        expect_accuracy=args.expect_accuracy, allow_chance=args.allow_chance, checkpoint=checkpoints,
+        resume=args.resume, notify=say, progress=True,
+    )  # fmt: skip
+    result.save(args.out / "result")
+    report = write_audit_report(result, args.out, command=args.line)
+    shutil.rmtree(checkpoints, ignore_errors=True)  # only now: the result is safe
+    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
+    say(f"report: {report}")
+    if args.fail_under is not None and result.p_value < args.fail_under:
+        say(f"heldout: p = {result.p_value:.3g} is below --fail-under {args.fail_under}.")
+        return EXIT_CHECK_FAILED
+    return EXIT_FINE
+
+
+def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...]) -> Frame:
+    """The frame that the options ask for; what they leave open comes from the model's input size."""
+    known = getattr(model, "input_size", (None, None))[0]
+    crop = args.crop or known
+    if args.wrap:
+        if args.upsample or args.crop or args.resize:
+            raise InputError("--wrap shifts whole pictures; leave --crop, --resize and --upsample out.")
+        return Wrap()
+    if args.upsample:
+        if args.resize:
+            raise InputError("--upsample and --resize are the same step; give one of them.")
+        return Upsample(args.upsample, crop=crop or min(shape[:2]))
+    if crop is None or (args.resize is None and crop >= min(shape[:2])):
+        raise InputError(
+            f"a picture of {shape[0]} x {shape[1]} leaves no pixels to move in: choose --resize R --crop C, "
+            "--upsample U or --wrap."
+        )
+    return Crop(crop, resize=args.resize, interpolation=args.interpolation)
+
+
+def run_demo_verb(args: argparse.Namespace) -> int:
+    """`heldout demo`."""
+    from heldout.demo import run_demo
+    from heldout.report import comparison_table, write_demo_report
+
+    results = run_demo(notify=say, progress=True)
+    for name, result in results.items():
+        result.save(args.out / name)
+    report = write_demo_report(results, args.out, command=args.line)
+    if args.json:
+        print(json.dumps({name: r.to_dict() for name, r in results.items()}, indent=2, allow_nan=False))
+    else:
+        print(comparison_table(results))
+    say(f"report: {report}")
+    return EXIT_FINE
+
+
+def run_split(args: argparse.Namespace) -> int:
+    """`heldout split`."""
+    source = open_source(args.images, labels=args.labels, images_key=args.images_key, labels_key=args.labels_key)
+    share = args.control if args.control < 1 else int(args.control)
+    if isinstance(share, int) and share != args.control:
+        raise InputError(f"--control {args.control}: give a share below 1 or a whole number.")
+    parts = dict(zip(("rest", "control"), split(source.labels, control=share, seed=args.seed), strict=True))
+    is_array = str(args.images).endswith(".npz")
+    paths = {name: args.out / f"{name}.{'npz' if is_array else 'csv'}" for name in parts}
+    taken = [str(p) for p in paths.values() if p.exists()]
+    if taken:
+        raise InputError(f"{' and '.join(taken)} exist already; a control is drawn once. Choose another --out.")
+    for name, rows in parts.items():
+        if is_array:
+            pictures = np.stack([source.read(int(i)) for i in rows])
+            ids = np.array([source.ids[i] for i in rows])
+            write_npz(paths[name], {"images": pictures, "labels": source.labels[rows], "ids": ids})
+        else:
+            names = source.class_names
+            lines = [f"{source.ids[i]},{names[source.labels[i]] if names else source.labels[i]}" for i in rows]
+            write_text(paths[name], "\n".join(["file,label", *lines]) + "\n")
+    summary = {name: {"path": str(paths[name]), "n_examples": len(rows)} for name, rows in parts.items()}
+    if args.json:
+        print(json.dumps({**summary, "seed": args.seed, "version": __version__}, indent=2))
+    else:
+        print(f"{len(parts['control']):,} examples put aside in {paths['control']}")
+        print(f"{len(parts['rest']):,} examples left in {paths['rest']}")
+        say("Train and select on the rest only, and audit with --control.")
+    return EXIT_FINE
