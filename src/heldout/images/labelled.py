@@ -84,11 +84,15 @@ class LabelledImages:
         for name, values in (("mean", self.mean), ("std", self.std)):
             if len(values) not in (1, channels):
                 raise InputError(f"`{name}` has {len(values)} values for pictures of {channels} channels.")
-        scale = self.scale if self.scale is not None else (1.0 / 255.0 if pixels.dtype == np.uint8 else 1.0)
-        # In float64 up to the last step, as numbers printed beside a model are meant.
-        values = (pixels * np.float64(scale) - np.asarray(self.mean)) / np.asarray(self.std)
-        values = values.astype(np.float32)
-        return np.ascontiguousarray(values.transpose(2, 0, 1) if layout == "nchw" else values)
+        # Step by step in float32, as torchvision's ToTensor and Normalize do: the same bits reach the model.
+        values = pixels.astype(np.float32)
+        if self.scale is not None:
+            values *= np.float32(self.scale)
+        elif pixels.dtype == np.uint8:
+            values /= np.float32(255)
+        values -= np.asarray(self.mean, dtype=np.float32)
+        values /= np.asarray(self.std, dtype=np.float32)
+        return np.ascontiguousarray(values.transpose(2, 0, 1)) if layout == "nchw" else values
 
     def preprocessing(self) -> dict[str, Any]:
         """What is done to a picture, as plain data."""

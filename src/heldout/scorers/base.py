@@ -104,8 +104,12 @@ def load_scorer(spec: str, **options: Any) -> Scorer:
         raise InputError(f"--model {spec}: {error}.") from error
     finally:
         sys.path.remove("")
-    model = factory() if callable(factory) and not is_model(factory) else factory
-    return as_scorer(model, **options)
+    if callable(factory) and not is_model(factory):
+        try:
+            factory = factory()
+        except Exception as error:
+            raise InputError(f"--model {spec}: the factory fails: {type(error).__name__}: {error}") from error
+    return as_scorer(factory, **options)
 
 
 def is_model(thing: Any) -> bool:

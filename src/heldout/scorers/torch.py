@@ -47,6 +47,7 @@ class TorchScorer:
         prepare: bool = True,
     ) -> None:
         torch = import_extra("torch", extra="torch")
+        import_extra("torch.fx", extra="torch")
         self._torch = torch
         first = next(iter(module.parameters()), None)
         self._device = torch.device(device or (first.device if first is not None else "cpu"))
@@ -95,24 +96,48 @@ class TorchScorer:
         h = hashlib.sha256(type(self._original).__qualname__.encode())
         for name, tensor in self._original.state_dict().items():
             h.update(name.encode())
-            h.update(tensor.detach().cpu().contiguous().view(self._torch.uint8).numpy().tobytes())
+            h.update(tensor.detach().cpu().contiguous().reshape(-1).view(self._torch.uint8).numpy().tobytes())
         return h.hexdigest()[:16]
 
 
 def folded(module: Any, example: Any, torch: Any) -> Any:
     """A copy with batch norms folded into convolutions; the module itself where that fails or disagrees."""
-    from torch.fx.experimental.optimization import fuse
-
-    was_training = {m: m.training for m in module.modules()}
+    modes = {m: m.training for m in module.modules()}
     module.eval()
     try:
-        fused = fuse(copy.deepcopy(module)).eval()
+        copied = fold_batch_norms(copy.deepcopy(module), torch)
         sample = example[:8]
-        reference, again = module(sample), fused(sample)
+        reference, again = module(sample), copied(sample)
         close = torch.allclose(reference, again, rtol=1e-3, atol=1e-3 * float(reference.abs().max()) + 1e-6)
     except Exception:  # tracing fails in as many ways as there are models; the model itself always works
         return module
     finally:
-        for m, training in was_training.items():
+        for m, training in modes.items():
             m.training = training
-    return fused if close else module
+    return copied if close else module
+
+
+def fold_batch_norms(module: Any, torch: Any) -> Any:
+    """Trace a module in eval mode and merge each batch norm into the convolution whose only reader it is."""
+    from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+    traced = torch.fx.symbolic_trace(module)
+    parts = dict(traced.named_modules())
+    for node in list(traced.graph.nodes):
+        if node.op != "call_module" or not isinstance(parts[node.target], torch.nn.BatchNorm2d):
+            continue
+        before = node.args[0]
+        if before.op != "call_module" or not isinstance(parts[before.target], torch.nn.Conv2d):
+            continue
+        shared = sum(n.op == "call_module" and n.target == before.target for n in traced.graph.nodes) > 1
+        if shared or len(before.users) > 1:
+            continue
+        parent, _, name = before.target.rpartition(".")
+        fused = fuse_conv_bn_eval(parts[before.target], parts[node.target])
+        setattr(traced.get_submodule(parent), name, fused)
+        parts[before.target] = fused
+        node.replace_all_uses_with(before)
+        traced.graph.erase_node(node)
+    traced.delete_all_unused_submodules()
+    traced.recompile()
+    return traced

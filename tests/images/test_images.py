@@ -1,0 +1,259 @@
+"""Pictures from every kind of source, framed and scaled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from heldout import InputError
+from heldout.images import (
+    Crop,
+    LabelledImages,
+    Upsample,
+    Wrap,
+    from_arrays,
+    from_csv,
+    from_dataset,
+    from_folder,
+    from_npz,
+    open_source,
+    split,
+)
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    root = tmp_path / "pictures"
+    for name in ("cat", "dog"):
+        (root / name).mkdir(parents=True)
+        for i in range(3):
+            Image.fromarray(rng.integers(0, 256, (20, 30, 3), dtype=np.uint8)).save(root / name / f"{i}.png")
+    return root
+
+
+def test_folder(folder):
+    source = from_folder(folder)
+    assert list(source.ids) == [f"{c}/{i}.png" for c in ("cat", "dog") for i in range(3)]
+    assert source.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert source.class_names == ["cat", "dog"]
+    assert source.read(0).shape == (20, 30, 3)
+    assert from_folder(folder, channels=1).read(0).shape == (20, 30, 1)
+
+
+def test_folder_and_csv(folder, tmp_path):
+    table = tmp_path / "labels.csv"
+    table.write_text("file,label\ndog/1.png,7\ncat/0.png,0\n")
+    source = open_source(folder, labels=table)
+    assert (list(source.ids), source.labels.tolist()) == (["dog/1.png", "cat/0.png"], [7, 0])
+    table.write_text("file,label\ndog/1.png,dog\ncat/0.png,cat\n")
+    source = from_csv(folder, table)
+    assert (source.labels.tolist(), source.class_names) == ([1, 0], ["cat", "dog"])
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_npz_is_mapped_where_it_can_be(save, tmp_path, rng):
+    pictures = rng.integers(0, 256, (5, 6, 7, 3), dtype=np.uint8)
+    save(tmp_path / "x.npz", x_test=pictures, y_test=np.arange(5), other=np.zeros(3))
+    source = from_npz(tmp_path / "x.npz")
+    assert all(np.array_equal(source.read(i), pictures[i]) for i in range(5))
+    assert isinstance(source._pictures, np.memmap) == (save is np.savez)
+    assert source.digest() == from_arrays(pictures, np.arange(5)).digest()
+    np.save(tmp_path / "y.npy", np.arange(5)[::-1])
+    assert open_source(tmp_path / "x.npz", labels=tmp_path / "y.npy").labels.tolist() == [4, 3, 2, 1, 0]
+
+
+def test_torch_dataset(rng):
+    torch = pytest.importorskip("torch")
+    data = torch.utils.data.TensorDataset(torch.rand(6, 3, 5, 4), torch.tensor([0, 1, 2, 0, 1, 2]))
+    source = from_dataset(data)
+    assert source.labels.tolist() == [0, 1, 2, 0, 1, 2]
+    assert source.read(2).shape == (5, 4, 3)
+    assert np.array_equal(source.read(2), data[2][0].numpy().transpose(1, 2, 0))
+    assert source.digest() == from_dataset(data).digest()
+
+
+def test_a_dataset_is_read_one_item_at_a_time(linear_model):
+    class Counting:
+        targets = [0, 1] * 50
+        most = 0
+
+        def __len__(self):
+            return 100
+
+        def __getitem__(self, index):
+            return np.full((9, 9), index, np.uint8), index % 2
+
+    from heldout import Translations, audit
+
+    images = LabelledImages(from_dataset(Counting()), Wrap())
+    result = audit(linear_model((1, 9, 9), 2), images, orbit=Translations(1), allow_chance=True)
+    assert len(result.T) == 100
+
+
+def test_digest_sees_pixels_labels_and_preprocessing(rng):
+    pictures, labels = rng.integers(0, 256, (4, 8, 8), dtype=np.uint8), np.arange(4)
+    images = LabelledImages(from_arrays(pictures, labels), Wrap())
+    changed = pictures.copy()
+    changed[3, 7, 7] ^= 1
+    others = [
+        LabelledImages(from_arrays(changed, labels), Wrap()),
+        LabelledImages(from_arrays(pictures, labels[::-1]), Wrap()),
+        replace(images, mean=(0.5,)),
+        images.with_frame(Crop(2)),
+    ]
+    digests = {i.digest() for i in [images, *others]}
+    assert len(digests) == 5
+
+
+def test_file_digest_sees_content(folder):
+    before = from_folder(folder).digest()
+    Image.new("RGB", (20, 30)).save(folder / "dog" / "2.png")
+    assert from_folder(folder).digest() != before
+
+
+def test_scaling_follows_mean_std_and_channel_order():
+    picture = np.zeros((1, 1, 1, 3), np.uint8)
+    picture[0, 0, 0] = (255, 0, 51)
+    images = LabelledImages(from_arrays(picture, [0]), Wrap(), mean=(0.5, 0.25, 0.0), std=(0.5, 0.5, 2.0))
+    assert images.canvas(0, 0, "nchw").ravel() == pytest.approx([1.0, -0.5, 0.1])
+    assert replace(images, bgr=True).canvas(0, 0, "nchw").ravel() == pytest.approx([-0.6, -0.5, 0.5])
+    assert replace(images, scale=1.0, mean=(0,), std=(1,)).canvas(0, 0, "nhwc").ravel().tolist() == [255, 0, 51]
+    floats = LabelledImages(from_arrays(picture.astype(np.float64), [0]), Wrap())
+    assert floats.canvas(0, 0, "nhwc").ravel().tolist() == [255, 0, 51]  # taken as they are
+
+
+def test_crop_is_torchvisions(rng):
+    """Resize to a short side of 256, then cut 224 from the middle: 16 pixels are left on each side."""
+    picture = rng.integers(0, 256, (300, 500, 3), dtype=np.uint8)
+    frame = Crop(224, resize=256)
+    resized = np.asarray(Image.fromarray(picture).resize((500 * 256 // 300, 256), Image.Resampling.BILINEAR))
+    left = round((resized.shape[1] - 224) / 2)
+    assert np.array_equal(frame.place(picture, 0), resized[16:240, left : left + 224])
+    assert np.array_equal(frame.place(picture, 15), resized[1:255, left - 15 : left + 239])
+    assert frame.room(picture) == 16
+    with pytest.raises(InputError, match="17 pixels is needed, 16 are there"):
+        frame.place(picture, 17)
+
+
+def test_upsample_of_float_and_byte_pictures_agree(rng):
+    picture = rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    frame = Upsample(44, crop=32)
+    assert frame.room(picture) == 6
+    as_float = frame.place(picture.astype(np.float32), 6)
+    assert np.abs(frame.place(picture, 6) - as_float).max() <= 1.0
+
+
+def test_wrap_is_a_torus(rng):
+    picture = rng.integers(0, 256, (5, 6, 1), dtype=np.uint8)
+    placed = Wrap().place(picture, 7)  # more than once around
+    assert placed.shape == (19, 20, 1)
+    assert np.array_equal(placed[7:12, 7:13], picture)
+    assert np.array_equal(placed[6:11, 7:13], np.roll(picture, 1, axis=0))
+
+
+def test_split_is_seeded_stratified_and_exact():
+    labels = np.repeat([0, 1, 2], [97, 31, 5])
+    rest, control = split(labels, control=20, seed=3)
+    assert len(control) == 20
+    assert np.array_equal(np.sort(np.concatenate([rest, control])), np.arange(133))
+    assert np.bincount(labels[control]).tolist() == [14, 5, 1]  # 14.6, 4.7, 0.75 by largest remainder: see below
+    again, other = (split(labels, control=20, seed=s)[1] for s in (3, 4))
+    assert np.array_equal(control, again)
+    assert not np.array_equal(control, other)
+
+
+def test_split_draws_uniformly():
+    counts = np.zeros(12)
+    for seed in range(3000):
+        counts[split(np.repeat([0, 1], 6), control=4, seed=seed)[1]] += 1
+    expected = 3000 * 4 / 12
+    chi2 = ((counts - expected) ** 2 / (expected * (1 - 4 / 12))).sum()
+    assert chi2 < 35  # 10 degrees of freedom, p about 1e-4
+
+
+@pytest.mark.parametrize("control", [0, 10, 0.01, 1.5, -3])
+def test_split_refuses(control):
+    with pytest.raises(InputError, match="a control of"):
+        split(np.zeros(10, int), control=control, seed=0)
+
+
+def refuses(sentence, function, *args, **options):
+    with pytest.raises(InputError, match=sentence):
+        function(*args, **options)
+
+
+def test_bad_folders(folder, tmp_path):
+    refuses("does not exist", open_source, tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    refuses("no class folders", open_source, tmp_path / "empty")
+    (folder / "emu").mkdir()
+    refuses("emu: the class folder holds no pictures", open_source, folder)
+    (tmp_path / "notes.txt").write_text("hello")
+    refuses("neither a folder nor an .npz", open_source, tmp_path / "notes.txt")
+
+
+def test_an_unreadable_picture_is_named(folder):
+    (folder / "dog" / "1.png").write_bytes(b"not a picture")
+    refuses("dog/1.png", from_folder(folder).read, 4)
+    whole = (folder / "dog" / "2.png").read_bytes()
+    (folder / "dog" / "2.png").write_bytes(whole[: len(whole) // 2])
+    refuses("dog/2.png", from_folder(folder).read, 5)
+
+
+def test_bad_csv(folder, tmp_path):
+    table = tmp_path / "labels.csv"
+    refuses("cannot read the label table", open_source, folder, labels=table)
+    for content, sentence in [
+        ("file,label\n", "two columns"),
+        ("file\na.png\n", "two columns"),
+        ("file,label\ncat/9.png,0\n", "does not hold, first 'cat/9.png'"),
+    ]:
+        table.write_text(content)
+        refuses(sentence, open_source, folder, labels=table)
+
+
+def test_bad_npz(tmp_path, rng):
+    path = tmp_path / "x.npz"
+    path.write_bytes(b"nothing")
+    refuses("cannot read", open_source, path)
+    pictures = rng.integers(0, 256, (5, 8, 8), dtype=np.uint8)
+    for save in (np.savez, np.savez_compressed):
+        save(path, images=pictures, labels=np.arange(5))
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2])
+        refuses("x.npz", open_source, path)
+    np.savez(path, pictures=pictures, labels=np.arange(5))
+    refuses("holds the keys pictures, labels; name the right one with --images-key", open_source, path)
+    np.savez(path, images=pictures, labels=np.arange(4))
+    refuses("4 labels for 5 pictures", open_source, path)
+    np.save(tmp_path / "y.txt.npy", np.arange(5))
+    (tmp_path / "y.txt").write_text("1 2 3")
+    refuses("cannot read the labels", open_source, path, labels=tmp_path / "y.txt")
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        ([0, 1, -1], "label -1 is negative"),
+        ([0.5, 1, 2], "not whole numbers"),
+        (["a", "b", "c"], "not whole numbers"),
+        ([[0, 1], [1, 0], [0, 1]], "labels have shape"),
+        ([0, 1], "2 labels for 3 pictures"),
+    ],
+)
+def test_bad_labels(labels, sentence):
+    refuses(sentence, from_arrays, np.zeros((3, 4, 4), np.uint8), labels)
+
+
+def test_bad_arrays():
+    refuses("no pictures", from_arrays, np.zeros((0, 4, 4), np.uint8), [])
+    refuses("looks like channels first", from_arrays, np.zeros((2, 3, 8, 8), np.uint8), [0, 1])
+    refuses("pictures have shape", from_arrays, np.zeros((2, 8), np.uint8), [0, 1])
+    refuses("uint8 or float is needed", from_arrays, np.zeros((2, 8, 8), np.int64), [0, 1])
+    refuses("`std` is", LabelledImages, from_arrays(np.zeros((2, 8, 8)), [0, 1]), Wrap(), std=(0.0,))
+    images = LabelledImages(from_arrays(np.zeros((2, 8, 8)), [0, 1]), Wrap(), mean=(0, 0, 0))
+    refuses("`mean` has 3 values for pictures of 1 channels", images.canvas, 0, 0, "nchw")
+    refuses("cannot crop 40 pixels", Crop, 40, resize=30)
