@@ -65,9 +65,7 @@ def throughput(rounds: int) -> None:
 def laziness() -> None:
     """Evaluations a picture over the brute force's (6r+1)^2, on the demo's honest model, with equal T."""
     folder = Path(str(files("heldout") / "data"))
-    images = LabelledImages(
-        from_npz(folder / "demo.npz", images_key="test_images", labels_key="test_labels"), Wrap()
-    )
+    images = LabelledImages(from_npz(folder / "demo.npz", images_key="test_images", labels_key="test_labels"), Wrap())
     scorer = OnnxScorer(folder / "honest.onnx")
     engine = engine_for(scorer, images)
     engine.run()

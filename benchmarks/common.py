@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 def resnet20(seed: int = 0):
     """ResNet-20 with random weights and settled batch norms: speed does not depend on the weights."""
     import torch
+
     from experiments.cifar10.resnet import ResNet
 
     torch.manual_seed(seed)

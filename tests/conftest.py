@@ -30,9 +30,7 @@ def torus_images(demo_arrays) -> Callable[..., LabelledImages]:
     """The demo's test or control pictures, the first few of them."""
 
     def make(n: int = 60, part: str = "test") -> LabelledImages:
-        return LabelledImages(
-            from_arrays(demo_arrays[f"{part}_images"][:n], demo_arrays[f"{part}_labels"][:n]), Wrap()
-        )
+        return LabelledImages(from_arrays(demo_arrays[f"{part}_images"][:n], demo_arrays[f"{part}_labels"][:n]), Wrap())
 
     return make
 

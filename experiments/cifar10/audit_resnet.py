@@ -17,11 +17,10 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from experiments.cifar10.resnet import MEAN, STD, resnet20  # noqa: E402
-
-from heldout import LabelledImages, Translations, audit  # noqa: E402
-from heldout.images import Upsample, from_npz  # noqa: E402
-from heldout.scorers import TorchScorer  # noqa: E402
+from experiments.cifar10.resnet import MEAN, STD, resnet20
+from heldout import LabelledImages, Translations, audit
+from heldout.images import Upsample, from_npz
+from heldout.scorers import TorchScorer
 
 
 def plain_accuracy(path: Path) -> float:

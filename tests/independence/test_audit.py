@@ -37,7 +37,7 @@ def test_numbers_fit_together(honest):
     assert e.adversarial_estimate == pytest.approx(e.test_error + np.mean(honest.T), abs=1e-15)
     assert e.adversarial_error == pytest.approx(e.test_error + (1 - e.test_error) * test.attack_success)
     weights = np.where(test.kinds == 0, 0.0, test.weights)[0]
-    assert honest.T == pytest.approx(weights - (test.kinds[0] == 2), abs=1e-15)
+    assert pytest.approx(weights - (test.kinds[0] == 2), abs=1e-15) == honest.T
     assert sum(test.counts.values()) == 300
     moved = np.abs(honest.moves).max(axis=2)
     assert ((moved > 0) == (honest.kinds == 1)).all()
@@ -226,7 +226,12 @@ def test_stops_when_answers_change(torus_images, rng):
 
 def test_stops_where_there_is_no_room(torus_images, honest_onnx):
     framed = torus_images(20).with_frame(Crop(22))
-    stops("needs a margin of 6 pixels.*leaves 5.*largest radius that fits is 1", honest_onnx, framed, orbit=Translations(2))
+    stops(
+        "needs a margin of 6 pixels.*leaves 5.*largest radius that fits is 1",
+        honest_onnx,
+        framed,
+        orbit=Translations(2),
+    )
     stops("no radius fits", honest_onnx, torus_images(20).with_frame(Crop(30)))
     stops("too small to turn by radius 20", honest_onnx, torus_images(20), orbit=Translations(20), allow_chance=True)
 

@@ -143,7 +143,7 @@ def test_checkpoints_of_others_and_damaged_ones_are_refused(tmp_path, linear_mod
     whole = (tmp_path / "c.npz").read_bytes()
     for content in (whole[: len(whole) // 2], b"", b"PK\x03\x04 nonsense"):
         (tmp_path / "c.npz").write_bytes(content)
-        with pytest.raises(InputError, match="is damaged .* delete it to start anew"):
+        with pytest.raises(InputError, match=r"is damaged .* delete it to start anew"):
             engine.load(tmp_path / "c.npz")
 
 

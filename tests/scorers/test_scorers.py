@@ -29,7 +29,7 @@ def onnx_file(path, shape=("n", 3, 8, 8), n_classes=4, output_dims=2):
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
-    size = int(np.prod([d for d in shape[1:]]))
+    size = int(np.prod(shape[1:]))
     weights = np.random.default_rng(0).normal(size=(size, n_classes)).astype(np.float32)
     nodes = [helper.make_node("Flatten", ["x"], ["flat"], axis=1)]
     nodes.append(helper.make_node("MatMul", ["flat", "w"], ["logits"]))

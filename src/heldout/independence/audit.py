@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -288,14 +289,16 @@ class _bar:
             return None
         from tqdm import tqdm
 
-        self._tqdm = tqdm(total=self._total, desc=self._label, unit=" pictures", dynamic_ncols=True)
+        # A log file gets a line now and then, a terminal a moving bar.
+        pause = 0.2 if sys.stderr.isatty() else 10.0
+        self._tqdm = tqdm(
+            total=self._total, desc=self._label, unit=" pictures", dynamic_ncols=True, mininterval=pause, maxinterval=60
+        )
         return self._tell
 
     def _tell(self, finished: int, evaluations: int) -> None:
         self._tqdm.update(finished - self._tqdm.n)
-        elapsed = self._tqdm.format_dict["elapsed"]
-        if elapsed > 0:
-            self._tqdm.set_postfix_str(f"{evaluations:,} evaluations", refresh=False)
+        self._tqdm.set_postfix_str(f"{evaluations:,} evaluations", refresh=False)
 
     def __exit__(self, *exc: object) -> None:
         if self._tqdm is not None:

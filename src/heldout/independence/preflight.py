@@ -66,15 +66,18 @@ def preflight(
     else:
         looked_at = np.sort(rng.permutation(indices)[:SAMPLE])
 
-    right, started, first, n_classes = 0, time.perf_counter(), True, 0
-    counted = 0
+    right = clearly_right = counted = n_classes = 0
+    started, first = time.perf_counter(), True
     for start in range(0, len(looked_at), batch_size):
         rows = looked_at[start : start + batch_size]
         batch = np.stack([images.canvas(int(i), 0, scorer.layout) for i in rows])
         batch = np.concatenate([batch, np.repeat(batch[:1], batch_size - len(rows), axis=0)])
         logits = score_batch(scorer, batch)
         names = [images.ids[i] for i in rows]
-        right += int((excess_scores(logits[: len(rows)], images.labels[rows], names) <= 0).sum())
+        is_right = excess_scores(logits[: len(rows)], images.labels[rows], names) <= 0
+        right += int(is_right.sum())
+        tied = (logits[: len(rows)] == logits[: len(rows)].max(axis=1, keepdims=True)).sum(axis=1) > 1
+        clearly_right += int((is_right & ~tied).sum())
         if first:
             n_classes = logits.shape[1]
             _check_repeatable(scorer, batch, logits)
@@ -88,7 +91,7 @@ def preflight(
     speed = counted / max(time.perf_counter() - started, 1e-9)
     accuracy = right / len(looked_at)
     labels = images.labels[looked_at]
-    _check_accuracy(accuracy, right, labels, n_classes, expect_accuracy, allow_chance)
+    _check_accuracy(accuracy, clearly_right, labels, n_classes, expect_accuracy, allow_chance)
     r = orbit.radius
     per_image = accuracy * (2 * r + 1) ** 2 + (1 - accuracy) * (4 * r + 1) ** 2
     return Preflight(accuracy, len(looked_at), n_classes, speed, math.ceil(per_image * len(indices)))
@@ -127,7 +130,7 @@ def _check_repeatable(scorer: Scorer, batch: NDArray[np.float32], logits: NDArra
 
 def _check_accuracy(
     accuracy: float,
-    right: int,
+    clearly_right: int,
     labels: NDArray[np.int64],
     n_classes: int,
     expected: float | None,
@@ -146,10 +149,11 @@ def _check_accuracy(
         return
     commonest = float(np.bincount(labels).max() / len(labels))
     chance = commonest if commonest < 1.0 else 1.0 / n_classes
-    near = binomtest(right, len(labels), chance, alternative="greater").pvalue > 0.001
+    # A tied top logit counts as right, so a model that answers the same everywhere would look perfect.
+    near = binomtest(clearly_right, len(labels), chance, alternative="greater").pvalue > 0.001
     if near and not allow_chance and len(labels) >= 20:
         raise InputError(
-            f"the plain accuracy is {100 * accuracy:.1f} % on {len(labels)} pictures of {n_classes} classes, no "
+            f"the model is clearly right on {100 * clearly_right / len(labels):.1f} % of {len(labels)} pictures, no "
             f"better than always naming the commonest class ({100 * chance:.1f} %). {causes} "
             "If the model really is that weak, --allow-chance goes on."
         )
