@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.errors import InputError
 from heldout.statistics.checks import (
     Alternative,
     Floats,
@@ -33,13 +34,15 @@ def order_by_id(ids: Sequence[object]) -> NDArray[np.intp]:
     >>> [("c", "a", "b")[i] for i in order_by_id(["c", "a", "b"])]
     ['a', 'b', 'c']
     """
-    keys = [hashlib.blake2b(str(i).encode(), digest_size=16).digest() for i in ids]
+    # surrogatepass: a file name that is not valid Unicode is an id like any other.
+    names = [str(i).encode("utf-8", "surrogatepass") for i in ids]
+    keys = [hashlib.blake2b(name, digest_size=16).digest() for name in names]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
 
 
 def log_levels(start: int, stop: int) -> Floats:
     """Logs of the levels number `start` to `stop` - 1 of the fixed grid 0.5 * 10^(-j/10)."""
-    return LOG_LEVEL_TOP - LOG_LEVEL_STEP * np.arange(start, stop)
+    return LOG_LEVEL_TOP - LOG_LEVEL_STEP * np.arange(start, stop, dtype=np.float64)
 
 
 def star_log_wealth(
@@ -99,15 +102,11 @@ def star_rejects(
     """
     v0 = ((upper - lower) / 2.0) ** 2  # the largest variance a value of this range can have
     if alternative == "greater":
-        wealth = star_log_wealth(
-            values - tolerance, times, n, log_targets=-log_alphas, lower=lower - tolerance, v0=v0
-        )
+        wealth = star_log_wealth(values - tolerance, times, n, log_targets=-log_alphas, lower=lower - tolerance, v0=v0)
     else:  # half the capital on each sign, each half aiming at 2 / alpha
         targets = math.log(2.0) - log_alphas
         up = star_log_wealth(values - tolerance, times, n, log_targets=targets, lower=lower - tolerance, v0=v0)
-        down = star_log_wealth(
-            -values - tolerance, times, n, log_targets=targets, lower=-upper - tolerance, v0=v0
-        )
+        down = star_log_wealth(-values - tolerance, times, n, log_targets=targets, lower=-upper - tolerance, v0=v0)
         wealth = np.logaddexp(up, down) - math.log(2.0)
     # The last bet may land on its target exactly but for rounding.
     return np.asarray(wealth >= -log_alphas - 1e-12)
@@ -127,7 +126,8 @@ def star_bets_log_pvalue(
     A bettor that aims at one level alpha tests at that level only, so a grid of levels
     0.5 * 10^(-j/10) is run and p is the smallest of them such that it and every larger one
     reject (1 if 0.5 does not). The rejection region of each level thus lies inside that of its own
-    bettor, which keeps p valid; taking the best of the grid would not.
+    bettor, which keeps p valid; 1 over the largest wealth of the grid would not be. (Of two bettors
+    the one with the lower target always needs less, so the rejections are in fact nested.)
 
     With a `tolerance` the null is abs(E T) <= tolerance: the two signs bet on T - tolerance and
     T + tolerance, and each is a non-negative supermartingale.
@@ -143,6 +143,8 @@ def star_bets_log_pvalue(
     x = check_sample(values, lower=lower, upper=upper)
     check_tolerance(tolerance, lower=lower, upper=upper)
     n = len(x)
+    if ids is not None and len(ids) != n:
+        raise InputError(f"`ids` names {len(ids)} examples but there are {n} values; give one id an example.")
     x = x[order_by_id(range(n) if ids is None else ids)]
     times = np.flatnonzero(x) if tolerance == 0.0 else np.arange(n)
     log_p = 0.0

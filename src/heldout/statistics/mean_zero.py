@@ -48,7 +48,7 @@ class IndependenceTestResult:
 
 
 def independence_test(
-    T: ArrayLike,  # noqa: N803 - the papers' letter
+    T: ArrayLike,
     *,
     lower: float,
     upper: float,
@@ -71,7 +71,7 @@ def independence_test(
         `bernstein_uncapped` may exceed 1 and only orders results; it is not a p-value there.
     alternative : {"two-sided", "greater"}
         "greater" looks for a positive mean only. Bernstein's one-sided p is the two-sided one where
-        the mean is positive and 1 elsewhere, since (7) bounds both sides with one delta.
+        the mean is positive and 1 (3 uncapped) elsewhere, since (7) bounds both sides with one delta.
     ids : sequence, optional
         Names of the examples; a hash of them fixes the order of the bets. Default: 0, 1, 2, ...
     tolerance : float
@@ -89,19 +89,13 @@ def independence_test(
     check_tolerance(tolerance, lower=lower, upper=upper)
     mean = float(x.mean())
     if method == "betting":
-        log_p = star_bets_log_pvalue(
-            x, lower=lower, upper=upper, alternative=alternative, ids=ids, tolerance=tolerance
-        )
+        log_p = star_bets_log_pvalue(x, lower=lower, upper=upper, alternative=alternative, ids=ids, tolerance=tolerance)
     elif method == "mixture":
-        log_e = mixture_log_evalue(
-            x, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance
-        )
+        log_e = mixture_log_evalue(x, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance)
         log_p = min(0.0, -log_e)
     elif method in ("bernstein", "bernstein_uncapped"):
-        excess = max(abs(mean) - tolerance, 0.0)
+        excess = max((mean if alternative == "greater" else abs(mean)) - tolerance, 0.0)
         log_p = bernstein_log_pvalue(excess, float(x.std()), len(x), width=upper - lower)
-        if alternative == "greater" and mean <= 0.0:
-            log_p = 0.0
         if method == "bernstein":
             log_p = min(0.0, log_p)
     else:
@@ -151,7 +145,7 @@ class NModelTestResult:
 
 
 def n_model_test(
-    T: ArrayLike,  # noqa: N803
+    T: ArrayLike,
     *,
     lower: float,
     upper: float,
@@ -186,14 +180,8 @@ def n_model_test(
     n_groups = len(stack) // size
     averaged = stack[: n_groups * size].reshape(n_groups, size, -1).mean(axis=1)
     groups = tuple(
-        independence_test(
-            row, lower=lower, upper=upper, method=method, alternative=alternative, ids=ids
-        )
+        independence_test(row, lower=lower, upper=upper, method=method, alternative=alternative, ids=ids)
         for row in averaged
     )
-    log_e = [
-        mixture_log_evalue(row, lower=lower, upper=upper, alternative=alternative) for row in averaged
-    ]
-    return NModelTestResult(
-        groups=groups, group_size=size, log_e_value=float(logsumexp(log_e)) - math.log(n_groups)
-    )
+    log_e = [mixture_log_evalue(row, lower=lower, upper=upper, alternative=alternative) for row in averaged]
+    return NModelTestResult(groups=groups, group_size=size, log_e_value=float(logsumexp(log_e)) - math.log(n_groups))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,8 @@ from heldout.errors import InputError
 from heldout.statistics.checks import Alternative, Floats, check_alternative
 
 CHUNK_CELLS = 4_000_000  # counts drawn at a time, so that memory stays bounded
+FLAT = 1e-8  # share of the sum of squares below which the spread inside a set is rounding, hence 0
+TIE = 1e-7  # relative; above what rounding does to a studentised difference whose spread is not FLAT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,14 +65,14 @@ class _Stratum:
 
     def draw(self, size: int, rng: np.random.Generator) -> Floats:
         """Sum and sum of squares of the test part in `size` random splits, (2, size)."""
-        method = "count" if 4 * len(self.counts) > self.counts.sum() else "marginals"
+        method: Literal["count", "marginals"] = "count" if 4 * len(self.counts) > self.counts.sum() else "marginals"
         counts = rng.multivariate_hypergeometric(self.counts, self.n_test, size=size, method=method)
         return np.asarray(self.moments @ counts.T)
 
 
 def control_test(
-    T_test: ArrayLike,  # noqa: N803 - the papers' letter
-    T_control: ArrayLike,  # noqa: N803
+    T_test: ArrayLike,
+    T_control: ArrayLike,
     *,
     classes_test: ArrayLike | None = None,
     classes_control: ArrayLike | None = None,
@@ -88,7 +90,8 @@ def control_test(
 
     with s, s' the standard deviations within class of each set. p = (b + 1) / (B + 1). Exact if,
     given the class, test and control examples have the same law; sizes and class mixes may differ.
-    Without classes this is the studentised difference of two means.
+    Without classes this is the studentised difference of two means. The interval is normal and takes
+    the spread to be the same in every class, which matters only where the class mixes differ much.
 
     The permutation law depends on how often each distinct value falls into the test set only, so
     those counts are drawn directly (multivariate hypergeometric).
@@ -114,15 +117,16 @@ def control_test(
             "with two of each; give a larger control, or leave the classes out."
         )
     difference, error = _difference(np.stack([s.observed for s in strata])[:, :, None], strata)
-    t_observed = float(_studentise(difference, error)[0])
+    scale = math.sqrt(sum(float(s.total[1]) for s in strata) / (n_test + n_control))
+    t_observed = float(_studentise(difference, error, scale)[0])
 
     # A split that equals the observed one in exact arithmetic must count as a hit after rounding.
-    slack = 1e-9 * max(1.0, abs(t_observed)) if math.isfinite(t_observed) else 0.0
-    chunk = max(1, CHUNK_CELLS // max(len(s.counts) for s in strata))
+    slack = TIE * max(1.0, abs(t_observed)) if math.isfinite(t_observed) else 0.0
+    chunk = max(1, CHUNK_CELLS // max(2 * len(strata), *(len(s.counts) for s in strata)))
     n_greater = n_two_sided = done = 0
     while done < n_resamples:
         size = min(n_resamples - done, chunk)
-        t = _studentise(*_difference(np.stack([s.draw(size, rng) for s in strata]), strata))
+        t = _studentise(*_difference(np.stack([s.draw(size, rng) for s in strata]), strata), scale)
         n_greater += int((t >= t_observed - slack).sum())
         n_two_sided += int((np.abs(t) >= abs(t_observed) - slack).sum())
         done += size
@@ -158,6 +162,8 @@ def _strata(
     if (classes_test is None) != (classes_control is None):
         raise InputError("give the classes of both sets or of neither.")
     (x_test, c_test), (x_control, c_control) = sets
+    if (c_test.dtype.kind in "US") != (c_control.dtype.kind in "US"):
+        raise InputError("the classes are text in one set and numbers in the other; give both as the same.")
     shared = np.intersect1d(c_test, c_control)
     if not len(shared):
         raise InputError("the test set and the control share no class, so nothing can be compared.")
@@ -174,16 +180,20 @@ def _difference(sums: Floats, strata: list[_Stratum]) -> tuple[Floats, Floats]:
     weights = n * n_control / (n + n_control)
     weights /= weights.sum()
     mean, mean_control = sums[:, 0] / n, rest[:, 0] / n_control
-    spread = np.maximum(sums[:, 1] - n * mean**2, 0.0).sum(axis=0) / (n.sum() - len(strata))
-    spread_control = np.maximum(rest[:, 1] - n_control * mean_control**2, 0.0).sum(axis=0)
-    spread_control /= n_control.sum() - len(strata)
+    spread = (sums[:, 1] - n * mean**2).sum(axis=0)
+    spread_control = (rest[:, 1] - n_control * mean_control**2).sum(axis=0)
+    flat = FLAT * sum(float(s.total[1]) for s in strata)
+    spread = np.where(spread > flat, spread, 0.0) / (n.sum() - len(strata))
+    spread_control = np.where(spread_control > flat, spread_control, 0.0) / (n_control.sum() - len(strata))
     variance = spread * (weights**2 / n).sum() + spread_control * (weights**2 / n_control).sum()
     return (weights * (mean - mean_control)).sum(axis=0), np.sqrt(variance)
 
 
-def _studentise(difference: Floats, error: Floats) -> Floats:
-    """Difference over error; a difference without any spread around it is infinite, none is 0."""
-    tiny = error <= 1e-12 * np.maximum(np.abs(difference), 1e-300)
-    ratio = difference / np.where(tiny, 1.0, error)
-    infinite = np.where(np.abs(difference) > 1e-12, np.sign(difference) * np.inf, 0.0)
-    return np.where(tiny, infinite, ratio)
+def _studentise(difference: Floats, error: Floats, scale: float) -> Floats:
+    """Difference over error; without any spread around it a difference is infinite, and none is 0.
+
+    `scale` is the spread of both sets together, beside which a difference may be mere rounding.
+    """
+    flat = error == 0.0
+    infinite = np.where(np.abs(difference) > TIE * scale, np.copysign(np.inf, difference), 0.0)
+    return np.where(flat, infinite, difference / np.where(flat, 1.0, error))

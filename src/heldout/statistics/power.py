@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 from scipy.stats import norm
 
 from heldout.errors import InputError
@@ -36,8 +36,8 @@ def detectable_effect(
 
     A plug-in: the observed values are tilted exponentially (weights proportional to
     exp(theta * T)) to a mean mu, samples of the same size are drawn and tested, and mu is bisected
-    to power 0.8. NaN where no value is positive, since then no tilt has a positive mean, and
-    where not even the largest tilt is found.
+    to power 0.8. NaN where no value is positive or all are, since then no tilt reaches from mean
+    zero upwards, and where not even the largest tilt is found.
 
     Examples
     --------
@@ -52,16 +52,14 @@ def detectable_effect(
         raise InputError("`bernstein_uncapped` is no test, so it has no power; use `bernstein`.")
     x = check_sample(values, lower=lower, upper=upper)
     distinct, counts = np.unique(x, return_counts=True)
-    if distinct[-1] <= 0.0:
+    if distinct[-1] <= 0.0 or distinct[0] > 0.0:
         return math.nan
     seed = int(rng.integers(2**63))  # the same random numbers at every mu: power is nearly monotone
 
     def power(mu: float) -> float:
         weights = tilt(distinct, counts / len(x), mu)
         simulate = _betting_power if method == "betting" else _count_power
-        return simulate(
-            distinct, weights, len(x), np.random.default_rng(seed), lower, upper, alternative, method
-        )
+        return simulate(distinct, weights, len(x), np.random.default_rng(seed), lower, upper, alternative, method)
 
     low, high = 0.0, 0.99 * float(distinct[-1])
     guess = min(high, 3.0 * float(np.sqrt(np.mean(x**2) / len(x))) + 3.0 / len(x))
@@ -141,10 +139,10 @@ def _count_power(
     """Share of simulated samples rejected by a test that ignores the order of the examples."""
     counts = rng.multinomial(n, probabilities / probabilities.sum(), size=N_SIMULATIONS)
     if method == "mixture":
-        up = np.exp(counts @ np.log1p(np.outer(values, BET_SHARES / -lower))).mean(axis=1)
-        down = np.exp(counts @ np.log1p(np.outer(-values, BET_SHARES / upper))).mean(axis=1)
-        e = up if alternative == "greater" else (up + down) / 2.0
-        return float((e >= 1.0 / LEVEL).mean())
+        up = logsumexp(counts @ np.log1p(np.outer(values, BET_SHARES / -lower)), axis=1)
+        down = logsumexp(counts @ np.log1p(np.outer(-values, BET_SHARES / upper)), axis=1)
+        log_e = up if alternative == "greater" else np.logaddexp(up, down) - math.log(2.0)
+        return float((log_e - math.log(len(BET_SHARES)) >= -math.log(LEVEL)).mean())
     means = counts @ values / n
     sds = np.sqrt(np.maximum(counts @ values**2 / n - means**2, 0.0))
     log_p = [bernstein_log_pvalue(m, s, n, width=upper - lower) for m, s in zip(means, sds, strict=True)]
