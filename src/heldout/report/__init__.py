@@ -1,0 +1,26 @@
+"""A result to text and to HTML with pictures. Nothing is computed here that a result could hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from heldout.files import write_text
+from heldout.independence.result import AuditResult
+from heldout.report.comparison import comparison_table
+from heldout.report.html import audit_html, demo_html
+
+__all__ = ["audit_html", "comparison_table", "demo_html", "write_audit_report", "write_demo_report"]
+
+
+def write_audit_report(result: AuditResult, folder: str | Path, *, command: str | None = None) -> Path:
+    """Write `folder`/report.html, whole or not at all, and say where it is."""
+    path = Path(folder) / "report.html"
+    write_text(path, audit_html(result, command=command))
+    return path
+
+
+def write_demo_report(results: dict[str, AuditResult], folder: str | Path, *, command: str | None = None) -> Path:
+    """The same for several audits on one page."""
+    path = Path(folder) / "report.html"
+    write_text(path, demo_html(results, command=command))
+    return path

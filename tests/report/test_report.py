@@ -1,0 +1,331 @@
+"""The page holds every number, loads nothing, and cannot be broken out of."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout.errors import InputError
+from heldout.independence.result import AuditResult, Exhibit, pvalue_text
+from heldout.report import audit_html, comparison_table, demo_html, write_audit_report, write_demo_report
+from heldout.report.numbers import NOT_DEFINED, fixed, p_text, verdict_word
+from heldout.report.summary import PICTURE_SIDE, curve_sizes, picture_uri
+from tests.report.conftest import HOSTILE
+
+VOID = {"meta", "img", "br"}
+LIMIT = 3_000_000
+
+
+class Page(HTMLParser):
+    """Checks nesting while it reads; keeps what is needed to judge a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.headings: list[str] = []
+        self.feed(html)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if re.fullmatch(r"h\d", tag):
+            self.headings.append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" in self.open or "title" in self.open:
+            return
+        self.text += data
+        if self.open and re.fullmatch(r"h\d", self.open[-1]):
+            self.headings[-1] += data
+
+
+def words(html: str) -> str:
+    return re.sub(r"\s+", " ", Page(html).text)
+
+
+def test_self_contained(result: AuditResult) -> None:
+    html = audit_html(result, command="heldout audit model.onnx")
+    page = Page(html)
+    for tag, attributes in page.tags:
+        assert tag not in ("script", "link", "iframe", "object", "embed", "base", "form"), tag
+        assert not any(name.startswith("on") for name in attributes), attributes
+        for name in ("src", "srcset", "data", "poster", "action", "xlink:href", "background"):
+            assert (attributes.get(name) or "data:image/png;base64,").startswith("data:image/png;base64,")
+        if "href" in attributes:
+            assert tag == "a"
+            assert str(attributes["href"]).startswith("https://arxiv.org/abs/")
+    style = html[html.index("<style>") : html.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert len(html.encode()) < LIMIT
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    assert {str(a["aria-labelledby"]) for _, a in page.tags if "aria-labelledby" in a} <= set(ids)
+    assert all(a.get("alt") for tag, a in page.tags if tag == "img")
+    assert all(a.get("aria-label") for tag, a in page.tags if tag == "svg")
+
+
+def test_verdict_first(result: AuditResult) -> None:
+    html = audit_html(result)
+    text = words(html).strip()
+    assert text.startswith("Verdict")
+    assert Page(html).headings[0] in text[:120]
+    sentence = re.sub(r"\s+", " ", result.verdict)
+    assert text.index(sentence) < 200
+    # every verdict word has its number: p and what could have been detected stand in the same box
+    box = words(html[html.index("<main>") : html.index('<dl class="facts">')].replace("<main>", ""))
+    assert f"p-value{pvalue_text(result.evidence.log_p_value)}" in box.replace(" ", "")
+    assert "Detectable effect" in box
+    assert verdict_word(result) in ("NO EVIDENCE", "NOT INDEPENDENT", "REJECTED")
+    assert ("No evidence" in Page(html).headings[0]) == (result.p_value > 0.05)
+
+
+def test_all_numbers(result: AuditResult) -> None:
+    text = words(audit_html(result, command="heldout audit --seed 0", extra=[("Source", "two & three")]))
+    e = result.evidence
+    expected = [
+        fixed(e.test_error), fixed(e.adversarial_error), fixed(e.adversarial_estimate),
+        fixed(e.statistic, 5, sign=True),
+        *(fixed(v) for interval in e.intervals.values() for v in interval),
+        *(pvalue_text(v) for v in e.log_p_values.values()),
+        *(f"{count:,}" for count in result.test.counts.values()),
+        f"n = {len(result.test):,}", f"radius {result.orbit.radius}", result.rule, result.orbit.name,
+        f"{e.test_error_variance:.3g}".replace("-", "−"), f"{e.adversarial_estimate_variance:.3g}".replace("-", "−"),
+        result.version, result.data_digest, f"{result.evaluations:,}", "heldout audit --seed 0", "two & three",
+        "arXiv:1903.02380", "What this means", "What it does not mean", "What to do next",
+    ]  # fmt: skip
+    if e.control is not None and result.control is not None:
+        c = e.control
+        expected += [
+            fixed(c.statistic.difference, 5, sign=True), *(fixed(v, 5, sign=True) for v in c.statistic.interval),
+            fixed(-c.error_rate.difference, 5, sign=True), *(fixed(-v, 5, sign=True) for v in c.error_rate.interval),
+            p_text(c.statistic.p_greater), p_text(c.statistic.p_two_sided), p_text(c.error_rate.p_value),
+            pvalue_text(c.invariance_log_p_value), fixed(float(result.control.losses.mean())),
+            str(result.control_digest), "Against the control",
+        ]  # fmt: skip
+    else:
+        assert "Against the control" not in text
+        assert "heldout split" in text
+    for name in result.model_names:
+        assert name in text
+    missing = [x for x in expected if x not in text]
+    assert not missing
+    assert " nan" not in text.lower()
+    assert "None" not in text.replace("None to show", "")
+
+
+def test_one_verdict_among_the_p_values(result: AuditResult) -> None:
+    html = audit_html(result)
+    chosen = re.findall(r'<tr class="chosen">.*?</tr>', html, flags=re.S)
+    assert len(chosen) == 1
+    name = "Betting" if result.evidence.control is None else "Test against control"
+    assert name in chosen[0]
+    assert f">{pvalue_text(result.evidence.log_p_value)}<" in chosen[0]
+    assert "smallest of several p-values is not a p-value" in words(html)
+
+
+def test_drawings_are_well_formed(result: AuditResult) -> None:
+    drawings = re.findall(r"<svg.*?</svg>", audit_html(result), flags=re.S)
+    assert len(drawings) >= 3
+    for drawing in drawings:
+        root = ET.fromstring(drawing)
+        _, _, width, height = (float(v) for v in root.attrib["viewBox"].split())
+        for element in root.iter():
+            for name, extent in (("x", width), ("y", height), ("cx", width), ("cy", height)):
+                if name in element.attrib:
+                    assert -1 <= float(element.attrib[name]) <= extent + 1, ET.tostring(element)
+            assert "nan" not in ET.tostring(element, encoding="unicode").lower()
+    assert any(element.tag == "title" for d in drawings for element in ET.fromstring(d).iter())
+
+
+def test_same_result_same_bytes(leaked: AuditResult, tmp_path: Path) -> None:
+    leaked.save(tmp_path / "audit")
+    again = AuditResult.load(tmp_path / "audit")
+    assert audit_html(leaked, command="x") == audit_html(again, command="x")
+
+
+def test_hostile_names(hostile: AuditResult, tmp_path: Path) -> None:
+    path = write_audit_report(hostile, tmp_path / "new", command=f"heldout {HOSTILE}")
+    html = path.read_text(encoding="utf-8")
+    assert "<script" not in html.lower()
+    assert "<img src=x" not in html
+    assert HOSTILE in words(html)
+    assert "onerror" in words(html)  # shown as text, not swallowed
+    assert all("onerror" not in a for _, a in Page(html).tags)
+    assert "<script" not in demo_html({HOSTILE: hostile}).lower()
+
+
+def test_undefined_has_its_reason(perfect: AuditResult, perfect_control: AuditResult) -> None:
+    assert math.isnan(perfect.evidence.detectable_effect)
+    text = words(audit_html(perfect))
+    assert f"Detectable effect{NOT_DEFINED}because no example has a positive T" in text.replace("effect ", "effect")
+    assert "every T is zero" in text
+    assert f"{len(perfect.T)} have T = 0" in text
+    # With a control and no spread at all, a detectable effect of 0 would be a plausible stand-in,
+    # and so would an interval of width 0.
+    assert f"{NOT_DEFINED}: no spread" in words(audit_html(perfect_control))
+    assert f"effect{NOT_DEFINED}because no T varies" in words(audit_html(perfect_control)).replace("effect ", "effect")
+
+
+def test_underflow_is_shown(plain: AuditResult) -> None:
+    tiny = replace(plain.evidence, log_p_values={**plain.evidence.log_p_values, "betting": -5000.0})
+    text = words(audit_html(replace(plain, evidence=tiny)))
+    assert pvalue_text(-5000.0) in text
+    assert "Rejected: not independent, or shifts are not neutral" in text
+
+
+def test_many_models(many: AuditResult, plain: AuditResult) -> None:
+    text = words(audit_html(many))
+    for size in (1, 2):
+        p = many.n_model_test(size).p_values
+        assert f"{sum(v <= 0.05 for v in p)} of {len(p)} at or below 0.05" in text
+    assert "One model against many" in text
+    assert "(× 8)" in text
+    assert "One model against many" not in words(audit_html(plain))
+
+
+def test_random_rule_has_no_pictures(random_rule: AuditResult) -> None:
+    html = audit_html(random_rule)
+    assert "<img" not in html
+    assert "averages over moves and chooses none" in words(html)
+    assert "without the tolerance" in words(html)
+
+
+def test_exhibits(plain: AuditResult) -> None:
+    html = audit_html(plain)
+    assert html.count("<img") == 2 * len(plain.exhibits) > 0
+    text = words(html)
+    assert fixed(plain.exhibits[0].weight, 3) in text
+    assert all(f"example {x.id}" in text for x in plain.exhibits)
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 1), (500, 400, 3), (30, 30, 4), (20, 5, 2), (9, 9)])
+def test_pictures(shape: tuple[int, ...]) -> None:
+    import base64
+    import io
+
+    from PIL import Image
+
+    pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    uri = picture_uri(pixels)
+    image = Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))
+    assert max(image.size) <= PICTURE_SIDE
+    if max(shape[:2]) <= PICTURE_SIDE:
+        shown = np.asarray(image).reshape(*shape[:2], -1)
+        assert np.array_equal(shown, pixels.reshape(*shape[:2], -1)[:, :, : shown.shape[2]])
+
+
+def test_size_bound(plain: AuditResult) -> None:
+    """Two audits with twelve pairs each of large colour noise, which no PNG can shrink."""
+    rng = np.random.default_rng(0)
+    noise = [rng.integers(0, 256, (224, 224, 3), dtype=np.uint8) for _ in range(2)]
+    exhibit = Exhibit(
+        id="x", label=0, predicted=0, moved_predicted=1, move=(3, 1), weight=0.5, original=noise[0], moved=noise[1]
+    )
+    large = replace(plain, exhibits=(exhibit,) * 12)
+    assert 1_000_000 < len(demo_html({"a": large, "b": large}).encode()) < LIMIT
+
+
+def test_comparison(honest: AuditResult, leaked: AuditResult, plain: AuditResult) -> None:
+    table = comparison_table({"honest": honest, "leaked": leaked})
+    assert table.isascii()
+    lines = table.splitlines()
+    assert [line[:20].strip() for line in lines] == [
+        "", "test error", "control error", "adversarial error", "adversarial estimate", "mean T", "betting p",
+        "Bernstein p", "control p (T)", "control p (error)", "verdict p", "detectable effect", "verdict",
+    ]  # fmt: skip
+    assert lines[0].split() == ["honest", "leaked"]
+    assert lines[1].split()[-2:] == [f"{r.evidence.test_error:.4f}" for r in (honest, leaked)]
+    assert lines[-3].split()[-2:] == [pvalue_text(r.evidence.log_p_value) for r in (honest, leaked)]
+    assert lines[-1].endswith("NO EVIDENCE  NOT INDEPENDENT")
+    assert "no control" in comparison_table({"plain": plain})
+    with pytest.raises(InputError, match="nothing to compare"):
+        demo_html({})
+
+
+def test_demo_page(honest: AuditResult, leaked: AuditResult, tmp_path: Path) -> None:
+    path = write_demo_report({"honest": honest, "leaked": leaked}, tmp_path, command="heldout demo")
+    html = path.read_text(encoding="utf-8")
+    page = Page(html)
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    text = words(html)
+    for result in (honest, leaked):
+        assert re.sub(r"\s+", " ", result.verdict) in text
+    table = html[: html.index("honest: verdict")]
+    for line in comparison_table({"honest": honest, "leaked": leaked}).splitlines()[1:]:
+        for cell in re.split(r"\s{2,}", line):
+            assert f">{cell.replace('-0', '−0')}<" in unescape(table), cell
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+    assert "different settings" in text  # one of the two is one-sided
+    assert "The same data and the same audit" in words(demo_html({"a": leaked, "b": leaked}))
+
+
+def test_numbers_do_not_depend_on_the_report(leaked: AuditResult) -> None:
+    before = json.dumps(leaked.to_dict())
+    audit_html(leaked)
+    assert json.dumps(leaked.to_dict()) == before
+
+
+def test_curve_sizes_end_at_n() -> None:
+    for n in (1, 2, 19, 20, 21, 500, 10_000, 1_271_167):
+        sizes = curve_sizes(n)
+        assert sizes[-1] == n
+        assert len(sizes) <= 7
+        assert sizes == sorted(set(sizes))
+
+
+def test_import_is_light() -> None:
+    code = "import heldout.report, sys; print(sorted({'jinja2', 'PIL', 'matplotlib', 'torch'} & set(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "jinja2" not in out
+    assert "matplotlib" not in out
+    assert "torch" not in out
+
+
+def _luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_contrast(plain: AuditResult, dark: bool) -> None:
+    """Text at 4.5 to 1 and drawings at 3 to 1, as WCAG 2 AA asks, in light and dark."""
+    blocks = re.findall(r":root \{(.*?)\}", audit_html(plain), flags=re.S)
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", blocks[dark]))
+
+    def contrast(a: str, b: str) -> float:
+        high, low = sorted((_luminance(colours[a]), _luminance(colours[b])), reverse=True)
+        return (high + 0.05) / (low + 0.05)
+
+    for ground in ("page", "card", "quiet-wash", "found-wash"):
+        assert contrast("ink", ground) >= 7
+        assert contrast("muted", ground) >= 4.5, ground
+    assert contrast("quiet", "quiet-wash") >= 4.5
+    assert contrast("found", "found-wash") >= 4.5
+    assert contrast("link", "page") >= 4.5
+    for series in "abcd":
+        assert contrast(f"series-{series}", "page") >= 3

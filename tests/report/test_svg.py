@@ -1,0 +1,99 @@
+"""Axes and shapes of the charts."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+
+import pytest
+
+from heldout.report import svg
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-0.3, 0.14), (1e-9, 3e-9), (0, 12345), (-5, -4.99)])
+def test_linear_ticks(low: float, high: float) -> None:
+    ticks = svg.linear_ticks(low, high)
+    assert 2 <= len(ticks) <= 11
+    assert all(low - 1e-12 <= t <= high + 1e-12 for t in ticks)
+    steps = {round(b - a, 11) for a, b in pairwise(ticks)}
+    assert len(steps) == 1
+
+
+@pytest.mark.parametrize(("low", "high"), [(20, 40), (10, 500), (250, 10_000), (20, 1e7)])
+def test_log_ticks(low: float, high: float) -> None:
+    ticks = svg.log_ticks(low, high)
+    assert 2 <= len(ticks) <= 12
+    assert all(low * 0.999 <= t <= high * 1.001 for t in ticks)
+
+
+@pytest.mark.parametrize("low", [-1, -2, -7, -25.3, -2000, -40_000])
+def test_decade_ticks(low: float) -> None:
+    ticks = svg.decade_ticks(low, 0)
+    assert 2 <= len(ticks) <= 7
+    assert ticks[-1] == 0
+    assert all(t == int(t) and t >= low for t in ticks)
+
+
+def _line(**options: object) -> ET.Element:
+    series = svg.Series(name="<b>&", x=[10, 100], y=[-3.0, -1.0], hover=["one", "two <i>"], low=[-4, -2], high=[-2, 0])
+    return ET.fromstring(
+        svg.line_chart([series], label='say "p"', x_label="n", y_label="p", x_log=True, y_decades=True, **options)  # type: ignore[arg-type]
+    )
+
+
+def test_line_chart_places_points() -> None:
+    root = _line(reference=(math.log10(0.05), "0.05"))
+    first, second = root.findall("circle")
+    assert float(first.attrib["cx"]) < float(second.attrib["cx"])
+    assert float(first.attrib["cy"]) > float(second.attrib["cy"])  # smaller p is lower
+    assert [c.findtext("title") for c in (first, second)] == ["one", "two <i>"]
+    assert root.attrib["aria-label"] == 'say "p"'
+    assert "0.05" in [t.text for t in root.findall("text")]
+    assert "10⁻³" in [t.text for t in root.findall("text")]
+
+
+def test_single_point() -> None:
+    series = svg.Series(name="a", x=[7], y=[0.0], hover=["x"], low=[0.0], high=[0.0])
+    for options in ({"x_log": True, "y_decades": True}, {}):
+        root = ET.fromstring(svg.line_chart([series], label="l", x_label="x", y_label="y", **options))
+        assert len(root.findall("circle")) == 1
+
+
+def test_legend_names_every_line_once() -> None:
+    many = [svg.Series(name=f"a long name, number {i}", x=[1, 2], y=[i, i], hover=["", ""]) for i in range(4)]
+    root = ET.fromstring(svg.line_chart(many, label="l", x_label="x", y_label="y"))
+    texts = [t for t in root.findall("text") if (t.text or "").startswith("a long")]
+    assert len(texts) == 4
+    assert len({(t.attrib["x"], t.attrib["y"]) for t in texts}) == 4
+
+
+def test_interval_chart() -> None:
+    rows = [
+        svg.Row(name="Test error R_S", value=0.1, text="0.1", interval=(0.05, 0.2)),
+        svg.Row(name="other", value=0.4, text="0.4", style="d"),
+    ]
+    root = ET.fromstring(svg.interval_chart(rows, label="l", x_label="x", floor=0.0, reference=0.0))
+    groups = root.findall("g")
+    assert len(groups) == 2
+    assert len(groups[0].findall("path")) == 3  # a bar and two ends
+    assert not groups[1].findall("path")
+    assert [t.text for t in groups[0].iter("tspan")] == ["S"]
+    equal = [svg.Row(name="zero", value=0.0, text="0", interval=(0.0, 0.0))]
+    ET.fromstring(svg.interval_chart(equal, label="l", x_label="x", reference=0.0))
+
+
+def test_histogram_bars_have_their_heights() -> None:
+    root = ET.fromstring(svg.histogram([-1, 0, 1, 2], [2, 0, 4], label="l", x_label="x", y_label="y"))
+    heights = [float(r.attrib["height"]) for r in root.findall("rect")]
+    assert heights[1] == pytest.approx(2 * heights[0], abs=0.2)
+    assert root.findall("rect")[0].findtext("title") == "−1 to 0: 2"
+
+
+def test_neighbouring_names_of_ticks_do_not_overlap() -> None:
+    root = _line()
+    row = max(float(t.attrib["y"]) for t in root.findall("text")) - 19
+    names = [t for t in root.findall("text") if float(t.attrib["y"]) == row]
+    spans = sorted((float(t.attrib["x"]), len(t.text or "") * svg.CHARACTER) for t in names)
+    assert len(spans) >= 2
+    assert all(a + wa / 2 <= b - wb / 2 for (a, wa), (b, wb) in pairwise(spans))
