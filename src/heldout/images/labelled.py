@@ -81,9 +81,9 @@ class LabelledImages:
         if self.bgr:
             pixels = pixels[..., ::-1]
         channels = pixels.shape[2]
-        for name, values in (("mean", self.mean), ("std", self.std)):
-            if len(values) not in (1, channels):
-                raise InputError(f"`{name}` has {len(values)} values for pictures of {channels} channels.")
+        for name, given in (("mean", self.mean), ("std", self.std)):
+            if len(given) not in (1, channels):
+                raise InputError(f"`{name}` has {len(given)} values for pictures of {channels} channels.")
         # Step by step in float32, as torchvision's ToTensor and Normalize do: the same bits reach the model.
         values = pixels.astype(np.float32)
         if self.scale is not None:

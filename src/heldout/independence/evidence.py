@@ -149,7 +149,8 @@ def weigh(
     if control is not None:
         against = _control_evidence(test, control, lower, upper, alternative, rng, n_resamples)
         # Each of the two tests of the verdict has half the level.
-        effect = detectable_difference(against.statistic.standard_error, level=LEVEL / 2, alternative=alternative)
+        error = against.statistic.standard_error
+        effect = detectable_difference(error, level=LEVEL / 2, alternative=alternative) if error > 0 else math.nan
     else:
         effect = detectable_effect(values, lower=lower, upper=upper, alternative=alternative, rng=rng)
     return Evidence(

@@ -214,7 +214,7 @@ class AuditResult:
             sets = {}
             for name in ("test", "control"):
                 if f"{name}_labels" in arrays:
-                    fields = {k: arrays[f"{name}_{k}"] for k in Examples.__annotations__}
+                    fields: dict[str, Any] = {k: arrays[f"{name}_{k}"] for k in Examples.__annotations__}
                     fields["ids"] = tuple(str(i) for i in fields["ids"])
                     sets[name] = Examples(**fields)
             exhibits = tuple(

@@ -14,7 +14,6 @@ def verdict(evidence: Evidence, *, alternative: Alternative, tolerance: float, n
     """What the numbers allow to be said, and what they rest on."""
     p = math.exp(evidence.log_p_value)
     who = "the model" if n_models == 1 else f"the {n_models} models, averaged,"
-    is_are = "is" if n_models == 1 else "are"
     found = p <= ALARM
     p_text = f"p = {p:.2g}" if p >= 1e-300 else f"ln p = {evidence.log_p_value:.0f}"
     limit = (
@@ -26,14 +25,15 @@ def verdict(evidence: Evidence, *, alternative: Alternative, tolerance: float, n
     if evidence.control is not None:
         control = evidence.control
         if found:
-            easier = -control.error_rate.difference < 0 or control.statistic.difference > 0
+            # The direction is that of the test that spoke; both differences are positive for an easy test set.
+            spoke = min(control.statistic, control.error_rate, key=lambda test: test.p_value)
             direction = (
-                "the test set is easier for it than fresh data of the same source"
-                if easier
+                "the test set is easier than fresh data of the same source"
+                if spoke.difference > 0
                 else "test set and control differ, but not in the direction of overfitting"
             )
             return (
-                f"NOT INDEPENDENT: {who} and this test set {is_are} not independent ({p_text} against a control of "
+                f"NOT INDEPENDENT: {who} and this test set are not independent ({p_text} against a control of "
                 f"{control.statistic.n_control:,} examples): {direction}."
             )
         return (
