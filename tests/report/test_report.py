@@ -210,7 +210,7 @@ def test_random_rule_has_no_pictures(random_rule: AuditResult) -> None:
     html = audit_html(random_rule)
     assert "<img" not in html
     assert "averages over moves and chooses none" in words(html)
-    assert "without the tolerance" in words(html)
+    assert "shifts may cost up to 0.01 on average" in words(html)
 
 
 def test_exhibits(plain: AuditResult) -> None:

@@ -226,3 +226,18 @@ def test_detectable_difference_is_found_with_power_08(level):
     shift = detectable_difference(1.0, level=level, alternative="two-sided")
     cut = norm.isf(level / 2)
     assert norm.sf(cut - shift) + norm.cdf(-cut - shift) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_a_tolerance_must_be_overcome_first() -> None:
+    """With a tolerance an effect is found at about the tolerance plus what is found without one."""
+    values = np.zeros(2000)
+    values[:100], values[100:200] = -0.5, 0.5
+    plain, lax = (
+        detectable_effect(values, lower=-0.96, upper=0.5, tolerance=t, rng=np.random.default_rng(0))
+        for t in (0.0, 0.01)
+    )
+    assert plain + 0.008 < lax < plain + 0.013
+    with pytest.raises(InputError, match="known for betting only"):
+        detectable_effect(
+            values, lower=-0.96, upper=0.5, tolerance=0.01, method="mixture", rng=np.random.default_rng(0)
+        )

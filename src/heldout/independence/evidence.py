@@ -128,6 +128,11 @@ class Evidence:
         """The verdict's: against the control where there is one, else betting. Never the smallest of several."""
         return math.log(self.control.p_value) if self.control else self.log_p_values["betting"]
 
+    @property
+    def p_value(self) -> float:
+        """The verdict's; may underflow to 0 where `log_p_value` does not."""
+        return self.control.p_value if self.control else math.exp(self.log_p_values["betting"])
+
 
 def weigh(
     test: Examples,
@@ -152,7 +157,9 @@ def weigh(
         error = against.statistic.standard_error
         effect = detectable_difference(error, level=LEVEL / 2, alternative=alternative) if error > 0 else math.nan
     else:
-        effect = detectable_effect(values, lower=lower, upper=upper, alternative=alternative, rng=rng)
+        effect = detectable_effect(
+            values, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance, rng=rng
+        )
     return Evidence(
         test_error=float(losses.mean()),
         adversarial_error=float(test.moved_losses.mean()),
@@ -247,6 +254,7 @@ def subset_curve(
     lower: float,
     upper: float,
     alternative: Alternative,
+    tolerance: float = 0.0,
     rng: np.random.Generator,
 ) -> list[dict[str, Any]]:
     """p and both error estimates against sample size over random subsets: figure 8 of v1.
@@ -263,7 +271,7 @@ def subset_curve(
             row[method] = [
                 independence_test(
                     values[i], lower=lower, upper=upper, method=method, alternative=alternative,
-                    ids=[examples.ids[j] for j in i],
+                    ids=[examples.ids[j] for j in i], tolerance=tolerance,
                 ).log_p_value
                 for i in drawn
             ]  # fmt: skip

@@ -83,7 +83,7 @@ class AuditResult:
     @property
     def p_value(self) -> float:
         """The verdict's p-value."""
-        return math.exp(self.evidence.log_p_value)
+        return self.evidence.p_value
 
     @property
     def n_models(self) -> int:
@@ -111,6 +111,7 @@ class AuditResult:
             group_size=group_size,
             alternative=self.alternative,
             ids=self.test.ids,
+            tolerance=self.tolerance,
         )
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ ALARM = 0.05
 
 def verdict(evidence: Evidence, *, alternative: Alternative, tolerance: float, n_examples: int, n_models: int) -> str:
     """What the numbers allow to be said, and what they rest on."""
-    p = math.exp(evidence.log_p_value)
+    p = evidence.p_value
     who = "the model" if n_models == 1 else f"the {n_models} models, averaged,"
     found = p <= ALARM
     p_text = f"p = {p:.2g}" if p >= 1e-300 else f"ln p = {evidence.log_p_value:.0f}"

@@ -265,7 +265,7 @@ def _curve(result: AuditResult) -> dict[str, Any]:
     n_subsets = max(4, min(N_SUBSETS, SUBSET_EXAMPLES // n))
     rows = subset_curve(
         result.test, sizes=curve_sizes(n), n_subsets=n_subsets, lower=lower, upper=upper,
-        alternative=result.alternative, rng=np.random.default_rng(result.seed),
+        alternative=result.alternative, tolerance=result.tolerance, rng=np.random.default_rng(result.seed),
     )  # fmt: skip
     sizes = [row["size"] for row in rows]
     p_series, table = [], [[f"{size:,}"] for size in sizes]
@@ -334,7 +334,6 @@ def _curve(result: AuditResult) -> dict[str, Any]:
         "confidence": CONFIDENCE_TEXT,
         "columns": ["n", "mean betting p", "mean Bernstein p", "test error R_S", "adversarial estimate R_g"],
         "table": table,
-        "tolerance": bool(result.tolerance),
         "has_control": result.evidence.control is not None,
         "n": f"{n:,}",
     }
@@ -490,7 +489,6 @@ def _groups(result: AuditResult) -> dict[str, Any] | None:
         "charts": charts,
         "n": result.n_models,
         "all": pvalue_text(result.evidence.log_p_values["betting"]),
-        "tolerance": bool(result.tolerance),
         "is_verdict": result.evidence.control is None,
     }
 

@@ -153,6 +153,7 @@ def n_model_test(
     method: Method = "betting",
     alternative: Alternative = "two-sided",
     ids: Sequence[object] | None = None,
+    tolerance: float = 0.0,
 ) -> NModelTestResult:
     """The N-model test (section 3.1 of v1): average T over N trainings first, then test.
 
@@ -180,8 +181,13 @@ def n_model_test(
     n_groups = len(stack) // size
     averaged = stack[: n_groups * size].reshape(n_groups, size, -1).mean(axis=1)
     groups = tuple(
-        independence_test(row, lower=lower, upper=upper, method=method, alternative=alternative, ids=ids)
+        independence_test(
+            row, lower=lower, upper=upper, method=method, alternative=alternative, ids=ids, tolerance=tolerance
+        )
         for row in averaged
     )
-    log_e = [mixture_log_evalue(row, lower=lower, upper=upper, alternative=alternative) for row in averaged]
+    log_e = [
+        mixture_log_evalue(row, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance)
+        for row in averaged
+    ]
     return NModelTestResult(groups=groups, group_size=size, log_e_value=float(logsumexp(log_e)) - math.log(n_groups))

@@ -12,8 +12,8 @@ from scipy.stats import norm
 
 from heldout.errors import InputError
 from heldout.statistics.bernstein import bernstein_log_pvalue
-from heldout.statistics.betting import LOG_LEVEL_STEP, LOG_LEVEL_TOP, log_levels, star_rejects
-from heldout.statistics.checks import Alternative, Floats, check_alternative, check_sample
+from heldout.statistics.betting import star_rejects
+from heldout.statistics.checks import Alternative, Floats, check_alternative, check_sample, check_tolerance
 from heldout.statistics.mean_zero import Method
 from heldout.statistics.mixture import BET_SHARES
 
@@ -31,13 +31,14 @@ def detectable_effect(
     rng: np.random.Generator,
     method: Method = "betting",
     alternative: Alternative = "two-sided",
+    tolerance: float = 0.0,
 ) -> float:
     """Smallest positive mean that this test would find at level 0.05 with power 0.8.
 
     A plug-in: the observed values are tilted exponentially (weights proportional to
     exp(theta * T)) to a mean mu, samples of the same size are drawn and tested, and mu is bisected
     to power 0.8. NaN where no value is positive or all are, since then no tilt reaches from mean
-    zero upwards, and where not even the largest tilt is found.
+    zero upwards, and where not even the largest tilt is found. A `tolerance` goes with betting only.
 
     Examples
     --------
@@ -51,6 +52,9 @@ def detectable_effect(
     if method == "bernstein_uncapped":
         raise InputError("`bernstein_uncapped` is no test, so it has no power; use `bernstein`.")
     x = check_sample(values, lower=lower, upper=upper)
+    check_tolerance(tolerance, lower=lower, upper=upper)
+    if tolerance and method != "betting":
+        raise InputError(f"the detectable effect with a tolerance is known for betting only, not for {method}.")
     distinct, counts = np.unique(x, return_counts=True)
     if distinct[-1] <= 0.0 or distinct[0] > 0.0:
         return math.nan
@@ -58,11 +62,16 @@ def detectable_effect(
 
     def power(mu: float) -> float:
         weights = tilt(distinct, counts / len(x), mu)
-        simulate = _betting_power if method == "betting" else _count_power
-        return simulate(distinct, weights, len(x), np.random.default_rng(seed), lower, upper, alternative, method)
+        same = np.random.default_rng(seed)
+        known = {"lower": lower, "upper": upper}
+        if method == "betting":
+            return _betting_power(
+                distinct, weights, len(x), same, **known, alternative=alternative, tolerance=tolerance
+            )
+        return _count_power(distinct, weights, len(x), same, **known, alternative=alternative, method=method)
 
     low, high = 0.0, 0.99 * float(distinct[-1])
-    guess = min(high, 3.0 * float(np.sqrt(np.mean(x**2) / len(x))) + 3.0 / len(x))
+    guess = min(high, tolerance + 3.0 * float(np.sqrt(np.mean(x**2) / len(x))) + 3.0 / len(x))
     while guess < high and power(guess) < POWER:
         low, guess = guess, 2.0 * guess
     high = min(high, guess)
@@ -107,35 +116,56 @@ def tilt(values: Floats, shares: Floats, mu: float) -> Floats:
 
 
 def _betting_power(
-    values: Floats, probabilities: Floats, n: int, rng: np.random.Generator, lower: float, upper: float,
-    alternative: Alternative, method: Method,
-) -> float:  # fmt: skip
-    """Share of simulated samples that every grid level down to 0.05 rejects."""
-    keep = values != 0.0
+    values: Floats,
+    probabilities: Floats,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    lower: float,
+    upper: float,
+    alternative: Alternative,
+    tolerance: float,
+) -> float:
+    """Share of simulated samples that the bettor aiming at level 0.05 rejects.
+
+    Rejections are nested: whoever is rejected at 0.05 is so at every larger level, so one level is enough.
+    """
+    keep = (values != 0.0) | (tolerance > 0.0)  # a zero moves nothing, unless there is a tolerance
     share = float(probabilities[keep].sum())
     sizes = rng.binomial(n, min(1.0, share), size=N_SIMULATIONS)
     width = max(1, int(sizes.max()))
     # Rows are filled up with zeros at time 0, which move nothing.
     filled = np.arange(width) < sizes[:, None]
-    times = np.sort(np.where(filled, rng.random((N_SIMULATIONS, width)), 2.0), axis=1)
+    if sizes.min() == n:
+        times = np.broadcast_to(np.arange(n), filled.shape)
+    else:
+        places = np.sort(np.where(filled, rng.random((N_SIMULATIONS, width)), 2.0), axis=1)
+        times = np.where(filled, places * n, 0.0).astype(np.intp)
     drawn = rng.choice(values[keep], p=probabilities[keep] / share, size=(N_SIMULATIONS, width))
-    n_levels = round((LOG_LEVEL_TOP - math.log(LEVEL)) / LOG_LEVEL_STEP) + 1
     rejects = star_rejects(
         np.where(filled, drawn, 0.0),
-        np.where(filled, times * n, 0.0).astype(np.intp),
+        times,
         n,
-        log_alphas=log_levels(0, n_levels),
+        log_alphas=np.array([math.log(LEVEL)]),
         lower=lower,
         upper=upper,
         alternative=alternative,
+        tolerance=tolerance,
     )
-    return float(rejects.all(axis=1).mean())
+    return float(rejects.mean())
 
 
 def _count_power(
-    values: Floats, probabilities: Floats, n: int, rng: np.random.Generator, lower: float, upper: float,
-    alternative: Alternative, method: Method,
-) -> float:  # fmt: skip
+    values: Floats,
+    probabilities: Floats,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    lower: float,
+    upper: float,
+    alternative: Alternative,
+    method: Method,
+) -> float:
     """Share of simulated samples rejected by a test that ignores the order of the examples."""
     counts = rng.multinomial(n, probabilities / probabilities.sum(), size=N_SIMULATIONS)
     if method == "mixture":
