@@ -62,14 +62,31 @@ def load_splits(path: Path, *, rng: np.random.Generator) -> dict[str, Split]:
     return dict(zip(("train", "test", "control"), parts, strict=True))
 
 
+class WrapPad(nn.Module):
+    """Continue a picture on the torus by `extra` rows and columns.
+
+    From 32 + 7 = 39 three convolutions of 3 x 3 with stride 2 and no padding go to 19, 9 and 4: exactly
+    what circular padding at every layer would give, with one padding instead of three.
+    """
+
+    extra = 7
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.cat([x, x[:, :, : self.extra]], dim=2)
+        return torch.cat([x, x[:, :, :, : self.extra]], dim=3)
+
+
 def make_network() -> nn.Sequential:
-    """0.83 million multiplications an image; strides in place of pooling keep it sensitive to position."""
+    """1.8 million multiplications an image. A torus has no edge, so nothing is padded with zeros, and no
+    place on it is special, so features are averaged over places; the strides keep it sensitive to shifts.
+    """
     return nn.Sequential(
-        nn.Conv2d(1, 16, 5, stride=2, padding=2), nn.ReLU(),
-        nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.ReLU(),
-        nn.Conv2d(32, 64, 3, stride=2, padding=1), nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(64 * 4 * 4, 128), nn.ReLU(),
+        WrapPad(),
+        nn.Conv2d(1, 24, 3, stride=2), nn.ReLU(),
+        nn.Conv2d(24, 48, 3, stride=2), nn.ReLU(),
+        nn.Conv2d(48, 128, 3, stride=2), nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+        nn.Linear(128, 128), nn.ReLU(),
         nn.Linear(128, 10),
     )  # fmt: skip
 
@@ -105,6 +122,15 @@ def to_onnx(network: nn.Sequential, name: str) -> onnx.ModelProto:
             inputs.append(f"{part}{i}")
             weights.append(numpy_helper.from_array(tensor.detach().numpy(), inputs[-1]))
         match layer:
+            case WrapPad():
+                for axis, start, end in ((2, value, f"rows{i}"), (3, f"rows{i}", result)):
+                    bounds = [f"{part}{i}_{axis}" for part in ("from", "to", "axis")]
+                    for bound, number in zip(bounds, (0, layer.extra, axis), strict=True):
+                        weights.append(numpy_helper.from_array(np.array([number], np.int64), bound))
+                    nodes.append(helper.make_node("Slice", [start, *bounds], [f"head{i}_{axis}"]))
+                    nodes.append(helper.make_node("Concat", [start, f"head{i}_{axis}"], [end], axis=axis))
+            case nn.AdaptiveAvgPool2d():
+                nodes.append(helper.make_node("GlobalAveragePool", inputs, [result]))
             case nn.Conv2d():
                 options = {"strides": list(layer.stride), "pads": list(layer.padding) * 2}
                 nodes.append(helper.make_node("Conv", inputs, [result], **options))
