@@ -77,6 +77,8 @@ def _add_audit(verbs: Any) -> None:
     data.add_argument("--control-labels", metavar="FILE", help="as --labels, for the control")
     data.add_argument("--images-key", metavar="KEY", help="array in the .npz that holds the pictures")
     data.add_argument("--labels-key", metavar="KEY", help="array in the .npz that holds the labels")
+    data.add_argument("--control-images-key", metavar="KEY", help="the same for the control (default: as for the test)")
+    data.add_argument("--control-labels-key", metavar="KEY", help="the same for the control (default: as for the test)")
     data.add_argument("--limit", type=int, metavar="N", help="audit a random subset (seeded)")
 
     pixels = verb.add_argument_group("how a picture reaches the model")
@@ -168,11 +170,8 @@ def run_audit(args: argparse.Namespace) -> int:
     models = [load_scorer(spec, **{k: v for k, v in options.items() if v is not None}) for spec in args.model]
     channels = args.channels or getattr(models[0], "channels", None) or 3
 
-    def images(path: str, labels: str | None, keys: bool) -> LabelledImages:
-        source = open_source(
-            path, labels=labels, images_key=args.images_key if keys else None,
-            labels_key=args.labels_key if keys else None, channels=channels,
-        )  # fmt: skip
+    def images(path: str, labels: str | None, images_key: str | None, labels_key: str | None) -> LabelledImages:
+        source = open_source(path, labels=labels, images_key=images_key, labels_key=labels_key, channels=channels)
         return LabelledImages(
             source,
             frame_of(args, models[0], source.read(0).shape),
@@ -182,8 +181,11 @@ def run_audit(args: argparse.Namespace) -> int:
             bgr=args.bgr,
         )
 
-    test = images(args.images, args.labels, keys=True)
-    control = images(args.control, args.control_labels, keys=True) if args.control else None
+    test = images(args.images, args.labels, args.images_key, args.labels_key)
+    control = None
+    if args.control:
+        keys = args.control_images_key or args.images_key, args.control_labels_key or args.labels_key
+        control = images(args.control, args.control_labels, *keys)
     checkpoints = args.out / "checkpoint"
     result = audit_many(
         models, test, orbit=orbit, rule=args.rule, control=control, alternative=args.alternative,

@@ -67,12 +67,15 @@ def preflight(
         looked_at = np.sort(rng.permutation(indices)[:SAMPLE])
 
     right = clearly_right = counted = n_classes = 0
-    started, first = time.perf_counter(), True
+    busy, first = 0.0, True  # seconds inside the model
     for start in range(0, len(looked_at), batch_size):
         rows = looked_at[start : start + batch_size]
         batch = np.stack([images.canvas(int(i), 0, scorer.layout) for i in rows])
         batch = np.concatenate([batch, np.repeat(batch[:1], batch_size - len(rows), axis=0)])
+        started = time.perf_counter()
         logits = score_batch(scorer, batch)
+        if not first:  # the first call pays for warming up
+            busy, counted = busy + time.perf_counter() - started, counted + batch_size
         names = [images.ids[i] for i in rows]
         is_right = excess_scores(logits[: len(rows)], images.labels[rows], names) <= 0
         right += int(is_right.sum())
@@ -81,14 +84,12 @@ def preflight(
         if first:
             n_classes = logits.shape[1]
             _check_repeatable(scorer, batch, logits)
-            # The first call pays for warming up, so the clock starts after it.
-            first, started, counted = False, time.perf_counter(), -len(rows)
-        counted += len(rows)
-    if counted <= 0:  # a single batch: time it once more
+            first = False
+    if not counted:  # a single batch: time it once more
         started = time.perf_counter()
         score_batch(scorer, batch)
-        counted = batch_size
-    speed = counted / max(time.perf_counter() - started, 1e-9)
+        busy, counted = time.perf_counter() - started, batch_size
+    speed = counted / max(busy, 1e-9)
     accuracy = right / len(looked_at)
     labels = images.labels[looked_at]
     _check_accuracy(accuracy, clearly_right, labels, n_classes, expect_accuracy, allow_chance)
