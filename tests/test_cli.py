@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -89,12 +90,24 @@ def test_several_models(run, honest_onnx, leaked_onnx):
     assert json.loads(out)["n_models"] == 2
 
 
-def test_fail_under(run, files, leaked_onnx):
-    options = {"model": leaked_onnx, "control": files["control"], "limit": None, "radius": 2}
-    assert run(**options, fail_under=0.01)[0] == 1
-    code, _, err = run(**options, fail_under=1e-9)
-    assert code == 0
-    assert "below" not in err
+def test_fail_under(run, files, leaked_onnx, honest_onnx):
+    data = Path(leaked_onnx).with_name("demo.npz")
+    options = {
+        "images": data, "images_key": "test_images", "labels_key": "test_labels", "limit": None,
+        "control": data, "control_images_key": "control_images", "control_labels_key": "control_labels",
+    }  # fmt: skip
+    code, _, err = run(model=leaked_onnx, **options, fail_under=0.001)
+    assert code == 1
+    assert "is below --fail-under 0.001" in err
+    assert run(model=honest_onnx, **options, fail_under=0.001)[0] == 0
+    for value, sentence in [
+        (2e-4, "can never be reached.*--resamples 10001"),
+        (0, "between 0 and 1"),
+        (1.5, "between"),
+    ]:
+        code, _, err = run(model=honest_onnx, **options, fail_under=value)
+        assert code == 2
+        assert re.search(sentence, one_sentence(err))
 
 
 def test_a_python_factory(run, tmp_path, monkeypatch):
@@ -106,10 +119,10 @@ def test_a_python_factory(run, tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     code, _, err = run(model="my_models_for_cli:make", allow_chance=True)
-    assert (code, "first_pixels" in err) == (0, True)
+    assert (code, "make, test set" in err) == (0, True)
     code, _, err = run(model="my_models_for_cli:make")
     assert code == 2
-    assert "no better than always naming the commonest class" in err
+    assert "not reliably better than always naming the commonest class" in err
 
 
 def test_folders_and_frames(tmp_path, honest_onnx, demo_arrays, capsys):
@@ -163,6 +176,15 @@ def test_bad_input_is_one_sentence_and_exit_2(run, files, tmp_path, demo_arrays)
         ({"expect_accuracy": 0.123}, "was expected"),
         ({"images_key": "pictures"}, "holds the keys images, labels"),
         ({"mean": [0, 0]}, "`mean` has 2 values"),
+        ({"batch_size": -1}, "`batch_size` is -1"),
+        ({"batch_size": 0}, "`batch_size` is 0"),
+        ({"seed": -1}, "`seed` is -1"),
+        ({"device": "tpu"}, "there is no device 'tpu'"),
+        ({"bf16": True}, "bfloat16 is for torch"),
+        ({"control_labels": tmp_path / "ten.npy"}, "--control-labels goes with --control"),
+        ({"control": files["test"]}, "the control is the test set itself"),
+        ({"out": files["test"]}, "cannot be written to"),
+        ({"out": "/proc/nowhere"}, "cannot be written to"),
     ]:
         code, out, err = run(**options)
         assert (code, out) == (2, ""), sentence
@@ -220,11 +242,32 @@ def test_split(files, tmp_path, capsys):
     assert main(["split", str(files["test"]), "--control", "0.2", "--seed", "1", "--out", str(tmp_path)]) == 0
     assert "30 examples put aside" in capsys.readouterr().out
     with np.load(tmp_path / "control.npz") as control, np.load(tmp_path / "rest.npz") as rest:
-        assert control["images"].shape == (30, 32, 32, 1)
+        assert control["images"].shape == (30, 32, 32)
+        assert control["images"].dtype == np.uint8
         assert sorted(map(int, [*control["ids"], *rest["ids"]])) == list(range(150))
     assert main(["split", str(files["test"]), "--control", "0.2", "--out", str(tmp_path)]) == 2
     assert "a control is drawn once" in one_sentence(capsys.readouterr().err)
     assert main(["split", str(files["test"]), "--control", "2.5", "--out", str(tmp_path / "x")]) == 2
+
+
+def test_split_of_a_folder_keeps_its_labels(tmp_path, rng, capsys):
+    """Class names that are numbers, and file names with commas, are where labels get lost."""
+    from heldout.images import from_folder, open_source
+
+    for name in map(str, range(1, 13)):
+        (tmp_path / "all" / name).mkdir(parents=True)
+        for i in range(4):
+            Image.new("L", (8, 8)).save(tmp_path / "all" / name / f"a,{i}.png")
+    assert main(["split", str(tmp_path / "all"), "--control", "0.25", "--out", str(tmp_path / "s")]) == 0
+    capsys.readouterr()
+    whole = from_folder(tmp_path / "all")
+    truth = dict(zip(whole.ids, whole.labels, strict=True))
+    seen = {}
+    for part in ("rest", "control"):
+        source = open_source(tmp_path / "all", labels=tmp_path / "s" / f"{part}.csv")
+        seen |= dict(zip(source.ids, source.labels, strict=True))
+        assert source.class_names == whole.class_names
+    assert seen == truth
 
 
 def test_split_of_a_folder_can_be_audited(tmp_path, rng, capsys):

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import shlex
 import shutil
 import sys
+import tempfile
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout._version import __version__
 from heldout.errors import HeldoutError, InputError
 from heldout.files import write_npz, write_text
-from heldout.images import Crop, Frame, LabelledImages, Upsample, Wrap, open_source, split
+from heldout.images import ArraySource, Crop, Frame, ImageSource, LabelledImages, Upsample, Wrap, open_source, split
 from heldout.independence.audit import audit_many
 from heldout.orbit import RULES, Translations
 from heldout.scorers import Scorer, load_scorer
 
-EXIT_FINE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_STOPPED = 0, 1, 2, 130
+EXIT_FINE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_BUG, EXIT_STOPPED = 0, 1, 2, 3, 130
 
 FORMATS = """\
 pictures (--images, --control):
@@ -39,9 +44,10 @@ room to move in, one of:
 examples:
   heldout audit --model resnet.onnx --images val/ --control fresh/ --resize 256 --crop 224 \\
       --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --radius 5 --out audit
-  heldout audit --model mymodels:load --images test.npz --wrap --radius 2 --fail-under 0.01
+  heldout audit --model mymodels:load --images test.npz --control fresh.npz --upsample 44 --fail-under 0.01
+room around the crop: 3 times the radius on each side (2 times for the random rules)
 
-exit codes: 0 fine, 1 p is below --fail-under, 2 bad input, 130 stopped (go on with --resume)
+exit codes: 0 fine, 1 p is below --fail-under, 2 bad input, 3 a bug in heldout, 130 stopped (go on with --resume)
 """
 
 
@@ -68,7 +74,13 @@ def _add_audit(verbs: Any) -> None:
         allow_abbrev=False,
     )
     data = verb.add_argument_group("what is audited")
-    data.add_argument("--model", nargs="+", required=True, metavar="M", help="ONNX files, or package.module:factory")
+    data.add_argument(
+        "--model",
+        nargs="+",
+        required=True,
+        metavar="M",
+        help="ONNX file or package.module:factory; several are averaged: trainings of one architecture",
+    )
     data.add_argument("--images", required=True, metavar="PATH", help="the test set")
     data.add_argument("--labels", metavar="FILE", help="CSV of file names and labels, or .npy beside an .npz")
     data.add_argument(
@@ -79,7 +91,7 @@ def _add_audit(verbs: Any) -> None:
     data.add_argument("--labels-key", metavar="KEY", help="array in the .npz that holds the labels")
     data.add_argument("--control-images-key", metavar="KEY", help="the same for the control (default: as for the test)")
     data.add_argument("--control-labels-key", metavar="KEY", help="the same for the control (default: as for the test)")
-    data.add_argument("--limit", type=int, metavar="N", help="audit a random subset (seeded)")
+    data.add_argument("--limit", type=int, metavar="N", help="audit a random subset (seeded), of the control too")
 
     pixels = verb.add_argument_group("how a picture reaches the model")
     pixels.add_argument("--resize", type=int, metavar="PX", help="resize the short side")
@@ -100,7 +112,12 @@ def _add_audit(verbs: Any) -> None:
                       help="'greater' looks for overfitting only; choose before you look")  # fmt: skip
     test.add_argument("--tolerance", type=float, default=0.0, metavar="X", help="without a control: allow |E T| <= X")
     test.add_argument("--seed", type=int, default=0)
-    test.add_argument("--expect-accuracy", type=float, metavar="A", help="stop unless the plain accuracy is this")
+    test.add_argument(
+        "--expect-accuracy", nargs="+", metavar="A", help="stop unless the plain accuracy is this, to the digits typed"
+    )
+    test.add_argument(
+        "--resamples", type=int, default=9999, metavar="B", help="permutations against the control (default 9999)"
+    )
     test.add_argument("--allow-chance", action="store_true", help="go on although the model is no better than chance")
 
     run = verb.add_argument_group("running and reporting")
@@ -152,8 +169,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"heldout: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        print("heldout: stopped; what was computed is kept, --resume goes on.", file=sys.stderr)
+        way_on = "--resume goes on from the last checkpoint." if args.verb == "audit" else "nothing was written."
+        print(f"heldout: stopped; {way_on}", file=sys.stderr)
         return EXIT_STOPPED
+    except Exception:  # never 1: in CI that would read as a failed check
+        traceback.print_exc()
+        print("heldout: this is a bug in heldout, not in your input; please report the lines above.", file=sys.stderr)
+        return EXIT_BUG
 
 
 def say(sentence: str) -> None:
@@ -166,12 +188,29 @@ def run_audit(args: argparse.Namespace) -> int:
     from heldout.report import write_audit_report
 
     orbit = Translations(args.radius)
+    check_fail_under(args)
+    if args.control_labels and not args.control:
+        raise InputError("--control-labels goes with --control.")
+    make_folder(args.out)
     options = {"batch_size": args.batch_size, "device": args.device, "bf16": args.bf16 or None}
     models = [load_scorer(spec, **{k: v for k, v in options.items() if v is not None}) for spec in args.model]
     channels = args.channels or getattr(models[0], "channels", None) or 3
 
-    def images(path: str, labels: str | None, images_key: str | None, labels_key: str | None) -> LabelledImages:
-        source = open_source(path, labels=labels, images_key=images_key, labels_key=labels_key, channels=channels)
+    def images(
+        path: str,
+        labels: str | None,
+        images_key: str | None,
+        labels_key: str | None,
+        class_names: Sequence[str] | None = None,
+    ) -> LabelledImages:
+        source = open_source(
+            path,
+            labels=labels,
+            images_key=images_key,
+            labels_key=labels_key,
+            channels=channels,
+            class_names=class_names,
+        )
         return LabelledImages(
             source,
             frame_of(args, models[0], source.read(0).shape),
@@ -185,14 +224,27 @@ def run_audit(args: argparse.Namespace) -> int:
     control = None
     if args.control:
         keys = args.control_images_key or args.images_key, args.control_labels_key or args.labels_key
-        control = images(args.control, args.control_labels, *keys)
+        control = images(args.control, args.control_labels, *keys, class_names=test.source.class_names)
     checkpoints = args.out / "checkpoint"
     result = audit_many(
-        models, test, orbit=orbit, rule=args.rule, control=control, alternative=args.alternative,
-        tolerance=args.tolerance, seed=args.seed, limit=args.limit, batch_size=args.batch_size,
-        expect_accuracy=args.expect_accuracy, allow_chance=args.allow_chance, checkpoint=checkpoints,
-        resume=args.resume, notify=say, progress=True,
-    )  # fmt: skip
+        models,
+        test,
+        orbit=orbit,
+        rule=args.rule,
+        control=control,
+        alternative=args.alternative,
+        tolerance=args.tolerance,
+        seed=args.seed,
+        limit=args.limit,
+        batch_size=args.batch_size,
+        n_resamples=args.resamples,
+        expect_accuracy=args.expect_accuracy,
+        allow_chance=args.allow_chance,
+        checkpoint=checkpoints,
+        resume=args.resume,
+        notify=say,
+        progress=True,
+    )
     result.save(args.out / "result")
     report = write_audit_report(result, args.out, command=args.line)
     shutil.rmtree(checkpoints, ignore_errors=True)  # only now: the result is safe
@@ -202,6 +254,30 @@ def run_audit(args: argparse.Namespace) -> int:
         say(f"heldout: p = {result.p_value:.3g} is below --fail-under {args.fail_under}.")
         return EXIT_CHECK_FAILED
     return EXIT_FINE
+
+
+def check_fail_under(args: argparse.Namespace) -> None:
+    """Refuse a threshold that no result could fall below."""
+    if args.fail_under is None:
+        return
+    if not 0 < args.fail_under < 1:
+        raise InputError(f"--fail-under {args.fail_under}: give a p-value between 0 and 1.")
+    smallest = 2 / (args.resamples + 1)
+    if args.control and args.fail_under <= smallest:
+        raise InputError(
+            f"--fail-under {args.fail_under} can never be reached: no p against a control is below {smallest:.2g}. "
+            f"Use --resamples {int(2 / args.fail_under) + 1} or more."
+        )
+
+
+def make_folder(path: Path) -> None:
+    """Make sure at once that results can be written where they will have to be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InputError(f"--out {path} cannot be written to: {error.strerror or error}.") from error
 
 
 def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...]) -> Frame:
@@ -215,7 +291,7 @@ def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...]) ->
     if args.upsample:
         if args.resize:
             raise InputError("--upsample and --resize are the same step; give one of them.")
-        return Upsample(args.upsample, crop=crop or min(shape[:2]))
+        return Upsample(args.upsample, crop=crop or min(shape[:2]), interpolation=args.interpolation)
     if crop is None or (args.resize is None and crop >= min(shape[:2])):
         raise InputError(
             f"a picture of {shape[0]} x {shape[1]} leaves no pixels to move in: choose --resize R --crop C, "
@@ -229,6 +305,7 @@ def run_demo_verb(args: argparse.Namespace) -> int:
     from heldout.demo import run_demo
     from heldout.report import comparison_table, write_demo_report
 
+    make_folder(args.out)
     results = run_demo(notify=say, progress=True)
     for name, result in results.items():
         result.save(args.out / name)
@@ -248,25 +325,37 @@ def run_split(args: argparse.Namespace) -> int:
     if isinstance(share, int) and share != args.control:
         raise InputError(f"--control {args.control}: give a share below 1 or a whole number.")
     parts = dict(zip(("rest", "control"), split(source.labels, control=share, seed=args.seed), strict=True))
-    is_array = str(args.images).endswith(".npz")
-    paths = {name: args.out / f"{name}.{'npz' if is_array else 'csv'}" for name in parts}
+    suffix = "npz" if isinstance(source, ArraySource) else "csv"
+    paths = {name: args.out / f"{name}.{suffix}" for name in parts}
     taken = [str(p) for p in paths.values() if p.exists()]
     if taken:
         raise InputError(f"{' and '.join(taken)} exist already; a control is drawn once. Choose another --out.")
+    make_folder(args.out)
     for name, rows in parts.items():
-        if is_array:
-            pictures = np.stack([source.read(int(i)) for i in rows])
-            ids = np.array([source.ids[i] for i in rows])
-            write_npz(paths[name], {"images": pictures, "labels": source.labels[rows], "ids": ids})
+        if isinstance(source, ArraySource):
+            write_npz(paths[name], source.take(rows))
         else:
-            names = source.class_names
-            lines = [f"{source.ids[i]},{names[source.labels[i]] if names else source.labels[i]}" for i in rows]
-            write_text(paths[name], "\n".join(["file,label", *lines]) + "\n")
+            write_text(paths[name], label_table(source, rows))
     summary = {name: {"path": str(paths[name]), "n_examples": len(rows)} for name, rows in parts.items()}
     if args.json:
         print(json.dumps({**summary, "seed": args.seed, "version": __version__}, indent=2))
     else:
         print(f"{len(parts['control']):,} examples put aside in {paths['control']}")
         print(f"{len(parts['rest']):,} examples left in {paths['rest']}")
-        say("Train and select on the rest only, and audit with --control.")
+        use = f"--control {paths['control']}"
+        if suffix == "csv":
+            use = f"--control {args.images} --control-labels {paths['control']}"
+        say(f"Train and select on the rest only; then heldout audit ... {use}")
     return EXIT_FINE
+
+
+def label_table(source: ImageSource, rows: NDArray[np.intp]) -> str:
+    """A CSV for --labels: numbers, so that every part numbers its classes alike, and names to read."""
+    names = source.class_names
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["file", "label"] if names is None else ["file", "label", "name"])
+    for i in rows:
+        label = int(source.labels[i])
+        writer.writerow([source.ids[i], label] if names is None else [source.ids[i], label, names[label]])
+    return text.getvalue()

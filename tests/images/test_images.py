@@ -133,7 +133,7 @@ def test_crop_is_torchvisions(rng):
     left = round((resized.shape[1] - 224) / 2)
     assert np.array_equal(frame.place(picture, 0), resized[16:240, left : left + 224])
     assert np.array_equal(frame.place(picture, 15), resized[1:255, left - 15 : left + 239])
-    assert frame.room(picture) == 16
+    assert frame.room((300, 500)) == 16
     with pytest.raises(InputError, match="17 pixels is needed, 16 are there"):
         frame.place(picture, 17)
 
@@ -141,7 +141,7 @@ def test_crop_is_torchvisions(rng):
 def test_upsample_of_float_and_byte_pictures_agree(rng):
     picture = rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)
     frame = Upsample(44, crop=32)
-    assert frame.room(picture) == 6
+    assert frame.room((32, 32)) == 6
     as_float = frame.place(picture.astype(np.float32), 6)
     assert np.abs(frame.place(picture, 6) - as_float).max() <= 1.0
 
@@ -189,6 +189,7 @@ def test_bad_folders(folder, tmp_path):
     refuses("does not exist", open_source, tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     refuses("no class folders", open_source, tmp_path / "empty")
+    refuses("is not a folder", from_folder, tmp_path / "nowhere")
     (folder / "emu").mkdir()
     refuses("emu: the class folder holds no pictures", open_source, folder)
     (tmp_path / "notes.txt").write_text("hello")
@@ -203,6 +204,37 @@ def test_an_unreadable_picture_is_named(folder):
     refuses("dog/2.png", from_folder(folder).read, 5)
 
 
+def test_a_picture_cut_short_is_found_by_the_digest(folder):
+    """Before anything is scored: the digest reads every byte anyway."""
+    Image.new("RGB", (20, 20)).save(folder / "dog" / "3.jpg")
+    from_folder(folder).digest()
+    for name in ("2.png", "3.jpg"):
+        path = folder / "dog" / name
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2])
+        refuses(f"{name} is cut short", from_folder(folder).digest)
+        path.write_bytes(whole)
+
+
+def test_a_control_is_numbered_like_its_test_set(folder, tmp_path):
+    """Also where it lacks a class: otherwise every later class would shift, and an honest model be accused."""
+    import shutil
+
+    shutil.copytree(folder, tmp_path / "control")
+    shutil.rmtree(tmp_path / "control" / "cat")
+    test = from_folder(folder)
+    control = open_source(tmp_path / "control", class_names=test.class_names)
+    assert set(control.labels) == {1}
+    assert control.class_names == test.class_names
+    (tmp_path / "control" / "emu").mkdir()
+    refuses(
+        "has the class 'emu', which the test set does not have", from_folder, tmp_path / "control", class_names=["dog"]
+    )
+    table = tmp_path / "labels.csv"
+    table.write_text("file,label\ndog/1.png,dog\n")
+    assert from_csv(folder, table, class_names=["cat", "dog"]).labels.tolist() == [1]
+
+
 def test_bad_csv(folder, tmp_path):
     table = tmp_path / "labels.csv"
     refuses("cannot read the label table", open_source, folder, labels=table)
@@ -210,6 +242,9 @@ def test_bad_csv(folder, tmp_path):
         ("file,label\n", "two columns"),
         ("file\na.png\n", "two columns"),
         ("file,label\ncat/9.png,0\n", "does not hold, first 'cat/9.png'"),
+        ("cat/0.png,0\ncat/1.png,0\n", "the first line names a picture; put a header"),
+        ("file,label\ncat/0.png,0\ncat/0.png,0\n", "names 'cat/0.png' more than once"),
+        ("file,label\ncat/0.png,0\ncat/1.png,\n", "'cat/1.png' has no label"),
     ]:
         table.write_text(content)
         refuses(sentence, open_source, folder, labels=table)
@@ -226,12 +261,12 @@ def test_bad_npz(tmp_path, rng):
         path.write_bytes(whole[: len(whole) // 2])
         refuses("x.npz", open_source, path)
     np.savez(path, pictures=pictures, labels=np.arange(5))
-    refuses("holds the keys pictures, labels; name the right one with --images-key", open_source, path)
+    refuses("holds the keys pictures, labels; say which are the pictures with --images-key", open_source, path)
     np.savez(path, images=pictures, labels=np.arange(4))
     refuses("4 labels for 5 pictures", open_source, path)
     np.save(tmp_path / "y.txt.npy", np.arange(5))
     (tmp_path / "y.txt").write_text("1 2 3")
-    refuses("cannot read the labels", open_source, path, labels=tmp_path / "y.txt")
+    refuses("labels beside an .npz must be a plain .npy file", open_source, path, labels=tmp_path / "y.txt")
 
 
 @pytest.mark.parametrize(

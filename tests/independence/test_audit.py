@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from heldout import AuditResult, InputError, Translations, audit, audit_many, score_map_statistics
-from heldout.images import Crop
+from heldout.images import Crop, LabelledImages, Wrap, from_arrays
 from heldout.independence.evidence import Examples, subset_curve, weigh
 
 KEYS = {
@@ -198,8 +198,64 @@ def stops(sentence: str, model, images, **options) -> None:
 def test_stops_at_chance(torus_images, honest_onnx):
     images = torus_images(300)
     inverted = replace(images, mean=(1.0,), std=(0.001,))
-    stops("no better than always naming the commonest class.*--mean", honest_onnx, inverted)
+    stops("not reliably better than always naming the commonest class.*--mean", honest_onnx, inverted)
     assert audit(honest_onnx, inverted, orbit=Translations(1), allow_chance=True, limit=20)
+
+
+def test_a_memoriser_at_chance_on_the_control_is_a_finding(torus_images, demo_arrays):
+    known = {x.tobytes(): y for x, y in zip(demo_arrays["test_images"], demo_arrays["test_labels"], strict=True)}
+
+    def by_heart(batch):
+        pixels = np.rint(batch * 255).astype(np.uint8)
+        labels = [known.get(x[0].tobytes(), 0) for x in pixels]
+        return np.eye(10)[labels]
+
+    result = audit(by_heart, torus_images(100), control=torus_images(100, "control"), orbit=Translations(1))
+    assert result.verdict.startswith("NOT INDEPENDENT")
+    assert result.evidence.test_error == 0
+
+
+def test_controls_that_cannot_be_controls(torus_images, honest_onnx):
+    images = torus_images(60)
+    stops("the control is the test set itself", honest_onnx, images, control=images)
+    stops(
+        "framed and scaled in the same way",
+        honest_onnx,
+        images,
+        control=replace(torus_images(60, "control"), mean=(0.1,)),
+    )
+    few = torus_images(1, "control")
+    stops("leave no class with two of each", honest_onnx, images, control=few)
+    one, other = (replace_names(torus_images(60, part), names) for part, names in (("test", "ab"), ("control", "ba")))
+    stops("number their classes differently", honest_onnx, one, control=other)
+
+
+def replace_names(images, names):
+    images.source.class_names = list(names)
+    return images
+
+
+def test_trailing_zeros_of_the_expected_accuracy_count(torus_images, honest_onnx, alone):
+    images, accuracy = torus_images(300), 1 - alone.evidence.test_error
+    near = f"{accuracy:.1f}"
+    assert audit(honest_onnx, images, orbit=Translations(1), expect_accuracy=near, limit=20)
+    assert abs(accuracy - float(near)) > 0.0005, "choose another sample: this one is round"
+    stops("was expected", honest_onnx, images, expect_accuracy=near + "00")
+    stops("2 expected accuracies for 1 models", honest_onnx, images, expect_accuracy=["0.8", "0.9"])
+
+
+def test_a_late_wrong_label_is_found_at_once(demo_arrays, honest_onnx):
+    labels = np.tile(demo_arrays["test_labels"], 2)
+    labels[-1] = 12
+    pictures = np.tile(demo_arrays["test_images"], (2, 1, 1))
+    images = LabelledImages(from_arrays(pictures, labels), Wrap())
+    stops("knows 10 classes, but picture 3999 has label 12", honest_onnx, images)
+
+
+def test_a_saved_name_may_hold_dots(alone, tmp_path):
+    alone.save(tmp_path / "v1.2")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["v1.2.json", "v1.2.npz"]
+    assert AuditResult.load(tmp_path / "v1.2").T is not None
 
 
 def test_expected_accuracy_is_exact(torus_images, honest_onnx, alone):
@@ -232,7 +288,10 @@ def test_stops_where_there_is_no_room(torus_images, honest_onnx):
         framed,
         orbit=Translations(2),
     )
-    stops("no radius fits", honest_onnx, torus_images(20).with_frame(Crop(30)))
+    stops("no radius fits. Resize or upsample to 36", honest_onnx, torus_images(20).with_frame(Crop(30)))
+    stops("wants 32 x 32 pixels, but gets 20 x 20", honest_onnx, torus_images(20).with_frame(Crop(20)))
+    colour = LabelledImages(from_arrays(np.zeros((4, 32, 32, 3), np.uint8), np.arange(4)), Wrap())
+    stops(r"wants 1 channel\(s\), but the pictures have 3", honest_onnx, colour)
     stops("too small to turn by radius 20", honest_onnx, torus_images(20), orbit=Translations(20), allow_chance=True)
 
 

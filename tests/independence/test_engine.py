@@ -132,6 +132,32 @@ def test_a_model_that_breaks_half_way_loses_nothing(tmp_path, linear_model):
     assert resumed.evaluations == whole.evaluations
 
 
+@pytest.mark.parametrize("stop", range(0, 160, 13))
+def test_an_interrupt_anywhere_leaves_a_checkpoint_that_can_be_resumed(stop, tmp_path, linear_model, monkeypatch):
+    """Ctrl-C may fall between any two lines: what is on disk is always a whole state."""
+    import heldout.independence.engine as engine_module
+
+    monkeypatch.setattr(engine_module, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    images = pictures(40)
+    engine = make_engine(linear_model((1, 12, 12)), images)
+    decide, calls = engine.plan.decide, [0]
+
+    def interrupted(scores, **options):
+        calls[0] += 1
+        if calls[0] == stop + 1:
+            raise KeyboardInterrupt
+        return decide(scores, **options)
+
+    engine.plan.decide = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(checkpoint=tmp_path / "c.npz")
+    resumed, whole = (make_engine(linear_model((1, 12, 12)), images) for _ in range(2))
+    resumed.run(checkpoint=tmp_path / "c.npz", resume=True)
+    whole.run()
+    assert np.array_equal(resumed.outcomes.statistic, whole.outcomes.statistic)
+    assert resumed.evaluations == whole.evaluations
+
+
 def test_checkpoints_of_others_and_damaged_ones_are_refused(tmp_path, linear_model):
     images = pictures(10)
     engine = make_engine(linear_model((1, 12, 12)), images)

@@ -109,6 +109,10 @@ def test_onnx_refusals(tmp_path):
         scorer.logits(np.zeros((2, 3, 9, 9), np.float32))
     with pytest.raises(InputError, match="CUDAExecutionProvider"):
         OnnxScorer(tmp_path / "m.onnx", device="cuda")
+    with pytest.raises(InputError, match="no device 'tpu'"):
+        OnnxScorer(tmp_path / "m.onnx", device="tpu")
+    with pytest.raises(InputError, match="bfloat16 is for torch"):
+        OnnxScorer(tmp_path / "m.onnx", bf16=True)
 
 
 @pytest.mark.parametrize("prepare", [True, False])
@@ -121,7 +125,7 @@ def test_torch_logits_are_those_of_eval_mode(net, prepare, channels_last, rng):
     net.train()
     scorer = TorchScorer(net, prepare=prepare, channels_last=channels_last)
     assert scorer.logits(batch) == pytest.approx(expected, abs=1e-5)
-    assert all(module.training for module in net.modules()), "the training mode is put back"
+    assert all(module.training for module in net.modules()), "the user's module keeps its mode"
     assert np.array_equal(scorer.logits(batch), scorer.logits(batch))
 
 
@@ -150,6 +154,22 @@ def test_torch_that_cannot_be_traced_still_runs(rng):
     assert TorchScorer(Branches()).logits(batch).shape == (2, 3)
 
 
+def test_torch_leaves_a_module_that_can_still_be_trained(rng):
+    class Branching(SmallNet):
+        def forward(self, x):
+            return super().forward(x) if x.sum() > 0 else super().forward(-x)
+
+    batch = rng.normal(size=(4, 3, 8, 8)).astype(np.float32)
+    for module in (Branching(), SmallNet()):
+        strides = [p.stride() for p in module.parameters()]
+        TorchScorer(module).logits(batch)
+        assert [p.stride() for p in module.parameters()] == strides
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        module(torch.from_numpy(batch)).sum().backward()
+        optimizer.step()
+        assert not any(p.is_inference() for p in module.parameters())
+
+
 def test_torch_bf16_is_near(net, rng):
     batch = rng.normal(size=(4, 3, 8, 8)).astype(np.float32)
     exact, rough = (TorchScorer(net, bf16=b).logits(batch) for b in (False, True))
@@ -161,6 +181,7 @@ def test_torch_bf16_is_near(net, rng):
 def test_torch_digest_sees_the_weights(net):
     before = TorchScorer(net).digest()
     assert TorchScorer(net).digest() == before
+    assert TorchScorer(net, bf16=True).digest() != before
     with torch.no_grad():
         net.fc.bias[0] += 1e-3
     assert TorchScorer(net).digest() != before
@@ -227,6 +248,17 @@ def test_sklearn_without_scores_is_refused():
 
     with pytest.raises(InputError, match="neither decision_function nor predict_proba"):
         as_scorer(Mute())
+    with pytest.raises(InputError, match="LinearSVC is not fitted"):
+        as_scorer(LinearSVC())
+
+
+def test_sklearn_pairwise_scores_are_refused():
+    from sklearn.svm import SVC
+
+    x, y = np.eye(6), [0, 0, 1, 1, 2, 2]
+    assert SklearnScorer(SVC().fit(x, y)).logits(x.reshape(6, 1, 6, 1).astype(np.float32)).argmax(1).tolist() == y
+    with pytest.raises(InputError, match="decision_function_shape='ovr'"):
+        SklearnScorer(SVC(decision_function_shape="ovo").fit(x, y))
 
 
 def test_as_scorer(net, tmp_path):
@@ -247,7 +279,9 @@ def test_load_scorer(tmp_path, monkeypatch):
         "def make():\n    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))\n"
         "ready = make()\n"
         "def broken():\n    raise RuntimeError('no weights')\n"
+        "def leaves():\n    raise SystemExit(3)\n"
     )
+    (tmp_path / "half_written.py").write_text("def make(:\n")
     monkeypatch.chdir(tmp_path)
     assert isinstance(load_scorer("zoo_for_tests:make"), TorchScorer)
     assert isinstance(load_scorer("zoo_for_tests:ready"), TorchScorer)
@@ -255,6 +289,10 @@ def test_load_scorer(tmp_path, monkeypatch):
         ("zoo_for_tests:missing", "missing"),
         ("nowhere_to_be_found:make", "nowhere_to_be_found"),
         ("zoo_for_tests:broken", "no weights"),
+        ("zoo_for_tests:leaves", "SystemExit"),
+        ("half_written:make", "SyntaxError"),
+        (":make", "--model :make"),
+        (".zoo:make", "--model .zoo:make"),
         ("model.pt", "give an .onnx file or package.module:factory"),
     ]:
         with pytest.raises(InputError, match=sentence):

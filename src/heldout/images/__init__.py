@@ -3,6 +3,7 @@
 from heldout.images.frames import Crop, Frame, Upsample, Wrap
 from heldout.images.labelled import LabelledImages
 from heldout.images.sources import (
+    ArraySource,
     ImageSource,
     from_arrays,
     from_csv,
@@ -14,6 +15,7 @@ from heldout.images.sources import (
 from heldout.images.split import split
 
 __all__ = [
+    "ArraySource",
     "Crop",
     "Frame",
     "ImageSource",

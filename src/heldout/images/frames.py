@@ -27,8 +27,8 @@ class Frame(Protocol):
         """The centre window with `margin` pixels around it; InputError where there is no such room."""
         ...
 
-    def room(self, picture: Pixels) -> float:
-        """Pixels around the centre window on the tightest side."""
+    def room(self, shape: tuple[int, int]) -> float:
+        """Pixels around the centre window on the tightest side of a picture of this height and width."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Crop:
     Examples
     --------
     >>> picture = np.zeros((300, 400, 3), np.uint8)
-    >>> Crop(224, resize=256).room(picture), Crop(224, resize=256).place(picture, 15).shape
+    >>> Crop(224, resize=256).room((300, 400)), Crop(224, resize=256).place(picture, 15).shape
     (16, (254, 254, 3))
     """
 
@@ -60,8 +60,8 @@ class Crop:
         if self.size < 1 or (self.resize is not None and self.resize < self.size):
             raise InputError(f"cannot crop {self.size} pixels out of a short side of {self.resize}.")
 
-    def _resized_shape(self, picture: Pixels) -> tuple[int, int]:
-        height, width = picture.shape[:2]
+    def _resized_shape(self, shape: tuple[int, int]) -> tuple[int, int]:
+        height, width = shape
         if self.resize is None:
             return height, width
         short = min(height, width)
@@ -70,17 +70,19 @@ class Crop:
     def _corner(self, shape: tuple[int, int]) -> tuple[int, int]:
         return round((shape[0] - self.size) / 2), round((shape[1] - self.size) / 2)
 
-    def room(self, picture: Pixels) -> int:
+    def room(self, shape: tuple[int, int]) -> int:
         """Pixels around the centre window on the tightest side; negative where the picture is too small."""
-        shape = self._resized_shape(picture)
+        shape = self._resized_shape(shape)
         corner = self._corner(shape)
         return min(*corner, shape[0] - self.size - corner[0], shape[1] - self.size - corner[1])
 
     def place(self, picture: Pixels, margin: int) -> Pixels:
         """The centre window with `margin` pixels around it."""
-        if self.room(picture) < margin:
-            raise InputError(f"a margin of {margin} pixels is needed, {self.room(picture)} are there")
-        shape = self._resized_shape(picture)
+        height, width = picture.shape[:2]
+        room = self.room((height, width))
+        if room < margin:
+            raise InputError(f"a margin of {margin} pixels is needed, {room} are there")
+        shape = self._resized_shape((height, width))
         if shape != picture.shape[:2]:
             picture = resized(picture, shape, self.interpolation)
         top, left = (c - margin for c in self._corner(shape))
@@ -92,9 +94,9 @@ class Crop:
         return {"frame": "crop", **vars(self)}
 
 
-def Upsample(to: int, *, crop: int) -> Crop:
+def Upsample(to: int, *, crop: int, interpolation: Literal["bilinear", "bicubic"] = "bilinear") -> Crop:
     """Enlarge small pictures and cut the old size out of the middle: CIFAR's 32 is Upsample(44, crop=32)."""
-    return Crop(crop, resize=to)
+    return Crop(crop, resize=to, interpolation=interpolation)
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Wrap:
 
     wraps = True
 
-    def room(self, picture: Pixels) -> float:
+    def room(self, shape: tuple[int, int]) -> float:
         """There is always room on a torus."""
         return math.inf
 

@@ -67,11 +67,11 @@ class LabelledImages:
     def place(self, index: int, margin: int) -> Pixels:
         """Raw pixels of one picture's centre window with `margin` pixels around it."""
         picture = self.source.read(index)
-        if self.frame.room(picture) < margin:
-            height, width = picture.shape[:2]
+        height, width = picture.shape[:2]
+        if self.frame.room((height, width)) < margin:
             raise InputError(
                 f"picture {self.ids[index]} ({height} x {width}): {margin} pixels are needed around the window, "
-                f"but {json.dumps(self.frame.to_dict())} leaves {self.frame.room(picture)}."
+                f"but {json.dumps(self.frame.to_dict())} leaves {self.frame.room((height, width))}."
             )
         return self.frame.place(picture, margin)
 
@@ -84,6 +84,8 @@ class LabelledImages:
         for name, given in (("mean", self.mean), ("std", self.std)):
             if len(given) not in (1, channels):
                 raise InputError(f"`{name}` has {len(given)} values for pictures of {channels} channels.")
+        if pixels.dtype != np.uint8 and not np.isfinite(pixels).all():
+            raise InputError(f"picture {self.ids[index]} holds pixels that are NaN or infinite.")
         # Step by step in float32, as torchvision's ToTensor and Normalize do: the same bits reach the model.
         values = pixels.astype(np.float32)
         if self.scale is not None:
@@ -105,6 +107,6 @@ class LabelledImages:
         }
 
     def digest(self) -> str:
-        """A hash of the data and of what is done to them."""
-        text = self.source.digest() + json.dumps(self.preprocessing(), sort_keys=True)
+        """A hash of the data, their names (which order the bets) and what is done to them."""
+        text = self.source.digest() + json.dumps([self.preprocessing(), list(self.ids)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from heldout.errors import InputError
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 IMAGE_KEYS = ("images", "x", "X", "x_test", "data", "test_images")
 LABEL_KEYS = ("labels", "y", "Y", "y_test", "target", "test_labels")
+END_MARKS = {".png": b"IEND", ".jpg": b"\xff\xd9", ".jpeg": b"\xff\xd9"}
 DIGEST_SAMPLE = 256  # pictures of a torch dataset that enter its digest
 
 
@@ -42,6 +43,10 @@ class ImageSource(Protocol):
 
     def read(self, index: int) -> NDArray[Any]:
         """One picture, (height, width, channels), uint8 or float32."""
+        ...
+
+    def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
+        """(index, (height, width)) of pictures, of as many as can be told without decoding them all."""
         ...
 
     def digest(self) -> str:
@@ -106,6 +111,19 @@ class ArraySource:
             picture = picture.astype(np.float32)
         return picture[..., None] if picture.ndim == 2 else picture
 
+    def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
+        """All pictures of an array are of one size."""
+        yield int(indices[0]), (self._pictures.shape[1], self._pictures.shape[2])
+
+    def take(self, indices: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
+        """Some of the pictures, as the arrays of an .npz file that `from_npz` reads."""
+        arrays = {
+            "images": np.asarray(self._pictures[indices]),
+            "labels": self.labels[indices],
+            "ids": np.array([self.ids[i] for i in indices]),
+        }
+        return arrays if self.class_names is None else {**arrays, "class_names": np.array(self.class_names)}
+
     def digest(self) -> str:
         """Of every pixel and label."""
         h = hashlib.sha256(repr((self._pictures.shape, str(self._pictures.dtype))).encode())
@@ -142,14 +160,28 @@ class FileSource:
             raise InputError(f"cannot read the picture {path}: {error}. Repair or leave it out.") from error
         return pixels[..., None] if pixels.ndim == 2 else pixels
 
+    def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
+        """From the files' headers."""
+        for index in indices:
+            path = self._root / self.ids[index]
+            try:
+                with Image.open(path) as image:
+                    width, height = image.size
+            except (OSError, UnidentifiedImageError, ValueError, SyntaxError) as error:
+                raise InputError(f"cannot read the picture {path}: {error}. Repair or leave it out.") from error
+            yield int(index), (height, width)
+
     def digest(self) -> str:
-        """Of every file's name, label and bytes."""
+        """Of every file's name, label and bytes; a PNG or JPEG file that is cut short is found on the way."""
         h = hashlib.sha256()
         for name, label in zip(self.ids, self.labels, strict=True):
             try:
                 content = (self._root / name).read_bytes()
             except OSError as error:
                 raise InputError(f"cannot read the picture {self._root / name}: {error}.") from error
+            end = END_MARKS.get(Path(name).suffix.lower())
+            if end is not None and end not in content:
+                raise InputError(f"the picture {self._root / name} is cut short. Repair or leave it out.")
             h.update(f"{name}\0{label}\0{len(content)}\0".encode())
             h.update(content)
         return h.hexdigest()
@@ -184,6 +216,11 @@ class DatasetSource:
             raise InputError(f"item {index} of the dataset has a picture of shape {pixels.shape}.")
         return pixels if pixels.dtype == np.uint8 else pixels.astype(np.float32)
 
+    def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Of the first picture only: a dataset may take hours to read."""
+        height, width = self.read(int(indices[0])).shape[:2]
+        yield int(indices[0]), (height, width)
+
     def digest(self) -> str:
         """Of the labels and of up to 256 evenly spaced pictures: reading all might take hours."""
         h = hashlib.sha256(self.labels.tobytes())
@@ -202,47 +239,78 @@ def from_dataset(dataset: Any, labels: ArrayLike | None = None) -> DatasetSource
     return DatasetSource(dataset, labels)
 
 
-def from_folder(root: str | Path, *, channels: int = 3) -> FileSource:
-    """A folder with one subfolder a class; classes are numbered in the order of their names."""
+def from_folder(root: str | Path, *, channels: int = 3, class_names: Sequence[str] | None = None) -> FileSource:
+    """A folder with one subfolder a class.
+
+    Classes are numbered in the order of their names, or of `class_names` where given: a control must be
+    numbered as its test set, also where it lacks a class.
+    """
     root = Path(root)
-    class_names = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))
-    if not class_names:
+    if not root.is_dir():
+        raise InputError(f"{root} is not a folder.")
+    found = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))
+    if not found:
         raise InputError(
             f"{root}: no class folders. Put each class into a subfolder of its own, or give a CSV of "
             "file names and labels with --labels."
         )
+    numbers = _class_numbers(found, class_names, str(root))
     names, labels = [], []
-    for label, class_name in enumerate(class_names):
+    for class_name in found:
         files = sorted(
             p.relative_to(root).as_posix() for p in (root / class_name).rglob("*") if p.suffix.lower() in SUFFIXES
         )
         if not files:
             raise InputError(f"{root / class_name}: the class folder holds no pictures; fill or remove it.")
         names += files
-        labels += [label] * len(files)
-    return FileSource(root, names, np.array(labels), class_names=class_names, channels=channels)
+        labels += [numbers[class_name]] * len(files)
+    return FileSource(root, names, np.array(labels), class_names=list(numbers), channels=channels)
 
 
-def from_csv(root: str | Path, table: str | Path, *, channels: int = 3) -> FileSource:
-    """A folder and a CSV with a header and two columns: file name and label (a number or a name)."""
+def from_csv(
+    root: str | Path, table: str | Path, *, channels: int = 3, class_names: Sequence[str] | None = None
+) -> FileSource:
+    """A folder and a CSV with a header and two or three columns: file name, label, name of the label.
+
+    A label is a number, or a name; names are numbered in their order, or in that of `class_names`.
+    """
     root, table = Path(root), Path(table)
     try:
         with table.open(newline="", encoding="utf-8") as f:
-            rows = [row for row in csv.reader(f) if row]
+            header, *rows = [row for row in csv.reader(f) if row] or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read the label table {table}: {error}.") from error
-    if len(rows) < 2 or any(len(row) < 2 for row in rows):
+    if not rows or any(len(row) < 2 for row in [header, *rows]):
         raise InputError(f"{table}: a header line and two columns are needed, for example `file,label`.")
-    names = [row[0] for row in rows[1:]]
+    if (root / header[0]).is_file():
+        raise InputError(f"{table}: the first line names a picture; put a header such as `file,label` above it.")
+    names = [row[0] for row in rows]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{table} names {twice!r} more than once; examples must be different pictures.")
     missing = [name for name in names if not (root / name).is_file()]
     if missing:
         raise InputError(f"{table} names {len(missing)} pictures that {root} does not hold, first {missing[0]!r}.")
-    raw = [row[1].strip() for row in rows[1:]]
+    raw = [row[1].strip() for row in rows]
+    if "" in raw:
+        raise InputError(f"{table}: the picture {names[raw.index('')]!r} has no label.")
     if all(value.isdigit() for value in raw):
-        return FileSource(root, names, np.array([int(v) for v in raw]), channels=channels)
-    class_names = sorted(set(raw))
-    numbers = {name: i for i, name in enumerate(class_names)}
-    return FileSource(root, names, np.array([numbers[v] for v in raw]), class_names=class_names, channels=channels)
+        labels = np.array([int(v) for v in raw])
+        known = {int(row[1]): row[2] for row in rows if len(row) > 2}
+        if known and class_names is None:
+            class_names = [known.get(i, f"class {i}") for i in range(max(known) + 1)]
+        return FileSource(root, names, labels, class_names=class_names, channels=channels)
+    numbers = _class_numbers(sorted(set(raw)), class_names, str(table))
+    labels = np.array([numbers[v] for v in raw])
+    return FileSource(root, names, labels, class_names=list(numbers), channels=channels)
+
+
+def _class_numbers(found: Sequence[str], wanted: Sequence[str] | None, what: str) -> dict[str, int]:
+    """Number classes by their place in `found`, or in `wanted`."""
+    strangers = [name for name in found if wanted is not None and name not in wanted]
+    if strangers:
+        raise InputError(f"{what} has the class {strangers[0]!r}, which the test set does not have.")
+    return {name: i for i, name in enumerate(found if wanted is None else wanted)}
 
 
 def from_npz(
@@ -259,7 +327,8 @@ def from_npz(
         if wanted is None:
             wanted = next((k for k in usual if k in keys), None)
         if wanted is None or wanted not in keys:
-            raise InputError(f"{path} holds the keys {', '.join(keys)}; name the right one with {option}.")
+            what = "pictures" if "images" in option else "labels"
+            raise InputError(f"{path} holds the keys {', '.join(keys)}; say which are the {what} with {option}.")
         return wanted
 
     try:
@@ -270,13 +339,15 @@ def from_npz(
             if pictures is None:
                 pictures = archive[key]
             if labels is None:
-                labels = archive[pick(keys, labels_key, LABEL_KEYS, "--labels-key")]
+                labels = archive[pick(keys, labels_key, LABEL_KEYS, "--labels-key, or give --labels y.npy")]
             class_names = [str(name) for name in archive["class_names"]] if "class_names" in keys else None
             ids = [str(name) for name in archive["ids"]] if "ids" in keys else None
     except InputError:
         raise
     except (OSError, ValueError, EOFError, AttributeError, TypeError, zlib.error, zipfile.BadZipFile) as error:
-        raise InputError(f"cannot read {path} as an .npz file, or it is damaged: {error}.") from error
+        raise InputError(
+            f"cannot read {path}: it is no .npz file of plain arrays, or is damaged ({type(error).__name__})."
+        ) from error
     return ArraySource(pictures, labels, ids=ids, class_names=class_names, what=str(path))
 
 
@@ -309,6 +380,7 @@ def open_source(
     images_key: str | None = None,
     labels_key: str | None = None,
     channels: int = 3,
+    class_names: Sequence[str] | None = None,
 ) -> ImageSource:
     """What a path on the command line means: a folder of class folders, a folder with a CSV, or an npz file."""
     path = Path(path)
@@ -316,14 +388,14 @@ def open_source(
         raise InputError(f"{path} does not exist.")
     if path.is_dir():
         if labels is not None:
-            return from_csv(path, labels, channels=channels)
-        return from_folder(path, channels=channels)
+            return from_csv(path, labels, channels=channels, class_names=class_names)
+        return from_folder(path, channels=channels, class_names=class_names)
     if path.suffix == ".npz":
         given = None
         if labels is not None:
             try:
                 given = np.load(labels, allow_pickle=False)
             except (OSError, ValueError) as error:
-                raise InputError(f"cannot read the labels {labels} as an .npy file: {error}.") from error
+                raise InputError(f"cannot read {labels}: labels beside an .npz must be a plain .npy file.") from error
         return from_npz(path, images_key=images_key, labels_key=labels_key, labels=given)
     raise InputError(f"{path} is neither a folder nor an .npz file; `heldout audit --help` shows what can be read.")

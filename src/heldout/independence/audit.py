@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -20,9 +21,11 @@ from heldout.independence.preflight import preflight
 from heldout.independence.result import AuditResult, Exhibit
 from heldout.orbit import Rule, Translations, check_rule
 from heldout.scorers import Scorer, as_scorer
+from heldout.statistics import control_test
 from heldout.statistics.checks import Alternative, check_alternative, check_tolerance
 
 N_EXHIBITS = 12
+SECONDS_BETWEEN_LINES = 30.0
 Notify = Callable[[str], None]
 
 
@@ -37,7 +40,7 @@ class AuditOptions(TypedDict, total=False):
     limit: int | None
     batch_size: int | None
     n_resamples: int
-    expect_accuracy: float | None
+    expect_accuracy: float | str | Sequence[float | str] | None
     allow_chance: bool
     checkpoint: str | Path | None
     resume: bool
@@ -88,7 +91,7 @@ def audit_many(
     limit: int | None = None,
     batch_size: int | None = None,
     n_resamples: int = 9999,
-    expect_accuracy: float | None = None,
+    expect_accuracy: float | str | Sequence[float | str] | None = None,
     allow_chance: bool = False,
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -116,8 +119,11 @@ def audit_many(
         Without a control: test abs(E T) <= tolerance.
     limit : int, optional
         Audit a random subset of this size (seeded), of the control too.
-    expect_accuracy : float, optional
-        Stop unless the plain accuracy on the whole set equals this to the digits given.
+    n_resamples : int
+        Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1).
+    expect_accuracy : float or str, optional
+        Stop unless the plain accuracy on the whole test set equals this to the digits given (a string keeps
+        trailing zeros); one for all models or one a model.
     allow_chance : bool
         Go on although the model is no better than chance.
     checkpoint : path, optional
@@ -134,11 +140,25 @@ def audit_many(
         raise InputError("`tolerance` is for audits without a control: the control already takes up what shifts cost.")
     if limit is not None and limit < 1:
         raise InputError(f"`limit` is {limit}; at least one picture must be audited.")
+    if batch_size is not None and batch_size < 1:
+        raise InputError(f"`batch_size` is {batch_size}; at least 1 is needed.")
+    if seed < 0:
+        raise InputError(f"`seed` is {seed}; it must not be negative.")
     models = [as_scorer(s) for s in scorers]
     if not models:
         raise InputError("there is no model to audit.")
+    if expect_accuracy is None or isinstance(expect_accuracy, (int, float, str)):
+        expected = [expect_accuracy] * len(models)
+    else:
+        expected = list(expect_accuracy)
+        if len(expected) == 1:
+            expected *= len(models)
+    if len(expected) != len(models):
+        raise InputError(f"{len(expected)} expected accuracies for {len(models)} models; give one, or one for each.")
     say = notify or (lambda sentence: None)
     folder = Path(checkpoint) if checkpoint is not None else None
+    if folder is not None and resume and not any(folder.glob("*.npz")):
+        say("there is nothing to resume: starting anew.")
     if folder is not None and not resume and any(folder.glob("*.npz")):
         raise InputError(f"{folder} holds an unfinished audit; go on with --resume, or delete it to start anew.")
 
@@ -146,15 +166,28 @@ def audit_many(
     sets = {"test": images} if control is None else {"test": images, "control": control}
     chosen = {name: _subset(len(s), limit, rng_limit) for name, s in sets.items()}
     digests = {name: s.digest() for name, s in sets.items()}
+    if control is not None:
+        _check_control(images, control, chosen, digests)
 
     # Look at every model and set before the first long run: nothing should fail after hours.
+    answers: dict[tuple[str, int], str] = {}
+    expected_work: dict[tuple[str, int], int] = {}
     for name, pictures in sets.items():
-        for model in models:
+        for number, model in enumerate(models):
             found = preflight(
-                model, pictures, chosen[name], orbit=orbit, rule=rule, batch_size=batch_size or model.batch_size,
-                rng=rng_check, expect_accuracy=expect_accuracy if name == "test" else None,
-                allow_chance=allow_chance,
-            )  # fmt: skip
+                model,
+                pictures,
+                chosen[name],
+                orbit=orbit,
+                rule=rule,
+                batch_size=batch_size or model.batch_size,
+                rng=rng_check,
+                expect_accuracy=expected[number] if name == "test" else None,
+                # A model that only knows its test set by heart is at chance on the control: that is the finding.
+                allow_chance=allow_chance or name == "control",
+            )
+            answers[name, number] = found.answers
+            expected_work[name, number] = found.expected_evaluations
             say(f"{model.name}, {name} set: {found}.")
 
     outcomes: dict[str, list[Outcomes]] = {name: [] for name in sets}
@@ -168,11 +201,18 @@ def audit_many(
                 chosen[name],
                 batch_size=batch_size or model.batch_size,
                 fingerprint={
-                    "heldout": __version__, "model": model.digest(), "data": digests[name], "rule": rule,
-                    "radius": orbit.radius, "batch_size": batch_size or model.batch_size, "limit": limit, "seed": seed,
+                    "heldout": __version__,
+                    "model": model.digest(),
+                    "answers": answers[name, number],
+                    "data": digests[name],
+                    "rule": rule,
+                    "radius": orbit.radius,
+                    "batch_size": batch_size or model.batch_size,
+                    "limit": limit,
+                    "seed": seed,
                 },
-            )  # fmt: skip
-            with _bar(len(chosen[name]), f"{model.name}, {name}", progress) as tell:
+            )
+            with _bar(expected_work[name, number], len(chosen[name]), f"{model.name}, {name} set", progress) as tell:
                 engine.run(
                     checkpoint=folder / f"{name}-{number}.npz" if folder else None,
                     resume=resume,
@@ -181,6 +221,7 @@ def audit_many(
             outcomes[name].append(engine.outcomes)
             evaluations[name] += engine.evaluations
 
+    say("weighing the evidence ...")
     examples = {name: _examples(outcomes[name], sets[name], chosen[name]) for name in sets}
     evidence = weigh(
         examples["test"], examples.get("control"), orbit=orbit, rule=rule, alternative=alternative,
@@ -197,6 +238,7 @@ def audit_many(
         tolerance=tolerance,
         seed=seed,
         model_names=tuple(m.name for m in models),
+        model_digests=tuple(m.digest() for m in models),
         evaluations=evaluations["test"],
         control_evaluations=evaluations.get("control", 0),
         data_digest=digests["test"],
@@ -210,6 +252,33 @@ def audit_many(
 
 def _subset(n: int, limit: int | None, rng: np.random.Generator) -> NDArray[np.intp]:
     return np.arange(n) if limit is None or limit >= n else np.sort(rng.permutation(n)[:limit])
+
+
+def _check_control(
+    images: LabelledImages,
+    control: LabelledImages,
+    chosen: dict[str, NDArray[np.intp]],
+    digests: dict[str, str],
+) -> None:
+    """What can be known of a control before anything is scored."""
+    if control.preprocessing() != images.preprocessing():
+        raise InputError("test set and control must be framed and scaled in the same way.")
+    if digests["control"] == digests["test"]:
+        raise InputError("the control is the test set itself; it must be fresh examples of the same source.")
+    names, others = images.source.class_names, control.source.class_names
+    if names is not None and others is not None and list(names) != list(others):
+        raise InputError(
+            "test set and control number their classes differently; read the control with class_names=test.class_names."
+        )
+    classes = {name: s.labels[chosen[name]] for name, s in (("test", images), ("control", control))}
+    control_test(  # of nothing: it refuses sets that it could not compare
+        np.zeros(len(classes["test"])),
+        np.zeros(len(classes["control"])),
+        classes_test=classes["test"],
+        classes_control=classes["control"],
+        n_resamples=1,
+        rng=np.random.default_rng(0),
+    )
 
 
 def _plan(orbit: Translations, rule: Rule, images: LabelledImages) -> TranslationPlan:
@@ -278,27 +347,39 @@ def _as_bytes(pixels: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 class _bar:
-    """A progress bar over pictures, on stderr, with rate, time left and evaluations a second."""
+    """Progress on stderr: evaluations of about how many, their rate, the time left, pictures finished.
 
-    def __init__(self, total: int, label: str, shown: bool) -> None:
-        self._total, self._label, self._shown = total, label, shown
+    Pictures finish in bursts, evaluations do not, so these tell the time left. A log file gets a line now and then
+    instead of a moving bar.
+    """
+
+    def __init__(self, expected: int, pictures: int, label: str, shown: bool) -> None:
+        self._expected, self._pictures, self._label, self._shown = expected, pictures, label, shown
         self._tqdm: Any = None
+        self._spoke = time.monotonic()
 
     def __enter__(self) -> Callable[[int, int], None] | None:
         if not self._shown:
             return None
-        from tqdm import tqdm
+        if sys.stderr.isatty():
+            from tqdm import tqdm
 
-        # A log file gets a line now and then, a terminal a moving bar.
-        pause = 0.2 if sys.stderr.isatty() else 10.0
-        self._tqdm = tqdm(
-            total=self._total, desc=self._label, unit=" pictures", dynamic_ncols=True, mininterval=pause, maxinterval=60
-        )
+            self._tqdm = tqdm(
+                total=self._expected, desc=self._label, unit=" evaluations", dynamic_ncols=True, mininterval=0.2
+            )
         return self._tell
 
     def _tell(self, finished: int, evaluations: int) -> None:
-        self._tqdm.update(finished - self._tqdm.n)
-        self._tqdm.set_postfix_str(f"{evaluations:,} evaluations", refresh=False)
+        done = finished == self._pictures
+        if self._tqdm is not None:
+            self._tqdm.total = evaluations if done else max(self._expected, evaluations)
+            self._tqdm.set_postfix_str(f"{finished:,}/{self._pictures:,} pictures", refresh=False)
+            self._tqdm.update(evaluations - self._tqdm.n)
+        elif done or time.monotonic() - self._spoke > SECONDS_BETWEEN_LINES:
+            self._spoke = time.monotonic()
+            about = "" if done else f" of about {self._expected:,}"
+            line = f"{self._label}: {evaluations:,}{about} evaluations, {finished:,}/{self._pictures:,} pictures"
+            print(line, file=sys.stderr, flush=True)
 
     def __exit__(self, *exc: object) -> None:
         if self._tqdm is not None:

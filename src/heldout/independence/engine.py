@@ -88,6 +88,8 @@ def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
         raise InputError(
             f"the model fails on a batch of shape {batch.shape} ({scorer.layout}): {type(error).__name__}: {reason}"
         ) from error
+    if logits.dtype.kind not in "fiu":
+        raise InputError(f"the model answers with values of type {logits.dtype}; real numbers are needed.")
     if logits.ndim != 2 or len(logits) != len(batch):
         raise InputError(
             f"the model answers a batch of {len(batch)} with shape {logits.shape}; (n, n_classes) logits are needed."
@@ -127,6 +129,7 @@ class Engine:
         self._waiting: dict[int, int] = {}  # requests a picture still waits for
         self._canvases: dict[int, NDArray[np.float32]] = {}
         self._buffer: NDArray[np.float32] | None = None
+        self._whole = True  # False in the middle of a step, when the state must not be saved
 
     @property
     def done(self) -> bool:
@@ -135,6 +138,7 @@ class Engine:
 
     def step(self) -> None:
         """Score one batch and settle the pictures it completes."""
+        self._whole = False
         while len(self._queue) < self.batch_size and self._next < len(self.indices):
             self._maps[self._next] = np.full(self.plan.size, np.nan)
             self._settle(self._next)
@@ -144,6 +148,7 @@ class Engine:
             scores = self._score(requests)
         except BaseException:
             self._queue.extendleft(reversed(requests))  # as if this batch had never been taken
+            self._whole = True
             raise
         self.evaluations += len(requests)
         ready = []
@@ -154,6 +159,7 @@ class Engine:
                 ready.append(row)
         for row in ready:
             self._settle(row)
+        self._whole = True
 
     def _settle(self, row: int) -> None:
         # Towards the end there are too few pictures left to fill a batch by asking little at a time;
@@ -210,7 +216,8 @@ class Engine:
                     self.save(checkpoint)
                     saved = time.monotonic()
         finally:
-            if checkpoint is not None:
+            # Stopped between two states (an interrupt may fall anywhere), the last checkpoint stays.
+            if checkpoint is not None and self._whole:
                 self.save(checkpoint)
         if progress is not None:
             progress(self.finished, self.evaluations)
@@ -242,7 +249,7 @@ class Engine:
             waiting = dict(zip(rows, (int(w) for w in state["waiting"]), strict=True))
         except (OSError, KeyError, ValueError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
             raise InputError(
-                f"the checkpoint {path} is damaged ({type(error).__name__}: {error}); delete it to start anew."
+                f"the checkpoint {path} is damaged ({type(error).__name__}); delete it to start anew."
             ) from error
         different = [k for k in self.fingerprint if stored.get(k) != self.fingerprint[k]]
         if different:

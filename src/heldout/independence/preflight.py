@@ -5,6 +5,7 @@ Wrong preprocessing is the commonest failure, and it would give a confident wron
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ class Preflight:
     n_scored: int
     n_classes: int
     evaluations_per_second: float
+    answers: str  # a hash of the first logits: tells models apart that look the same from outside
     expected_evaluations: int  # of the whole audit of this set
 
     def __str__(self) -> str:
@@ -52,16 +54,16 @@ def preflight(
     rule: Rule,
     batch_size: int,
     rng: np.random.Generator,
-    expect_accuracy: float | None = None,
+    expect_accuracy: float | str | None = None,
     allow_chance: bool = False,
 ) -> Preflight:
     """Check room, shapes, repeatability and accuracy; InputError says what is wrong."""
     if len(indices) == 0:
         raise InputError("there is no picture to audit.")
-    _check_room(images, int(indices[0]), orbit, rule)
+    _check_room(images, indices, orbit, rule)
+    _check_channels(scorer, images, int(indices[0]))
     if expect_accuracy is not None:
-        if not 0 < expect_accuracy <= 1:
-            raise InputError(f"the expected accuracy is {expect_accuracy}; give a share such as 0.917.")
+        _check_share(expect_accuracy)
         looked_at = np.arange(len(images))
     else:
         looked_at = np.sort(rng.permutation(indices)[:SAMPLE])
@@ -83,6 +85,8 @@ def preflight(
         clearly_right += int((is_right & ~tied).sum())
         if first:
             n_classes = logits.shape[1]
+            _check_classes(images, indices, n_classes)
+            answers = hashlib.sha256(np.ascontiguousarray(logits).tobytes()).hexdigest()[:16]
             _check_repeatable(scorer, batch, logits)
             first = False
     if not counted:  # a single batch: time it once more
@@ -95,21 +99,68 @@ def preflight(
     _check_accuracy(accuracy, clearly_right, labels, n_classes, expect_accuracy, allow_chance)
     r = orbit.radius
     per_image = accuracy * (2 * r + 1) ** 2 + (1 - accuracy) * (4 * r + 1) ** 2
-    return Preflight(accuracy, len(looked_at), n_classes, speed, math.ceil(per_image * len(indices)))
+    return Preflight(accuracy, len(looked_at), n_classes, speed, answers, math.ceil(per_image * len(indices)))
 
 
-def _check_room(images: LabelledImages, index: int, orbit: Translations, rule: Rule) -> None:
-    picture = images.source.read(index)
+def _check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Translations, rule: Rule) -> None:
     margin = orbit.margin(rule)
-    room = images.frame.room(picture)
+    known = list(images.source.shapes(indices))
+    first, others = known[0], [item for item in known if item[1] != known[0][1]]
+    if images.frame.wraps and others:
+        raise InputError(
+            f"pictures differ in size ({images.ids[first[0]]} is {first[1][0]} x {first[1][1]}, "
+            f"{images.ids[others[0][0]]} is {others[0][1][0]} x {others[0][1][1]}), so they cannot be turned "
+            "cyclically; use --resize and --crop."
+        )
+    index, shape = min(known, key=lambda item: images.frame.room(item[1]))
+    room = images.frame.room(shape)
     if room < margin:
-        factor = margin // orbit.radius
-        fits = int(max(room, 0) // factor)
+        fits = int(max(room, 0) * orbit.radius // margin)
         raise InputError(
             f"radius {orbit.radius} with rule {rule!r} needs a margin of {margin} pixels on each side, but picture "
-            f"{images.ids[index]} ({picture.shape[0]} x {picture.shape[1]}) leaves {int(room)} around its crop; "
-            + (f"the largest radius that fits is {fits}." if fits else "no radius fits: upsample or wrap instead.")
+            f"{images.ids[index]} ({shape[0]} x {shape[1]}) leaves {int(room)} around its crop; "
+            + (f"the largest radius that fits is {fits}." if fits else f"no radius fits. {_more_room(images, margin)}")
         )
+
+
+def _more_room(images: LabelledImages, margin: int) -> str:
+    size = getattr(images.frame, "size", None)
+    return "Wrap instead." if size is None else f"Resize or upsample to {size + 2 * margin} pixels or more, or wrap."
+
+
+def _check_channels(scorer: Scorer, images: LabelledImages, index: int) -> None:
+    """Where a model says what it wants, a wrong picture is told in its words."""
+    height, width, channels = images.place(index, 0).shape
+    wanted = getattr(scorer, "channels", None)
+    if wanted is not None and wanted != channels:
+        raise InputError(
+            f"the model wants {wanted} channel(s), but the pictures have {channels}; read files with "
+            f"--channels {wanted}, or convert the array."
+        )
+    size = getattr(scorer, "input_size", (None, None))
+    if None not in size and tuple(size) != (height, width):
+        raise InputError(
+            f"the model wants {size[0]} x {size[1]} pixels, but gets {height} x {width}; crop to --crop {size[0]}."
+        )
+
+
+def _check_classes(images: LabelledImages, indices: NDArray[np.intp], n_classes: int) -> None:
+    """Of every picture, not only of those looked at: a wrong label must not end an audit after hours."""
+    worst = int(indices[np.argmax(images.labels[indices])])
+    if images.labels[worst] >= n_classes:
+        raise InputError(
+            f"the model knows {n_classes} classes, but picture {images.ids[worst]} has label "
+            f"{int(images.labels[worst])} (classes count from 0)."
+        )
+
+
+def _check_share(expected: float | str) -> None:
+    try:
+        valid = 0 < float(expected) <= 1
+    except ValueError:
+        valid = False
+    if not valid:
+        raise InputError(f"the expected accuracy is {expected}; give a share such as 0.917.")
 
 
 def _check_repeatable(scorer: Scorer, batch: NDArray[np.float32], logits: NDArray[Any]) -> None:
@@ -134,7 +185,7 @@ def _check_accuracy(
     clearly_right: int,
     labels: NDArray[np.int64],
     n_classes: int,
-    expected: float | None,
+    expected: float | str | None,
     allow_chance: bool,
 ) -> None:
     causes = (
@@ -142,8 +193,8 @@ def _check_accuracy(
         "or labels numbered in another order."
     )
     if expected is not None:
-        digits = len(repr(float(expected)).partition(".")[2])
-        if round(accuracy, digits) != round(expected, digits) and abs(accuracy - expected) > 0.5 * 10**-digits:
+        digits = len(str(expected).partition(".")[2])  # as typed: 0.90 asks for more than 0.9
+        if abs(accuracy - float(expected)) > 0.5 * 10**-digits + 1e-12:
             raise InputError(
                 f"the plain accuracy is {accuracy:.4f}, but {expected} was expected. {causes} Nothing was audited."
             )
@@ -154,8 +205,8 @@ def _check_accuracy(
     near = binomtest(clearly_right, len(labels), chance, alternative="greater").pvalue > 0.001
     if near and not allow_chance and len(labels) >= 20:
         raise InputError(
-            f"the model is clearly right on {100 * clearly_right / len(labels):.1f} % of {len(labels)} pictures, no "
-            f"better than always naming the commonest class ({100 * chance:.1f} %). {causes} "
+            f"the plain accuracy is {100 * clearly_right / len(labels):.1f} % on {len(labels)} pictures (ties not "
+            f"counted), not reliably better than always naming the commonest class ({100 * chance:.1f} %). {causes} "
             "If the model really is that weak, --allow-chance goes on."
         )
 
@@ -168,8 +219,8 @@ def seconds(duration: float) -> str:
     >>> seconds(42), seconds(600), seconds(9000)
     ('42 s', '10 min', '2 h 30 min')
     """
-    if not math.isfinite(duration):
-        return "an unknown time"
+    if duration < 1:
+        return "a second"
     if duration < 90:
         return f"{duration:.0f} s"
     minutes = round(duration / 60)

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.files import read_npz, write_npz, write_text
 from heldout.independence.evidence import ControlEvidence, Evidence, Examples
-from heldout.independence.verdict import verdict
+from heldout.independence.verdict import pvalue_text, verdict
 from heldout.orbit import Rule, Translations
 from heldout.statistics import ControlTestResult, NModelTestResult, n_model_test
 from heldout.statistics.checks import Alternative
+
+__all__ = ["AuditResult", "Exhibit", "pvalue_text"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,7 @@ class AuditResult:
     tolerance: float
     seed: int
     model_names: tuple[str, ...]
+    model_digests: tuple[str, ...]
     evaluations: int
     control_evaluations: int
     data_digest: str
@@ -126,26 +129,48 @@ class AuditResult:
             f"adversarial error        {e.adversarial_error:.4f}  (attack success {self.test.attack_success:.4f})",
             f"adversarial estimate R_g {e.adversarial_estimate:.4f}  (97.5 % {g_low:.4f} to {g_high:.4f})",
             f"mean T = R_g - R_S       {e.statistic:+.5f}",
-            f"Var R_g / Var R_S        {e.adversarial_estimate_variance:.3g} / {e.test_error_variance:.3g}",
+            f"variances                R_S {e.test_error_variance:.3g}, R_g {e.adversarial_estimate_variance:.3g}",
             f"p on the test set alone  betting {p['betting']}, mixture {p['mixture']}, "
             f"Bernstein {p['bernstein']}, intervals {p['intervals']}",
         ]
-        if e.control is not None:
+        if e.control is not None and self.control is not None:
             c = e.control
             c_low, c_high = c.statistic.interval
+            own = "no sign that shifting is not neutral"
+            if c.invariance_log_p_value <= math.log(0.05):
+                own = "shifting these pictures is not neutral: only the comparison counts"
             lines += [
-                f"test minus control, T    {c.statistic.difference:+.5f}  (95 % {c_low:+.5f} to {c_high:+.5f}), "
-                f"p = {c.statistic.p_value:.3g}",
-                f"test minus control, error {-c.error_rate.difference:+.5f}, p = {c.error_rate.p_value:.3g}",
-                f"control's own p          {pvalue_text(c.invariance_log_p_value)} "
-                "(small: shifting pictures is not neutral)",
+                f"control error            {float(self.control.losses.mean()):.4f}",
+                f"T, test minus control    {c.statistic.difference:+.5f}  (within class; 95 % {c_low:+.5f} to "
+                f"{c_high:+.5f}), p = {c.statistic.p_value:.3g}",
+                f"error, test minus control {-c.error_rate.difference:+.5f}  (within class), "
+                f"p = {c.error_rate.p_value:.3g}",
+                f"control's own p          {pvalue_text(c.invariance_log_p_value)} ({own})",
             ]
+            if c.statistic.n_unmatched:
+                lines.append(
+                    f"not compared             {c.statistic.n_unmatched} examples of classes that only one set has"
+                )
         lines += [
-            f"detectable effect        {e.detectable_effect:.5f} (level 0.05, power 0.8, plug-in)",
+            f"detectable effect on T   {e.detectable_effect:.5f}  (level 0.05, power 0.8, plug-in)",
+            *self._each_model(),
             f"{len(self.test):,} examples, {self.n_models} model(s), radius {self.orbit.radius}, {self.rule}; "
             f"{self.evaluations:,} evaluations, {self.evaluations / (len(self.test) * self.n_models):.1f} a picture",
         ]
         return "\n".join(lines)
+
+    def _each_model(self) -> list[str]:
+        """A line for each of several models."""
+        if self.n_models == 1:
+            return []
+        alone = self.n_model_test(1).log_p_values
+        rows = zip(
+            self.model_names, self.test.losses.mean(axis=1), self.test.statistics.mean(axis=1), alone, strict=True
+        )
+        lines = [
+            f"  {n:22s} error {r:.4f}, mean T {t:+.5f}, betting p {pvalue_text(p)}" for n, r, t, p in list(rows)[:10]
+        ]
+        return ["each model alone (the verdict is on their average)", *lines] + ["  ..."] * (self.n_models > 10)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON; an undefined number is None."""
@@ -172,6 +197,7 @@ class AuditResult:
             "n_examples": len(self.test),
             "n_models": self.n_models,
             "models": list(self.model_names),
+            "model_digests": list(self.model_digests),
             "evaluations": self.evaluations,
             "evaluations_per_image": self.evaluations / (len(self.test) * self.n_models),
             "control_evaluations": self.control_evaluations,
@@ -190,7 +216,6 @@ class AuditResult:
 
     def save(self, path: str | Path) -> None:
         """Write `path`.npz (everything) and `path`.json (what `to_dict` gives)."""
-        path = Path(path)
         arrays: dict[str, Any] = {}
         for name, examples in (("test", self.test), ("control", self.control)):
             if examples is not None:
@@ -202,13 +227,13 @@ class AuditResult:
         kept["evidence"] = asdict(self.evidence)
         kept["exhibits"] = [{k: v for k, v in vars(x).items() if k not in ("original", "moved")} for x in self.exhibits]
         arrays["record"] = np.array(json.dumps(kept))  # NaN stays NaN: this JSON is ours alone
-        write_npz(path.with_suffix(".npz"), arrays)
-        write_text(path.with_suffix(".json"), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+        write_npz(Path(f"{path}.npz"), arrays)
+        write_text(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> AuditResult:
         """Read what `save` wrote; every number comes back to the last bit."""
-        path = Path(path).with_suffix(".npz")
+        path = Path(f"{path}.npz")
         try:
             arrays = read_npz(path)
             record = json.loads(str(arrays["record"]))
@@ -242,9 +267,20 @@ class AuditResult:
 
 
 _KEPT = (
-    "rule", "alternative", "tolerance", "seed", "model_names", "evaluations", "control_evaluations", "data_digest",
-    "control_digest", "preprocessing", "class_names", "version",
-)  # fmt: skip
+    "rule",
+    "alternative",
+    "tolerance",
+    "seed",
+    "model_names",
+    "model_digests",
+    "evaluations",
+    "control_evaluations",
+    "data_digest",
+    "control_digest",
+    "preprocessing",
+    "class_names",
+    "version",
+)
 
 
 def _evidence_from(record: dict[str, Any]) -> Evidence:
@@ -266,19 +302,3 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def pvalue_text(log_p: float) -> str:
-    """A p-value for people, also where it underflows.
-
-    Examples
-    --------
-    >>> pvalue_text(0.0), pvalue_text(-5.0), pvalue_text(-2302.585)
-    ('1', '0.0067', '1e-1000')
-    """
-    if log_p > math.log(1e-4):
-        return f"{math.exp(log_p):.2g}"
-    exponent = log_p / math.log(10.0)
-    whole = math.floor(exponent + 1e-6)
-    digit = 10 ** (exponent - whole)
-    return f"{digit:.0f}e{whole:d}" if round(digit) < 10 else f"1e{whole + 1:d}"

@@ -82,6 +82,8 @@ def as_scorer(model: Any, **options: Any) -> Scorer:
         return TorchScorer(model, **options)
     if is_estimator(model):
         return SklearnScorer(model, **{k: v for k, v in options.items() if k == "batch_size"})
+    if hasattr(model, "fit") and hasattr(model, "predict"):
+        raise InputError(f"the {type(model).__name__} is not fitted; fit it first.")
     if callable(model):
         return FunctionScorer(model, **{k: v for k, v in options.items() if k in ("batch_size", "layout", "name")})
     raise InputError(
@@ -100,16 +102,18 @@ def load_scorer(spec: str, **options: Any) -> Scorer:
     sys.path.insert(0, "")  # the user's own module is most often in the working directory
     try:
         factory = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"--model {spec}: {error}.") from error
+    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
+        raise InputError(f"--model {spec}: {type(error).__name__}: {error}.") from error
     finally:
         sys.path.remove("")
     if callable(factory) and not is_model(factory):
         try:
             factory = factory()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(f"--model {spec}: the factory fails: {type(error).__name__}: {error}") from error
-    return as_scorer(factory, **options)
+    scorer = as_scorer(factory, **options)
+    scorer.name = attribute
+    return scorer
 
 
 def is_model(thing: Any) -> bool:

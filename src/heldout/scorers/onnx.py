@@ -39,12 +39,17 @@ class OnnxScorer:
         *,
         batch_size: int | None = None,
         device: str = "cpu",
+        bf16: bool = False,
         threads: int | None = None,
         output: str | None = None,
     ) -> None:
         path = Path(path)
         if not path.is_file():
             raise InputError(f"the model file {path} does not exist.")
+        if bf16:
+            raise InputError("bfloat16 is for torch modules; an ONNX file runs in the precision it was exported in.")
+        if device.split(":")[0] not in ("cpu", "cuda"):
+            raise InputError(f"there is no device {device!r}; use 'cpu' or 'cuda'.")
         ort = import_extra("onnxruntime", extra="onnx")
         options = ort.SessionOptions()
         options.log_severity_level = 3

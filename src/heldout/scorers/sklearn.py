@@ -33,6 +33,8 @@ class SklearnScorer:
                 f"{type(estimator).__name__} has neither decision_function nor predict_proba, so its answers "
                 "cannot be ranked; wrap it in CalibratedClassifierCV, for example."
             )
+        if getattr(estimator, "decision_function_shape", None) == "ovo" and len(estimator.classes_) > 2:
+            raise InputError("one score a class is needed; fit the SVC with decision_function_shape='ovr'.")
         classes = np.asarray(estimator.classes_)
         if classes.dtype.kind not in "iu" or classes.min() < 0:
             raise InputError(

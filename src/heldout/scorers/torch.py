@@ -16,9 +16,10 @@ from heldout.scorers.base import Batch, Layout
 class TorchScorer:
     """A `torch.nn.Module` that maps (n, channels, height, width) to (n, n_classes) logits.
 
-    The module runs in eval mode inside `torch.inference_mode`, and its modes are put back after every
-    batch. With `prepare` a copy is used in which batch norms are folded into the convolutions before
-    them, if the module can be traced and the copy agrees; that changes logits by rounding only.
+    A copy of the module runs in eval mode inside `torch.inference_mode`; the module itself keeps its
+    mode, device and gradients, and later changes to it are not seen. With `prepare` batch norms are folded
+    into the convolutions before them, if the module can be traced and the result agrees; that changes
+    logits by rounding only.
 
     Parameters
     ----------
@@ -50,7 +51,10 @@ class TorchScorer:
         import_extra("torch.fx", extra="torch")
         self._torch = torch
         first = next(iter(module.parameters()), None)
-        self._device = torch.device(device or (first.device if first is not None else "cpu"))
+        try:
+            self._device = torch.device(device or (first.device if first is not None else "cpu"))
+        except RuntimeError as error:
+            raise InputError(f"there is no device {device!r}; use 'cpu' or 'cuda'.") from error
         if self._device.type == "cuda" and not torch.cuda.is_available():
             raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu'.")
         self._original = module
@@ -60,10 +64,10 @@ class TorchScorer:
         self.name = type(module).__name__
 
     def _ready(self, example: Any) -> Any:
-        """The module that is run: prepared once, on the first batch."""
+        """The module that is run: a copy, made and prepared once, so that the user's own stays as it is."""
         torch = self._torch
         if self._prepared is None:
-            module = self._original.to(self._device)
+            module = copy.deepcopy(self._original).eval().requires_grad_(False).to(self._device)
             if self._prepare:
                 module = folded(module, example, torch)
             if self._channels_last:
@@ -74,26 +78,20 @@ class TorchScorer:
     def logits(self, batch: Batch) -> NDArray[Any]:
         """Run one batch."""
         torch = self._torch
-        with torch.inference_mode():
-            x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
-            if self._channels_last:
-                x = x.contiguous(memory_format=torch.channels_last)
-            module = self._ready(x)
-            modes = [(m, m.training) for m in module.modules() if m.training]
-            module.eval()
-            try:
-                with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._bf16):
-                    out = module(x)
-            finally:
-                for m, training in modes:
-                    m.training = training
-            if not isinstance(out, torch.Tensor):
-                raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
-            return np.asarray(out.float().cpu().numpy())
+        x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
+        if self._channels_last:
+            x = x.contiguous(memory_format=torch.channels_last)
+        module = self._ready(x)
+        with torch.inference_mode(), torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._bf16):
+            out = module(x)
+        if not isinstance(out, torch.Tensor):
+            raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
+        return np.asarray(out.float().cpu().numpy())
 
     def digest(self) -> str:
-        """Of the module's state."""
-        h = hashlib.sha256(type(self._original).__qualname__.encode())
+        """Of the module's state and of how it is run."""
+        options = (type(self._original).__qualname__, str(self._device), self._bf16, self._channels_last, self._prepare)
+        h = hashlib.sha256(repr(options).encode())
         for name, tensor in self._original.state_dict().items():
             h.update(name.encode())
             h.update(tensor.detach().cpu().contiguous().reshape(-1).view(self._torch.uint8).numpy().tobytes())
@@ -101,19 +99,15 @@ class TorchScorer:
 
 
 def folded(module: Any, example: Any, torch: Any) -> Any:
-    """A copy with batch norms folded into convolutions; the module itself where that fails or disagrees."""
-    modes = {m: m.training for m in module.modules()}
-    module.eval()
+    """A module in eval mode with batch norms folded into convolutions; as it was where that fails or disagrees."""
     try:
-        copied = fold_batch_norms(copy.deepcopy(module), torch)
-        sample = example[:8]
-        reference, again = module(sample), copied(sample)
-        close = torch.allclose(reference, again, rtol=1e-3, atol=1e-3 * float(reference.abs().max()) + 1e-6)
+        with torch.no_grad():
+            copied = fold_batch_norms(copy.deepcopy(module), torch)
+            sample = example[:8]
+            reference, again = module(sample), copied(sample)
+            close = torch.allclose(reference, again, rtol=1e-3, atol=1e-3 * float(reference.abs().max()) + 1e-6)
     except Exception:  # tracing fails in as many ways as there are models; the model itself always works
         return module
-    finally:
-        for m, training in modes.items():
-            m.training = training
     return copied if close else module
 
 

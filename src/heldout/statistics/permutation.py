@@ -114,7 +114,7 @@ def control_test(
     if n_test - len(strata) < 1 or n_control - len(strata) < 1:
         raise InputError(
             f"{n_test} test and {n_control} control examples in {len(strata)} shared classes leave no class "
-            "with two of each; give a larger control, or leave the classes out."
+            "with two of each; give a larger control."
         )
     difference, error = _difference(np.stack([s.observed for s in strata])[:, :, None], strata)
     scale = math.sqrt(sum(float(s.total[1]) for s in strata) / (n_test + n_control))
