@@ -1,0 +1,68 @@
+"""Pictures to look at: the same one before and after its move, with what the model says of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.images import LabelledImages
+from heldout.independence.engine import score_batch, window
+from heldout.independence.evidence import Examples
+from heldout.independence.result import Exhibit
+from heldout.orbit import Rule, Translations
+from heldout.scorers import Scorer
+
+N_EXHIBITS = 12
+
+
+def most_telling_exhibits(
+    examples: Examples,
+    images: LabelledImages,
+    rows: NDArray[np.intp],
+    scorer: Scorer,
+    *,
+    orbit: Translations,
+    rule: Rule,
+    batch_size: int,
+) -> tuple[Exhibit, ...]:
+    """The most telling pictures before and after their move, scored once more for their predictions."""
+    if rule in ("random", "random2"):
+        return ()  # no single move was chosen
+    telling = examples.most_telling(N_EXHIBITS)
+    reach, size = orbit.radius, batch_size
+    windows, raw = [], []
+    for i in telling:
+        down, right = (int(v) for v in examples.moves[0, i])
+        canvas = images.canvas(int(rows[i]), reach, scorer.layout)
+        pixels = images.place(int(rows[i]), reach)
+        for step in ((0, 0), (down, right)):
+            windows.append(window(canvas, reach, *step, scorer.layout == "nhwc"))
+            raw.append(_as_bytes(window(pixels, reach, *step, True)))
+    predicted: list[int] = []
+    for start in range(0, len(windows), size):
+        batch = np.stack(windows[start : start + size])
+        filled = np.concatenate([batch, np.repeat(batch[:1], size - len(batch), axis=0)])
+        predicted += [int(c) for c in np.argmax(score_batch(scorer, filled)[: len(batch)], axis=1)]
+    return tuple(
+        Exhibit(
+            id=examples.ids[i],
+            label=int(examples.labels[i]),
+            predicted=predicted[2 * k],
+            moved_predicted=predicted[2 * k + 1],
+            move=(int(examples.moves[0, i, 0]), int(examples.moves[0, i, 1])),
+            weight=float(examples.weights[0, i]),
+            original=raw[2 * k],
+            moved=raw[2 * k + 1],
+        )
+        for k, i in enumerate(telling)
+    )
+
+
+def _as_bytes(pixels: NDArray[Any]) -> NDArray[np.uint8]:
+    """Pixels to look at: floats are stretched to their own range."""
+    if pixels.dtype == np.uint8:
+        return np.array(pixels)
+    low, high = float(pixels.min()), float(pixels.max())
+    return np.asarray(255 * (pixels - low) / (high - low or 1.0)).astype(np.uint8)

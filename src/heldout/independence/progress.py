@@ -1,0 +1,50 @@
+"""Progress of long work, for people and for log files."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+SECONDS_BETWEEN_LINES = 30.0
+
+
+class progress_bar:
+    """Progress on stderr: evaluations of about how many, their rate, the time left, pictures finished.
+
+    Pictures finish in bursts, evaluations do not, so these tell the time left. A log file gets a line now and then
+    instead of a moving bar.
+    """
+
+    def __init__(self, expected: int, pictures: int, label: str, shown: bool) -> None:
+        self._expected, self._pictures, self._label, self._shown = expected, pictures, label, shown
+        self._tqdm: Any = None
+        self._spoke = time.monotonic()
+
+    def __enter__(self) -> Callable[[int, int], None] | None:
+        if not self._shown:
+            return None
+        if sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._tqdm = tqdm(
+                total=self._expected, desc=self._label, unit=" evaluations", dynamic_ncols=True, mininterval=0.2
+            )
+        return self._tell
+
+    def _tell(self, finished: int, evaluations: int) -> None:
+        done = finished == self._pictures
+        if self._tqdm is not None:
+            self._tqdm.total = evaluations if done else max(self._expected, evaluations)
+            self._tqdm.set_postfix_str(f"{finished:,}/{self._pictures:,} pictures", refresh=False)
+            self._tqdm.update(evaluations - self._tqdm.n)
+        elif done or time.monotonic() - self._spoke > SECONDS_BETWEEN_LINES:
+            self._spoke = time.monotonic()
+            about = "" if done else f" of about {self._expected:,}"
+            line = f"{self._label}: {evaluations:,}{about} evaluations, {finished:,}/{self._pictures:,} pictures"
+            print(line, file=sys.stderr, flush=True)
+
+    def __exit__(self, *exc: object) -> None:
+        if self._tqdm is not None:
+            self._tqdm.close()
