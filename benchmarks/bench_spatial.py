@@ -55,8 +55,8 @@ def main(n_images: int, rounds: int) -> None:
     coarse = rng.random((n_images, 8, 8, 3))
     pictures = (255 * np.kron(coarse, np.ones((1, 4, 4, 1)))).astype(np.uint8)
     model = resnet20()
-    with torch.no_grad():  # one class is likely enough that most shifts do not change the answer
-        model.linear.bias[0] += 1.0
+    with torch.no_grad():  # one class a little likelier: about half of the pictures can be fooled
+        model.linear.bias[9] += 0.05
     seen = [0]
     model.register_forward_hook(lambda module, args, out: seen.__setitem__(0, seen[0] + len(args[0])))
     inputs = (pictures / 255).astype(np.float32).transpose(0, 3, 1, 2)
