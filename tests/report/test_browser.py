@@ -39,8 +39,10 @@ addEventListener("load", () => {
     * e.ownerSVGElement.getBoundingClientRect().width / e.ownerSVGElement.viewBox.baseVal.width);
   const compare = page.querySelector(".compare");
   const images = [...page.images];
+  const cut = [...page.querySelectorAll(".scroll")].filter(e => !e.closest("details"))
+    .map(e => e.scrollWidth - e.clientWidth);
   document.getElementById("found").textContent = JSON.stringify({
-    compare: compare && compare.scrollWidth - compare.clientWidth,
+    cut, compare: compare && compare.scrollWidth - compare.clientWidth,
     scroll: root.scrollWidth, client: root.clientWidth, wide, height: root.scrollHeight,
     smallest: Math.min(...text), broken: images.filter(i => !i.naturalWidth).length,
     images: images.length, largest: Math.max(0, ...images.map(i => i.getBoundingClientRect().width)),
@@ -91,6 +93,14 @@ def test_the_check_can_fail(plain: AuditResult, tmp_path: Path) -> None:
     found = look(broken, tmp_path)
     assert found["wide"]
     assert float(str(found["scroll"])) > PHONE
+
+
+@pytest.mark.parametrize("name", ["leaked", "many"])
+def test_no_table_is_cut(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Every column can be seen without scrolling, but for tables that are folded up."""
+    html = audit_html(request.getfixturevalue(name))
+    for width in (PHONE, 500, 700, 1200):
+        assert set(look(html, tmp_path, width=width)["cut"]) == {0}, width  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("dark", [False, True])

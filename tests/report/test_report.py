@@ -19,8 +19,9 @@ import pytest
 from heldout.errors import InputError
 from heldout.independence.result import AuditResult, Exhibit, pvalue_text
 from heldout.report import audit_html, comparison_table, demo_html, write_audit_report, write_demo_report
-from heldout.report.numbers import NOT_DEFINED, fixed, p_text, verdict_word
-from heldout.report.summary import PICTURE_SIDE, curve_sizes, picture_uri
+from heldout.report.comparison import DEMO_PICTURES
+from heldout.report.numbers import NOT_DEFINED, fixed, p_text, percent, verdict_sentence, verdict_word
+from heldout.report.summary import FIRST_EXHIBITS, PICTURE_SIDE, curve_sizes, picture_uri, preprocessing_text
 from tests.report.conftest import HOSTILE
 
 VOID = {"meta", "img", "br"}
@@ -61,6 +62,10 @@ class Page(HTMLParser):
             self.headings[-1] += data
 
 
+def plain_spaces(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
 def words(html: str) -> str:
     return re.sub(r"\s+", " ", Page(html).text)
 
@@ -92,14 +97,42 @@ def test_verdict_first(result: AuditResult) -> None:
     text = words(html).strip()
     assert text.startswith("Verdict")
     assert Page(html).headings[0] in text[:120]
-    sentence = re.sub(r"\s+", " ", result.verdict)
-    assert text.index(sentence) < 200
+    assert text.index(plain_spaces(verdict_sentence(result))) < 200
     # every verdict word has its number: p and what could have been detected stand in the same box
-    box = words(html[html.index("<main>") : html.index('<dl class="facts">')].replace("<main>", ""))
+    box = words(html[html.index("<main>") : html.index("</section>")].replace("<main>", "") + "</section>")
     assert f"p-value{pvalue_text(result.evidence.log_p_value)}" in box.replace(" ", "")
     assert "Detectable effect" in box
     assert verdict_word(result) in ("NO EVIDENCE", "NOT INDEPENDENT", "REJECTED")
-    assert ("No evidence" in Page(html).headings[0]) == (result.p_value > 0.05)
+    assert verdict_word(result) not in box  # in words, and once
+    title = Page(html).headings[0]
+    assert ("No evidence" in title) == (result.p_value > 0.05)
+    assert ("Not independent" in title) == (verdict_word(result) == "NOT INDEPENDENT")
+    assert box.lower().count("not independent") == (verdict_word(result) == "NOT INDEPENDENT")
+    headings = Page(html).headings
+    assert headings[1:5] == [
+        "Two estimates of one error", "What this means", "What it does not mean", "What to do next",
+    ]  # fmt: skip
+
+
+def test_what_was_found_stands_large(leaked: AuditResult, many: AuditResult, honest: AuditResult) -> None:
+    def large(result: AuditResult) -> list[str]:
+        html = audit_html(result)
+        box = html[html.index("<main>") : html.index("</section>")]
+        return [plain_spaces(v) for v in re.findall(r"<strong>(.*?)</strong>", box)]
+
+    assert leaked.control is not None
+    errors = [percent(leaked.evidence.test_error), percent(float(leaked.control.losses.mean()))]
+    assert large(leaked) == [*map(plain_spaces, errors), pvalue_text(leaked.evidence.log_p_value)]
+    assert large(many) == [fixed(many.evidence.statistic, sign=True), pvalue_text(many.evidence.log_p_value)]
+    assert large(honest)[1] == fixed(honest.evidence.detectable_effect)
+
+
+def test_rejected_without_a_control_accuses_nobody(many: AuditResult) -> None:
+    assert verdict_word(many) == "REJECTED"
+    html = audit_html(many)
+    assert Page(html).headings[0].startswith("Cannot tell which fails")
+    assert "not independent" not in words(html).replace("these p-values are not independent", "").lower()
+    assert re.search(r"<code>--control</code>", html)
 
 
 def test_all_numbers(result: AuditResult) -> None:
@@ -193,7 +226,7 @@ def test_underflow_is_shown(plain: AuditResult) -> None:
     tiny = replace(plain.evidence, log_p_values={**plain.evidence.log_p_values, "betting": -5000.0})
     text = words(audit_html(replace(plain, evidence=tiny)))
     assert pvalue_text(-5000.0) in text
-    assert "Rejected: not independent, or shifts are not neutral" in text
+    assert "Cannot tell which fails" in text
 
 
 def test_many_models(many: AuditResult, plain: AuditResult) -> None:
@@ -203,6 +236,14 @@ def test_many_models(many: AuditResult, plain: AuditResult) -> None:
         assert f"{sum(v <= 0.05 for v in p)} of {len(p)} at or below 0.05" in text
     assert "One model against many" in text
     assert "(× 8)" in text
+    assert text.count("averaged: trainings of one architecture") == 2
+    rows = re.findall(r'<tr><th scope="row">[^<]*logits</th>(.*?)</tr>', audit_html(many))
+    alone = many.n_model_test(1).log_p_values
+    assert len(rows) == 8
+    for i, row in enumerate(rows):
+        error, mean = float(many.test.losses[i].mean()), float(many.test.statistics[i].mean())
+        expected = [fixed(error), fixed(mean, 5, sign=True), pvalue_text(alone[i])]
+        assert re.findall(r">([^<]+)</td>", row) == expected
     assert "One model against many" not in words(audit_html(plain))
 
 
@@ -217,6 +258,7 @@ def test_exhibits(plain: AuditResult) -> None:
     html = audit_html(plain)
     assert html.count("<img") == 2 * len(plain.exhibits) > 0
     text = words(html)
+    assert html[: html.index("<summary>6 more")].count("<img") == 2 * FIRST_EXHIBITS
     assert fixed(plain.exhibits[0].weight, 3) in text
     assert all(f"example {x.id}" in text for x in plain.exhibits)
 
@@ -252,14 +294,16 @@ def test_comparison(honest: AuditResult, leaked: AuditResult, plain: AuditResult
     table = comparison_table({"honest": honest, "leaked": leaked})
     assert table.isascii()
     lines = table.splitlines()
-    assert [line[:20].strip() for line in lines] == [
-        "", "test error", "control error", "adversarial error", "adversarial estimate", "mean T", "betting p",
-        "Bernstein p", "control p (T)", "control p (error)", "verdict p", "detectable effect", "verdict",
+    assert [line[:20].strip() for line in lines[:13]] == [
+        "", "verdict", "verdict p", "test error", "control error", "adversarial error", "adversarial estimate",
+        "mean T", "betting p", "Bernstein p", "control p (T)", "control p (error)", "detectable effect",
     ]  # fmt: skip
     assert lines[0].split() == ["honest", "leaked"]
-    assert lines[1].split()[-2:] == [f"{r.evidence.test_error:.4f}" for r in (honest, leaked)]
-    assert lines[-3].split()[-2:] == [pvalue_text(r.evidence.log_p_value) for r in (honest, leaked)]
-    assert lines[-1].endswith("NO EVIDENCE  NOT INDEPENDENT")
+    assert lines[1].endswith("NO EVIDENCE  NOT INDEPENDENT")
+    assert lines[2].split()[-2:] == [pvalue_text(r.evidence.log_p_value) for r in (honest, leaked)]
+    assert lines[3].split()[-2:] == [f"{r.evidence.test_error:.4f}" for r in (honest, leaked)]
+    assert " ".join(lines[13:]).strip() == DEMO_PICTURES
+    assert len(comparison_table({"honest": honest}, pictures=None).splitlines()) == 13
     assert "no control" in comparison_table({"plain": plain})
     with pytest.raises(InputError, match="nothing to compare"):
         demo_html({})
@@ -273,12 +317,24 @@ def test_demo_page(honest: AuditResult, leaked: AuditResult, tmp_path: Path) -> 
     assert len(ids) == len(set(ids))
     text = words(html)
     for result in (honest, leaked):
-        assert re.sub(r"\s+", " ", result.verdict) in text
+        assert plain_spaces(verdict_sentence(result)) in text
     table = html[: html.index("honest: verdict")]
-    for line in comparison_table({"honest": honest, "leaked": leaked}).splitlines()[1:]:
+    for line in comparison_table({"honest": honest, "leaked": leaked}, pictures=None).splitlines()[1:]:
         for cell in re.split(r"\s{2,}", line):
             assert f">{cell.replace('-0', '−0')}<" in unescape(table), cell
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+    # the verdicts, then what it shows and on what, then the table
+    assert leaked.control is not None
+    errors = [percent(v) for v in (leaked.evidence.test_error, float(leaked.control.losses.mean()))]
+    opening = [
+        "No evidence against independence", "Not independent of the test set",
+        plain_spaces(f"leaked had the test set in its training data: {errors[0]} errors on the test set, {errors[1]} "
+                     "on fresh pictures; the audit finds it."),
+        DEMO_PICTURES, "NO EVIDENCE", "verdict p",
+    ]  # fmt: skip
+    places = [text.index(part) for part in opening]
+    assert places == sorted(places)
+    assert "Fashion-MNIST" not in demo_html({"a": honest}, pictures=None)
     assert "different settings" in text  # one of the two is one-sided
     assert "The same data and the same audit" in words(demo_html({"a": leaked, "b": leaked}))
 
@@ -329,3 +385,36 @@ def test_contrast(plain: AuditResult, dark: bool) -> None:
     assert contrast("link", "page") >= 4.5
     for series in "abcd":
         assert contrast(f"series-{series}", "page") >= 3
+
+
+def test_words_for_what_is_done_to_a_picture(leaked: AuditResult) -> None:
+    text = words(audit_html(leaked))
+    assert "cyclic translations" in text
+    assert "Preprocessingcyclic shifts of the whole picture; bytes scaled by 1/255" in text.replace("ing cy", "ingcy")
+    crop = {"frame": "crop", "size": 24, "resize": None, "interpolation": "bilinear", "new": 3}
+    assert preprocessing_text(crop) == "crop 24; new 3"
+    assert "crop translations" in words(audit_html(replace(leaked, preprocessing=crop)))
+
+
+def test_terms_are_defined(result: AuditResult) -> None:
+    text = words(audit_html(result))
+    assert text.index("v1: the first version of the paper, arXiv:1903.02380v1") < text.index("of v1")
+    assert text.index("T = L(g(x))·h(g(x)) − L(x)") < text.index("What this means")
+    curve = text.index("How the evidence grows: p-values of the test set alone")
+    assert (curve > text.index("Every p-value")) == (result.control is not None)
+
+
+def test_numbers_keep_their_percent_sign(leaked: AuditResult) -> None:
+    html = audit_html(leaked)
+    assert not re.search(r"\d %", html)
+    assert "97.5\N{NO-BREAK SPACE}%" in html
+
+
+def test_plain_and_within_class(leaked: AuditResult) -> None:
+    assert leaked.control is not None
+    assert leaked.evidence.control is not None
+    text = words(audit_html(leaked))
+    plain = leaked.evidence.test_error - float(leaked.control.losses.mean())
+    assert f"plain difference {fixed(plain, sign=True)}" in text
+    assert "Error rate, within class" in text
+    assert "Difference of error" not in text

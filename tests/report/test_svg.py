@@ -53,6 +53,15 @@ def test_line_chart_places_points() -> None:
     assert "10⁻³" in [t.text for t in root.findall("text")]
 
 
+def test_markers_stand_inside() -> None:
+    series = svg.Series(name="p", x=[10, 100], y=[0.0, -4.0], hover=["", ""])
+    root = ET.fromstring(svg.line_chart([series], label="l", x_label="x", y_label="y", x_log=True, y_decades=True))
+    top, bottom = svg.TOP + 20, 290 - svg.BOTTOM
+    for circle in root.findall("circle"):
+        assert top + 3.5 <= float(circle.attrib["cy"]) <= bottom - 3.5
+        assert svg.LEFT + 3.5 <= float(circle.attrib["cx"]) <= svg.WIDTH - svg.RIGHT - 3.5
+
+
 def test_single_point() -> None:
     series = svg.Series(name="a", x=[7], y=[0.0], hover=["x"], low=[0.0], high=[0.0])
     for options in ({"x_log": True, "y_decades": True}, {}):

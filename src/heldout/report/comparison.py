@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from heldout.errors import InputError
 from heldout.independence.result import AuditResult, pvalue_text
-from heldout.report.numbers import effect_text, fixed, p_text, verdict_word
+from heldout.independence.verdict import ALARM
+from heldout.report.numbers import effect_text, fixed, p_text, percent, verdict_p_text, verdict_word
 
 NO_CONTROL = "no control"
+TERMINAL = 88  # characters
+DEMO_PICTURES = (
+    "These are Fashion-MNIST pictures, each turned by a random cyclic shift on a 32 x 32 torus, so that shifting is "
+    "exactly neutral; ordinary pictures are not like this."
+)
+DEMO_LEAK = "leaked"
 
 
 def comparison_rows(results: dict[str, AuditResult]) -> list[tuple[str, list[str]]]:
@@ -21,6 +30,8 @@ def _column(result: AuditResult) -> dict[str, str]:
     e, control = result.evidence, result.evidence.control
     against = result.control
     return {
+        "verdict": verdict_word(result),
+        "verdict p": verdict_p_text(result),
         "test error": fixed(e.test_error),
         "control error": fixed(float(against.losses.mean())) if against is not None else NO_CONTROL,
         "adversarial error": fixed(e.adversarial_error),
@@ -30,14 +41,24 @@ def _column(result: AuditResult) -> dict[str, str]:
         "Bernstein p": pvalue_text(e.log_p_values["bernstein"]),
         "control p (T)": p_text(control.statistic.p_value) if control else NO_CONTROL,
         "control p (error)": p_text(control.error_rate.p_value) if control else NO_CONTROL,
-        "verdict p": pvalue_text(e.log_p_value),
         "detectable effect": effect_text(result),
-        "verdict": verdict_word(result),
     }
 
 
-def comparison_table(results: dict[str, AuditResult]) -> str:
-    """One column a model, for a terminal.
+def leak_sentence(results: dict[str, AuditResult]) -> str | None:
+    """What the demo shows, in one sentence; None where the leaked model or its control is missing."""
+    result = results.get(DEMO_LEAK)
+    if result is None or result.control is None:
+        return None
+    finds = "the audit finds it" if result.evidence.p_value <= ALARM else "the audit does not find it"
+    return (
+        f"{DEMO_LEAK} had the test set in its training data: {percent(result.evidence.test_error)} errors on the test "
+        f"set, {percent(float(result.control.losses.mean()))} on fresh pictures; {finds}."
+    )
+
+
+def comparison_table(results: dict[str, AuditResult], *, pictures: str | None = DEMO_PICTURES) -> str:
+    """The demo's audits, one column a model, for a terminal; below, what the `pictures` are.
 
     Examples
     --------
@@ -53,4 +74,6 @@ def comparison_table(results: dict[str, AuditResult]) -> str:
         "  ".join([name.ljust(first), *(v.rjust(w) for v, w in zip(values, widths, strict=True))]).rstrip()
         for name, values in rows
     )
+    if pictures:
+        table += "\n\n" + textwrap.fill(pictures, TERMINAL)
     return table.replace("−", "-")  # a terminal may know ASCII only

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from heldout.independence.result import AuditResult
 from heldout.report import svg
-from heldout.report.comparison import comparison_rows
+from heldout.report.comparison import DEMO_PICTURES, comparison_rows, leak_sentence
 from heldout.report.numbers import verdict_word
 from heldout.report.summary import summarise
 
@@ -37,13 +38,17 @@ def audit_html(result: AuditResult, *, command: str | None = None, extra: Sequen
     )
 
 
-def demo_html(results: dict[str, AuditResult], *, command: str | None = None) -> str:
-    """Several audits on one page: the comparison first, then each audit in full."""
+def demo_html(
+    results: dict[str, AuditResult], *, command: str | None = None, pictures: str | None = DEMO_PICTURES
+) -> str:
+    """The demo's audits on one page: the verdicts, what the `pictures` are, the comparison, each audit in full."""
     return _render(
         title="heldout demo: " + " and ".join(results),
         comparison={
             "names": list(results),
             "rows": comparison_rows(results),
+            "leak": leak_sentence(results),
+            "pictures": pictures,
             "same": len({_setting(result) for result in results.values()}) == 1,
         },
         audits=[(name, summarise(result)) for name, result in results.items()],
@@ -69,10 +74,13 @@ def _render(**values: Any) -> str:
         return Markup(text)
 
     def prose(text: str) -> Markup:
-        """Text in which `backticks` mark what is typed."""
-        parts = [escape(part) for part in text.split("`")]
+        """Text in which `backticks` mark what is typed; an --option is typed in any case."""
+        parts = re.split(r"`(.*?)`|(?<![\w-])(--[a-z][a-z-]*[a-z])", text)
+        typed = [Markup("<code>{}</code>").format(a or b) for a, b in zip(parts[1::3], parts[2::3], strict=True)]
         return Markup("").join(
-            Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts)
+            piece
+            for plain, code in zip(parts[::3], [*typed, Markup("")], strict=True)
+            for piece in (escape(plain), code)
         )
 
     environment = Environment(

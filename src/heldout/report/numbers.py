@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 
 from heldout.independence.result import AuditResult, pvalue_text
 
 NOT_DEFINED = "not defined"
+PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line
 
 
 def fixed(value: float, digits: int = 4, *, sign: bool = False) -> str:
@@ -56,6 +58,23 @@ def p_text(p: float) -> str:
     return f"{p:.2g}" if p >= 1e-4 else pvalue_text(math.log(p))
 
 
+def verdict_p_text(result: AuditResult) -> str:
+    """The verdict's p-value: a permutation test's where there is a control, a logarithm otherwise."""
+    control = result.evidence.control
+    return p_text(control.p_value) if control is not None else pvalue_text(result.evidence.log_p_value)
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """A share in percent.
+
+    Examples
+    --------
+    >>> percent(0.115), percent(0.11504, 2), percent(float("nan"))
+    ('11.5\\xa0%', '11.50\\xa0%', 'not defined')
+    """
+    return f"{100 * value:.{digits}f}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
+
+
 def why_undetectable(result: AuditResult) -> str | None:
     """Why the detectable effect is not defined; None where it is."""
     control = result.evidence.control
@@ -86,3 +105,22 @@ def verdict_word(result: AuditResult) -> str:
         if word.endswith(":"):
             break
     return " ".join(words)
+
+
+def verdict_sentence(result: AuditResult) -> str:
+    """The verdict without the capitals that open it, for a place whose title has said them."""
+    text = " ".join(result.verdict.split())
+    word = verdict_word(result)
+    rest = text.removeprefix(word)
+    for opening in (":", " against independence:"):
+        if rest.startswith(opening):
+            rest = rest.removeprefix(opening).lstrip()
+            break
+    else:
+        rest = word.capitalize() + rest
+    # "... are not independent (p): why." repeats the title; what remains to be said is why.
+    why = re.fullmatch(r".*? are not independent (\(.*?\)): (.*)\.", rest)
+    if why:
+        rest = f"{why[2]} {why[1]}."
+    rest = re.sub(r"\b([pn]) = ", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", rest.replace(" %", PERCENT))
+    return rest[:1].upper() + rest[1:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -20,11 +19,15 @@ from heldout.independence.verdict import ALARM
 from heldout.report import svg
 from heldout.report.numbers import (
     NOT_DEFINED,
+    PERCENT,
     effect_text,
     fixed,
     p_text,
     pair,
+    percent,
     scientific,
+    verdict_p_text,
+    verdict_sentence,
     verdict_word,
     why_undetectable,
 )
@@ -34,8 +37,11 @@ PICTURE_SIDE = 112  # pixels; bounds the page: 24 pictures of noise take 1.2 MB
 N_SIZES, N_SUBSETS = 7, 20
 SUBSET_EXAMPLES = 200_000  # bounds the work of the curve on large test sets
 MAX_GROUP_SIZES = 4
+MAX_MODELS_OPEN, MAX_MODELS = 12, 200  # rows of the table of models: unfolded, and in all
+FIRST_EXHIBITS = 6
+MANY = 5000  # examples from which on a tenth of a percent is too coarse
 LN10 = math.log(10.0)
-CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g} %"
+CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g}{PERCENT}"
 FOUND_TEXT = f"level {LEVEL:g}, power {POWER:g}"
 
 RULES = {
@@ -57,6 +63,7 @@ def summarise(result: AuditResult) -> dict[str, Any]:
         "exhibits": _exhibits(result),
         "statistics": _statistics(result),
         "groups": _groups(result),
+        "models": _model_table(result),
         "variance": _variance(result),
         "p_values": _p_values(result),
         "means": _means(result),
@@ -80,13 +87,13 @@ def _side(result: AuditResult) -> str:
 
 
 def _verdict(result: AuditResult) -> dict[str, Any]:
-    control = result.evidence.control
-    if not _found(result):
+    e, control, found = result.evidence, result.evidence.control, _found(result)
+    if not found:
         headline = "No evidence against independence"
     elif control is not None:
-        headline = "Not independent"
+        headline = "Not independent of the test set"
     else:
-        headline = "Rejected: not independent, or shifts are not neutral"
+        headline = "Cannot tell which fails: independence or neutral shifts"
     method = (
         "twice the smaller of two permutation p-values of test against control"
         if control is not None
@@ -94,18 +101,52 @@ def _verdict(result: AuditResult) -> dict[str, Any]:
     )
     why = why_undetectable(result)
     what = "difference of T between test and control" if control is not None else "mean T"
+    would = f"a true {what} this large would have been found ({FOUND_TEXT}); a plug-in estimate from these data"
+    p = (
+        "p-value",
+        verdict_p_text(result),
+        f"{method}; {'at most' if found else 'above'} the level of {ALARM:g}",
+    )
+    # What was found stands large where something was; what could have been found where nothing was.
+    small = f"Detectable effect {effect_text(result)}: {f'because {why}' if why else would}."
+    sides: list[tuple[str, str]] = []
+    numbers = [p]
+    if not found:
+        numbers.append(("Detectable effect", effect_text(result), f"because {why}" if why else would))
+        small = ""
+    elif control is not None and result.control is not None:
+        digits = 1 if min(len(result.test), len(result.control)) < MANY else 2
+        sides = [
+            ("Error on the test set", percent(e.test_error, digits)),
+            ("Error on the control", percent(float(result.control.losses.mean()), digits)),
+        ]
+    else:
+        low_high = "harder" if e.statistic > 0 else "easier"
+        numbers.insert(
+            0,
+            (
+                "Mean T",
+                fixed(e.statistic, sign=True),
+                f"the moved pictures, properly weighted, are {low_high} by this much",
+            ),
+        )
     return {
         "word": verdict_word(result),
         "headline": headline,
-        "found": _found(result),
-        "sentence": result.verdict,
-        "p": pvalue_text(result.evidence.log_p_value),
-        "p_note": f"{method}; {'at most' if _found(result) else 'above'} the level of {ALARM:g}",
-        "effect": effect_text(result),
-        "effect_note": f"because {why}"
-        if why
-        else f"a true {what} this large would have been found ({FOUND_TEXT}); a plug-in estimate from these data",
+        "found": found,
+        "sentence": verdict_sentence(result),
+        "subject": _subject(result),
+        "p": verdict_p_text(result),
+        "sides": sides,
+        "numbers": [{"name": a, "value": b, "note": c} for a, b, c in numbers],
+        "small": small,
     }
+
+
+def _subject(result: AuditResult) -> str:
+    """What was audited, in one line."""
+    control = f" and {len(result.control):,} control" if result.control is not None else ""
+    return f"{_names(result.model_names, 3)}: {len(result.test):,} test{control} examples"
 
 
 def _pixels(result: AuditResult) -> str:
@@ -115,10 +156,11 @@ def _pixels(result: AuditResult) -> str:
 def _facts(result: AuditResult) -> list[tuple[str, str]]:
     n, models = len(result.test), result.n_models
     facts = [
-        ("Model" if models == 1 else f"Models ({models})", _names(result.model_names)),
+        ("Model", _names(result.model_names)) if models == 1
+        else (f"Models ({models})", f"{_names(result.model_names)}; averaged: trainings of one architecture"),
         ("Test examples", f"n = {n:,}"),
         ("Control", f"{len(result.control):,} examples" if result.control is not None else "none"),
-        ("Moves", f"{result.orbit.name}, radius {result.orbit.radius}: {len(result.orbit)} moves of up to "
+        ("Moves", f"{_kind_of_moves(result)}, radius {result.orbit.radius}: {len(result.orbit)} moves of up to "
                   f"{_pixels(result)} down, up, left and right"),
         ("Rule", RULES[result.rule]),
         ("Alternative", "overfitting only (one-sided), declared beforehand" if result.alternative == "greater"
@@ -127,6 +169,13 @@ def _facts(result: AuditResult) -> list[tuple[str, str]]:
     if result.tolerance:
         facts.append(("Tolerance", f"shifts may cost up to {result.tolerance:g} on average"))
     return facts
+
+
+def _kind_of_moves(result: AuditResult) -> str:
+    name, frame = result.orbit.name, result.preprocessing.get("frame")
+    if frame == "wrap":
+        return f"cyclic {name} (what leaves on one side comes in on the other)"
+    return f"crop {name} (a window moved over a larger picture)" if frame == "crop" else name
 
 
 def _names(names: Sequence[str], most: int = 12) -> str:
@@ -163,7 +212,7 @@ def _errors(result: AuditResult) -> dict[str, Any]:
         "statistic": fixed(e.statistic, 5, sign=True),
         "exact": result.n_models == 1,
         "confidence": CONFIDENCE_TEXT,
-        "success": f"{100 * success:.1f} % of the examples that {_models(result)} had right"
+        "success": f"{percent(success)} of the examples that {_models(result)} had right"
         if math.isfinite(success)
         else None,
         "averaged": result.rule in ("random", "random2"),
@@ -187,9 +236,10 @@ def _control(result: AuditResult) -> dict[str, Any] | None:
         for name, (_, interval) in differences.items()
     }
     styles: dict[str, svg.Style] = {"T": "b", "error": "a"}
+    names = {"T": "T", "error": "Error rate"}
     rows = [
         svg.Row(
-            name=f"Difference of {name}",
+            name=f"{names[name]}, within class",
             value=value,
             interval=interval,
             text=f"{values[name]}  ({intervals[name]})",
@@ -204,12 +254,12 @@ def _control(result: AuditResult) -> dict[str, Any] | None:
         "chart": svg.interval_chart(
             rows,
             label="Test minus control: " + "; ".join(f"{r.name} {r.text}" for r in rows),
-            x_label="test minus control, with 95 % intervals",
+            x_label=f"test minus control, with 95{PERCENT} intervals",
             reference=0.0,
         ),
         "rows": [
             {
-                "name": "T",
+                "name": "T, within class",
                 "difference": values["T"],
                 "interval": intervals["T"],
                 "two_sided": p_text(c.statistic.p_two_sided),
@@ -218,7 +268,7 @@ def _control(result: AuditResult) -> dict[str, Any] | None:
                 "the model fits the test pictures as they stand.",
             },
             {
-                "name": "Error rate",
+                "name": "Error rate, within class",
                 "difference": values["error"],
                 "interval": intervals["error"],
                 "two_sided": p_text(c.error_rate.p_two_sided),
@@ -242,7 +292,27 @@ def _control(result: AuditResult) -> dict[str, Any] | None:
         if c.statistic.n_unmatched
         else None,
         "n": f"{len(result.control):,}",
+        "plain": _plain(result),
     }
+
+
+def _plain(result: AuditResult) -> list[dict[str, str]]:
+    """Means over all examples, whatever their class."""
+    assert result.control is not None
+    e, control = result.evidence, result.control
+    pairs = [
+        ("Error rate", e.test_error, float(control.losses.mean()), 4, False),
+        ("Mean T", e.statistic, float(control.T.mean()), 5, True),
+    ]
+    return [
+        {
+            "name": name,
+            "test": fixed(a, digits, sign=sign),
+            "control": fixed(b, digits, sign=sign),
+            "difference": fixed(a - b, digits, sign=True),
+        }
+        for name, a, b, digits, sign in pairs
+    ]
 
 
 def curve_sizes(n: int) -> list[int]:
@@ -348,8 +418,10 @@ def _exhibits(result: AuditResult) -> dict[str, Any]:
         )
     else:
         why = ""
+    items = [_exhibit(x, result.class_names) for x in result.exhibits]
     return {
-        "items": [_exhibit(x, result.class_names) for x in result.exhibits],
+        "first": items[:FIRST_EXHIBITS],
+        "more": items[FIRST_EXHIBITS:],
         "why_none": why,
         "model": result.model_names[0] if result.n_models > 1 else None,
     }
@@ -493,6 +565,24 @@ def _groups(result: AuditResult) -> dict[str, Any] | None:
     }
 
 
+def _model_table(result: AuditResult) -> dict[str, Any] | None:
+    """Every model on its own, where there are several."""
+    if result.n_models == 1:
+        return None
+    logs = result.n_model_test(1).log_p_values
+    errors, means = result.test.losses.mean(axis=1), result.test.statistics.mean(axis=1)
+    rows = [
+        [name, fixed(float(error)), fixed(float(mean), 5, sign=True), pvalue_text(log_p)]
+        for name, error, mean, log_p in zip(result.model_names, errors, means, logs, strict=True)
+    ]
+    return {
+        "rows": rows[:MAX_MODELS],
+        "n": len(rows),
+        "folded": len(rows) > MAX_MODELS_OPEN,
+        "more": f"{len(rows) - MAX_MODELS:,}" if len(rows) > MAX_MODELS else None,
+    }
+
+
 def _variance(result: AuditResult) -> dict[str, Any]:
     e = result.evidence
     larger = e.adversarial_estimate_variance > e.test_error_variance
@@ -535,7 +625,7 @@ def _p_values(result: AuditResult) -> list[dict[str, Any]]:
 
 def _means(result: AuditResult) -> list[str]:
     e, c, found = result.evidence, result.evidence.control, _found(result)
-    p = pvalue_text(e.log_p_value)
+    p = verdict_p_text(result)
     who, has = _models(result, capital=True), "has" if result.n_models == 1 else "have"
     if c is not None and result.control is not None:
         test, control = fixed(e.test_error), fixed(float(result.control.losses.mean()))
@@ -585,9 +675,13 @@ def _not_means(result: AuditResult) -> list[str]:
     if not found:
         points.append("“No evidence” is not “clean”: it is silence down to the detectable effect, and no further.")
     else:
-        points.append("It is no proof of intent. Duplicates, choosing among models by test score, and reuse over "
-                      "years all leave the same trace.")  # fmt: skip
-        points.append("It does not say how large the overfitting is: a small p-value is not a large effect.")
+        if c is not None:
+            points.append("It is no proof of intent. Duplicates, choosing among models by test score, and reuse over "
+                          "years all leave the same trace.")  # fmt: skip
+        points.append("It does not say how large the overfitting is: a small p-value is not a large effect."
+                      if c is not None
+                      else "It does not say that there is overfitting: shifts that are not neutral give the same "
+                      "numbers.")  # fmt: skip
     if c is None:
         points.append(
             "Without a control, invariance is an assumption: natural pictures are framed, their subject sits in the "
@@ -641,5 +735,38 @@ def _origin(result: AuditResult) -> list[tuple[str, str]]:
     return [
         *facts,
         ("Pictures scored", scored),
-        ("Preprocessing", json.dumps(result.preprocessing, sort_keys=True, default=str)),
+        ("Preprocessing", preprocessing_text(result.preprocessing)),
     ]
+
+
+def preprocessing_text(steps: dict[str, Any]) -> str:
+    """What is done to a picture before the model sees it, in words.
+
+    Examples
+    --------
+    >>> crop = {"frame": "crop", "size": 224, "resize": 256, "interpolation": "bilinear"}
+    >>> preprocessing_text({**crop, "mean": [0.5], "std": [0.25], "scale": None, "bgr": False})
+    'resize the short side to 256 (bilinear), crop 224; bytes scaled by 1/255; mean 0.5; std 0.25'
+    >>> preprocessing_text({"frame": "wrap", "mean": [0.0], "std": [1.0], "scale": 1.0, "bgr": True})
+    'cyclic shifts of the whole picture; BGR channel order; pixels times 1; mean 0; std 1'
+    """
+    left = dict(steps)
+    words = []
+    frame = left.pop("frame", None)
+    if frame == "wrap":
+        words.append("cyclic shifts of the whole picture")
+    elif frame == "crop" and "size" in left:
+        resize, how, size = left.pop("resize", None), left.pop("interpolation", None), left.pop("size")
+        words.append(f"resize the short side to {resize} ({how}), crop {size}" if resize else f"crop {size}")
+    elif frame is not None:
+        words.append(f"frame {frame}")
+    if left.pop("bgr", False):
+        words.append("BGR channel order")
+    if "scale" in left:
+        scale = left.pop("scale")
+        words.append("bytes scaled by 1/255" if scale is None else f"pixels times {scale:g}")
+    for name in ("mean", "std"):
+        if name in left:
+            words.append(f"{name} " + ", ".join(f"{v:g}" for v in left.pop(name)))
+    words += [f"{name} {value}" for name, value in sorted(left.items())]  # nothing is left out
+    return "; ".join(words)

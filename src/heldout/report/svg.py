@@ -176,7 +176,8 @@ def line_chart(
     x_low, x_high = _room(math.log10(min(xs)), math.log10(max(xs))) if x_log else _room(min(xs), max(xs))
     y_low, y_high = _room(min(ys), max(ys))
     if y_decades:
-        y_low, y_high = min(math.floor(min(ys)), -1.0), max(0.0, max(ys))
+        # Room beyond p = 1 too, so that markers there stand inside.
+        y_low, y_high = _room(min(math.floor(min(ys)), -1.0), max(0.0, max(ys)))
 
     legend, legend_height = _legend([(s.name, s.style) for s in series])
     top, height = TOP + legend_height, 290.0
