@@ -113,9 +113,8 @@ def main(n_images: int, rounds: int) -> None:
     our_side()  # prepare the model once, as a user's first batch does
     rates = alternate({"heldout": our_side, "foolbox": foolbox_side, "ART": art_side}, rounds=rounds)
     for name, rate in rates.items():
-        print(f"{name:10s} {rate:8,.0f} evaluations/s, success rate {success[name]:.3f}")
-    best = max(rates["foolbox"], rates["ART"])
-    ratio = rates["heldout"] / best
+        print(f"{name:10s} {np.median(rate):8,.0f} evaluations/s, success rate {success[name]:.3f}")
+    ratio = float(np.median(rates["heldout"] / np.maximum(rates["foolbox"], rates["ART"])))
     verdict("evaluations/s over the faster of foolbox and ART", ratio, ">= 1.2", ratio >= 1.2)
 
 

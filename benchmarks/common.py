@@ -29,10 +29,11 @@ def resnet20(seed: int = 0):
     return model.eval()
 
 
-def alternate(sides: dict[str, Callable[[], int]], *, rounds: int) -> dict[str, float]:
-    """Work items a second of each side: the median over rounds in which the sides take turns.
+def alternate(sides: dict[str, Callable[[], int]], *, rounds: int) -> dict[str, np.ndarray]:
+    """Work items a second of each side in rounds in which the sides take turns.
 
-    The machine's mood changes from minute to minute; within a round it is the same for all.
+    The machine's mood changes from minute to minute; within a round it is nearly the same for all, so
+    ratios are taken round by round, and their median is reported.
     """
     rates: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
@@ -40,7 +41,7 @@ def alternate(sides: dict[str, Callable[[], int]], *, rounds: int) -> dict[str, 
             started = time.perf_counter()
             items = run()
             rates[name].append(items / (time.perf_counter() - started))
-    return {name: float(np.median(r)) for name, r in rates.items()}
+    return {name: np.array(r) for name, r in rates.items()}
 
 
 def verdict(name: str, value: float, limit: str, holds: bool) -> None:

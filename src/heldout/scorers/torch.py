@@ -60,7 +60,9 @@ class TorchScorer:
         self._original = module
         self._bf16, self._channels_last, self._prepare = bf16, channels_last, prepare
         self._prepared: Any = None
-        self.batch_size = batch_size or (1024 if self._device.type == "cuda" else 128)
+        # On a CPU the intermediate tensors of 32 pictures still come from the cache and the allocator's own
+        # store; at 128 a ResNet-20 ran at two thirds of that speed.
+        self.batch_size = batch_size or (1024 if self._device.type == "cuda" else 32)
         self.name = type(module).__name__
 
     def _ready(self, example: Any) -> Any:
