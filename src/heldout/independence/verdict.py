@@ -18,8 +18,9 @@ def verdict(evidence: Evidence, *, alternative: Alternative, tolerance: float, n
     """
     p_text = f"p = {pvalue_text(evidence.log_p_value)}"
     found = evidence.p_value <= ALARM
+    effect = "A mean T" if evidence.control is None else "A difference in T"
     limit = (
-        f"A mean T of {evidence.detectable_effect:.4f} would have been found four times in five; a smaller one may "
+        f"{effect} of {evidence.detectable_effect:.4f} would have been found four times in five; a smaller one may "
         "well be there."
         if math.isfinite(evidence.detectable_effect)
         else "What could have been detected cannot be told from these data."
