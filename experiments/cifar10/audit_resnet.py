@@ -49,7 +49,9 @@ def main() -> None:
     images = LabelledImages(
         from_npz(args.cifar10, images_key="x_test", labels_key="y_test"), Upsample(44, crop=32), mean=MEAN, std=STD
     )
-    from_python = audit(resnet20(), images, orbit=Translations(2), limit=args.limit, progress=True, notify=print)
+    scorer = TorchScorer(resnet20())
+    scorer.name = "resnet20"  # as the command line calls it
+    from_python = audit(scorer, images, orbit=Translations(2), limit=args.limit, progress=True, notify=print)
     print(from_python)
 
     with tempfile.TemporaryDirectory() as folder:
