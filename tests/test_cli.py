@@ -133,13 +133,18 @@ def test_folders_and_frames(tmp_path, honest_onnx, demo_arrays, capsys):
         Image.fromarray(x).save(path)
     base = ["audit", "--model", str(honest_onnx), "--radius", "1", "--allow-chance", "--json"]
     base += ["--images", str(tmp_path / "pictures"), "--out", str(tmp_path / "out")]
+    assert len(list((tmp_path / "pictures").iterdir())) == 10
     assert main([*base, "--wrap"]) == 0
     assert json.loads(capsys.readouterr().out)["n_examples"] == 30
     assert main([*base, "--upsample", "44"]) == 0  # the crop comes from the model's input size
     assert json.loads(capsys.readouterr().out)["preprocessing"]["size"] == 32
     assert main([*base, "--resize", "40", "--crop", "32"]) == 0
+    names = [p.relative_to(tmp_path / "pictures") for p in (tmp_path / "pictures").rglob("*.png")][:8]
+    rows = [f"{name},class {i % 4}" for i, name in enumerate(names)]
+    (tmp_path / "four.csv").write_text("\n".join(["file,label", *rows]))
     for options, sentence in [
         ([], "leaves no pixels to move in: choose --resize R --crop C, --upsample U or --wrap"),
+        (["--wrap", "--labels", str(tmp_path / "four.csv")], "of 4 named classes, but the model knows 10"),
         (["--wrap", "--crop", "20"], "leave --crop, --resize and --upsample out"),
         (["--upsample", "34"], "no radius fits"),
         (["--upsample", "44", "--radius", "3"], "the largest radius that fits is 2"),

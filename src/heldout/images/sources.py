@@ -145,8 +145,10 @@ class FileSource:
         *,
         class_names: Sequence[str] | None = None,
         channels: int = 3,
+        numbered_by_name: bool = False,
     ) -> None:
         self._root, self.ids, self.class_names = root, list(names), class_names
+        self.numbered_by_name = numbered_by_name  # then the model must know exactly these classes, in this order
         self.labels = check_labels(labels, count=len(self.ids), what=str(root))
         self.channels = channels
 
@@ -264,7 +266,9 @@ def from_folder(root: str | Path, *, channels: int = 3, class_names: Sequence[st
             raise InputError(f"{root / class_name}: the class folder holds no pictures; fill or remove it.")
         names += files
         labels += [numbers[class_name]] * len(files)
-    return FileSource(root, names, np.array(labels), class_names=list(numbers), channels=channels)
+    return FileSource(
+        root, names, np.array(labels), class_names=list(numbers), channels=channels, numbered_by_name=True
+    )
 
 
 def from_csv(
@@ -302,7 +306,7 @@ def from_csv(
         return FileSource(root, names, labels, class_names=class_names, channels=channels)
     numbers = _class_numbers(sorted(set(raw)), class_names, str(table))
     labels = np.array([numbers[v] for v in raw])
-    return FileSource(root, names, labels, class_names=list(numbers), channels=channels)
+    return FileSource(root, names, labels, class_names=list(numbers), channels=channels, numbered_by_name=True)
 
 
 def _class_numbers(found: Sequence[str], wanted: Sequence[str] | None, what: str) -> dict[str, int]:

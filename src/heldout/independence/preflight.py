@@ -146,6 +146,12 @@ def _check_channels(scorer: Scorer, images: LabelledImages, index: int) -> None:
 
 def _check_classes(images: LabelledImages, indices: NDArray[np.intp], n_classes: int) -> None:
     """Of every picture, not only of those looked at: a wrong label must not end an audit after hours."""
+    names = images.source.class_names
+    if getattr(images.source, "numbered_by_name", False) and names is not None and len(names) != n_classes:
+        raise InputError(
+            f"the pictures are of {len(names)} named classes, but the model knows {n_classes}, so that their numbers "
+            "need not agree; give a CSV of file names and class numbers with --labels."
+        )
     worst = int(indices[np.argmax(images.labels[indices])])
     if images.labels[worst] >= n_classes:
         raise InputError(
