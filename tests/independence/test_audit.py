@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from heldout import AuditResult, InputError, Translations, audit, audit_many, score_map_statistics
 from heldout.images import Crop, LabelledImages, Wrap, from_arrays
@@ -93,6 +94,26 @@ def test_control_side_of_the_error_rate():
     assert overfitted.error_rate.p_value <= 1e-3
     assert overfitted.to_dict()["error_difference"] == pytest.approx(-0.2, abs=0.06)
     assert weigh(hard, easy, **options, rng=rng).control.error_rate.p_value > 0.9
+
+
+def test_level_of_the_verdict_against_a_control(rng):
+    """2 min(p_T, p_error): test and control from one law, skewed, not neutral, the two statistics dependent."""
+
+    def draw(n: int) -> Examples:
+        labels = rng.integers(0, 3, n)
+        kinds = np.where(rng.random(n) < 0.1 + 0.1 * labels, 2, np.where(rng.random(n) < 0.2, 1, 0)).astype(np.int8)
+        weights = rng.choice([0.2, 1 / 3, 0.5], n)
+        statistics = np.where(kinds == 2, weights - 1.0, np.where(kinds == 1, weights, 0.0))
+        return Examples(
+            statistics=statistics[None], weights=weights[None], kinds=kinds[None],
+            moves=np.zeros((1, n, 2), np.int16), moved_losses=(kinds[None] > 0) * 1.0, moved_scores=weights[None],
+            labels=labels, ids=tuple(map(str, range(n))),
+        )  # fmt: skip
+
+    options = {"orbit": Translations(1), "rule": "strongest", "alternative": "two-sided", "tolerance": 0.0}
+    p = [weigh(draw(150), draw(60), **options, rng=rng, n_resamples=199).p_value for _ in range(300)]
+    assert binomtest(sum(v <= 0.05 for v in p), 300, 0.05, alternative="greater").pvalue > 1e-6
+    assert binomtest(sum(v <= 0.5 for v in p), 300, 0.5, alternative="greater").pvalue > 1e-6
 
 
 def test_save_and_load_to_the_last_bit(honest, alone, tmp_path):

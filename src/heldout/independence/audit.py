@@ -17,7 +17,7 @@ from heldout.independence.engine import Engine
 from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import most_telling_exhibits
 from heldout.independence.plan import TranslationPlan
-from heldout.independence.preflight import Preflight, preflight
+from heldout.independence.preflight import Preflight, check_room, preflight
 from heldout.independence.progress import progress_bar
 from heldout.independence.result import AuditResult
 from heldout.orbit import Rule, Translations, check_rule
@@ -147,6 +147,8 @@ def audit_many(
         for name, pictures in (("test", images), ("control", control))
         if pictures is not None
     }
+    for pictures in sets.values():
+        check_room(pictures.images, pictures.rows, orbit, rule)
     if control is not None:
         _check_control(sets["test"], sets["control"])
     jobs = [_Job(name, number, model, sets[name]) for name in sets for number, model in enumerate(models)]
@@ -160,7 +162,6 @@ def audit_many(
             job.set.images,
             job.set.rows,
             orbit=orbit,
-            rule=rule,
             batch_size=batch_size or job.model.batch_size,
             rng=rng_look,
             expect_accuracy=expected[job.number] if job.name == "test" else None,

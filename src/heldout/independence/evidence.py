@@ -23,9 +23,9 @@ from heldout.statistics import (
     two_interval_log_pvalue,
 )
 from heldout.statistics.checks import Alternative
+from heldout.statistics.power import LEVEL
 
 CONFIDENCE = 0.975  # of the paper's intervals for the two error estimates
-LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class Evidence:
     adversarial_estimate: float  # R_g
     statistic: float  # mean T = R_g - R_S
     log_p_values: dict[str, float]
-    intervals: dict[str, tuple[float, float]]  # 97.5 %
+    intervals: dict[str, tuple[float, float]]  # at CONFIDENCE
     test_error_variance: float
     adversarial_estimate_variance: float  # never larger under H, in expectation (section 2.2)
     detectable_effect: float

@@ -80,14 +80,14 @@ class TranslationPlan:
         lengths = (moves**2).sum(axis=1)
         order = np.arange(len(moves))
         # before[j, k]: from the same z, move k is preferred to move j among equally good targets
+        self._by_length = np.lexsort((order, lengths))
         if rule == "nearest":
-            rank = np.argsort(np.lexsort((order, lengths)))
+            rank = np.argsort(self._by_length)
             self._before = rank < rank[:, None]
             self._matters = self._before
         else:
             self._before = order < order[:, None]
             self._matters = order != order[:, None]
-        self._nearest_rank = np.lexsort((order, lengths))
 
         # The move that leads to a position: on a torus the smallest of several.
         by_size = np.argsort(np.abs(np.mgrid[:span, :span] - self.reach).max(axis=0).ravel(), kind="stable")
@@ -105,29 +105,27 @@ class TranslationPlan:
             return np.array([self.centre])
         if self.rule in ("random", "random2"):
             return self._decide_random(scores, here=float(here))
-        if here > 0.0:
-            incoming = self._incoming(scores, (0, 0), eager)
-            if isinstance(incoming, np.ndarray):
-                return incoming
-            weight = 1.0 / (1.0 + incoming)  # (9)
-            return Outcome(weight - 1.0, weight, WRONG, (0, 0), 1.0, float(here))
-        around = self._window((0, 0))
-        seen = scores[around]
-        unknown = np.isnan(seen)
-        if unknown.any():
-            return np.asarray(around[unknown])
-        if not (seen > 0.0).any():
-            return Outcome(0.0, math.nan, UNTOUCHED, (0, 0), 0.0, 0.0)
-        if self.rule == "strongest":
-            k = int(np.argmax(seen))  # the first of equals
-        else:
-            k = int(self._nearest_rank[np.argmax(seen[self._nearest_rank] > 0.0)])
-        move = (int(self._moves[k, 0]), int(self._moves[k, 1]))
-        incoming = self._incoming(scores, move, eager)
+        is_wrong = bool(here > 0.0)
+        target = (0, 0)
+        if not is_wrong:
+            around = self._window((0, 0))
+            seen = scores[around]
+            unknown = np.isnan(seen)
+            if unknown.any():
+                return np.asarray(around[unknown])
+            if not (seen > 0.0).any():
+                return Outcome(0.0, math.nan, UNTOUCHED, (0, 0), 0.0, 0.0)
+            if self.rule == "strongest":
+                k = int(np.argmax(seen))  # the first of equals
+            else:
+                k = int(self._by_length[np.argmax(seen[self._by_length] > 0.0)])
+            target = (int(self._moves[k, 0]), int(self._moves[k, 1]))
+        incoming = self._incoming(scores, target, eager)
         if isinstance(incoming, np.ndarray):
             return incoming
         weight = 1.0 / (1.0 + incoming)  # (9)
-        return Outcome(weight, weight, ADVERSARIAL, move, 1.0, float(seen[k]))
+        kind = WRONG if is_wrong else ADVERSARIAL
+        return Outcome(weight - is_wrong, weight, kind, target, 1.0, float(scores[self.position(target)]))
 
     def _window(self, point: tuple[int, int]) -> Positions:
         side = 2 * self._inner + 1

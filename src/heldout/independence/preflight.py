@@ -51,16 +51,12 @@ def preflight(
     indices: NDArray[np.intp],
     *,
     orbit: Translations,
-    rule: Rule,
     batch_size: int,
     rng: np.random.Generator,
     expect_accuracy: float | str | None = None,
     allow_chance: bool = False,
 ) -> Preflight:
-    """Check room, shapes, repeatability and accuracy; InputError says what is wrong."""
-    if len(indices) == 0:
-        raise InputError("there is no picture to audit.")
-    _check_room(images, indices, orbit, rule)
+    """Check shapes, classes, repeatability and accuracy of one model; InputError says what is wrong."""
     _check_channels(scorer, images, int(indices[0]))
     if expect_accuracy is not None:
         _check_share(expect_accuracy)
@@ -102,7 +98,8 @@ def preflight(
     return Preflight(accuracy, len(looked_at), n_classes, speed, answers, math.ceil(per_image * len(indices)))
 
 
-def _check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Translations, rule: Rule) -> None:
+def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Translations, rule: Rule) -> None:
+    """Every picture of a set must leave the margin that the moves need."""
     margin = orbit.margin(rule)
     known = list(images.source.shapes(indices))
     first, others = known[0], [item for item in known if item[1] != known[0][1]]

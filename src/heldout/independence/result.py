@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.files import read_npz, write_npz, write_text
-from heldout.independence.evidence import ControlEvidence, Evidence, Examples
+from heldout.independence.evidence import CONFIDENCE, ControlEvidence, Evidence, Examples
 from heldout.independence.verdict import pvalue_text, verdict
 from heldout.orbit import Rule, Translations
 from heldout.statistics import ControlTestResult, NModelTestResult, n_model_test
 from heldout.statistics.checks import Alternative
+from heldout.statistics.power import LEVEL, POWER
 
 __all__ = ["AuditResult", "Exhibit", "pvalue_text"]
 
@@ -119,15 +120,16 @@ class AuditResult:
 
     def __str__(self) -> str:
         e = self.evidence
+        sure = f"{100 * CONFIDENCE:g} %"
         low, high = e.intervals["test_error"]
         g_low, g_high = e.intervals["adversarial_estimate"]
         p = {name: pvalue_text(value) for name, value in e.log_p_values.items()}
         lines = [
             self.verdict,
             "",
-            f"test error R_S           {e.test_error:.4f}  (97.5 % {low:.4f} to {high:.4f})",
+            f"test error R_S           {e.test_error:.4f}  ({sure} {low:.4f} to {high:.4f})",
             f"adversarial error        {e.adversarial_error:.4f}  (attack success {self.test.attack_success:.4f})",
-            f"adversarial estimate R_g {e.adversarial_estimate:.4f}  (97.5 % {g_low:.4f} to {g_high:.4f})",
+            f"adversarial estimate R_g {e.adversarial_estimate:.4f}  ({sure} {g_low:.4f} to {g_high:.4f})",
             f"mean T = R_g - R_S       {e.statistic:+.5f}",
             f"variances                R_S {e.test_error_variance:.3g}, R_g {e.adversarial_estimate_variance:.3g}",
             f"p on the test set alone  betting {p['betting']}, mixture {p['mixture']}, "
@@ -137,7 +139,7 @@ class AuditResult:
             c = e.control
             c_low, c_high = c.statistic.interval
             own = "no sign that shifting is not neutral"
-            if c.invariance_log_p_value <= math.log(0.05):
+            if c.invariance_log_p_value <= math.log(LEVEL):
                 own = "shifting these pictures is not neutral: only the comparison counts"
             lines += [
                 f"control error            {float(self.control.losses.mean()):.4f}",
@@ -152,7 +154,7 @@ class AuditResult:
                     f"not compared             {c.statistic.n_unmatched} examples of classes that only one set has"
                 )
         lines += [
-            f"detectable effect on T   {e.detectable_effect:.5f}  (level 0.05, power 0.8, plug-in)",
+            f"detectable effect on T   {e.detectable_effect:.5f}  (level {LEVEL:g}, power {POWER:g}, plug-in)",
             *self._each_model(),
             f"{len(self.test):,} examples, {self.n_models} model(s), radius {self.orbit.radius}, {self.rule}; "
             f"{self.evaluations:,} evaluations, {self.evaluations / (len(self.test) * self.n_models):.1f} a picture",

@@ -6,8 +6,7 @@ import math
 
 from heldout.independence.evidence import Evidence
 from heldout.statistics.checks import Alternative
-
-ALARM = 0.05
+from heldout.statistics.power import LEVEL
 
 
 def verdict(evidence: Evidence, *, alternative: Alternative, tolerance: float, n_examples: int, n_models: int) -> str:
@@ -17,7 +16,7 @@ def verdict(evidence: Evidence, *, alternative: Alternative, tolerance: float, n
     without a control leaves open what fails.
     """
     p_text = f"p = {pvalue_text(evidence.log_p_value)}"
-    found = evidence.p_value <= ALARM
+    found = evidence.p_value <= LEVEL
     effect = "A mean T" if evidence.control is None else "A difference in T"
     limit = (
         f"{effect} of {evidence.detectable_effect:.4f} would have been found four times in five; a smaller one may "

@@ -6,8 +6,8 @@ import textwrap
 
 from heldout.errors import InputError
 from heldout.independence.result import AuditResult, pvalue_text
-from heldout.independence.verdict import ALARM
 from heldout.report.numbers import effect_text, fixed, p_text, percent, verdict_p_text, verdict_word
+from heldout.statistics.power import LEVEL
 
 NO_CONTROL = "no control"
 TERMINAL = 88  # characters
@@ -50,7 +50,7 @@ def leak_sentence(results: dict[str, AuditResult]) -> str | None:
     result = results.get(DEMO_LEAK)
     if result is None or result.control is None:
         return None
-    finds = "the audit finds it" if result.evidence.p_value <= ALARM else "the audit does not find it"
+    finds = "the audit finds it" if result.evidence.p_value <= LEVEL else "the audit does not find it"
     return (
         f"{DEMO_LEAK} had the test set in its training data: {percent(result.evidence.test_error)} errors on the test "
         f"set, {percent(float(result.control.losses.mean()))} on fresh pictures; {finds}."

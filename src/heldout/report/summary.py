@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from heldout.independence.evidence import CONFIDENCE, LEVEL, error_interval, subset_curve
+from heldout.independence.evidence import CONFIDENCE, error_interval, subset_curve
 from heldout.independence.result import AuditResult, Exhibit, pvalue_text
-from heldout.independence.verdict import ALARM
 from heldout.report import svg
 from heldout.report.numbers import (
     NOT_DEFINED,
@@ -31,7 +30,7 @@ from heldout.report.numbers import (
     verdict_word,
     why_undetectable,
 )
-from heldout.statistics.power import POWER
+from heldout.statistics.power import LEVEL, POWER
 
 PICTURE_SIDE = 112  # pixels; bounds the page: 24 pictures of noise take 1.2 MB
 N_SIZES, N_SUBSETS = 7, 20
@@ -74,7 +73,7 @@ def summarise(result: AuditResult) -> dict[str, Any]:
 
 
 def _found(result: AuditResult) -> bool:
-    return result.evidence.log_p_value <= math.log(ALARM)
+    return result.evidence.log_p_value <= math.log(LEVEL)
 
 
 def _models(result: AuditResult, *, capital: bool = False) -> str:
@@ -105,7 +104,7 @@ def _verdict(result: AuditResult) -> dict[str, Any]:
     p = (
         "p-value",
         verdict_p_text(result),
-        f"{method}; {'at most' if found else 'above'} the level of {ALARM:g}",
+        f"{method}; {'at most' if found else 'above'} the level of {LEVEL:g}",
     )
     # What was found stands large where something was; what could have been found where nothing was.
     small = f"Detectable effect {effect_text(result)}: {f'because {why}' if why else would}."
@@ -286,7 +285,7 @@ def _control(result: AuditResult) -> dict[str, Any] | None:
         "invariance": invariance,
         "invariance_meaning": "small, so shifting alone moves T: without a control that would have looked like "
         "overfitting"
-        if c.invariance_log_p_value <= math.log(ALARM)
+        if c.invariance_log_p_value <= math.log(LEVEL)
         else "not small, so nothing shows that shifting alone moves T, which is not to say that it does not",
         "unmatched": f"{c.statistic.n_unmatched:,} examples of classes that only one of the two sets has were left out."
         if c.statistic.n_unmatched
@@ -391,7 +390,7 @@ def _curve(result: AuditResult) -> dict[str, Any]:
             y_label="p (log scale)",
             x_log=True,
             y_decades=True,
-            reference=(math.log10(ALARM), f"{ALARM:g}"),
+            reference=(math.log10(LEVEL), f"{LEVEL:g}"),
         ),
         "errors": svg.line_chart(
             error_series,
@@ -541,16 +540,16 @@ def _groups(result: AuditResult) -> dict[str, Any] | None:
         p = np.array(test.p_values)
         counts, _ = np.histogram(p, bins=np.array(edges))
         title = f"N = {size}: {len(p)} {'groups' if size > 1 else 'models'}"
-        small = int((p <= ALARM).sum())
+        small = int((p <= LEVEL).sum())
         charts.append(
             {
                 "title": title,
-                "text": f"{small} of {len(p)} at or below {ALARM:g}; smallest {pvalue_text(min(test.log_p_values))}, "
+                "text": f"{small} of {len(p)} at or below {LEVEL:g}; smallest {pvalue_text(min(test.log_p_values))}, "
                 f"largest {pvalue_text(max(test.log_p_values))}",
                 "chart": svg.histogram(
                     edges,
                     [int(c) for c in counts],
-                    label=f"Histogram of p-values, {title}; {small} at or below {ALARM:g}",
+                    label=f"Histogram of p-values, {title}; {small} at or below {LEVEL:g}",
                     x_label="betting p on the test set alone",
                     y_label="groups" if size > 1 else "models",
                     height=200,
