@@ -19,9 +19,12 @@ import pytest
 from heldout.errors import InputError
 from heldout.independence.result import AuditResult, Exhibit, pvalue_text
 from heldout.report import audit_html, comparison_table, demo_html, write_audit_report, write_demo_report
-from heldout.report.comparison import DEMO_PICTURES
-from heldout.report.numbers import NOT_DEFINED, fixed, p_text, percent, verdict_sentence, verdict_word
-from heldout.report.summary import FIRST_EXHIBITS, PICTURE_SIDE, curve_sizes, picture_uri, preprocessing_text
+from heldout.report.audit.comparison import DEMO_PICTURES
+from heldout.report.audit.curve import curve_sizes
+from heldout.report.audit.exhibits import FIRST_EXHIBITS, PICTURE_SIDE, picture_uri
+from heldout.report.audit.origin import preprocessing_text
+from heldout.report.audit.words import verdict_sentence, verdict_word
+from heldout.report.numbers import NOT_DEFINED, fixed, p_text, percent
 from tests.report.conftest import HOSTILE
 
 VOID = {"meta", "img", "br"}

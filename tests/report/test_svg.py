@@ -9,11 +9,13 @@ from itertools import pairwise
 import pytest
 
 from heldout.report import svg
+from heldout.report.svg.axes import decade_ticks, linear_ticks, log_ticks
+from heldout.report.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-0.3, 0.14), (1e-9, 3e-9), (0, 12345), (-5, -4.99)])
 def test_linear_ticks(low: float, high: float) -> None:
-    ticks = svg.linear_ticks(low, high)
+    ticks = linear_ticks(low, high)
     assert 2 <= len(ticks) <= 11
     assert all(low - 1e-12 <= t <= high + 1e-12 for t in ticks)
     steps = {round(b - a, 11) for a, b in pairwise(ticks)}
@@ -22,14 +24,14 @@ def test_linear_ticks(low: float, high: float) -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(20, 40), (10, 500), (250, 10_000), (20, 1e7)])
 def test_log_ticks(low: float, high: float) -> None:
-    ticks = svg.log_ticks(low, high)
+    ticks = log_ticks(low, high)
     assert 2 <= len(ticks) <= 12
     assert all(low * 0.999 <= t <= high * 1.001 for t in ticks)
 
 
 @pytest.mark.parametrize("low", [-1, -2, -7, -25.3, -2000, -40_000])
 def test_decade_ticks(low: float) -> None:
-    ticks = svg.decade_ticks(low, 0)
+    ticks = decade_ticks(low, 0)
     assert 2 <= len(ticks) <= 7
     assert ticks[-1] == 0
     assert all(t == int(t) and t >= low for t in ticks)
@@ -56,10 +58,10 @@ def test_line_chart_places_points() -> None:
 def test_markers_stand_inside() -> None:
     series = svg.Series(name="p", x=[10, 100], y=[0.0, -4.0], hover=["", ""])
     root = ET.fromstring(svg.line_chart([series], label="l", x_label="x", y_label="y", x_log=True, y_decades=True))
-    top, bottom = svg.TOP + 20, 290 - svg.BOTTOM
+    top, bottom = TOP + 20, 290 - BOTTOM
     for circle in root.findall("circle"):
         assert top + 3.5 <= float(circle.attrib["cy"]) <= bottom - 3.5
-        assert svg.LEFT + 3.5 <= float(circle.attrib["cx"]) <= svg.WIDTH - svg.RIGHT - 3.5
+        assert LEFT + 3.5 <= float(circle.attrib["cx"]) <= WIDTH - RIGHT - 3.5
 
 
 def test_single_point() -> None:
@@ -103,6 +105,6 @@ def test_neighbouring_names_of_ticks_do_not_overlap() -> None:
     root = _line()
     row = max(float(t.attrib["y"]) for t in root.findall("text")) - 19
     names = [t for t in root.findall("text") if float(t.attrib["y"]) == row]
-    spans = sorted((float(t.attrib["x"]), len(t.text or "") * svg.CHARACTER) for t in names)
+    spans = sorted((float(t.attrib["x"]), len(t.text or "") * CHARACTER) for t in names)
     assert len(spans) >= 2
     assert all(a + wa / 2 <= b - wb / 2 for (a, wa), (b, wb) in pairwise(spans))

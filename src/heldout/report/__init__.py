@@ -6,8 +6,8 @@ from pathlib import Path
 
 from heldout.files import write_text
 from heldout.independence.result import AuditResult
-from heldout.report.comparison import comparison_table
-from heldout.report.html import audit_html, demo_html
+from heldout.report.audit.comparison import comparison_table
+from heldout.report.audit.html import audit_html, demo_html
 
 __all__ = ["audit_html", "comparison_table", "demo_html", "write_audit_report", "write_demo_report"]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 
-from heldout.independence.result import AuditResult, pvalue_text
+from heldout.independence.result import pvalue_text
 
 NOT_DEFINED = "not defined"
 PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line
@@ -58,12 +57,6 @@ def p_text(p: float) -> str:
     return f"{p:.2g}" if p >= 1e-4 else pvalue_text(math.log(p))
 
 
-def verdict_p_text(result: AuditResult) -> str:
-    """The verdict's p-value: a permutation test's where there is a control, a logarithm otherwise."""
-    control = result.evidence.control
-    return p_text(control.p_value) if control is not None else pvalue_text(result.evidence.log_p_value)
-
-
 def percent(value: float, digits: int = 1) -> str:
     """A share in percent.
 
@@ -73,54 +66,3 @@ def percent(value: float, digits: int = 1) -> str:
     ('11.5\\xa0%', '11.50\\xa0%', 'not defined')
     """
     return f"{100 * value:.{digits}f}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
-
-
-def why_undetectable(result: AuditResult) -> str | None:
-    """Why the detectable effect is not defined; None where it is."""
-    control = result.evidence.control
-    if control is not None:
-        # Without any spread the formula gives 0: nothing was measured, which is not "everything is found".
-        if control.statistic.standard_error > 0:
-            return None
-        return "no T varies within a class, in the test set or in the control, so there is no spread to project from"
-    if math.isfinite(result.evidence.detectable_effect):
-        return None
-    if not (result.T > 0).any():
-        return "no example has a positive T, so there is nothing to project a positive mean from"
-    return "not even the largest mean that these values of T allow would be found four times in five"
-
-
-def effect_text(result: AuditResult) -> str:
-    """The detectable effect, or that it is not defined."""
-    return NOT_DEFINED if why_undetectable(result) else fixed(result.evidence.detectable_effect)
-
-
-def verdict_word(result: AuditResult) -> str:
-    """The capitals that open the verdict: NO EVIDENCE, NOT INDEPENDENT or REJECTED."""
-    words = []
-    for word in result.verdict.split():
-        if word.strip(":") != word.strip(":").upper() or not word[0].isalpha():
-            break
-        words.append(word.strip(":"))
-        if word.endswith(":"):
-            break
-    return " ".join(words)
-
-
-def verdict_sentence(result: AuditResult) -> str:
-    """The verdict without the capitals that open it, for a place whose title has said them."""
-    text = " ".join(result.verdict.split())
-    word = verdict_word(result)
-    rest = text.removeprefix(word)
-    for opening in (":", " against independence:"):
-        if rest.startswith(opening):
-            rest = rest.removeprefix(opening).lstrip()
-            break
-    else:
-        rest = word.capitalize() + rest
-    # "... are not independent (p): why." repeats the title; what remains to be said is why.
-    why = re.fullmatch(r".*? are not independent (\(.*?\)): (.*)\.", rest)
-    if why:
-        rest = f"{why[2]} {why[1]}."
-    rest = re.sub(r"\b([pn]) = ", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", rest.replace(" %", PERCENT))
-    return rest[:1].upper() + rest[1:]

@@ -6,7 +6,8 @@ import textwrap
 
 from heldout.errors import InputError
 from heldout.independence.result import AuditResult, pvalue_text
-from heldout.report.numbers import effect_text, fixed, p_text, percent, verdict_p_text, verdict_word
+from heldout.report.audit.words import effect_text, verdict_p_text, verdict_word
+from heldout.report.numbers import fixed, p_text, percent
 from heldout.statistics.power import LEVEL
 
 NO_CONTROL = "no control"

@@ -1,0 +1,47 @@
+"""Two estimates of one error."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from heldout.independence.evidence import error_interval
+from heldout.independence.result import AuditResult
+from heldout.report import svg
+from heldout.report.audit.words import CONFIDENCE_TEXT, models_text
+from heldout.report.numbers import fixed, pair, percent
+
+
+def errors_view(result: AuditResult) -> dict[str, Any]:
+    """R_S, R_g, the control's error and the unweighted adversarial error on one axis."""
+    e = result.evidence
+
+    def row(name: str, value: float, interval: tuple[float, float] | None, style: svg.Style) -> svg.Row:
+        text = fixed(value) + (f"  ({pair(interval)})" if interval else "")
+        return svg.Row(name=name, value=value, text=text, interval=interval, style=style)
+
+    rows = [
+        row("Test error R_S", e.test_error, e.intervals["test_error"], "a"),
+        row("Adversarial estimate R_g", e.adversarial_estimate, e.intervals["adversarial_estimate"], "b"),
+    ]
+    if result.control is not None:
+        losses = result.control.losses.mean(axis=0)
+        rows.append(row("Control error", float(losses.mean()), error_interval(losses), "c"))
+    rows.append(row("Adversarial error, unweighted", e.adversarial_error, None, "d"))
+    success = result.test.attack_success
+    return {
+        "chart": svg.interval_chart(
+            rows,
+            label="; ".join(f"{r.name} {r.text}" for r in rows),
+            x_label=f"error rate, with {CONFIDENCE_TEXT} intervals",
+            floor=0.0,
+        ),
+        "statistic": fixed(e.statistic, 5, sign=True),
+        "exact": result.n_models == 1,
+        "confidence": CONFIDENCE_TEXT,
+        "success": f"{percent(success)} of the examples that {models_text(result)} had right"
+        if math.isfinite(success)
+        else None,
+        "averaged": result.rule in ("random", "random2"),
+        "adversarial_error": fixed(e.adversarial_error),
+    }

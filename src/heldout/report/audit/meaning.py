@@ -1,0 +1,108 @@
+"""What an audit means, what it does not mean, what to do next."""
+
+from __future__ import annotations
+
+from heldout.independence.result import AuditResult
+from heldout.report.audit.words import effect_text, is_found, models_text, pixels_text, verdict_p_text, why_undetectable
+from heldout.report.numbers import fixed
+from heldout.statistics.power import POWER
+
+
+def means(result: AuditResult) -> list[str]:
+    """What the evidence says, with its numbers."""
+    e, c, found = result.evidence, result.evidence.control, is_found(result)
+    p = verdict_p_text(result)
+    who, has = models_text(result, capital=True), "has" if result.n_models == 1 else "have"
+    if c is not None and result.control is not None:
+        test, control = fixed(e.test_error), fixed(float(result.control.losses.mean()))
+        if found:
+            return [
+                f"Had {models_text(result)} never been influenced by this test set, test set and control would look "
+                f"alike, and evidence as strong as this would turn up with probability {p} at most.",
+                f"The error is {test} on the test set and {control} on the control. The control’s is the number "
+                "to believe for fresh data of the same source.",
+            ]
+        return [
+            f"{who} {'behaves' if result.n_models == 1 else 'behave'} on the test set as on data put aside "
+            f"beforehand: error {test} against {control}, p = {p}.",
+            _limit(result),
+        ]
+    if found:
+        higher = e.statistic > 0
+        return [
+            f"The two error estimates differ by {fixed(e.statistic, 5, sign=True)}, and evidence as strong "
+            f"as this turns up with probability {p} at most if {models_text(result)} and test set are independent and "
+            "small shifts are neutral. So at least one of the two does not hold.",
+            "The direction is the one that overfitting gives: the pictures as they stand are easier than their shifts."
+            if higher
+            else "The direction is not the one that overfitting gives: the shifted pictures are the easier ones. "
+            "Look at the preprocessing first.",
+        ]
+    return [
+        f"{who} {has} about the same error on the pictures as they stand and on their shifts, properly weighted: "
+        f"the difference is {fixed(e.statistic, 5, sign=True)}, p = {p}.",
+        _limit(result),
+    ]
+
+
+def _limit(result: AuditResult) -> str:
+    why = why_undetectable(result)
+    if why:
+        return f"What could have been detected is not defined, because {why}. So this says very little."
+    return (
+        f"An effect of {effect_text(result)} or more would have been found with probability {POWER:g}. "
+        "Anything smaller may be there unseen."
+    )
+
+
+def not_means(result: AuditResult) -> list[str]:
+    """What must not be read into it."""
+    c, found = result.evidence.control, is_found(result)
+    points = []
+    if not found:
+        points.append("“No evidence” is not “clean”: it is silence down to the detectable effect, and no further.")
+    else:
+        if c is not None:
+            points.append("It is no proof of intent. Duplicates, choosing among models by test score, and reuse over "
+                          "years all leave the same trace.")  # fmt: skip
+        points.append("It does not say how large the overfitting is: a small p-value is not a large effect."
+                      if c is not None
+                      else "It does not say that there is overfitting: shifts that are not neutral give the same "
+                      "numbers.")  # fmt: skip
+    if c is None:
+        points.append(
+            "Without a control, invariance is an assumption: natural pictures are framed, their subject sits in the "
+            "middle, and shifting them is not neutral. A strong test finds that too."
+        )
+    else:
+        points.append("The control is only as good as its history: it must come from the same source and have been put "
+                      "aside at random before any training or selection.")  # fmt: skip
+    points.append("It is about this test set and these moves. Another test set, or overfitting that shifts of "
+                  f"{pixels_text(result)} cannot show, is another question.")  # fmt: skip
+    return points
+
+
+def next_steps(result: AuditResult) -> list[str]:
+    """What to do with it."""
+    c, found, n = result.evidence.control, is_found(result), len(result.test)
+    points = []
+    if found and c is not None:
+        points.append("Report the control’s error, not the test set’s, and look for test pictures (and near "
+                      "duplicates) in the training data.")  # fmt: skip
+        points.append("Retire this test set for choosing between models; draw a new one with `heldout split`.")
+    if c is None:
+        points.append("Get a control: put fresh examples aside with `heldout split` before training, then audit with "
+                      "`--control`. Only a control tells dependence from shifts that are not neutral.")  # fmt: skip
+        if found:
+            points.append("Until then, do not call this overfitting.")
+    if not found:
+        if why_undetectable(result):
+            points.append("Use more examples, or a larger radius: here no move changed enough to measure anything.")
+        else:
+            both = " in both sets" if c is not None else ""
+            points.append(f"To see half as large an effect, use about four times as many examples{both} "
+                          f"({4 * n:,} instead of {n:,}).")  # fmt: skip
+    if result.n_models == 1:
+        points.append("To judge the architecture and not one run, train it N times with different seeds and audit all "
+                      "N together: T is averaged first, which takes the noise of training out.")  # fmt: skip
+    return points

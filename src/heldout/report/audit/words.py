@@ -1,0 +1,101 @@
+"""Words that several sections of an audit's page share."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from heldout.independence.evidence import CONFIDENCE
+from heldout.independence.result import AuditResult, pvalue_text
+from heldout.report.numbers import NOT_DEFINED, PERCENT, fixed, p_text
+from heldout.statistics.power import LEVEL
+
+CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g}{PERCENT}"
+
+
+def is_found(result: AuditResult) -> bool:
+    """Whether the verdict is at or below the level."""
+    return result.evidence.log_p_value <= math.log(LEVEL)
+
+
+def models_text(result: AuditResult, *, capital: bool = False) -> str:
+    """The model or models, as the subject of a sentence."""
+    text = "the model" if result.n_models == 1 else f"the {result.n_models} models"
+    return text[0].upper() + text[1:] if capital else text
+
+
+def side_text(result: AuditResult) -> str:
+    """One-sided or two-sided."""
+    return "one-sided" if result.alternative == "greater" else "two-sided"
+
+
+def pixels_text(result: AuditResult) -> str:
+    """The radius, in words."""
+    return f"{result.orbit.radius} {'pixel' if result.orbit.radius == 1 else 'pixels'}"
+
+
+def names_text(names: Sequence[str], most: int = 12) -> str:
+    """Every name once, with how often it comes; trainings of one function share theirs."""
+    counts = Counter(names)
+    texts = [name if k == 1 else f"{name} (× {k})" for name, k in counts.items()]
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
+def verdict_p_text(result: AuditResult) -> str:
+    """The verdict's p-value: a permutation test's where there is a control, a logarithm otherwise."""
+    control = result.evidence.control
+    return p_text(control.p_value) if control is not None else pvalue_text(result.evidence.log_p_value)
+
+
+def why_undetectable(result: AuditResult) -> str | None:
+    """Why the detectable effect is not defined; None where it is."""
+    control = result.evidence.control
+    if control is not None:
+        # Without any spread the formula gives 0: nothing was measured, which is not "everything is found".
+        if control.statistic.standard_error > 0:
+            return None
+        return "no T varies within a class, in the test set or in the control, so there is no spread to project from"
+    if math.isfinite(result.evidence.detectable_effect):
+        return None
+    if not (result.T > 0).any():
+        return "no example has a positive T, so there is nothing to project a positive mean from"
+    return "not even the largest mean that these values of T allow would be found four times in five"
+
+
+def effect_text(result: AuditResult) -> str:
+    """The detectable effect, or that it is not defined."""
+    return NOT_DEFINED if why_undetectable(result) else fixed(result.evidence.detectable_effect)
+
+
+def verdict_word(result: AuditResult) -> str:
+    """The capitals that open the verdict: NO EVIDENCE, NOT INDEPENDENT or REJECTED."""
+    words = []
+    for word in result.verdict.split():
+        if word.strip(":") != word.strip(":").upper() or not word[0].isalpha():
+            break
+        words.append(word.strip(":"))
+        if word.endswith(":"):
+            break
+    return " ".join(words)
+
+
+def verdict_sentence(result: AuditResult) -> str:
+    """The verdict without the capitals that open it, for a place whose title has said them."""
+    text = " ".join(result.verdict.split())
+    word = verdict_word(result)
+    rest = text.removeprefix(word)
+    for opening in (":", " against independence:"):
+        if rest.startswith(opening):
+            rest = rest.removeprefix(opening).lstrip()
+            break
+    else:
+        rest = word.capitalize() + rest
+    # "... are not independent (p): why." repeats the title; what remains to be said is why.
+    why = re.fullmatch(r".*? are not independent (\(.*?\)): (.*)\.", rest)
+    if why:
+        rest = f"{why[2]} {why[1]}."
+    rest = re.sub(r"\b([pn]) = ", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", rest.replace(" %", PERCENT))
+    return rest[:1].upper() + rest[1:]

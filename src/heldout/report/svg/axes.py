@@ -1,0 +1,113 @@
+"""Ticks, their names, and the axis below a chart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from heldout.report.svg.shapes import CHARACTER, LEFT, RIGHT, WIDTH, line, text
+
+
+def linear_ticks(low: float, high: float, *, count: int = 5) -> list[float]:
+    """Round numbers in [low, high], about `count` of them.
+
+    Examples
+    --------
+    >>> linear_ticks(0.0, 0.93)
+    [0.0, 0.2, 0.4, 0.6, 0.8]
+    >>> linear_ticks(-3, 11, count=4)
+    [0.0, 5.0, 10.0]
+    """
+    raw = (high - low) / max(1, count)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = min((m * power for m in (1, 2, 5, 10)), key=lambda s: abs(math.log(s / raw)))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(i * step, 12) + 0.0 for i in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5 times powers of ten in [low, high]; even steps where the range is short, powers only where it is long.
+
+    Examples
+    --------
+    >>> log_ticks(10, 500)
+    [10.0, 20.0, 50.0, 100.0, 200.0, 500.0]
+    >>> log_ticks(20, 40)
+    [20.0, 25.0, 30.0, 35.0, 40.0]
+    >>> log_ticks(1, 1e6)
+    [1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0]
+    """
+    if high / low < 4:
+        return linear_ticks(low, high, count=4)
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1.0, 2.0, 5.0) if high / low < 2e3 else (1.0,)
+    ticks = [m * 10.0**e for e in exponents for m in steps]
+    return [t for t in ticks if low * (1 - 1e-9) <= t <= high * (1 + 1e-9)]
+
+
+def decade_ticks(low: float, high: float) -> list[float]:
+    """Whole exponents in [low, high], at most seven.
+
+    Examples
+    --------
+    >>> decade_ticks(-25.3, 0)
+    [-25.0, -20.0, -15.0, -10.0, -5.0, 0.0]
+    """
+    for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000):
+        ticks = [float(step * i) for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+        if len(ticks) <= 7:
+            return ticks
+    return [math.ceil(low), math.floor(high)]
+
+
+def decade_text(exponent: float) -> str:
+    """A power of ten as people write it.
+
+    Examples
+    --------
+    >>> [decade_text(e) for e in (0, -2, -25)]
+    ['1', '0.01', '10⁻²⁵']
+    """
+    if -2 <= exponent <= 0:
+        return f"{10.0**exponent:g}"
+    return "10" + f"{exponent:.0f}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def number_text(value: float, step: float) -> str:
+    """A tick's label with the digits its step needs.
+
+    Examples
+    --------
+    >>> number_text(0.2, 0.05), number_text(-3.0, 1.0), number_text(20000.0, 10000.0)
+    ('0.20', '−3', '20,000')
+    """
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def room(low: float, high: float) -> tuple[float, float]:
+    """A little space at both ends; some width even around a single value."""
+    pad = 0.04 * (high - low) if high > low else 0.5 * abs(high) or 0.5
+    return low - pad, high + pad
+
+
+def x_axis(
+    places: Sequence[float],
+    names: Sequence[str],
+    bottom: float,
+    label: str,
+    left: float = LEFT,
+    right: float = WIDTH - RIGHT,
+) -> list[str]:
+    """The axis, its ticks, those of their names that fit, and what it measures."""
+    parts = [line("axis", left, bottom, right, bottom)]
+    free = 0.0
+    for x, name in zip(places, names, strict=True):
+        parts.append(line("axis", x, bottom, x, bottom + 4))
+        half = len(name) * CHARACTER / 2
+        centre = min(max(x, half), WIDTH - half)
+        if centre - half >= free:
+            parts.append(text(centre, bottom + 18, name, "middle"))
+            free = centre + half + 8
+    parts.append(text((left + right) / 2, bottom + 37, label, "middle"))
+    return parts

@@ -1,0 +1,77 @@
+"""What every chart is made of: the sheet, text, lines, markers, a legend."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Literal
+
+WIDTH = 420.0
+LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
+CHARACTER = 6.4  # estimated width of a character at the charts' font size
+
+Style = Literal["a", "b", "c", "d"]
+
+
+def svg_element(height: float, label: str, parts: Sequence[str]) -> str:
+    """The sheet around the parts; `label` says what it shows to those who do not see it."""
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def title(words: str) -> str:
+    """What a pointer resting on a shape is told."""
+    return f"<title>{escape(words)}</title>"
+
+
+def text(x: float, y: float, words: str, anchor: str, style: str = "") -> str:
+    """Words that start at, end at or are centred on a point."""
+    css = f' class="{style}"' if style else ""
+    # R_S is set with S as a subscript; SVG has no element for that.
+    parts = re.split(r"(?<=\bR)_(\w)\b", words)
+    inside = escape(parts[0])
+    for letter, rest in zip(parts[1::2], parts[2::2], strict=True):
+        inside += f'<tspan class="sub" dy="3">{escape(letter)}</tspan>'
+        inside += f'<tspan dy="-3">{escape(rest)}</tspan>' if rest else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{css}>{inside}</text>'
+
+
+def line(style: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    """A straight line."""
+    return f'<path class="{style}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>'
+
+
+def marker(x: float, y: float, style: Style, hover: str | None, *, size: float = 3.5) -> str:
+    """A shape of its own for every style, so that colour is never the only difference."""
+    told = title(hover) if hover else ""
+    s = size
+    if style == "a":
+        return f'<circle class="a fill" cx="{x:.1f}" cy="{y:.1f}" r="{s:.1f}">{told}</circle>'
+    if style == "b":
+        return (
+            f'<rect class="b fill" x="{x - s:.1f}" y="{y - s:.1f}" width="{2 * s:.1f}" '
+            f'height="{2 * s:.1f}">{told}</rect>'
+        )
+    outline = f"0 {-1.3 * s:.1f} {1.3 * s:.1f} 0 0 {1.3 * s:.1f} {-1.3 * s:.1f} 0"
+    if style == "d":
+        outline = f"0 {-1.2 * s:.1f} {1.2 * s:.1f} {s:.1f} {-1.2 * s:.1f} {s:.1f}"
+    return f'<polygon class="{style} fill" transform="translate({x:.1f} {y:.1f})" points="{outline}">{told}</polygon>'
+
+
+def legend(entries: Sequence[tuple[str, Style]]) -> tuple[str, float]:
+    """Names of the lines above the picture, wrapped where they do not fit, and the height they take."""
+    if len(entries) < 2:
+        return "", 20.0
+    parts, x, y = [], LEFT, 10.0
+    for name, style in entries:
+        width = 30 + len(name) * CHARACTER
+        if x > LEFT and x + width > WIDTH:
+            x, y = LEFT, y + 18
+        parts.append(f'<path class="{style} line" d="M{x:.1f} {y:.1f}h20"/>')
+        parts.append(marker(x + 10, y, style, None))
+        parts.append(text(x + 26, y + 4, name, "start"))
+        x += width + 12
+    return "".join(parts), y + 26.0
