@@ -1,0 +1,167 @@
+"""Which answers are wrong, one bit an answer: 10,000 models x 100,000 examples are 125 MB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+
+if TYPE_CHECKING:
+    from heldout.predictions import Predictions
+
+Bits = NDArray[np.uint8]
+Floats32 = NDArray[np.float32]
+_ROWS = 256  # models handled at once where a row is wider than its bits
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PackedLosses:
+    """The 0/1 losses of k models on n examples, eight to a byte.
+
+    Parameters
+    ----------
+    names : tuple of str
+        One name a model.
+    n_examples : int
+        How many examples a row holds; the bits that fill up its last byte are 0.
+    wrong : (k, ceil(n / 8)) uint8
+        Bits of the wrong answers, as `numpy.packbits` lays them out; 0 where an answer is missing.
+    observed : (k, ceil(n / 8)) uint8 or None
+        Bits of the answers that are there; None if nothing is missing.
+
+    Examples
+    --------
+    >>> losses = PackedLosses.from_blocks([[[True, True, False]], [[False, True, False]]], n_examples=3)
+    >>> losses.n_models, losses.n_examples
+    (2, 3)
+    """
+
+    names: tuple[str, ...]
+    n_examples: int
+    wrong: Bits
+    observed: Bits | None = None
+
+    @property
+    def n_models(self) -> int:
+        """How many models there are."""
+        return len(self.wrong)
+
+    @classmethod
+    def from_correct(
+        cls, correct: ArrayLike, *, names: Sequence[str] | None = None, observed: ArrayLike | None = None
+    ) -> PackedLosses:
+        """Pack a (k, n) matrix of right answers; cells that are not `observed` are missing."""
+        table = np.asarray(correct)
+        if table.ndim != 2:
+            raise InputError(f"`correct` has shape {table.shape}; it must be (n_models, n_examples).")
+        block = table if observed is None else (table, np.asarray(observed))
+        return cls.from_blocks([block], n_examples=table.shape[1], names=names)
+
+    @classmethod
+    def from_blocks(
+        cls,
+        blocks: Iterable[ArrayLike | tuple[ArrayLike, ArrayLike]],
+        *,
+        n_examples: int,
+        names: Sequence[str] | None = None,
+    ) -> PackedLosses:
+        """Pack blocks of models one after the other, so that the whole matrix never exists unpacked.
+
+        Parameters
+        ----------
+        blocks : iterable
+            Each block is a (rows, n_examples) matrix of right answers, or a pair of such a matrix and one that
+            says which answers are there.
+        n_examples : int
+            How many examples each block has.
+        names : sequence of str, optional
+            One name a model; model_0, model_1 and so on by default.
+        """
+        wrong: list[Bits] = []
+        observed: list[Bits | None] = []
+        for block in blocks:
+            correct, there = block if isinstance(block, tuple) else (block, None)
+            right = _zero_one(correct, "correct", n_examples)
+            if there is None:
+                wrong.append(_pack(~rows for rows in _slices(right)))
+                observed.append(None)
+                continue
+            mask = _zero_one(there, "observed", n_examples)
+            if len(mask) != len(right):
+                raise InputError(
+                    f"`observed` has {len(mask)} models but `correct` has {len(right)}; both need the same."
+                )
+            wrong.append(_pack(~a & b for a, b in zip(_slices(right), _slices(mask), strict=True)))
+            observed.append(None if mask.all() else _pack(_slices(mask)))
+        packed = np.concatenate(wrong) if wrong else np.empty((0, 0), np.uint8)
+        if not len(packed):
+            raise InputError("there is no model in the pool; give at least one row of right and wrong answers.")
+        return cls(
+            names=_names(names, len(packed)),
+            n_examples=n_examples,
+            wrong=packed,
+            observed=_join_masks(observed, [len(w) for w in wrong], n_examples),
+        )
+
+    @classmethod
+    def of(cls, predictions: Predictions | PackedLosses | ArrayLike) -> PackedLosses:
+        """Pack whatever says which answers are right: predictions, or a (k, n) matrix."""
+        if isinstance(predictions, PackedLosses):
+            return predictions
+        if hasattr(predictions, "correct"):
+            table: Any = predictions
+            return cls.from_correct(table.correct, names=table.names, observed=table.observed)
+        return cls.from_correct(predictions)
+
+    def unpack(self, bits: Bits, start: int, stop: int, out: Floats32) -> Floats32:
+        """Write bytes start to stop of each row of `bits` to `out` as zeros and ones, eight a byte."""
+        for row in range(0, len(bits), _ROWS):
+            rows = bits[row : row + _ROWS, start:stop]
+            out[row : row + len(rows), : 8 * (stop - start)] = np.unpackbits(rows, axis=1)
+        return out[: len(bits), : 8 * (stop - start)]
+
+
+def _slices(table: NDArray[np.bool_]) -> Iterable[NDArray[np.bool_]]:
+    return (table[row : row + _ROWS] for row in range(0, len(table), _ROWS))
+
+
+def _pack(rows: Iterable[NDArray[np.bool_]]) -> Bits:
+    parts = [np.packbits(part, axis=1) for part in rows]
+    return np.concatenate(parts) if parts else np.empty((0, 0), np.uint8)
+
+
+def _zero_one(values: ArrayLike, name: str, n: int) -> NDArray[np.bool_]:
+    table = np.asarray(values)
+    if table.ndim != 2 or table.shape[1] != n:
+        raise InputError(f"`{name}` has shape {table.shape}; it must be (n_models, {n:,}), one column an example.")
+    if n < 1:
+        raise InputError(f"`{name}` has no example; similarity needs at least one.")
+    if table.dtype == np.bool_:
+        return table
+    if table.dtype.kind not in "iuf" or not ((table == 0) | (table == 1)).all():
+        raise InputError(
+            f"`{name}` must hold True and False (or 1 and 0) only; turn answers and labels into right and wrong "
+            "with heldout.Predictions, which also takes missing cells."
+        )
+    return table.astype(np.bool_)
+
+
+def _names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"model_{i}" for i in range(k))
+    if len(names) != k:
+        raise InputError(f"`names` has {len(names)} names for {k} models; give one a model.")
+    return tuple(names)
+
+
+def _join_masks(masks: list[Bits | None], lengths: list[int], n: int) -> Bits | None:
+    if all(mask is None for mask in masks):
+        return None
+    full = np.packbits(np.ones((1, n), np.bool_), axis=1)
+    parts = [np.repeat(full, k, axis=0) if mask is None else mask for mask, k in zip(masks, lengths, strict=True)]
+    return np.concatenate(parts)

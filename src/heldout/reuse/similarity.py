@@ -1,0 +1,395 @@
+"""How alike models are: on how many examples two of them are both right or both wrong, for every pair."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.reuse.packed import Floats32, PackedLosses
+
+if TYPE_CHECKING:
+    from heldout.predictions import Predictions
+
+Ints = NDArray[np.int64]
+Counts = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+# One float32 product counts for two rows at once: (a + 4096 b) . c = a.c + 4096 b.c. Both counts stay below 4096 and
+# the sum below 2**24, where float32 is exact, as long as no more than 4095 examples are summed.
+_SHIFT = 12
+_BLOCK_BYTES = ((1 << _SHIFT) - 1) // 8
+_BLOCK_MEMORY = 192 * 2**20  # of unpacked losses at a time; more would not be faster
+_TILE = 128  # left rows multiplied at a time: enough for BLAS, little waste below the diagonal
+
+
+class PairRow(NamedTuple):
+    """Counts of one model against all that follow it, on the examples each pair has in common."""
+
+    pairs: slice  # place in the condensed order
+    both_wrong: Ints
+    common: Ints
+    first_wrong: Ints
+    second_wrong: Ints
+
+    def agreements(self) -> Ints:
+        """On how many of the common examples both are right or both are wrong."""
+        agreed: Ints = self.common - self.first_wrong - self.second_wrong + 2 * self.both_wrong
+        return agreed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SimilarityResult:
+    """Pairwise counts of the 0/1 losses of k models; pairs are condensed as by `scipy.spatial.distance.pdist`.
+
+    The similarity of two models is the share of examples on which both are right or both are wrong. Answers that are
+    missing are left out: a pair is compared on the examples that both have.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the k models.
+    n_examples : int
+        Size n of the test set.
+    wrong, observed : (k,) int64
+        Wrong answers, and answers there are, of each model.
+    both_wrong : (k (k - 1) / 2,) int32
+        Examples that both models of a pair get wrong.
+    common, first_wrong, second_wrong : (k (k - 1) / 2,) int32 or None
+        Examples that both have, and wrong answers of the first and the second on them; None if nothing is missing.
+    difficulty : (k + 1,) int64
+        Number of examples that exactly 0, 1, ..., k models get wrong, over the examples that every model has.
+    """
+
+    names: tuple[str, ...]
+    n_examples: int
+    wrong: Ints
+    observed: Ints
+    both_wrong: Counts
+    common: Counts | None
+    first_wrong: Counts | None
+    second_wrong: Counts | None
+    difficulty: Ints
+
+    @property
+    def n_models(self) -> int:
+        """Number k of models."""
+        return len(self.names)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number k (k - 1) / 2 of pairs."""
+        return len(self.both_wrong)
+
+    @property
+    def n_complete(self) -> int:
+        """Number of examples that every model has."""
+        return int(self.difficulty.sum())
+
+    @property
+    def errors(self) -> Floats:
+        """(k,) share of wrong answers; NaN for a model without any answer."""
+        with np.errstate(invalid="ignore"):
+            return self.wrong / self.observed
+
+    @property
+    def mean_error(self) -> float:
+        """Mean of the models' errors."""
+        return float(self.errors.mean())
+
+    @property
+    def mean_similarity(self) -> float:
+        """Mean over the pairs that share an example; NaN if there is none."""
+        return self._summary[0]
+
+    @property
+    def mean_baseline(self) -> float:
+        """Mean similarity if the models' errors were independent; over the same pairs."""
+        return self._summary[1]
+
+    @property
+    def below_chance(self) -> int:
+        """Pairs that are both wrong less often than independent models would be: n11 n < w1 w2, in integers."""
+        return self._summary[2]
+
+    @property
+    def disjoint(self) -> int:
+        """Pairs without a common example: nothing can be said of them."""
+        return self._summary[3]
+
+    def agreement(self) -> Floats:
+        """(pairs,) similarity of each pair; NaN where it shares no example."""
+        out = np.empty(self.n_pairs)
+        with np.errstate(invalid="ignore"):
+            for row in self.rows():
+                np.divide(row.agreements(), row.common, out=out[row.pairs])
+        return out
+
+    def baseline(self) -> Floats:
+        r"""(pairs,) similarity of independent models with the same errors: mu1 mu2 + (1 - mu1)(1 - mu2)."""
+        out = np.empty(self.n_pairs)
+        for row in self.rows():
+            out[row.pairs] = _independent(row)
+        return out
+
+    def counts(self, i: int, j: int) -> tuple[int, int, int, int]:
+        """Examples that models i and j both get wrong, only i, only j, and neither (n11, n10, n01, n00)."""
+        i, j = (range(self.n_models)[index] for index in (i, j))
+        if i == j:
+            return int(self.wrong[i]), 0, 0, int(self.observed[i] - self.wrong[i])
+        if i > j:
+            n11, n10, n01, n00 = self.counts(j, i)
+            return n11, n01, n10, n00
+        row = self.row(i)
+        n11, n, first, second = (int(count[j - i - 1]) for count in row[1:])
+        return n11, first - n11, second - n11, n - first - second + n11
+
+    def matrix(self) -> Floats:
+        """(k, k) similarity, 1 on the diagonal."""
+        k = self.n_models
+        out = np.ones((k, k))
+        for i, row in enumerate(self.rows()):
+            with np.errstate(invalid="ignore"):
+                out[i, i + 1 :] = row.agreements() / row.common
+            out[i + 1 :, i] = out[i, i + 1 :]
+        return out
+
+    def difficulty_curve(self) -> Floats:
+        """(k + 1,) share of examples that at most 0, 1, ..., k models get wrong (figure 4 of the paper)."""
+        with np.errstate(invalid="ignore"):
+            return self.difficulty.cumsum() / np.float64(self.n_complete)
+
+    def row(self, i: int) -> PairRow:
+        """Counts of model i against models i + 1, ..., k - 1."""
+        k = self.n_models
+        pairs = slice(i * (2 * k - i - 1) // 2, (i + 1) * (2 * k - i - 2) // 2)
+        both = self.both_wrong[pairs].astype(np.int64)
+        if self.common is None or self.first_wrong is None or self.second_wrong is None:
+            n, first = np.int64(self.n_examples), self.wrong[i]
+            return PairRow(pairs, both, np.full(len(both), n), np.full(len(both), first), self.wrong[i + 1 :])
+        rest = (count[pairs].astype(np.int64) for count in (self.common, self.first_wrong, self.second_wrong))
+        return PairRow(pairs, both, *rest)
+
+    def rows(self) -> Iterator[PairRow]:
+        """Counts of each model against those after it: a few rows of a large pool fit where all pairs do not."""
+        return (self.row(i) for i in range(self.n_models))
+
+    @cached_property
+    def _summary(self) -> tuple[float, float, int, int]:
+        agreement, independent = [], []
+        below = disjoint = 0
+        for row in self.rows():
+            below += int(np.count_nonzero(row.both_wrong * row.common < row.first_wrong * row.second_wrong))
+            shared = row.common > 0
+            disjoint += int(np.count_nonzero(~shared))
+            agreement.append(float((row.agreements()[shared] / row.common[shared]).sum()))
+            independent.append(float(_independent(row)[shared].sum()))
+        pairs = self.n_pairs - disjoint
+        if not pairs:
+            return math.nan, math.nan, below, disjoint
+        return math.fsum(agreement) / pairs, math.fsum(independent) / pairs, below, disjoint
+
+    def __str__(self) -> str:
+        k, n = self.n_models, self.n_examples
+        lines = [f"{k:,} {'model' if k == 1 else 'models'} on {n:,} examples, mean error {self.mean_error:.4f}"]
+        if self.n_pairs > self.disjoint:
+            lines += [
+                f"mean similarity {self.mean_similarity:.4f}, {self.mean_baseline:.4f} if errors were independent",
+                f"less alike than independent errors: {self.below_chance:,} of {self.n_pairs:,} pairs",
+            ]
+        else:
+            lines.append("no two models share an example: there is no similarity to tell")
+        if self.disjoint:
+            lines.append(f"without a common example, left out of the means: {self.disjoint:,} pairs")
+        if self.n_complete:
+            right, wrong = (100 * self.difficulty[j] / self.n_complete for j in (0, k))
+            of = "examples" if self.n_complete == n else f"the {self.n_complete:,} examples that every model has"
+            lines.append(f"{right:.2f} % of {of} are right for all models, {wrong:.2f} % wrong for all")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers of the pool and of each model; an undefined one is None. Pairs stay in the arrays."""
+        return {
+            "n_models": self.n_models,
+            "n_examples": self.n_examples,
+            "n_complete": self.n_complete,
+            "n_pairs": self.n_pairs,
+            "disjoint_pairs": self.disjoint,
+            "below_chance": self.below_chance,
+            "mean_error": _defined(self.mean_error),
+            "mean_similarity": _defined(self.mean_similarity),
+            "independent_similarity": _defined(self.mean_baseline),
+            "difficulty": self.difficulty.tolist(),
+            "models": [
+                {"name": name, "error": _defined(error), "n_examples": n}
+                for name, error, n in zip(self.names, self.errors.tolist(), self.observed.tolist(), strict=True)
+            ],
+        }
+
+
+def similarity(predictions: Predictions | PackedLosses | ArrayLike, *, progress: bool = False) -> SimilarityResult:
+    """Count, for every pair of models, the examples that both get wrong.
+
+    Everything else about a pair follows from that count and the models' own errors. The losses are kept eight to a
+    byte and multiplied a block of examples at a time, so 10,000 models on 100,000 examples need well below 1 GB.
+
+    Parameters
+    ----------
+    predictions : Predictions, PackedLosses or (k, n) array of bool
+        Which answers are right, models first.
+    progress : bool
+        Show a bar on stderr.
+
+    Returns
+    -------
+    SimilarityResult
+
+    Examples
+    --------
+    Three models, four examples:
+
+    >>> correct = [[True, True, True, False], [True, True, False, False], [False, True, True, True]]
+    >>> result = similarity(correct)
+    >>> result.agreement().tolist()
+    [0.75, 0.5, 0.25]
+    >>> result.baseline().tolist()
+    [0.5, 0.625, 0.5]
+    >>> result.counts(0, 2)  # both wrong, only model 0, only model 2, neither
+    (0, 1, 1, 2)
+    >>> result.difficulty.tolist()  # one example is right for all, two fool one model, one fools two
+    [1, 2, 1, 0]
+    """
+    losses = PackedLosses.of(predictions)
+    counter = _Masked(losses) if losses.observed is not None else _Complete(losses)
+    with _bar(losses.n_examples, shown=progress) as bar:
+        for start, stop in counter.blocks():
+            counter.add(start, stop)
+            bar.update(min(8 * stop, losses.n_examples) - 8 * start)
+    return SimilarityResult(
+        names=losses.names, n_examples=losses.n_examples, difficulty=np.asarray(counter.difficulty), **counter.counts()
+    )
+
+
+class _Complete:
+    """Running counts over blocks of examples where nothing is missing."""
+
+    n_matrices = 1.5  # unpacked at a time: the losses, and half as many rows that stand for two models each
+
+    def __init__(self, losses: PackedLosses) -> None:
+        k = losses.n_models
+        self.losses, self.k = losses, k
+        n_bytes = losses.wrong.shape[1]
+        largest = min(_BLOCK_BYTES, max(1, int(_BLOCK_MEMORY / (32 * k * self.n_matrices))))
+        self.n_blocks = -(-n_bytes // largest)
+        self.block = -(-n_bytes // self.n_blocks)  # blocks of one size: none is too thin for BLAS
+        self.wrong = np.zeros(k, np.int64)
+        self.observed = np.full(k, losses.n_examples, np.int64)
+        self.both_wrong = np.zeros(k * (k - 1) // 2, np.int32)
+        self.difficulty = np.zeros(k + 1, np.int64)
+        self._allocate()
+
+    def _allocate(self) -> None:
+        even = self.k + self.k % 2  # an odd pool is filled up by a model that is never wrong
+        self._right = np.zeros((even, 8 * self.block), np.float32)
+        self._left = np.empty((even // 2, 8 * self.block), np.float32)
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """Bytes of each block of examples."""
+        n_bytes = self.losses.wrong.shape[1]
+        return ((start, min(start + self.block, n_bytes)) for start in range(0, n_bytes, self.block))
+
+    def add(self, start: int, stop: int) -> None:
+        """Count one block of examples."""
+        width = 8 * (stop - start)
+        losses = self.losses.unpack(self.losses.wrong, start, stop, self._right)
+        right, left = self._right[:, :width], self._left[:, :width]
+        np.multiply(right[1::2], np.float32(1 << _SHIFT), out=left)
+        left += right[0::2]
+        self.wrong += losses.sum(axis=1).astype(np.int64)
+        examples = min(8 * stop, self.losses.n_examples) - 8 * start
+        self.difficulty += np.bincount(losses.sum(axis=0)[:examples].astype(np.int64), minlength=self.k + 1)
+        for pair in range(0, len(left), _TILE):
+            first = 2 * pair
+            low, high = _split(left[pair : pair + _TILE] @ right[first : self.k].T)
+            for row in range(len(low)):
+                self._add_row(self.both_wrong, first + 2 * row, low[row], first)
+                self._add_row(self.both_wrong, first + 2 * row + 1, high[row], first)
+
+    def _add_row(self, total: Counts, i: int, counts: Counts, first: int) -> None:
+        """Add model i's counts against models first, first + 1, ... to its place among the pairs."""
+        if i < self.k - 1:
+            start = i * (2 * self.k - i - 1) // 2
+            total[start : start + self.k - 1 - i] += counts[i + 1 - first :]
+
+    def counts(self) -> dict[str, Any]:
+        """What was counted, by the result's names."""
+        nothing = dict.fromkeys(("common", "first_wrong", "second_wrong"))
+        return {"wrong": self.wrong, "observed": self.observed, "both_wrong": self.both_wrong, **nothing}
+
+
+class _Masked(_Complete):
+    """Running counts where answers are missing: a row on the left stands for a model's losses and its mask."""
+
+    n_matrices = 3.0
+
+    def _allocate(self) -> None:
+        shape = (self.k, 8 * self.block)
+        self._right, self._there, self._left = (np.empty(shape, np.float32) for _ in range(3))
+        self.observed = np.zeros(self.k, np.int64)
+        self.common, self.first_wrong, self.second_wrong = (np.zeros_like(self.both_wrong) for _ in range(3))
+
+    def add(self, start: int, stop: int) -> None:
+        """Count one block of examples."""
+        assert self.losses.observed is not None
+        wrong = self.losses.unpack(self.losses.wrong, start, stop, self._right)
+        there = self.losses.unpack(self.losses.observed, start, stop, self._there)
+        left = self._left[:, : wrong.shape[1]]
+        np.multiply(there, np.float32(1 << _SHIFT), out=left)
+        left += wrong
+        self.wrong += wrong.sum(axis=1).astype(np.int64)
+        self.observed += there.sum(axis=1).astype(np.int64)
+        complete = there.sum(axis=0) == self.k  # filling bits are never there
+        self.difficulty += np.bincount(wrong.sum(axis=0)[complete].astype(np.int64), minlength=self.k + 1)
+        for first in range(0, self.k, _TILE):
+            both, second_wrong = _split(left[first : first + _TILE] @ wrong[first:].T)
+            first_wrong, common = _split(left[first : first + _TILE] @ there[first:].T)
+            for row in range(len(both)):
+                self._add_row(self.both_wrong, first + row, both[row], first)
+                self._add_row(self.second_wrong, first + row, second_wrong[row], first)
+                self._add_row(self.first_wrong, first + row, first_wrong[row], first)
+                self._add_row(self.common, first + row, common[row], first)
+
+    def counts(self) -> dict[str, Any]:
+        """What was counted, by the result's names."""
+        masked = {"common": self.common, "first_wrong": self.first_wrong, "second_wrong": self.second_wrong}
+        return super().counts() | masked
+
+
+def _split(products: Floats32) -> tuple[Counts, Counts]:
+    """Take the two counts of each product apart."""
+    both = products.astype(np.int32)
+    return both & ((1 << _SHIFT) - 1), both >> _SHIFT
+
+
+def _independent(row: PairRow) -> Floats:
+    with np.errstate(invalid="ignore"):
+        first, second = row.first_wrong / row.common, row.second_wrong / row.common
+    both: Floats = first * second + (1 - first) * (1 - second)
+    return both
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _bar(total: int, *, shown: bool) -> Any:
+    from tqdm import tqdm
+
+    wait = 0.2 if sys.stderr.isatty() else 30.0  # a log file gets a line now and then
+    return tqdm(total=total, desc="similarity", unit=" examples", mininterval=wait, disable=not shown)
