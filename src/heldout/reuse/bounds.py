@@ -1,0 +1,276 @@
+"""How many models a test set can take: three bounds, from four numbers.
+
+All of them bound the probability that *some* of k models is off by at least epsilon (1), for models that were chosen
+without looking at the test set. Error and similarity are plugged in as if they were known.
+
+References
+----------
+Mania, Miller, Schmidt, Hardt, Recht (2019). Model similarity mitigates test set overuse. NeurIPS.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from heldout.errors import InputError
+from heldout.reuse.thresholds import Number, both_wrong, check_share, error_thresholds, exact, independent_similarity
+from heldout.statistics.binomial import lower_tail, upper_tail
+from heldout.statistics.joint_binomial import Coupling
+
+LARGEST = 10**18  # counts stop here: a bound that allows more says "at least this many"
+# The Naive Bayes summand rises like exp(-exp(x)), whose spectrum falls more slowly than a bell's.
+NAIVE_BAYES_POINTS = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestableModels:
+    """How many models can be tested so that all errors are within epsilon with probability 1 - delta.
+
+    `similarity` and `naive_bayes` are None where the bound does not exist; `reason` says why. `LARGEST` (10^18)
+    means "at least that many".
+    """
+
+    __test__ = False  # pytest collects classes by this name
+
+    union: int
+    similarity: int | None
+    naive_bayes: int | None
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, int | None]:
+        """The three counts."""
+        return {"union": self.union, "similarity": self.similarity, "naive_bayes": self.naive_bayes}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Models with one error and one pairwise similarity on n examples, and the thresholds they must not reach.
+
+    `lo` and `hi` are whole numbers of wrong answers: a model is off by epsilon at <= lo and at >= hi.
+    """
+
+    n: int
+    p: float
+    p11: float | None  # P(two models wrong); None: no coupling
+    lo: int
+    hi: int
+
+    @cached_property
+    def coupling(self) -> Coupling:
+        """The pair's W and X."""
+        assert self.p11 is not None
+        return Coupling.of(self.p, self.p, self.p11)
+
+    @cached_property
+    def one_model(self) -> float:
+        """P(one model is off by at least epsilon)."""
+        return float(upper_tail(self.hi, self.n, self.p) + lower_tail(self.lo, self.n, self.p))
+
+
+def testable_models(
+    n_examples: int,
+    error: Number,
+    similarity: Number,
+    *,
+    epsilon: Number = 0.01,  # noqa: PT028 (no pytest function)
+    delta: Number = 0.05,  # noqa: PT028
+) -> TestableModels:
+    """How many models with one error and one pairwise similarity a test set of n examples can take.
+
+    Parameters
+    ----------
+    n_examples : int
+        Size of the test set.
+    error : float
+        Error rate of the models, between 0 and 1.
+    similarity : float
+        Share of examples on which two models are both right or both wrong.
+    epsilon, delta : float
+        All errors shall be within epsilon with probability 1 - delta.
+
+    Returns
+    -------
+    TestableModels
+        By the union bound (2), by the similarity union bound (3) optimised over t on each tail, and under the Naive
+        Bayes assumption A1.
+
+    Examples
+    --------
+    ImageNet (section 5.1; the published 257,397 has the lower threshold one example too low):
+
+    >>> testable_models(50_000, 0.244, 0.85)
+    TestableModels(union=251165, similarity=1062137, naive_bayes=128963384, reason=None)
+    """
+    if n_examples < 1 or n_examples != int(n_examples):
+        raise InputError(f"`n_examples` is {n_examples}; a test set has at least one example.")
+    for name, value in (("error", error), ("epsilon", epsilon), ("delta", delta)):
+        check_share(name, value)
+    p, eta, limit = exact(error), exact(similarity), float(delta)
+    p11 = both_wrong(p, eta)
+    lo, hi = error_thresholds(n_examples, p, epsilon)
+    if p11 < p * p:
+        alone = Setting(n_examples, float(p), None, lo, hi)
+        chance = independent_similarity(p)
+        return TestableModels(
+            union=union_bound_models(alone, limit),
+            similarity=None,
+            naive_bayes=None,
+            reason=f"a similarity of {float(eta):g} is below the {chance:.4g} of models that err independently "
+            f"(error {float(p):g}): they share no common cause of errors, so only the union bound applies",
+        )
+    setting = Setting(n_examples, float(p), float(p11), lo, hi)
+    return TestableModels(
+        union=union_bound_models(setting, limit),
+        similarity=similarity_bound_models(setting, limit),
+        naive_bayes=naive_bayes_models(setting, limit),
+    )
+
+
+testable_models.__test__ = False  # type: ignore[attr-defined]  # nor shall a user's pytest collect it
+
+
+def union_bound_models(setting: Setting, delta: float) -> int:
+    """The largest k with k P(one model is off) <= delta (2)."""
+    return _whole(delta, setting.one_model)
+
+
+def naive_bayes_probability(setting: Setting, k: float) -> float:
+    """P(some of k models is off) under Assumption A1 (15), in closed form."""
+    values, weights = setting.coupling.nodes(setting.n, points_per_width=NAIVE_BAYES_POINTS)
+    return _naive_bayes(weights, _off_given(setting, values), k)
+
+
+def naive_bayes_models(setting: Setting, delta: float) -> int:
+    """The largest k whose probability (15) is at most delta."""
+    values, weights = setting.coupling.nodes(setting.n, points_per_width=NAIVE_BAYES_POINTS)
+    off = _off_given(setting, values)
+    return _largest(lambda k: _naive_bayes(weights, off, k) <= delta)
+
+
+def _off_given(setting: Setting, values: NDArray[np.int64]) -> NDArray[np.float64]:
+    """P(one model is off | ΣW)."""
+    x = setting.coupling.x1
+    return np.minimum(1.0, upper_tail(setting.hi, values, x) + lower_tail(setting.lo, values, x))
+
+
+def _naive_bayes(weights: NDArray[np.float64], off: NDArray[np.float64], k: float) -> float:
+    with np.errstate(divide="ignore"):  # log 0 where a model is certain to be off
+        return float(np.sum(weights * -np.expm1(k * np.log1p(-off))))  # 1 - (1 - r)^k, (15)
+
+
+class SimilarityBound:
+    """The refined union bound (3) for k models around one anchor, on both tails.
+
+    The anchor's event is widened to {S1 >= c} with c <= hi (and {S1 <= d} with d >= lo); every other model then costs
+    only P(S2 >= hi and S1 <= c - 1). c = hi gives back the union bound, so this one is never above it.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self.n, self.p = setting.n, setting.p
+        self.x = setting.coupling.x1
+        self.values, self.weights = setting.coupling.nodes(setting.n)
+        self.hi, self.lo = setting.hi, setting.lo
+        self.sd = math.sqrt(self.n * self.p * (1 - self.p))
+        self._off_above = self.weights * upper_tail(self.hi, self.values, self.x)
+        self._off_below = self.weights * lower_tail(self.lo, self.values, self.x)
+
+    def above(self, c: int) -> tuple[float, float]:
+        """P(S1 >= c) and P(S2 >= hi, S1 <= c - 1)."""
+        joint = np.sum(self._off_above * lower_tail(c - 1, self.values, self.x))
+        return float(upper_tail(c, self.n, self.p)), float(joint)
+
+    def below(self, d: int) -> tuple[float, float]:
+        """P(S1 <= d) and P(S2 <= lo, S1 >= d + 1)."""
+        joint = np.sum(self._off_below * upper_tail(d + 1, self.values, self.x))
+        return float(lower_tail(d, self.n, self.p)), float(joint)
+
+    def best(self, others: float) -> tuple[int, int]:
+        """The c and d that minimise the bound for `others` models beside the anchor.
+
+        Raising c by one changes it by P(S1 = c) (others · P(S2 >= hi | S1 = c) - 1), and the conditional probability
+        grows with c: the best c is the first at which the change is not negative.
+        """
+
+        def too_high(c: int) -> bool:
+            given = np.sum(self._off_above * binom.pmf(c, self.values, self.x))
+            return bool(others * given >= binom.pmf(c, self.n, self.p))
+
+        def too_low(d: int) -> bool:
+            given = np.sum(self._off_below * binom.pmf(d, self.values, self.x))
+            return bool(others * given >= binom.pmf(d, self.n, self.p))
+
+        # Beyond six standard deviations the anchor's own probability is no longer small for any delta below 1.
+        first = max(0, math.floor(self.n * self.p - 6 * self.sd))
+        last = min(self.n, math.ceil(self.n * self.p + 6 * self.sd))
+        c = first_where(too_high, min(first, self.hi), self.hi)
+        d = -first_where(lambda minus: too_low(-minus), -max(last, self.lo), -self.lo)
+        return c, d
+
+    def probability(self, k: float) -> float:
+        """The bound on P(some of k models is off), at its best c and d."""
+        if k < 1:
+            return 0.0
+        c, d = self.best(k - 1)
+        (anchor_above, above), (anchor_below, below) = self.above(c), self.below(d)
+        return min(1.0, anchor_above + anchor_below + (k - 1) * (above + below))
+
+    def models(self, delta: float) -> int:
+        """The largest k whose bound is at most delta.
+
+        k - 1 = (delta - anchor) / other is a ratio of two functions of (c, d); Dinkelbach's iteration climbs to its
+        maximum: minimise anchor + (k - 1) other at the present k, take the ratio there, repeat.
+        """
+        c, d = self.hi, self.lo
+        if self.above(c)[0] + self.below(d)[0] > delta:
+            return 0  # not even the anchor alone
+        others = -1.0
+        while True:
+            (anchor_above, above), (anchor_below, below) = self.above(c), self.below(d)
+            left, cost = delta - anchor_above - anchor_below, above + below
+            ratio = left / cost if cost > 0 else math.inf
+            if ratio >= LARGEST:
+                return LARGEST
+            if ratio <= others * (1 + 1e-13):
+                return 1 + math.floor(others)
+            others = ratio
+            c, d = self.best(others)
+
+
+def similarity_bound_models(setting: Setting, delta: float) -> int:
+    """The largest k by the similarity union bound (3)."""
+    return SimilarityBound(setting).models(delta)
+
+
+def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The first whole number in low..high from which on a condition holds; high where it holds for none."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _largest(fits: Callable[[float], bool]) -> int:
+    """The largest k up to LARGEST that fits; fitting ends somewhere and does not come back."""
+    if not fits(1.0):
+        return 0
+    k = 1
+    while fits(2.0 * k):
+        k *= 2
+        if k >= LARGEST:
+            return LARGEST
+    return first_where(lambda m: not fits(float(m)), k + 1, 2 * k) - 1
+
+
+def _whole(budget: float, cost: float) -> int:
+    """budget / cost rounded down, at most LARGEST."""
+    return LARGEST if cost * LARGEST <= budget else math.floor(budget / cost)

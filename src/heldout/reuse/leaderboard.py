@@ -1,0 +1,107 @@
+"""The leaderboard with honest error bars: intervals for all models at once, and which differences are real.
+
+Two models are compared on the examples where they disagree: if they are equally good, either is the right one there
+with probability 1/2 (McNemar's exact test). Which pairs stand beside each other is decided by the same data, so every
+comparison is held to delta divided by the number of *all* pairs, whichever are looked at in the end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.reuse.similarity import SimilarityResult
+from heldout.statistics.binomial import clopper_pearson, sign_test_log_pvalue, upper_tail
+
+MOST_RANKED = 3_000  # models; every pair must be tested for rank ranges
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Two models on the examples where only one of them is right.
+
+    `survives` says that `better` is better, all pairs of the pool considered.
+    """
+
+    better: int  # index of the model with the lower error
+    worse: int
+    better_only: int  # examples that only the better one gets right
+    worse_only: int
+    log_p_value: float  # of this pair alone, two-sided
+    survives: bool
+
+    @property
+    def p_value(self) -> float:
+        """Of this pair alone; not adjusted."""
+        return math.exp(self.log_p_value)
+
+
+def simultaneous_intervals(
+    similarity: SimilarityResult, level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Clopper-Pearson intervals of every model's error, each at 1 - level: never of width 0."""
+    pairs = zip(similarity.wrong.tolist(), similarity.observed.tolist(), strict=True)
+    ends = np.array([clopper_pearson(wrong, n, confidence=1 - level) for wrong, n in pairs])
+    return ends[:, 0], ends[:, 1]
+
+
+def leaderboard_order(similarity: SimilarityResult) -> NDArray[np.intp]:
+    """Lowest error first; equal errors stay in the order given."""
+    return np.argsort(similarity.errors, kind="stable")
+
+
+def compare(similarity: SimilarityResult, better: int, worse: int, delta: float) -> Comparison:
+    """One pair, held to its share of delta."""
+    _, better_wrong, worse_wrong, _ = similarity.counts(better, worse)
+    log_p = sign_test_log_pvalue(worse_wrong, better_wrong)
+    survives = worse_wrong > better_wrong and log_p <= math.log(delta / similarity.n_pairs)
+    return Comparison(
+        better=better,
+        worse=worse,
+        better_only=worse_wrong,
+        worse_only=better_wrong,
+        log_p_value=log_p,
+        survives=survives,
+    )
+
+
+def neighbour_comparisons(
+    similarity: SimilarityResult, order: NDArray[np.intp], delta: float
+) -> tuple[Comparison, ...]:
+    """Each model against the next one down the leaderboard."""
+    pairs = zip(order[:-1].tolist(), order[1:].tolist(), strict=True)
+    return tuple(compare(similarity, better, worse, delta) for better, worse in pairs)
+
+
+def tied_groups(similarity: SimilarityResult, order: NDArray[np.intp], delta: float) -> tuple[tuple[int, ...], ...]:
+    """Cut the leaderboard where a model is told from the first of its group for the first time."""
+    groups: list[list[int]] = []
+    for model in order.tolist():
+        if groups and not compare(similarity, groups[-1][0], model, delta).survives:
+            groups[-1].append(model)
+        else:
+            groups.append([model])
+    return tuple(tuple(group) for group in groups)
+
+
+def rank_ranges(similarity: SimilarityResult, delta: float) -> NDArray[np.int64]:
+    """(k, 2) smallest and largest rank of each model that the comparisons leave open.
+
+    With probability at least 1 - delta all true ranks lie inside: a model is ranked below those that are surely
+    better and above those that are surely worse.
+    """
+    k = similarity.n_models
+    surely_better, surely_worse = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
+    for i, row in enumerate(similarity.rows()):
+        only_i, only_j = row.first_wrong - row.both_wrong, row.second_wrong - row.both_wrong
+        p = 2 * upper_tail(np.maximum(only_i, only_j), only_i + only_j, 0.5)
+        real = p <= delta / max(1, similarity.n_pairs)
+        i_loses, i_wins = real & (only_i > only_j), real & (only_j > only_i)
+        surely_better[i] += int(i_loses.sum())
+        surely_worse[i] += int(i_wins.sum())
+        surely_better[i + 1 :] += i_wins
+        surely_worse[i + 1 :] += i_loses
+    return np.stack([1 + surely_better, k - surely_worse], axis=1)

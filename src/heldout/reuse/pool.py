@@ -1,0 +1,184 @@
+"""Error bars that hold for all models of a given pool at once, with unequal errors and similarities.
+
+The events "model i is off" overlap where models are similar. For any tree over the models, Hunter and Worsley's
+inequality takes the overlaps along its edges off the union bound,
+
+    P(∪ A_i) <= Σ P(A_i) - Σ_{(i, j) in the tree} P(A_i ∩ A_j),
+
+so the bound is never worse than the union bound, whatever tree is chosen. A good tree joins the models whose events
+overlap most. Single and joint probabilities are exact binomial tails with the pool's own errors and
+similarities plugged in.
+
+References
+----------
+Hunter (1976). J. Appl. Probab. 13(3), 597-603. Worsley (1982). Biometrika 69(2), 297-302.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, owens_t
+from scipy.stats import binom
+
+from heldout.reuse.bounds import first_where
+from heldout.reuse.similarity import SimilarityResult
+from heldout.statistics.binomial import lower_tail, upper_tail
+from heldout.statistics.joint_binomial import joint_tail
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Edges of a forest over the models, with what is needed of each pair."""
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    both_wrong: NDArray[np.float64]  # share of examples
+
+
+class PoolBound:
+    """Bounds on the probability that some model's count of wrong answers leaves its limits."""
+
+    def __init__(self, similarity: SimilarityResult) -> None:
+        self.similarity = similarity
+        self.n: Counts = similarity.observed
+        self.wrong: Counts = similarity.wrong
+        self.p: NDArray[np.float64] = self.wrong / self.n
+
+    def marginals(self, low: Counts, high: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """P(S_i >= high_i) and P(S_i <= low_i)."""
+        return upper_tail(high, self.n, self.p), lower_tail(low, self.n, self.p)
+
+    def union(self, low: Counts, high: Counts) -> float:
+        """The union bound (2)."""
+        return float(sum(tail.sum() for tail in self.marginals(low, high)))
+
+    def hunter_worsley(self, low: Counts, high: Counts, tree: Tree) -> float:
+        """The union bound less the overlaps along the tree, on each tail."""
+        i, j = tree.first, tree.second
+        pair = self.n[i], self.p[i], self.p[j], tree.both_wrong
+        above = joint_tail(*pair, high[i], high[j])
+        below = joint_tail(*pair, low[i], low[j], sides=("lower", "lower"))
+        return self.union(low, high) - float(above.sum() + below.sum())
+
+    def tree(self, high: Counts) -> Tree:
+        """The spanning tree whose overlaps are largest, judged by bivariate normal tails (Prim's algorithm).
+
+        Normal tails only choose the tree; any tree gives a valid bound. Models that were run on different examples
+        are not joined: the law of their pair is not that of examples they share.
+        """
+        k = len(self.n)
+        with np.errstate(divide="ignore"):
+            z = np.clip(-ndtri(upper_tail(high, self.n, self.p)), 1e-3, 37.0)
+        sd = np.sqrt(self.p * (1 - self.p))
+        outside = np.ones(k, dtype=bool)
+        best, parent, parent_share = np.full(k, -1.0), np.zeros(k, dtype=np.intp), np.zeros(k)
+        edges: list[tuple[int, int, float]] = []
+        node = 0
+        for _ in range(k - 1):
+            outside[node] = False
+            share, comparable = self._shares_with(node)
+            spread = sd[node] * sd
+            correlation = np.divide(share - self.p[node] * self.p, spread, out=np.zeros(k), where=spread > 0)
+            reach = np.flatnonzero(outside & comparable)
+            overlap = np.full(k, -1.0)
+            overlap[reach] = normal_overlap(z[node], z[reach], correlation[reach])
+            closer = overlap > best
+            best[closer], parent[closer], parent_share[closer] = overlap[closer], node, share[closer]
+            node = int(np.argmax(np.where(outside, best, -2.0)))
+            if best[node] >= 0:  # else nothing is comparable with it so far: it starts a tree of its own
+                edges.append((int(parent[node]), node, float(parent_share[node])))
+        first, second, shares = zip(*edges, strict=True) if edges else ((), (), ())
+        return Tree(np.array(first, dtype=np.intp), np.array(second, dtype=np.intp), np.array(shares, dtype=np.float64))
+
+    def _shares_with(self, node: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """P(both wrong) of one model with every other, and which of them were run on the same examples."""
+        s, k = self.similarity, len(self.n)
+        index = condensed_row(node, k)
+        others = np.arange(k) != node
+        share, comparable = np.zeros(k), np.zeros(k, dtype=bool)
+        share[others] = s.both_wrong[index] / self.n[node]
+        comparable[others] = True
+        if s.common is not None:
+            comparable[others] = (s.common[index] == self.n[node]) & (self.n[others] == self.n[node])
+        return share, comparable
+
+
+def condensed_row(node: int, k: int) -> NDArray[np.intp]:
+    """Where the pairs of one model with all others stand in a condensed array (pdist's order).
+
+    Examples
+    --------
+    >>> condensed_row(1, 4).tolist()  # pairs 01 02 03 12 13 23
+    [0, 3, 4]
+    """
+    before = np.arange(node)
+    start = before * k - before * (before + 1) // 2 + node - before - 1
+    own = node * k - node * (node + 1) // 2 + np.arange(k - node - 1)
+    return np.concatenate([start, own]).astype(np.intp)
+
+
+def normal_overlap(
+    h: float | NDArray[np.float64], k: NDArray[np.float64], correlation: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """P(Z1 > h and Z2 > k) of two standard normals, h and k positive, through Owen's T.
+
+    Examples
+    --------
+    >>> float(normal_overlap(1.0, np.array([1.0]), np.array([0.0]))[0].round(6))  # 0.158655 squared
+    0.025171
+    """
+    r = np.clip(correlation, -1 + 1e-12, 1 - 1e-12)
+    spread = np.sqrt(1 - r * r)
+    answer = (
+        0.5 * (ndtr(-h) + ndtr(-k)) - owens_t(h, (k - r * h) / (h * spread)) - owens_t(k, (h - r * k) / (k * spread))
+    )
+    return np.maximum(answer, 0.0)
+
+
+def pool_epsilon(pool: PoolBound, tree: Tree | None, delta: float) -> float:
+    """The smallest epsilon such that all errors are within epsilon with probability at least 1 - delta.
+
+    "Within" includes the ends, so epsilon is a whole number of examples over n; the model is off from one more on.
+    `tree` None: by the union bound.
+    """
+    n = int(pool.n.max())
+
+    def off_by(m: int) -> tuple[Counts, Counts]:
+        reach = pool.n * m // n + 1  # n_i may be below n where cells are missing
+        return pool.wrong - reach, pool.wrong + reach
+
+    def holds(m: int) -> bool:
+        low, high = off_by(m)
+        probability = pool.union(low, high) if tree is None else pool.hunter_worsley(low, high, tree)
+        return probability <= delta
+
+    return first_where(holds, 0, n) / n
+
+
+def pool_level(pool: PoolBound, tree: Tree, delta: float, *, steps: int = 12) -> float:
+    """The level at which every model's own interval can be taken so that all hold at once with 1 - delta.
+
+    Never below Bonferroni's delta / k.
+    """
+
+    def probability(level: float) -> float:
+        high = binom.isf(level / 2, pool.n, pool.p).astype(np.int64) + 1
+        low = binom.ppf(level / 2, pool.n, pool.p).astype(np.int64) - 1  # P(S <= ppf - 1) < level / 2
+        return pool.hunter_worsley(low, high, tree)
+
+    good, bad = math.log(delta / len(pool.n)), math.log(delta)
+    if len(pool.n) == 1:
+        return delta
+    for _ in range(steps):
+        middle = (good + bad) / 2
+        if probability(math.exp(middle)) <= delta:
+            good = middle
+        else:
+            bad = middle
+    return math.exp(good)
