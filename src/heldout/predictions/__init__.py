@@ -1,0 +1,6 @@
+"""What comes in: the answers of k models on n examples, checked once, at the door."""
+
+from heldout.predictions.join import align
+from heldout.predictions.table import Predictions
+
+__all__ = ["Predictions", "align"]

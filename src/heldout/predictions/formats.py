@@ -1,0 +1,240 @@
+"""Files to `Predictions`: one reader a format."""
+
+from __future__ import annotations
+
+import csv
+import re
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heldout.errors import InputError, import_extra
+from heldout.predictions import inspect_logs, lm_eval
+from heldout.predictions.columns import Options, from_columns
+from heldout.predictions.raw import damaged, read_json_file, read_lines
+from heldout.predictions.table import Predictions, make_table
+from heldout.predictions.values import as_array, listing
+
+PREDICTION_KEYS = ("predictions", "preds", "y_pred")
+LABEL_KEYS = ("labels", "y_true", "y", "targets")
+CORRECT_KEYS = ("correct",)
+NAME_KEYS = ("models", "names", "model_names")
+ID_KEYS = ("ids", "example_ids", "question_ids")
+NO_NAMES = "none"
+
+
+def read_npz(path: Path, options: Options) -> Predictions:
+    """Arrays of an `.npz` file; only those that are needed are unpacked."""
+    try:
+        with path.open("rb") as f, np.load(f, allow_pickle=False) as archive:
+            return from_arrays_by_key(archive, list(archive.files), options, source=path.name, name=path.stem)
+    except InputError:
+        raise
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        KeyError,
+        AttributeError,
+        TypeError,
+        zlib.error,
+        zipfile.BadZipFile,
+    ) as error:
+        raise damaged(path, error) from error
+
+
+def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source: str, name: str) -> Predictions:
+    """Matrix, labels, names and ids by their keys, in either orientation."""
+
+    def pick(wanted: str | None, usual: tuple[str, ...], option: str) -> str | None:
+        if wanted is None:
+            return next((key for key in usual if key in keys), None)
+        if wanted not in keys:
+            raise InputError(f"{source} has no key {wanted!r} ({option}); it has {', '.join(keys)}.")
+        return wanted
+
+    answer = pick(options.predictions_key, PREDICTION_KEYS if options.correct_key is None else (), "predictions_key")
+    correct = pick(options.correct_key, CORRECT_KEYS if options.predictions_key is None else (), "correct_key")
+    label = None if answer is None else pick(options.labels_key, LABEL_KEYS, "labels_key")
+    if answer is not None and label is None and correct is None:
+        raise InputError(f"{source} has no labels among its keys {', '.join(keys)}; say which with labels_key.")
+    if answer is None and correct is None:
+        raise InputError(
+            f"{source} has neither predictions nor a 0/1 matrix under the usual names; of its keys "
+            f"{', '.join(keys)} say which they are with predictions_key or correct_key."
+        )
+    answer = None if label is None else answer
+    matrices = {
+        role: as_array(arrays[key], what=key)
+        for role, key in (("predictions", answer), ("correct", correct), ("observed", "observed"))
+        if key is not None and key in keys
+    }
+    main = answer or correct or ""
+    shape = matrices["correct" if answer is None else "predictions"].shape
+    labels = None if label is None else as_array(arrays[label], what=label)
+    names = _names(arrays, keys, options, main, shape)
+    axis = options.models_axis
+    if axis is None and "models_axis" in keys:  # our own files say so
+        axis = int(np.asarray(arrays["models_axis"]))
+    ids_key = pick(options.ids_key, ID_KEYS, "ids_key")
+    ids = None if ids_key is None else as_array(arrays[ids_key], what=ids_key)
+    n = len(labels) if labels is not None else len(ids) if options.ids_key and ids is not None else None
+    if len(shape) == 2:
+        axis = _models_axis(shape, axis, None if names is None else len(names), n, what=f"{source}: {main}")
+        if axis == 1:
+            matrices = {role: matrix.T for role, matrix in matrices.items()}
+    if ids is not None and options.ids_key is None and len(ids) != shape[-1 if axis != 1 else 0]:
+        ids = None  # a usual name, but of something else
+    if names is None and len(shape) == 1:
+        names = [name]
+    return make_table(**matrices, labels=labels, names=names, ids=ids, missing=options.codes, source=source)
+
+
+def _names(arrays: Any, keys: list[str], options: Options, main: str, shape: tuple[int, ...]) -> Sequence[Any] | None:
+    """Names of the models, where they are known; `a[b]` takes those of a at the positions b."""
+    wanted = options.names_key
+    if wanted == NO_NAMES:
+        return None
+    if wanted is not None:
+        picked = re.fullmatch(r"(.+)\[(.+)\]", wanted)
+        base, index = picked.groups() if picked and wanted not in keys else (wanted, None)
+        for key in (base, index):
+            if key is not None and key not in keys:
+                raise InputError(f"there is no key {key!r} (names_key); there are {', '.join(keys)}.")
+        names = np.asarray(arrays[base])
+        return list(names if index is None else names[np.asarray(arrays[index]).astype(np.intp)])
+    key = next((key for key in NAME_KEYS if key in keys), None)
+    if key is None:
+        return None
+    names = np.asarray(arrays[key])
+    if len(shape) == 2 and len(names) not in shape:
+        advice = f'names_key (or number the models with names_key="{NO_NAMES}")'
+        hint = _index_of_names(arrays, keys, main, shape, len(names))
+        if hint is not None:
+            advice = f'names_key, perhaps "{key}[{hint}]"'
+        raise InputError(
+            f"{key!r} holds {len(names):,} names but {main!r} has the shape {shape}; say where its models are named "
+            f"with {advice}."
+        )
+    return list(names)
+
+
+def _index_of_names(arrays: Any, keys: list[str], main: str, shape: tuple[int, ...], count: int) -> str | None:
+    """Key that looks like positions of this matrix's models among all names; the best match by its own name."""
+
+    def common(key: str) -> int:
+        return next((i for i, (a, b) in enumerate(zip(key, main, strict=False)) if a != b), min(len(key), len(main)))
+
+    found = []
+    for key in keys:
+        array = np.asarray(arrays[key])
+        if array.ndim == 1 and array.dtype.kind in "iu" and len(array) in shape and array.max(initial=0) < count:
+            found.append(key)
+    return max(found, key=common, default=None)
+
+
+def _models_axis(shape: tuple[int, ...], axis: int | None, k: int | None, n: int | None, *, what: str) -> int:
+    """Which axis has the models: the one that fits the names, the other fitting the labels."""
+    known = " and ".join(
+        f"{count:,} {noun}" for count, noun in ((k, "model names"), (n, "labels or ids")) if count is not None
+    )
+    fits = [i for i in (0, 1) if k in (None, shape[i]) and n in (None, shape[1 - i])]
+    if axis is not None and (axis in fits or not known):
+        return axis
+    if not fits or axis is not None:
+        raise InputError(
+            f"{what} has the shape {shape}, which does not fit {known}"
+            f"{'' if axis is None else f' with the models on axis {axis}'}; (n_models, n_examples) or its transpose is "
+            "needed."
+        )
+    if len(fits) == 2:
+        raise InputError(
+            f"{what} has the shape {shape}, and nothing tells which axis has the models; say so with models_axis=0 "
+            "(models first) or models_axis=1 (--models-axis)."
+        )
+    return fits[0]
+
+
+def read_csv(path: Path, options: Options) -> Predictions:
+    """A CSV with a header, in the wide or the long layout."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as f:
+            rows = [row for row in csv.reader(f, strict=True) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise damaged(path, error) from error
+    if len(rows) < 2:
+        raise InputError(f"{path.name} is empty: a header line and at least one row are needed.")
+    header, *body = rows
+    for i, row in enumerate(body):
+        if len(row) != len(header):
+            raise InputError(
+                f"{path.name}: data row {i + 1} has {len(row)} cells where the header has {len(header)}; the file is "
+                "damaged or cut short."
+            )
+    _check_header(header, path)
+    columns: dict[str, Any] = dict(zip(header, zip(*body, strict=True), strict=True))
+    return from_columns(columns, options, source=path.name, name=path.stem, text=True)
+
+
+def _check_header(header: list[str], path: Path) -> None:
+    if all(re.fullmatch(r"-?\d*\.?\d*", cell) for cell in header):
+        raise InputError(
+            f"{path.name}: the first line holds numbers; put a header such as `id,label,model_a` above it."
+        )
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise InputError(f"{path.name} has more than one column {listing(twice)}; give each model a name of its own.")
+
+
+def read_parquet(path: Path, options: Options) -> Predictions:
+    """The same from Parquet."""
+    arrow = import_extra("pyarrow", extra="parquet")
+    parquet = import_extra("pyarrow.parquet", extra="parquet")
+    try:
+        table = parquet.read_table(path)
+    except (OSError, arrow.ArrowException) as error:
+        raise damaged(path, error) from error
+    _check_header(list(table.column_names), path)
+    columns = {
+        name: column.to_pylist() if column.null_count else column.to_numpy()
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    if table.num_rows == 0 or not columns:
+        raise InputError(f"{path.name} is empty: at least one row is needed.")
+    return from_columns(columns, options, source=path.name, name=path.stem)
+
+
+def read_json(path: Path, options: Options) -> Predictions:
+    """A list of rows, an object of arrays, or a log of inspect_ai."""
+    content = read_json_file(path)
+    if isinstance(content, list):
+        return from_rows(content, path, options)
+    if not isinstance(content, dict):
+        raise InputError(f"{path.name} holds neither a list of rows nor an object of arrays.")
+    if inspect_logs.is_log(content):
+        return inspect_logs.read([path], options, source=path.name)
+    arrays = {key: value for key, value in content.items() if value is not None}
+    return from_arrays_by_key(arrays, list(arrays), options, source=path.name, name=path.stem)
+
+
+def read_jsonl(path: Path, options: Options) -> Predictions:
+    """One JSON object a line: rows, or samples of lm-evaluation-harness."""
+    rows = read_lines(path)
+    if rows and lm_eval.is_sample(rows[0]):
+        return lm_eval.read([path], options, source=path.name)
+    return from_rows(rows, path, options)
+
+
+def from_rows(rows: list[Any], path: Path, options: Options) -> Predictions:
+    """Objects with the same keys; one that lacks a key has a missing cell there."""
+    if not rows:
+        raise InputError(f"{path.name} is empty: at least one row is needed.")
+    if not all(isinstance(row, dict) for row in rows):
+        raise InputError(f'{path.name} must hold one object a row, such as {{"id": 1, "label": 0, "model_a": 0}}.')
+    keys = dict.fromkeys(key for row in rows for key in row)
+    columns: dict[str, Any] = {key: [row.get(key) for row in rows] for key in keys}
+    return from_columns(columns, options, source=path.name, name=path.stem)

@@ -1,0 +1,170 @@
+"""Logs of inspect_ai: `.json`, and `.eval`, which is a zip file.
+
+One log is one model on one task. The tasks of a folder are pooled, so that an example's id is `task/sample id`. A
+score is right at "C", 1 or true and wrong at "I", 0, false or "N" (no answer, which inspect_ai counts as 0 too). A
+sample that ended in an error or was not scored is missing. Partial scores are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from heldout.errors import InputError, import_extra
+from heldout.predictions.columns import Options
+from heldout.predictions.join import side_by_side
+from heldout.predictions.raw import damaged, read_json_file
+from heldout.predictions.table import Predictions, make_table
+from heldout.predictions.values import listing
+
+RIGHT, WRONG = ("C", "c"), ("I", "i", "N", "n")
+ZSTANDARD = 93  # the zip method that inspect_ai writes today; Python's zipfile knows it from 3.14 on
+SUMMARIES, HEADER = "summaries.json", "header.json"
+
+
+def is_log(content: Any) -> bool:
+    """Whether a JSON file holds a log."""
+    return isinstance(content, dict) and isinstance(content.get("eval"), dict) and "status" in content
+
+
+def log_files(folder: Path) -> list[Path]:
+    """Logs of a folder, at any depth; JSON files count only where all of a folder's are logs."""
+    logs = sorted(folder.rglob("*.eval"))
+    others = sorted(path for path in folder.rglob("*.json") if path.name != "logs.json")
+    if others and is_log(read_json_file(others[0])):
+        logs += others
+    return logs
+
+
+def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions:
+    """One table from the logs of one or several models."""
+    runs: dict[str, dict[str, tuple[Path, dict[str, Any]]]] = {}
+    for path in files:
+        header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
+        if header.get("status") != "success":
+            raise InputError(
+                f"{path.name}: the run ended with the status {header.get('status')!r}, so that its samples are not "
+                "complete; finish it (inspect eval-retry) or leave it out."
+            )
+        model, task = str(header["eval"].get("model")), str(header["eval"].get("task"))
+        if task in runs.setdefault(model, {}):
+            raise InputError(
+                f"{source}: {runs[model][task][0].name} and {path.name} are two runs of {model!r} on the task "
+                f"{task!r}; keep one of them."
+            )
+        runs[model][task] = path, _marks(samples, options.metric, path)
+    tables = []
+    for model, tasks in runs.items():
+        marks = {f"{task}/{name}": mark for task, (_, of_task) in tasks.items() for name, mark in of_task.items()}
+        if not marks:
+            raise InputError(f"{source}: the log of {model!r} has no samples.")
+        tables.append(make_table(correct=[list(marks.values())], names=[model], ids=marks, source=source))
+    return side_by_side(tables, options.codes, source=source)
+
+
+def _read_json(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    if path.suffix.lower() == ".eval":
+        raise damaged(path, zipfile.BadZipFile())
+    content = read_json_file(path)
+    if not is_log(content):
+        raise InputError(f"{path.name} is no log of inspect_ai (it has no `eval` and `status`).")
+    if not isinstance(content.get("samples"), list):
+        raise InputError(f"{path.name} holds no samples; run inspect_ai with its samples logged (--log-samples).")
+    return content, content["samples"]
+
+
+def _read_eval(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Header and samples; the summaries carry all that is needed, where they are there."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+            if HEADER not in members:
+                raise InputError(f"{path.name} has no {HEADER}: the run has not ended, or was cut short.")
+            header = json.loads(_member(archive, path, HEADER))
+            if SUMMARIES in members:
+                samples = json.loads(_member(archive, path, SUMMARIES))
+            else:
+                names = [name for name in members if name.startswith("samples/") and name.endswith(".json")]
+                samples = [json.loads(_member(archive, path, name)) for name in names]
+    except (OSError, ValueError, EOFError, struct.error, zlib.error, zipfile.BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
+        raise damaged(path, error) from error
+    if not is_log(header):
+        raise InputError(f"{path.name} is no log of inspect_ai (its header has no `eval` and `status`).")
+    return header, samples
+
+
+def _member(archive: zipfile.ZipFile, path: Path, name: str) -> bytes:
+    """One file of the zip, also where it is packed by Zstandard."""
+    info = archive.getinfo(name)
+    try:
+        return archive.read(info)
+    except NotImplementedError:
+        if info.compress_type != ZSTANDARD:
+            raise InputError(
+                f"{path.name} is packed by the zip method {info.compress_type}, which is unknown."
+            ) from None
+    zstandard = import_extra("zstandard", extra="inspect")
+    with path.open("rb") as f:
+        f.seek(info.header_offset)
+        name_length, extra_length = struct.unpack("<26x2H", f.read(30))
+        f.seek(name_length + extra_length, 1)
+        packed = f.read(info.compress_size)
+    try:
+        content: bytes = zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+    except zstandard.ZstdError as error:
+        raise damaged(path, error) from error
+    if zlib.crc32(content) != info.CRC:
+        raise damaged(path, zipfile.BadZipFile())
+    return content
+
+
+def _marks(samples: list[dict[str, Any]], wanted: str | None, path: Path) -> dict[str, bool | None]:
+    """Right, wrong or missing (None), by sample id."""
+    metric, _, variant = (wanted or "").partition(",")
+    epochs = sorted({str(sample.get("epoch", 1)) for sample in samples})
+    scorers = list(dict.fromkeys(name for sample in samples for name in sample.get("scores") or {}))
+    scorer = metric or (scorers[0] if len(scorers) == 1 else "")
+    if scorers and scorer not in scorers:
+        which = f"has no scorer {metric!r}; it has" if metric else "was scored by"
+        raise InputError(f"{path.name} {which} {listing(scorers)}; choose one with metric= (--metric).")
+    if not scorers:
+        raise InputError(f"{path.name} has no scores; score it first (inspect score).")
+    if variant and variant not in epochs:
+        raise InputError(f"{path.name} has no epoch {variant!r} (metric={wanted!r}); it has {listing(epochs)}.")
+    if not variant and len(epochs) > 1:
+        raise InputError(
+            f"{path.name} ran every sample in {len(epochs)} epochs, which are no new examples; choose one with the "
+            f'metric, such as metric="{scorer},{epochs[0]}" (--metric).'
+        )
+    chosen = (sample for sample in samples if not variant or str(sample.get("epoch", 1)) == variant)
+    return dict(_each_mark(chosen, scorer, path))
+
+
+def _each_mark(samples: Iterator[dict[str, Any]], scorer: str, path: Path) -> Iterator[tuple[str, bool | None]]:
+    seen = set()
+    for sample in samples:
+        name = str(sample.get("id"))
+        if name in seen:
+            raise InputError(f"{path.name} has the sample {name!r} more than once; give every sample an id of its own.")
+        seen.add(name)
+        score = (sample.get("scores") or {}).get(scorer)
+        value = None if score is None else score.get("value")
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            yield name, None
+        elif value in RIGHT or value in WRONG:
+            yield name, value in RIGHT
+        elif isinstance(value, (bool, int, float)) and value in (0, 1):
+            yield name, bool(value)
+        else:
+            raise InputError(
+                f"{path.name}: the sample {name!r} has the score {value!r} by {scorer!r}; only scores that are right "
+                "or wrong (C/I, 1/0) can be used, so choose another scorer with metric= (--metric)."
+            )

@@ -1,0 +1,147 @@
+"""Models side by side: join tables on the id of the example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.predictions.table import Predictions
+from heldout.predictions.values import ABSENT, listing, repeated
+
+HOW = ("inner", "outer")
+
+
+def align(tables: Sequence[Predictions], *, how: str = "inner") -> Predictions:
+    """Put the models of several tables side by side, joined on the example's id.
+
+    Parameters
+    ----------
+    tables : sequence of Predictions
+        Each with ids; no model in two of them.
+    how : {"inner", "outer"}
+        Keep the examples that every table has, or all of them; with "outer", what a table lacks is missing.
+        Examples come in the order of the first table that has them.
+
+    Examples
+    --------
+    >>> a = Predictions.from_correct([[1, 0, 1]], names=["a"], ids=["x", "y", "z"])
+    >>> b = Predictions.from_correct([[1, 1]], names=["b"], ids=["z", "x"])
+    >>> align([a, b]).ids, align([a, b]).correct.tolist()
+    (('x', 'z'), [[True, True], [True, True]])
+    >>> print(align([a, b], how="outer"))
+    2 models, 3 examples, 1 cell missing (2 tables)
+    """
+    if how not in HOW:
+        raise InputError(f'`how` is {how!r}; "inner" or "outer" is needed.')
+    if not tables:
+        raise InputError("there are no tables to join.")
+    for table in tables:
+        if table.ids is None:
+            raise InputError(f"{table.source} ({listing(table.names)}) has no example ids to join on; give ids=.")
+    _check_names(tables)
+    places = [{name: i for i, name in enumerate(table.ids or ())} for table in tables]
+    ids: list[str] = list(dict.fromkeys(name for place in places for name in place))
+    if how == "inner":
+        ids = [name for name in ids if all(name in place for place in places)]
+        if not ids:
+            raise InputError(f"no example id is in all {len(tables)} tables, so that nothing is left to join.")
+    columns = [np.array([place.get(name, -1) for name in ids], dtype=np.intp) for place in places]
+    return _stack(tables, columns, tuple(ids), source=f"{len(tables)} tables")
+
+
+def side_by_side(tables: Sequence[Predictions], codes: Iterable[Any], *, source: str) -> Predictions:
+    """The same for files of one folder, which must have the same examples unless absent ones are declared missing."""
+    first = tables[0]
+    _check_names(tables)
+    with_ids = [table.ids is not None for table in tables]
+    if all(with_ids) and ABSENT in codes:
+        joined = align(tables, how="outer")
+        return Predictions(**{**vars(joined), "source": source})
+    for table in tables[1:]:
+        same = table.n_examples == first.n_examples
+        if all(with_ids) and same:
+            same = set(table.ids or ()) == set(first.ids or ())
+        if not same:
+            raise InputError(
+                f"{source}: the models have different examples, {first.names[0]!r} {first.n_examples:,} and "
+                f"{table.names[0]!r} {table.n_examples:,}{_shared(first, table)}; join them on the example's id "
+                '(heldout.predictions.align), or give missing="absent" (--missing absent) to count what a model lacks '
+                "as not run."
+            )
+    if all(with_ids):
+        joined = align(tables)
+        return Predictions(**{**vars(joined), "source": source})
+    order = np.arange(first.n_examples)
+    return _stack(tables, [order] * len(tables), next((t.ids for t in tables if t.ids), None), source=source)
+
+
+def _shared(a: Predictions, b: Predictions) -> str:
+    if a.ids is None or b.ids is None:
+        return ""
+    return f" ({len(set(a.ids) & set(b.ids)):,} in common)"
+
+
+def _check_names(tables: Sequence[Predictions]) -> None:
+    twice = repeated([name for table in tables for name in table.names])
+    if twice:
+        raise InputError(f"{listing(twice)} is in more than one table; give each model a name of its own.")
+
+
+def _stack(
+    tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]], ids: tuple[str, ...] | None, *, source: str
+) -> Predictions:
+    """Rows of all tables over the chosen columns; column -1 is missing."""
+    observed = np.concatenate(
+        [_take(t.observed, c, (t.n_models, len(c))) for t, c in zip(tables, columns, strict=True)]
+    )
+    correct = np.concatenate([t.correct[:, c] for t, c in zip(tables, columns, strict=True)]) & observed
+    labels = _common_labels(tables, columns, ids)
+    predictions = None
+    if labels is not None:
+        predictions = np.concatenate([t.predictions[:, c] for t, c in zip(tables, columns, strict=True)])  # type: ignore[index]
+    return Predictions(
+        names=tuple(name for table in tables for name in table.names),
+        correct=correct,
+        observed=observed,
+        predictions=predictions,
+        labels=labels,
+        ids=ids,
+        source=source,
+    )
+
+
+def _take(observed: NDArray[np.bool_] | None, columns: NDArray[np.intp], shape: tuple[int, int]) -> NDArray[np.bool_]:
+    there = np.broadcast_to(columns >= 0, shape)
+    return there if observed is None else there & observed[:, columns]
+
+
+def _common_labels(
+    tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]], ids: tuple[str, ...] | None
+) -> NDArray[Any] | None:
+    """Labels that all tables agree on; None where a table does not know its answers."""
+    if any(table.labels is None or table.predictions is None for table in tables):
+        return None
+    kinds = {table.labels.dtype.kind in "UO" for table in tables if table.labels is not None}
+    if len(kinds) > 1:
+        raise InputError("some tables have class numbers as labels and some class names; give all in one kind.")
+    parts = [table.labels for table in tables if table.labels is not None]
+    labels = np.zeros(len(columns[0]), dtype=np.result_type(*parts))
+    known = np.zeros(len(labels), dtype=bool)
+    for table, part, column in zip(tables, parts, columns, strict=True):
+        there = column >= 0
+        new = part[column]
+        differ = known & there & (labels != new)
+        if differ.any():
+            where = int(np.argmax(differ))
+            example = where if ids is None else repr(ids[where])
+            raise InputError(
+                f"the label of example {example} is {new[where]} for {listing(table.names)} but {labels[where]} in a "
+                "table before it; all models must be judged by the same labels."
+            )
+        labels[there] = new[there]
+        known |= there
+    return labels

@@ -1,0 +1,128 @@
+"""Samples that lm-evaluation-harness writes with `--log_samples`.
+
+One file a model and task, `MODEL/samples_TASK_TIME.jsonl`, one line a document and filter. The tasks of a folder
+are pooled (MMLU alone is 57 files), so that an example's id is `task/doc_id`. What is read is the harness's own
+verdict, a metric that is 0 or 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heldout.errors import InputError
+from heldout.predictions.columns import Options
+from heldout.predictions.join import side_by_side
+from heldout.predictions.raw import read_lines
+from heldout.predictions.table import Predictions, make_table
+from heldout.predictions.values import listing
+
+FILE_NAME = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
+PREFERRED = ("acc", "exact_match")  # tried in this order; else the only metric that is 0 or 1
+
+
+def is_sample(row: Any) -> bool:
+    """Whether a line is one of the harness's."""
+    return isinstance(row, dict) and "doc_id" in row and bool(row.keys() & {"resps", "filtered_resps"})
+
+
+def sample_files(folder: Path) -> list[Path]:
+    """Sample files of a folder, at any depth."""
+    return sorted(folder.rglob("samples_*.jsonl"))
+
+
+def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions:
+    """One table from the sample files of one or several models."""
+    runs: dict[str, dict[str, Path]] = {}
+    for path in files:
+        model, task = _model_and_task(path)
+        other = runs.setdefault(model, {}).setdefault(task, path)
+        if other != path:
+            raise InputError(
+                f"{source}: {other.name} and {path.name} are two runs of {model!r} on the task "
+                f"{task!r}; keep one of them."
+            )
+    hashes: dict[str, tuple[str, str]] = {}
+    tables = []
+    for model, tasks in runs.items():
+        marks: dict[str, Any] = {}
+        for task, path in tasks.items():
+            for row in _rows_of_one_filter(path, options.metric):
+                example = f"{task}/{row['doc_id']}"
+                if example in marks:
+                    raise InputError(
+                        f"{path.name} has the document {row['doc_id']} more than once; keep one run a file."
+                    )
+                marks[example] = row["mark"]
+                seen = hashes.setdefault(example, (model, row.get("doc_hash") or ""))
+                if seen[1] != (row.get("doc_hash") or ""):
+                    raise InputError(
+                        f"{source}: the example {example!r} is another document for {model!r} than for {seen[0]!r}; "
+                        "run all models on the same version of the data."
+                    )
+        tables.append(make_table(correct=[list(marks.values())], names=[model], ids=marks, source=source))
+    return side_by_side(tables, options.codes, source=source)
+
+
+def _model_and_task(path: Path) -> tuple[str, str]:
+    """The harness names the folder by the model and the file by the task."""
+    match = FILE_NAME.fullmatch(path.name)
+    return path.resolve().parent.name, match["task"] if match else path.stem.removeprefix("samples_")
+
+
+def _rows_of_one_filter(path: Path, wanted: str | None) -> list[dict[str, Any]]:
+    """Lines of the chosen filter, each with its `mark` by the chosen metric."""
+    rows = read_lines(path)
+    if not rows or not all(is_sample(row) for row in rows):
+        raise InputError(
+            f"{path.name} holds no samples of lm-evaluation-harness (a `doc_id` and `resps` in each line)."
+        )
+    metric, _, variant = (wanted or "").partition(",")
+    filters = list(dict.fromkeys(str(row.get("filter", "none")) for row in rows))
+    if variant and variant not in filters:
+        raise InputError(f"{path.name} has no filter {variant!r} (metric={wanted!r}); it has {listing(filters)}.")
+    if not variant and len(filters) > 1:
+        raise InputError(
+            f"{path.name} was scored with the filters {listing(filters)}; choose one with the metric, such as "
+            f'metric="{metric or _metrics(rows)[0]},{filters[0]}" (--metric).'
+        )
+    rows = [row for row in rows if not variant or str(row.get("filter", "none")) == variant]
+    name = metric or _default_metric(rows, path)
+    if any(name not in row for row in rows):
+        raise InputError(f"{path.name} has no metric {name!r} (metric=, --metric); it has {listing(_metrics(rows))}.")
+    broken = next((row for row in rows if not _is_mark(row[name])), None)
+    if broken is not None:
+        raise InputError(
+            f"{path.name}: the metric {name!r} of document {broken['doc_id']} is {broken[name]!r}; only metrics that "
+            f"are 0 or 1 can be used, choose one of {listing(_metrics(rows))} (metric=, --metric)."
+        )
+    return [{**row, "mark": int(row[name])} for row in rows]
+
+
+def _is_mark(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, np.number)) and value in (0, 1)
+
+
+def _metrics(rows: list[dict[str, Any]]) -> list[str]:
+    """Metrics of the rows; older versions do not list them."""
+    first = rows[0]
+    if isinstance(first.get("metrics"), list):
+        return [str(name) for name in first["metrics"]]
+    return [key for key, value in first.items() if key != "doc_id" and isinstance(value, (bool, int, float))]
+
+
+def _default_metric(rows: list[dict[str, Any]], path: Path) -> str:
+    usable = [name for name in _metrics(rows) if all(_is_mark(row.get(name)) for row in rows)]
+    chosen = next((name for name in PREFERRED if name in usable), None)
+    if chosen is None and len(usable) == 1:
+        chosen = usable[0]
+    if chosen is None:
+        raise InputError(
+            f"{path.name} has the metrics {listing(_metrics(rows))}, of which {listing(usable) or 'none'} is 0 or 1 in "
+            "every line; choose one with metric= (--metric)."
+        )
+    return chosen

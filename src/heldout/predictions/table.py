@@ -1,0 +1,420 @@
+"""`Predictions`: what several models answered on one test set."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+from heldout.predictions.values import as_array, listing, missing_codes, read_cells, read_ids, read_marks, read_names
+
+ANY_CLASS = "any"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Predictions:
+    """Which of k models is right on which of n examples, and, where known, what each answered.
+
+    Made by `from_arrays`, `from_correct` or `load`; all of them check what comes in, and nothing later does.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The k models, no two alike.
+    correct : (k, n) bool
+        False also where a cell is missing.
+    observed : (k, n) bool or None
+        Which cells are there; None where all are. Wrong and missing are different things.
+    predictions : (k, n) of whole numbers or text, or None
+        Answers, where they are known; the value of a missing cell means nothing.
+    labels : (n,) or None
+        True answers.
+    ids : tuple of str, or None
+        The n examples, no two alike.
+    source : str
+        What was read.
+
+    Examples
+    --------
+    >>> pool = Predictions.from_arrays([[0, 1, 2, -1], [0, 2, 2, 2]], [0, 1, 2, 2], names=["a", "b"], missing=-1)
+    >>> print(pool)
+    2 models, 4 examples, 1 cell missing (arrays)
+    >>> pool.wrong.sum(axis=1)
+    array([0, 1])
+    """
+
+    names: tuple[str, ...]
+    correct: NDArray[np.bool_]
+    observed: NDArray[np.bool_] | None = None
+    predictions: NDArray[Any] | None = None
+    labels: NDArray[Any] | None = None
+    ids: tuple[str, ...] | None = None
+    source: str = "arrays"
+
+    def __post_init__(self) -> None:
+        correct = np.asarray(self.correct)
+        if correct.ndim != 2 or correct.dtype != np.bool_:
+            raise InputError(
+                f"`correct` has the shape {correct.shape} and the type {correct.dtype}; truth values of shape "
+                "(n_models, n_examples) are needed (Predictions.from_correct turns 0/1)."
+            )
+        k, n = correct.shape
+        if k == 0 or n == 0:
+            raise InputError(f"the pool is empty: {k:,} models, {n:,} examples.")
+        object.__setattr__(self, "names", read_names(self.names, k))
+        object.__setattr__(self, "ids", read_ids(self.ids, n))
+        observed = self.observed
+        if observed is not None:
+            observed = np.asarray(observed)
+            if observed.shape != (k, n) or observed.dtype != np.bool_:
+                raise InputError(
+                    f"`observed` has the shape {observed.shape} and the type {observed.dtype}; truth values of the "
+                    f"shape of the cells, {(k, n)}, are needed."
+                )
+            without = np.flatnonzero(~observed.any(axis=1))
+            if len(without):
+                names = [self.names[i] for i in without]
+                raise InputError(f"every cell of {listing(names)} is missing; leave such models out.")
+            observed = None if observed.all() else observed
+            correct = correct if observed is None else correct & observed
+        object.__setattr__(self, "observed", observed)
+        object.__setattr__(self, "correct", correct)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        predictions: ArrayLike,
+        labels: ArrayLike,
+        *,
+        names: Iterable[str] | None = None,
+        ids: Iterable[Any] | None = None,
+        observed: ArrayLike | None = None,
+        missing: Any = None,
+        classes: int | Sequence[Any] | str | None = None,
+    ) -> Predictions:
+        """What scikit-learn models predict, and the true labels.
+
+        Parameters
+        ----------
+        predictions : (n_models, n_examples), or (n_examples,) of one model
+            Class numbers or class names. Masked cells and None are missing.
+        labels : (n_examples,)
+            Of the same kind.
+        names : k str, optional
+            Models; numbered from 0 without.
+        ids : n values, optional
+            Examples.
+        observed : (n_models, n_examples) bool, optional
+            False for a cell that was not run.
+        missing : value or several, optional
+            Codes of a cell that was not run: -2, say, or "nan". Any other code that is no class, such as -1 for
+            an answer nobody could read, is simply wrong.
+        classes : int, sequence or "any", optional
+            Labels must lie among the classes: a number m means 0 to m-1. Without it, whole-number labels must lie
+            between the smallest and the largest prediction, since labels counted from 1 and predictions counted
+            from 0 are a common slip. "any" turns this check off (free-form answers).
+        """
+        table = make_table(
+            predictions=predictions, labels=labels, names=names, ids=ids, observed=observed, missing=missing
+        )
+        check_numbering(table, classes)
+        return table
+
+    @classmethod
+    def from_correct(
+        cls,
+        correct: ArrayLike,
+        *,
+        names: Iterable[str] | None = None,
+        ids: Iterable[Any] | None = None,
+        observed: ArrayLike | None = None,
+        missing: Any = None,
+    ) -> Predictions:
+        """A matrix of 1 (right) and 0 (wrong), (n_models, n_examples), when that is all there is.
+
+        Examples
+        --------
+        >>> print(Predictions.from_correct([[1, 0, 1], [1, 1, None]]))
+        2 models, 3 examples, 1 cell missing (arrays)
+        """
+        return make_table(correct=correct, names=names, ids=ids, observed=observed, missing=missing)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        predictions_key: str | None = None,
+        labels_key: str | None = None,
+        correct_key: str | None = None,
+        names_key: str | None = None,
+        ids_key: str | None = None,
+        models_axis: int | None = None,
+        missing: Any = None,
+        classes: int | Sequence[Any] | str | None = None,
+        metric: str | None = None,
+    ) -> Predictions:
+        """Read a file or a folder.
+
+        Parameters
+        ----------
+        path : path
+            `.npz`, `.csv`, `.parquet`, `.json`, `.jsonl`, an inspect_ai log (`.json`, `.eval`), samples of
+            lm-evaluation-harness (`.jsonl`), or a folder of one such file a model.
+        format : str, optional
+            "npz", "csv", "parquet", "json", "jsonl", "lm-eval", "inspect" or "folder"; told from the suffix and
+            the content without.
+        predictions_key, labels_key, correct_key, names_key, ids_key : str, optional
+            Keys of an `.npz` or JSON object, or columns of a table. Names may be picked by an array of
+            positions: `models[arc_a_rows]`.
+        models_axis : 0 or 1, optional
+            Axis of the models in a matrix, where names and labels do not tell.
+        missing, classes
+            As in `from_arrays`. `missing="absent"` lets models have different examples: what a model lacks is
+            missing.
+        metric : str, optional
+            Score to read from logs; `metric,filter` (lm-evaluation-harness) or `scorer,epoch` (inspect_ai)
+            where an example has several.
+        """
+        from heldout.predictions.columns import Options  # the readers make tables, so they import this module
+        from heldout.predictions.load import load
+
+        options = Options(
+            predictions_key=predictions_key,
+            labels_key=labels_key,
+            correct_key=correct_key,
+            names_key=names_key,
+            ids_key=ids_key,
+            models_axis=models_axis,
+            codes=missing_codes(missing),
+            metric=metric,
+        )
+        table = load(Path(path), format, options)
+        check_numbering(table, classes)
+        return table
+
+    def save(self, path: str | Path) -> None:
+        """Write `.npz`, `.csv`, `.parquet`, `.json` or `.jsonl`, whole or not at all; `load` reads it back."""
+        from heldout.predictions.writers import save
+
+        save(self, Path(path))
+
+    @property
+    def n_models(self) -> int:
+        """The number k of models."""
+        return len(self.correct)
+
+    @property
+    def n_examples(self) -> int:
+        """The number n of examples."""
+        return int(self.correct.shape[1])
+
+    @property
+    def n_missing(self) -> int:
+        """Number of missing cells."""
+        return 0 if self.observed is None else int(self.observed.size - np.count_nonzero(self.observed))
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Wrong answers, (k, n); a missing cell is not wrong."""
+        return ~self.correct if self.observed is None else self.observed & ~self.correct
+
+    def digest(self) -> str:
+        """Hash (sha256, hex) of names, right answers and missing cells."""
+        h = hashlib.sha256(json.dumps([self.names, self.correct.shape]).encode())
+        h.update(np.packbits(self.correct).data)
+        if self.observed is not None:
+            h.update(np.packbits(self.observed).data)
+        return h.hexdigest()
+
+    def select(self, models: Iterable[str] | Iterable[int]) -> Predictions:
+        """Some of the models, by name or by position, in the order given.
+
+        Examples
+        --------
+        >>> pool = Predictions.from_correct([[1, 0], [0, 1], [1, 1]], names=["a", "b", "c"])
+        >>> pool.select(["c", "a"]).names, pool.select([1]).names
+        (('c', 'a'), ('b',))
+        """
+        position = {name: i for i, name in enumerate(self.names)}
+        rows = []
+        for model in models:
+            row = position.get(model) if isinstance(model, str) else int(model)
+            if row is None or not -self.n_models <= row < self.n_models:
+                raise InputError(f"there is no model {model!r} in {self.source}, which has {listing(self.names)}.")
+            rows.append(row)
+        return Predictions(
+            names=tuple(self.names[i] for i in rows),
+            correct=self.correct[rows],
+            observed=None if self.observed is None else self.observed[rows],
+            predictions=None if self.predictions is None else self.predictions[rows],
+            labels=self.labels,
+            ids=self.ids,
+            source=self.source,
+        )
+
+    def __str__(self) -> str:
+        text = f"{_count(self.n_models, 'model')}, {_count(self.n_examples, 'example')}"
+        if self.n_missing:
+            text += f", {_count(self.n_missing, 'cell')} missing"
+        return f"{text} ({self.source})"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def make_table(
+    *,
+    predictions: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    correct: ArrayLike | None = None,
+    names: Iterable[Any] | None = None,
+    ids: Iterable[Any] | None = None,
+    observed: ArrayLike | None = None,
+    missing: Any = None,
+    source: str = "arrays",
+) -> Predictions:
+    """A table whose cells are checked; `check_numbering` then compares labels with what all models predict.
+
+    `correct` settles who is right where it is given, since a grader may accept more than the label's own
+    spelling; answers are then kept only where they say the same.
+    """
+    codes = missing_codes(missing)
+    answers, truth, marks = None, None, None
+    there = None if observed is None else _matrix(np.asarray(observed), what="`observed`") != 0
+    if predictions is not None and labels is not None:
+        truth = _read_labels(labels)
+        answers, seen = read_cells(predictions, codes, what="predictions")
+        answers = _matrix(answers, what="predictions")
+        there = _both(there, seen, answers.shape)
+        if answers.shape[1] != len(truth):
+            raise InputError(
+                f"predictions have the shape {answers.shape} but there are {len(truth):,} labels; "
+                "(n_models, n_examples) is needed."
+            )
+        if (answers.dtype.kind in "UO") != (truth.dtype.kind in "UO") and correct is None:
+            raise InputError(
+                f"labels such as {_plain(truth[0])!r} and predictions such as {_plain(answers[0, 0])!r} are of "
+                "different kinds; give both as class numbers or both as class names."
+            )
+        marks = np.asarray(answers == truth)
+    if correct is not None:
+        right, seen = read_marks(correct, codes, what="correct")
+        right = _matrix(right, what="correct")
+        there = _both(there, seen, right.shape)
+        agrees = marks is not None and marks.shape == right.shape and bool(((marks == right) | _gaps(there)).all())
+        answers, truth = (answers, truth) if agrees else (None, None)
+        marks = right
+    assert marks is not None, "predictions with labels, or correct"
+    return Predictions(
+        names=read_names(names, len(marks)),
+        correct=marks,
+        observed=there,
+        predictions=answers,
+        labels=truth,
+        ids=read_ids(ids, marks.shape[1]),
+        source=source,
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _gaps(observed: NDArray[np.bool_] | None) -> NDArray[np.bool_] | bool:
+    return False if observed is None else ~observed
+
+
+def _matrix(cells: NDArray[Any], *, what: str) -> NDArray[Any]:
+    if cells.ndim == 1:
+        cells = cells[None]
+    if cells.ndim != 2:
+        raise InputError(f"{what} have the shape {cells.shape}; (n_models, n_examples) is needed.")
+    if 0 in cells.shape:
+        raise InputError(f"the pool is empty: {cells.shape[0]:,} models, {cells.shape[1]:,} examples.")
+    return cells
+
+
+def _both(
+    given: NDArray[np.bool_] | None, found: NDArray[np.bool_] | None, shape: tuple[int, ...]
+) -> NDArray[np.bool_] | None:
+    if given is not None and given.shape != shape:
+        raise InputError(f"`observed` has the shape {given.shape} but the cells have {shape}.")
+    if given is None or found is None:
+        return given if found is None else found.reshape(shape)
+    return given & found.reshape(shape)
+
+
+def _read_labels(labels: ArrayLike) -> NDArray[Any]:
+    truth, seen = read_cells(labels, [], what="labels")
+    if truth.ndim == 2 and 1 in truth.shape:
+        truth = truth.ravel()
+    if truth.ndim != 1:
+        raise InputError(f"labels have the shape {truth.shape}; one label an example is needed.")
+    if seen is not None:
+        raise InputError(f"example {int(np.argmin(seen))} has no label; leave examples without a label out.")
+    return truth
+
+
+def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | None = None) -> None:
+    """Labels must name classes as the predictions do."""
+    if table.predictions is None or table.labels is None:
+        return
+    labels, answers = table.labels, table.predictions
+    seen = answers if table.observed is None else answers[table.observed]
+    if classes is not None and not isinstance(classes, str):
+        _check_classes(table, classes, seen)
+    elif classes is not None and classes != ANY_CLASS:
+        raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed.')
+    elif classes is None and labels.dtype.kind in "iu":
+        low, high = int(seen.min()), int(seen.max())
+        outside = (labels < low) | (labels > high)
+        if outside.any():
+            where = int(np.argmax(outside))
+            raise InputError(
+                f"{table.source}: the label {labels[where]} of example {_example(table, where)} lies outside {low} to "
+                f"{high}, the range of all predictions, so that one of the two may count classes from 0 and the other "
+                "from 1; renumber one of them, or give the number of classes (classes=, --classes) if no model ever "
+                "predicts that class."
+            )
+    if not table.correct.any():
+        raise InputError(
+            f"{table.source}: no model is right on any example; labels (such as {_plain(labels[0])!r}) and predictions "
+            f"(such as {_plain(seen.flat[0])!r}) do not seem to name classes alike."
+        )
+
+
+def _check_classes(table: Predictions, classes: int | Sequence[Any], seen: NDArray[Any]) -> None:
+    assert table.labels is not None
+    if isinstance(classes, (int, np.integer)):
+        if table.labels.dtype.kind not in "iu":
+            raise InputError(f"`classes` is {classes}, but labels are names such as {_plain(table.labels[0])!r}.")
+        outside = (table.labels < 0) | (table.labels >= classes)
+        known = f"0 to {classes - 1}"
+        if (seen >= classes).any():  # below 0 is a code for no answer, and wrong
+            raise InputError(
+                f"{table.source}: the prediction {int(seen.max())} lies outside {known}, the {classes} classes; "
+                "renumber predictions from 0, or give more classes (classes=, --classes)."
+            )
+    else:
+        outside = ~np.isin(table.labels, as_array(classes, what="classes"))
+        known = f"the {len(classes)} classes"
+    if outside.any():
+        where = int(np.argmax(outside))
+        raise InputError(
+            f"{table.source}: the label {_plain(table.labels[where])!r} of example {_example(table, where)} lies "
+            f"outside {known}; correct the labels or `classes` (--classes)."
+        )
+
+
+def _example(table: Predictions, where: int) -> str:
+    return str(where) if table.ids is None else repr(table.ids[where])

@@ -1,0 +1,241 @@
+"""Cells at the door: classes, 0/1 marks, names and ids, each checked once.
+
+A cell is missing where it is masked, None, or holds a code that the caller named; nothing is ever filled in. A
+float NaN is nobody's code until it is named (`missing="nan"`), since a NaN is as often a bug as a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+
+Cells = tuple[NDArray[Any], NDArray[np.bool_] | None]
+
+ABSENT = "absent"  # as a code: a row or a file that is not there at all
+NAN = "nan"
+MARK_MISSING = 'mark a cell that was not run with missing="nan", an empty cell, a null or a masked array'
+WIDE_TEXT = (
+    2**26
+)  # characters of a text array past which it is kept as objects: one long answer sets every cell's width
+
+
+def missing_codes(missing: Any) -> list[Any]:
+    """A code or several, as a list.
+
+    Examples
+    --------
+    >>> missing_codes(-2), missing_codes(["nan", -1]), missing_codes(None)
+    ([-2], ['nan', -1], [])
+    """
+    if missing is None:
+        return []
+    if isinstance(missing, (str, bytes)) or not isinstance(missing, Iterable):
+        missing = [missing]
+    return [NAN if isinstance(code, float) and np.isnan(code) else code for code in missing]
+
+
+def read_cells(values: ArrayLike, codes: Sequence[Any], *, what: str) -> Cells:
+    """Classes as whole numbers or text, and which of them are there (None: all).
+
+    Parameters
+    ----------
+    values : array of any shape
+        Whole numbers (also as floats), text, or both None and one of them.
+    codes : list
+        Values that mark a missing cell.
+    what : str
+        What the cells are, for the error.
+
+    Examples
+    --------
+    >>> read_cells([3.0, float("nan")], ["nan"], what="predictions")
+    (array([3, 0]), array([ True, False]))
+    """
+    observed = None
+    if isinstance(values, np.ma.MaskedArray):
+        observed = ~np.ma.getmaskarray(values)
+        values = values.data
+    cells = as_array(values, what=what)
+    if cells.dtype.kind == "O":
+        cells, there = _read_objects(cells, what=what)
+        observed = there if observed is None or there is None else observed & there
+    if cells.dtype.kind == "f":
+        cells, observed = _read_floats(cells, observed, codes, what=what)
+    elif cells.dtype.kind == "b":
+        cells = cells.astype(np.uint8)
+    elif cells.dtype.kind == "S":
+        cells = np.char.decode(cells, "utf-8")
+    if cells.dtype.kind not in "iuUO":
+        raise InputError(f"{what}: cells of the type {cells.dtype} are neither class numbers nor class names.")
+    for code in codes:
+        marked = _equal_to_code(cells, code)
+        if marked is not None and marked.any():
+            observed = ~marked if observed is None else observed & ~marked
+    return cells, None if observed is None or observed.all() else observed
+
+
+def as_array(values: ArrayLike, *, what: str) -> NDArray[Any]:
+    """An array; ragged rows are an error that counts them."""
+    if isinstance(values, np.ndarray):
+        return values
+    try:
+        cells = np.asarray(values)
+        if cells.dtype.kind in "US" and not _all_text(values):
+            cells = np.asarray(values, dtype=object)  # NumPy would turn the numbers of a mixed list to text
+    except ValueError as error:
+        lengths = sorted({len(row) for row in values if isinstance(row, Sequence)})  # type: ignore[union-attr]
+        raise InputError(
+            f"{what}: the models have different numbers of examples ({', '.join(map(str, lengths))}); join them on "
+            "the example's id first (heldout.predictions.align)."
+        ) from error
+    return cells
+
+
+def _all_text(values: Any) -> bool:
+    if isinstance(values, (str, bytes)):
+        return True
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "US"
+    return isinstance(values, Iterable) and all(_all_text(v) for v in values)
+
+
+def _read_objects(cells: NDArray[Any], *, what: str) -> Cells:
+    """Python objects: None is missing; the rest must be of one kind."""
+    flat = cells.ravel().tolist()
+    there = np.array([v is not None for v in flat], dtype=bool).reshape(cells.shape)
+    kinds = {type(v) for v in flat} - {type(None)}
+    if kinds <= {str, np.str_}:
+        return text_array(["" if v is None else v for v in flat]).reshape(cells.shape), there
+    if all(issubclass(kind, (bool, int, float, np.bool_, np.number)) for kind in kinds):
+        numbers = np.array([0 if v is None else v for v in flat])
+        if numbers.dtype.kind == "O":  # too long for 64 bits: compared as text
+            numbers = text_array(["" if v is None else str(v) for v in flat])
+        return numbers.reshape(cells.shape), there
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise InputError(f"{what}: the cells are of several kinds ({names}); give class numbers or class names, not both.")
+
+
+def text_array(texts: list[str]) -> NDArray[Any]:
+    """Text as a NumPy array, as objects where fixed-width cells would be huge."""
+    longest = max(map(len, texts), default=1)
+    return np.array(texts, dtype=object if longest * len(texts) > WIDE_TEXT else np.str_)
+
+
+def _read_floats(cells: NDArray[Any], observed: NDArray[np.bool_] | None, codes: Sequence[Any], *, what: str) -> Cells:
+    there = np.ones(cells.shape, dtype=bool) if observed is None else observed
+    nan = np.isnan(cells)
+    if NAN in codes:
+        there = there & ~nan
+    elif (nan & there).any():
+        raise InputError(f"{what}: {int((nan & there).sum()):,} cells are NaN; {MARK_MISSING}.")
+    filled = np.where(there, cells, 0.0)
+    broken = ~(np.isfinite(filled) & (filled == np.floor(filled)))
+    if broken.any():
+        raise InputError(
+            f"{what}: {filled[broken][0]:g} is no class number; give the class that each model answered "
+            "(of scores, the argmax)."
+        )
+    return filled.astype(np.int64), there
+
+
+def _equal_to_code(cells: NDArray[Any], code: Any) -> NDArray[np.bool_] | None:
+    if code == ABSENT:
+        return None
+    if cells.dtype.kind in "UO":
+        return np.asarray(cells == str(code))
+    try:
+        return np.asarray(cells == int(code))
+    except ValueError:  # text such as "nan" marks no whole number
+        return None
+
+
+def read_marks(values: ArrayLike, codes: Sequence[Any], *, what: str) -> Cells:
+    """A 0/1 matrix as booleans, and which cells are there.
+
+    Examples
+    --------
+    >>> read_marks([[1, 0], [True, None]], [], what="correct")
+    (array([[ True, False],
+           [ True, False]]), array([[ True,  True],
+           [ True, False]]))
+    """
+    if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray) and values.dtype.kind == "b":
+        return values, None
+    cells, observed = read_cells(values, codes, what=what)
+    if cells.dtype.kind in "UO":
+        raise InputError(f"{what}: the cell {cells.ravel()[0]!r} is text; 1 stands for right and 0 for wrong.")
+    marks = cells == 1
+    strange = ~(marks | (cells == 0))
+    if observed is not None:
+        strange &= observed
+        marks &= observed
+    if strange.any():
+        place = tuple(int(i) for i in np.argwhere(strange)[0])
+        raise InputError(
+            f"{what}: the cell {place} holds {cells[place]}, but only 1 (right) and 0 (wrong) can stand there; a cell "
+            "that was not run is marked with missing=."
+        )
+    return marks, observed
+
+
+def read_names(names: Iterable[Any] | None, count: int) -> tuple[str, ...]:
+    """Names of the models; numbered where there are none."""
+    if names is None:
+        return tuple(f"model {i}" for i in range(count))
+    read = tuple(as_text(name) for name in names)
+    if len(read) != count:
+        raise InputError(f"there are {len(read):,} names for {count:,} models.")
+    if "" in read:
+        raise InputError(f"model {read.index('')} has an empty name.")
+    twice = repeated(read)
+    if twice:
+        raise InputError(f"{listing(twice)} stands for more than one model; give each model a name of its own.")
+    return read
+
+
+def read_ids(ids: Iterable[Any] | None, count: int) -> tuple[str, ...] | None:
+    """Ids of the examples, as text."""
+    if ids is None:
+        return None
+    read = tuple(as_text(name) for name in ids)
+    if len(read) != count:
+        raise InputError(f"there are {len(read):,} ids for {count:,} examples.")
+    twice = repeated(read)
+    if twice:
+        raise InputError(f"the example {listing(twice)} is there more than once; every example needs an id of its own.")
+    return read
+
+
+def as_text(value: Any) -> str:
+    """A name or id as text; bytes are decoded."""
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def repeated(names: Sequence[str]) -> list[str]:
+    """Those that occur more than once, in order of their second appearance."""
+    if len(set(names)) == len(names):
+        return []
+    seen: set[str] = set()
+    twice: dict[str, None] = {}
+    for name in names:
+        if name in seen:
+            twice[name] = None
+        seen.add(name)
+    return list(twice)
+
+
+def listing(names: Sequence[str], limit: int = 3) -> str:
+    """The first few names, quoted.
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c", "d"])
+    "'a', 'b', 'c' and 1 more"
+    """
+    shown = ", ".join(repr(name) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit:,} more"

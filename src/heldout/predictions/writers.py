@@ -1,0 +1,99 @@
+"""`Predictions` to files that `load` reads back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError, import_extra
+from heldout.files import write_npz, write_text
+from heldout.predictions.columns import CORRECT, EXAMPLE, INDEX, LABEL, MODEL, PREDICTION
+from heldout.predictions.table import Predictions
+from heldout.predictions.values import listing
+
+SUFFIXES = (".npz", ".csv", ".parquet", ".json", ".jsonl")
+
+
+def save(table: Predictions, path: Path) -> None:
+    """Write a table in the format of the path's suffix."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"{path.name} has the suffix {path.suffix!r}; {', '.join(SUFFIXES)} can be written.")
+    if suffix == ".npz":
+        write_npz(path, {key: np.asarray(value) for key, value in _arrays(table).items()})
+    elif suffix == ".json":
+        arrays = {key: _plain(value) for key, value in _arrays(table).items()}
+        write_text(path, json.dumps(arrays, ensure_ascii=False))
+    elif suffix == ".parquet":
+        _write_parquet(path, _columns(table, path))
+    else:
+        columns = _columns(table, path)
+        rows = zip(*columns.values(), strict=True)
+        if suffix == ".jsonl":
+            lines = (json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in rows)
+            write_text(path, "\n".join(lines) + "\n")
+        else:
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(rows)
+            write_text(path, text.getvalue())
+
+
+def _arrays(table: Predictions) -> dict[str, Any]:
+    """Everything, with the models first."""
+    arrays: dict[str, Any] = {"models": list(table.names), "models_axis": 0, "correct": table.correct}
+    for key in ("predictions", "labels", "observed"):
+        value = getattr(table, key)
+        if value is not None:
+            arrays[key] = value.astype(np.str_) if value.dtype.kind == "O" else value
+    if table.ids is not None:
+        arrays["ids"] = list(table.ids)
+    if "observed" in arrays:
+        arrays["correct"] = arrays["correct"] & arrays["observed"]
+    return arrays
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    return (value.astype(np.uint8) if value.dtype == np.bool_ else value).tolist()
+
+
+def _columns(table: Predictions, path: Path) -> dict[str, list[Any]]:
+    """The wide layout: one row an example, one column a model; a missing cell is None."""
+    taken = {*MODEL, *EXAMPLE, *PREDICTION, *LABEL, *CORRECT, *INDEX}
+    clash = [name for name in table.names if name in taken]
+    if clash:
+        raise InputError(
+            f"{path.name}: the model name {listing(clash)} is also the name of a usual column; save as .npz."
+        )
+    columns: dict[str, list[Any]] = {}
+    if table.ids is not None:
+        columns["id"] = list(table.ids)
+    cells: NDArray[Any] = table.correct.astype(np.uint8)
+    if table.predictions is not None and table.labels is not None:
+        cells = table.predictions
+        columns["label"] = table.labels.tolist()
+    for i, name in enumerate(table.names):
+        column = cells[i].tolist()
+        if table.observed is not None:
+            column = [v if there else None for v, there in zip(column, table.observed[i].tolist(), strict=True)]
+        columns[name] = column
+    return columns
+
+
+def _write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:
+    arrow = import_extra("pyarrow", extra="parquet")
+    parquet = import_extra("pyarrow.parquet", extra="parquet")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    parquet.write_table(arrow.table(columns), part)
+    os.replace(part, path)
