@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from heldout.predictions import Predictions
 
 Bits = NDArray[np.uint8]
-Floats32 = NDArray[np.float32]
 _ROWS = 256  # models handled at once where a row is wider than its bits
 
 
@@ -117,13 +116,6 @@ class PackedLosses:
             table: Any = predictions
             return cls.from_correct(table.correct, names=table.names, observed=table.observed)
         return cls.from_correct(predictions)
-
-    def unpack(self, bits: Bits, start: int, stop: int, out: Floats32) -> Floats32:
-        """Write bytes start to stop of each row of `bits` to `out` as zeros and ones, eight a byte."""
-        for row in range(0, len(bits), _ROWS):
-            rows = bits[row : row + _ROWS, start:stop]
-            out[row : row + len(rows), : 8 * (stop - start)] = np.unpackbits(rows, axis=1)
-        return out[: len(bits), : 8 * (stop - start)]
 
 
 def _slices(table: NDArray[np.bool_]) -> Iterable[NDArray[np.bool_]]:

@@ -12,21 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.reuse.packed import Floats32, PackedLosses
+from heldout.reuse.packed import PackedLosses
+from heldout.reuse.pairs import Counts, Ints, MaskedCounter, PairCounter
 
 if TYPE_CHECKING:
     from heldout.predictions import Predictions
 
-Ints = NDArray[np.int64]
-Counts = NDArray[np.int32]
 Floats = NDArray[np.float64]
-
-# One float32 product counts for two rows at once: (a + 4096 b) . c = a.c + 4096 b.c. Both counts stay below 4096 and
-# the sum below 2**24, where float32 is exact, as long as no more than 4095 examples are summed.
-_SHIFT = 12
-_BLOCK_BYTES = ((1 << _SHIFT) - 1) // 8
-_BLOCK_MEMORY = 192 * 2**20  # of unpacked losses at a time; more would not be faster
-_TILE = 128  # left rows multiplied at a time: enough for BLAS, little waste below the diagonal
 
 
 class PairRow(NamedTuple):
@@ -266,7 +258,7 @@ def similarity(predictions: Predictions | PackedLosses | ArrayLike, *, progress:
     [1, 2, 1, 0]
     """
     losses = PackedLosses.of(predictions)
-    counter = _Masked(losses) if losses.observed is not None else _Complete(losses)
+    counter = MaskedCounter(losses) if losses.observed is not None else PairCounter(losses)
     with _bar(losses.n_examples, shown=progress) as bar:
         for start, stop in counter.blocks():
             counter.add(start, stop)
@@ -274,107 +266,6 @@ def similarity(predictions: Predictions | PackedLosses | ArrayLike, *, progress:
     return SimilarityResult(
         names=losses.names, n_examples=losses.n_examples, difficulty=np.asarray(counter.difficulty), **counter.counts()
     )
-
-
-class _Complete:
-    """Running counts over blocks of examples where nothing is missing."""
-
-    n_matrices = 1.5  # unpacked at a time: the losses, and half as many rows that stand for two models each
-
-    def __init__(self, losses: PackedLosses) -> None:
-        k = losses.n_models
-        self.losses, self.k = losses, k
-        n_bytes = losses.wrong.shape[1]
-        largest = min(_BLOCK_BYTES, max(1, int(_BLOCK_MEMORY / (32 * k * self.n_matrices))))
-        self.n_blocks = -(-n_bytes // largest)
-        self.block = -(-n_bytes // self.n_blocks)  # blocks of one size: none is too thin for BLAS
-        self.wrong = np.zeros(k, np.int64)
-        self.observed = np.full(k, losses.n_examples, np.int64)
-        self.both_wrong = np.zeros(k * (k - 1) // 2, np.int32)
-        self.difficulty = np.zeros(k + 1, np.int64)
-        self._allocate()
-
-    def _allocate(self) -> None:
-        even = self.k + self.k % 2  # an odd pool is filled up by a model that is never wrong
-        self._right = np.zeros((even, 8 * self.block), np.float32)
-        self._left = np.empty((even // 2, 8 * self.block), np.float32)
-
-    def blocks(self) -> Iterator[tuple[int, int]]:
-        """Bytes of each block of examples."""
-        n_bytes = self.losses.wrong.shape[1]
-        return ((start, min(start + self.block, n_bytes)) for start in range(0, n_bytes, self.block))
-
-    def add(self, start: int, stop: int) -> None:
-        """Count one block of examples."""
-        width = 8 * (stop - start)
-        losses = self.losses.unpack(self.losses.wrong, start, stop, self._right)
-        right, left = self._right[:, :width], self._left[:, :width]
-        np.multiply(right[1::2], np.float32(1 << _SHIFT), out=left)
-        left += right[0::2]
-        self.wrong += losses.sum(axis=1).astype(np.int64)
-        examples = min(8 * stop, self.losses.n_examples) - 8 * start
-        self.difficulty += np.bincount(losses.sum(axis=0)[:examples].astype(np.int64), minlength=self.k + 1)
-        for pair in range(0, len(left), _TILE):
-            first = 2 * pair
-            low, high = _split(left[pair : pair + _TILE] @ right[first : self.k].T)
-            for row in range(len(low)):
-                self._add_row(self.both_wrong, first + 2 * row, low[row], first)
-                self._add_row(self.both_wrong, first + 2 * row + 1, high[row], first)
-
-    def _add_row(self, total: Counts, i: int, counts: Counts, first: int) -> None:
-        """Add model i's counts against models first, first + 1, ... to its place among the pairs."""
-        if i < self.k - 1:
-            start = i * (2 * self.k - i - 1) // 2
-            total[start : start + self.k - 1 - i] += counts[i + 1 - first :]
-
-    def counts(self) -> dict[str, Any]:
-        """What was counted, by the result's names."""
-        nothing = dict.fromkeys(("common", "first_wrong", "second_wrong"))
-        return {"wrong": self.wrong, "observed": self.observed, "both_wrong": self.both_wrong, **nothing}
-
-
-class _Masked(_Complete):
-    """Running counts where answers are missing: a row on the left stands for a model's losses and its mask."""
-
-    n_matrices = 3.0
-
-    def _allocate(self) -> None:
-        shape = (self.k, 8 * self.block)
-        self._right, self._there, self._left = (np.empty(shape, np.float32) for _ in range(3))
-        self.observed = np.zeros(self.k, np.int64)
-        self.common, self.first_wrong, self.second_wrong = (np.zeros_like(self.both_wrong) for _ in range(3))
-
-    def add(self, start: int, stop: int) -> None:
-        """Count one block of examples."""
-        assert self.losses.observed is not None
-        wrong = self.losses.unpack(self.losses.wrong, start, stop, self._right)
-        there = self.losses.unpack(self.losses.observed, start, stop, self._there)
-        left = self._left[:, : wrong.shape[1]]
-        np.multiply(there, np.float32(1 << _SHIFT), out=left)
-        left += wrong
-        self.wrong += wrong.sum(axis=1).astype(np.int64)
-        self.observed += there.sum(axis=1).astype(np.int64)
-        complete = there.sum(axis=0) == self.k  # filling bits are never there
-        self.difficulty += np.bincount(wrong.sum(axis=0)[complete].astype(np.int64), minlength=self.k + 1)
-        for first in range(0, self.k, _TILE):
-            both, second_wrong = _split(left[first : first + _TILE] @ wrong[first:].T)
-            first_wrong, common = _split(left[first : first + _TILE] @ there[first:].T)
-            for row in range(len(both)):
-                self._add_row(self.both_wrong, first + row, both[row], first)
-                self._add_row(self.second_wrong, first + row, second_wrong[row], first)
-                self._add_row(self.first_wrong, first + row, first_wrong[row], first)
-                self._add_row(self.common, first + row, common[row], first)
-
-    def counts(self) -> dict[str, Any]:
-        """What was counted, by the result's names."""
-        masked = {"common": self.common, "first_wrong": self.first_wrong, "second_wrong": self.second_wrong}
-        return super().counts() | masked
-
-
-def _split(products: Floats32) -> tuple[Counts, Counts]:
-    """Take the two counts of each product apart."""
-    both = products.astype(np.int32)
-    return both & ((1 << _SHIFT) - 1), both >> _SHIFT
 
 
 def _independent(row: PairRow) -> Floats:
