@@ -50,6 +50,16 @@ class PoolBound:
         self.wrong: Counts = similarity.wrong
         self.p: NDArray[np.float64] = self.wrong / self.n
 
+    @property
+    def largest(self) -> int:
+        """The most examples that a model has; epsilon is m over this."""
+        return int(self.n.max())
+
+    def limits(self, m: int) -> tuple[Counts, Counts]:
+        """Counts at which a model is off by more than epsilon = m / n: at most low, at least high."""
+        reach = self.n * m // self.largest + 1  # n_i is below n where cells are missing
+        return self.wrong - reach, self.wrong + reach
+
     def marginals(self, low: Counts, high: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """P(S_i >= high_i) and P(S_i <= low_i)."""
         return upper_tail(high, self.n, self.p), lower_tail(low, self.n, self.p)
@@ -138,27 +148,21 @@ def normal_overlap(
     answer = (
         0.5 * (ndtr(-h) + ndtr(-k)) - owens_t(h, (k - r * h) / (h * spread)) - owens_t(k, (h - r * k) / (k * spread))
     )
-    return np.maximum(answer, 0.0)
+    return np.asarray(np.maximum(answer, 0.0), dtype=np.float64)
 
 
-def pool_epsilon(pool: PoolBound, tree: Tree | None, delta: float) -> float:
-    """The smallest epsilon such that all errors are within epsilon with probability at least 1 - delta.
+def pool_reach(pool: PoolBound, tree: Tree | None, delta: float, *, most: int | None = None) -> int:
+    """The smallest m such that all errors are within m / n, ends included, with probability at least 1 - delta.
 
-    "Within" includes the ends, so epsilon is a whole number of examples over n; the model is off from one more on.
-    `tree` None: by the union bound.
+    `tree` None: by the union bound. `most`: an m that is known to hold.
     """
-    n = int(pool.n.max())
-
-    def off_by(m: int) -> tuple[Counts, Counts]:
-        reach = pool.n * m // n + 1  # n_i may be below n where cells are missing
-        return pool.wrong - reach, pool.wrong + reach
 
     def holds(m: int) -> bool:
-        low, high = off_by(m)
+        low, high = pool.limits(m)
         probability = pool.union(low, high) if tree is None else pool.hunter_worsley(low, high, tree)
         return probability <= delta
 
-    return first_where(holds, 0, n) / n
+    return first_where(holds, 0, pool.largest if most is None else most)
 
 
 def pool_level(pool: PoolBound, tree: Tree, delta: float, *, steps: int = 12) -> float:

@@ -52,7 +52,8 @@ class Coupling:
         self, n: int, *, points_per_width: float = POINTS_PER_WIDTH
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Values of ΣW and their probabilities: all that matter, or evenly spaced ones that stand for them."""
-        first, step, count = _grid(*(np.array([v]) for v in (n, self.x1, self.x2, self.w)), points_per_width)
+        x1, x2, w = (np.array([v]) for v in (self.x1, self.x2, self.w))
+        first, step, count = _grid(np.array([n]), x1, x2, w, points_per_width)
         values = first[0] + step[0] * np.arange(count[0])
         return values, binom.pmf(values, n, self.w) * step[0]
 
@@ -98,16 +99,13 @@ def joint_tail(
     answer = np.empty(len(n))
     # Where errors avoid each other, count the second model's right answers instead.
     apart = p11 < p1 * p2
-    turned = (sides[0], "lower" if sides[1] == "upper" else "upper")
-    for rows, ends in ((~apart, sides), (apart, turned)):
+    other_side: Side = "lower" if sides[1] == "upper" else "upper"
+    p2, p11 = np.where(apart, 1.0 - p2, p2), np.where(apart, p1 - p11, p11)
+    second = np.where(apart, n - second, second)
+    for rows, ends in ((~apart, sides), (apart, (sides[0], other_side))):
         if rows.any():
-            pair = n[rows], p1[rows], p2[rows], p11[rows], first[rows], second[rows]
-            answer[rows] = _joint_tail_together(*(pair if ends == sides else _turn(*pair)), ends)
+            answer[rows] = _joint_tail_together(n[rows], p1[rows], p2[rows], p11[rows], first[rows], second[rows], ends)
     return answer
-
-
-def _turn(n: Any, p1: Any, p2: Any, p11: Any, first: Any, second: Any) -> tuple[Any, ...]:
-    return n, p1, 1.0 - p2, p1 - p11, first, n - second
 
 
 def _joint_tail_together(
@@ -117,7 +115,7 @@ def _joint_tail_together(
     p11: NDArray[np.float64],
     first: NDArray[np.int64],
     second: NDArray[np.int64],
-    sides: tuple[str, str],
+    sides: tuple[Side, Side],
 ) -> NDArray[np.float64]:
     """The same for pairs with p11 >= p1 p2."""
     one, other = (TAILS[side] for side in sides)

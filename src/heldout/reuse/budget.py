@@ -1,0 +1,187 @@
+"""Predictions in, budget out."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from heldout._version import __version__
+from heldout.errors import InputError
+from heldout.predictions import Predictions
+from heldout.reuse.bounds import TestableModels, testable_models
+from heldout.reuse.cover import CoverCurve, cover_curve
+from heldout.reuse.leaderboard import (
+    MOST_RANKED,
+    leaderboard_order,
+    neighbour_comparisons,
+    rank_ranges,
+    simultaneous_intervals,
+    tied_groups,
+)
+from heldout.reuse.pool import PoolBound, pool_level, pool_reach
+from heldout.reuse.result import BudgetResult, PoolResult, count_text
+from heldout.reuse.similarity import SimilarityResult, similarity
+from heldout.reuse.theorems import theorem2_epsilon, theorem2_equation5, theorem2_equation6
+from heldout.reuse.thresholds import Number, check_share, exact, independent_similarity
+from heldout.statistics import clopper_pearson
+
+
+def budget(
+    predictions: Predictions | ArrayLike,
+    *,
+    epsilon: Number = 0.01,
+    delta: Number = 0.05,
+    progress: bool = False,
+) -> BudgetResult:
+    """How many more models can this test set rank, and what is known of those it has ranked?
+
+    Parameters
+    ----------
+    predictions : Predictions, or (n_models, n_examples) array of 0 and 1
+        What the models said, or where they were right.
+    epsilon : float
+        Error bar that further models shall have.
+    delta : float
+        Probability that something stated for all models at once fails.
+    progress : bool
+        Show a bar on stderr where pools are large.
+
+    Returns
+    -------
+    BudgetResult
+        Testable models by three bounds, the smallest error bar that holds for all given models at once, their
+        simultaneous intervals, and which differences between neighbours are real.
+
+    Examples
+    --------
+    >>> right = np.random.default_rng(0).random((5, 2000)) < 0.8
+    >>> result = budget(right, epsilon=0.05)
+    >>> result.n_models, len(result.pool.neighbours)
+    (5, 4)
+    """
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        check_share(name, value)
+    table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(np.asarray(predictions))
+    if table.n_models == 1:
+        raise InputError(_one_model(table, epsilon=epsilon, delta=delta))
+    counts = similarity(table, progress=progress)
+    error = _mean_error(counts)
+    return BudgetResult(
+        n_models=counts.n_models,
+        n_examples=counts.n_examples,
+        mean_error=counts.mean_error,
+        mean_similarity=counts.mean_similarity,
+        independent_similarity=counts.mean_baseline,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        testable=_testable(counts, error, epsilon=epsilon, delta=delta),
+        pool=_pool(counts, table.n_missing, float(delta)),
+        exact_error=error,
+        source=table.source,
+        data_digest=table.digest(),
+        version=__version__,
+    )
+
+
+def budget_from_numbers(
+    n_examples: int, error: Number, similarity: Number, *, epsilon: Number = 0.01, delta: Number = 0.05
+) -> BudgetResult:
+    """The same from four numbers: what the set could take, without a pool to look at."""
+    testable = testable_models(n_examples, error, similarity, epsilon=epsilon, delta=delta)
+    return BudgetResult(
+        n_models=None,
+        n_examples=n_examples,
+        mean_error=float(error),
+        mean_similarity=float(similarity),
+        independent_similarity=independent_similarity(error),
+        epsilon=float(epsilon),
+        delta=float(delta),
+        testable=testable,
+        pool=None,
+        exact_error=exact(error),
+        source="numbers",
+        data_digest=None,
+        version=__version__,
+    )
+
+
+def _pool(counts: SimilarityResult, n_missing: int, delta: float) -> PoolResult:
+    bound = PoolBound(counts)
+    by_union = pool_reach(bound, None, delta)
+    tree = bound.tree(bound.limits(by_union)[1])
+    by_similarity = pool_reach(bound, tree, delta, most=by_union)
+    level = {"union": delta / counts.n_models, "similarity": pool_level(bound, tree, delta)}
+    low, high = simultaneous_intervals(counts, level["similarity"])
+    order = leaderboard_order(counts)
+    curve = cover_curve(counts)
+    return PoolResult(
+        similarity=counts,
+        cover=curve,
+        epsilon={"union": by_union / bound.largest, "similarity": by_similarity / bound.largest},
+        level=level,
+        low=low,
+        high=high,
+        order=order,
+        neighbours=neighbour_comparisons(counts, order, delta),
+        ranks=rank_ranges(counts, delta) if counts.n_models <= MOST_RANKED else None,
+        groups=tied_groups(counts, order, delta),
+        theorem2=_theorem2(counts, curve, delta),
+        n_missing=n_missing,
+    )
+
+
+def _mean_error(counts: SimilarityResult) -> Fraction:
+    """Exact where every model has every example: thresholds are whole numbers of examples."""
+    if (counts.observed == counts.n_examples).all():
+        return Fraction(int(counts.wrong.sum()), counts.n_examples * counts.n_models)
+    return exact(counts.mean_error)
+
+
+def _testable(counts: SimilarityResult, error: Fraction, *, epsilon: Number, delta: Number) -> TestableModels:
+    """With the pool's mean error and mean similarity plugged in, as the paper does."""
+    if not 0 < error < 1:
+        raise InputError(
+            f"all models are {'always wrong' if error else 'right everywhere'}: with an error of {float(error):g} "
+            "plugged in, the bounds would promise any number of models. Use a harder or larger test set."
+        )
+    if math.isnan(counts.mean_similarity):
+        raise InputError("no two models were run on a common example, so there is no similarity to tell.")
+    return testable_models(counts.n_examples, error, counts.mean_similarity, epsilon=epsilon, delta=delta)
+
+
+def _theorem2(counts: SimilarityResult, curve: CoverCurve, delta: float) -> dict[str, float]:
+    """The eta at which (4) gives the smallest epsilon on this pool's own cover, and (5), (6) there."""
+    n, k = counts.n_examples, counts.n_models
+    points = [
+        (theorem2_epsilon(n, k, eta=float(eta), cover=int(size), delta=delta), float(eta), int(size))
+        for eta, size in zip(curve.eta, curve.size, strict=True)
+    ]
+    usable = [point for point in points if not math.isnan(point[0])]
+    if not usable:
+        return {"eta": math.nan, "cover": math.nan, "epsilon": math.nan, "equation_5": math.nan, "equation_6": math.nan}
+    epsilon, eta, size = min(usable)
+    return {
+        "eta": eta,
+        "cover": float(size),
+        "epsilon": epsilon,
+        "equation_5": theorem2_equation5(n, k, eta=eta, cover=size, delta=delta),
+        "equation_6": theorem2_equation6(n, k, eta=eta, cover=size, delta=delta),
+    }
+
+
+def _one_model(table: Predictions, *, epsilon: Number, delta: Number) -> str:
+    """What can still be told of a single model."""
+    n = int(table.observed.sum()) if table.observed is not None else table.n_examples
+    wrong = int(table.wrong.sum())
+    low, high = clopper_pearson(wrong, n, confidence=1 - float(delta))
+    told = f"its error is {wrong / n:.4f}, between {low:.4f} and {high:.4f} with {100 * (1 - float(delta)):g} %"
+    if 0 < wrong < n:
+        alone = testable_models(n, Fraction(wrong, n), 1, epsilon=epsilon, delta=delta).union
+        told += f", and by the union bound the set takes {count_text(alone)} models like it at ±{float(epsilon):g}"
+    return (
+        f"{table.source} holds one model, {table.names[0]}, and similarity takes two; what can be told of it alone: "
+        f"{told}."
+    )

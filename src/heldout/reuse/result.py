@@ -1,0 +1,316 @@
+"""What a budget returns: prints itself, travels as a dict, is saved as npz + JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.files import read_npz, write_npz, write_text
+from heldout.reuse.bounds import LARGEST, TestableModels
+from heldout.reuse.cover import CoverCurve
+from heldout.reuse.curves import Curve, difficulty_forecast, models_by_epsilon, models_by_similarity
+from heldout.reuse.leaderboard import Comparison
+from heldout.reuse.similarity import SimilarityResult
+
+SHOWN = 20  # models printed in a terminal
+PLUG_IN = (
+    "Errors and similarities are plugged in as measured. The bounds hold for models chosen without looking at this "
+    "test set; a model tuned on it is not covered."
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PoolResult:
+    """What holds for the k models that were given.
+
+    Parameters
+    ----------
+    similarity : SimilarityResult
+        Counts of every model and pair.
+    cover : CoverCurve
+        Size of a similarity cover against eta.
+    epsilon : dict
+        "union", "similarity": the smallest epsilon such that all k errors are within epsilon, ends included, with
+        probability 1 - delta.
+    level : dict
+        "union" (delta / k), "similarity": the level of each model's own interval such that all hold at once.
+    low, high : (k,) float
+        Clopper-Pearson intervals of the errors at level["similarity"].
+    order : (k,) int
+        The leaderboard, lowest error first.
+    neighbours : tuple of Comparison
+        Each model against the next one down.
+    ranks : (k, 2) int or None
+        Smallest and largest rank that is left open; None for very large pools.
+    groups : tuple of tuples of int
+        Tied groups down the leaderboard: no model of a group can be told from its first.
+    theorem2 : dict
+        Theorem 2 on this pool's own cover: eta, cover and the epsilon of (4), (5), (6); for information.
+    n_missing : int
+        Cells without an answer.
+    """
+
+    similarity: SimilarityResult
+    cover: CoverCurve
+    epsilon: dict[str, float]
+    level: dict[str, float]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    order: NDArray[np.intp]
+    neighbours: tuple[Comparison, ...]
+    ranks: NDArray[np.int64] | None
+    groups: tuple[tuple[int, ...], ...]
+    theorem2: dict[str, float]
+    n_missing: int
+
+    def models(self) -> list[dict[str, Any]]:
+        """The leaderboard as plain rows."""
+        s = self.similarity
+        group = {model: number for number, members in enumerate(self.groups, start=1) for model in members}
+        rows = []
+        for place, i in enumerate(self.order.tolist(), start=1):
+            row = {
+                "name": s.names[i],
+                "error": float(s.errors[i]),
+                "low": float(self.low[i]),
+                "high": float(self.high[i]),
+                "place": place,
+                "group": group[i],
+                "n_examples": int(s.observed[i]),
+            }
+            if self.ranks is not None:
+                row["rank_low"], row["rank_high"] = (int(r) for r in self.ranks[i])
+            rows.append(row)
+        return rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BudgetResult:
+    """How many models a test set can still rank, and what is known of those it has ranked.
+
+    `pool` is None where only four numbers were given. `further` is what the asked-for epsilon leaves beside the
+    models that are there.
+    """
+
+    n_models: int | None
+    n_examples: int
+    mean_error: float
+    mean_similarity: float
+    independent_similarity: float
+    epsilon: float
+    delta: float
+    testable: TestableModels
+    pool: PoolResult | None
+    exact_error: Fraction
+    source: str
+    data_digest: str | None
+    version: str
+
+    @property
+    def further(self) -> dict[str, int | None]:
+        """By each bound: testable models less those already there, at least 0."""
+        used = self.n_models or 0
+        return {name: None if k is None else max(0, k - used) for name, k in self.testable.to_dict().items()}
+
+    @property
+    def further_models(self) -> int:
+        """How many more models fit: by the similarity union bound, or by the union bound where there is no coupling."""
+        further = self.further
+        answer = further["union"] if further["similarity"] is None else further["similarity"]
+        assert answer is not None
+        return answer
+
+    @cached_property
+    def by_similarity(self) -> Curve:
+        """Testable models against similarity (figures 1b and 2)."""
+        return models_by_similarity(self.n_examples, self.exact_error, epsilon=self.epsilon, delta=self.delta)
+
+    @cached_property
+    def by_epsilon(self) -> Curve:
+        """Testable models against epsilon (figure 2)."""
+        return models_by_epsilon(self.n_examples, self.exact_error, self.mean_similarity, delta=self.delta)
+
+    @cached_property
+    def difficulty_forecast(self) -> NDArray[np.float64] | None:
+        """What Assumption A1 predicts for the share of examples that at most j models get wrong."""
+        if self.n_models is None:
+            return None
+        return difficulty_forecast(self.n_models, self.exact_error, self.mean_similarity)
+
+    def __str__(self) -> str:
+        sure = f"{100 * (1 - self.delta):g} %"
+        used = "" if self.n_models is None else f"{self.n_models:,} used, {count_text(self.further_models)} more fit."
+        by = "union bound" if self.testable.similarity is None else "similarity union bound"
+        fits = self.testable.union if self.testable.similarity is None else self.testable.similarity
+        lines = [
+            f"This test set of {self.n_examples:,} examples can rank {count_text(fits)} models like these to within "
+            f"±{self.epsilon:g} with {sure} ({by}). {used}".rstrip(),
+            "",
+            f"error (mean)                 {self.mean_error:.4f}",
+            f"similarity (mean)            {self.mean_similarity:.4f}   ({self.independent_similarity:.4f} if errors "
+            "were independent)",
+            f"testable, union bound        {count_text(self.testable.union)}",
+            f"testable, similarity bound   {count_text(self.testable.similarity)}",
+            f"testable, Naive Bayes bound  {count_text(self.testable.naive_bayes)}   (if Assumption A1 holds)",
+        ]
+        if self.testable.reason:
+            lines.append(f"  {self.testable.reason}.")
+        if self.pool is not None:
+            lines += _pool_lines(self.pool, sure)
+        return "\n".join([*lines, "", PLUG_IN])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON; an undefined number is None."""
+        pool = self.pool
+        plain: dict[str, Any] = {
+            "n_models": self.n_models,
+            "n_examples": self.n_examples,
+            "mean_error": self.mean_error,
+            "mean_similarity": self.mean_similarity,
+            "independent_similarity": self.independent_similarity,
+            "target": {"epsilon": self.epsilon, "delta": self.delta},
+            "epsilon": {"union": None, "similarity": None} if pool is None else dict(pool.epsilon),
+            "testable_models": self.testable.to_dict(),
+            "further_models": self.further,
+            "reason": self.testable.reason,
+            "models": [] if pool is None else pool.models(),
+            "plug_in": True,
+            "adaptive": False,
+            "pool": None if pool is None else _pool_dict(pool),
+            "source": self.source,
+            "data_digest": self.data_digest,
+            "version": self.version,
+        }
+        return plain
+
+    def save(self, path: str | Path) -> None:
+        """Write `path`.npz (everything) and `path`.json (what `to_dict` gives)."""
+        record: dict[str, Any] = {k: v for k, v in vars(self).items() if k in _PLAIN}
+        record["testable"] = asdict(self.testable)
+        record["exact_error"] = str(self.exact_error)
+        arrays: dict[str, Any] = {}
+        if (pool := self.pool) is not None:
+            record["pool"] = {k: getattr(pool, k) for k in ("epsilon", "level", "groups", "theorem2", "n_missing")}
+            record["neighbours"] = [vars(c) for c in pool.neighbours]
+            record["names"], record["n"] = pool.similarity.names, pool.similarity.n_examples
+            parts = {"pool": (pool, _POOL), "similarity": (pool.similarity, _SIMILARITY), "cover": (pool.cover, _COVER)}
+            for name, (part, fields) in parts.items():
+                arrays |= {f"{name}_{f}": getattr(part, f) for f in fields if getattr(part, f) is not None}
+        arrays["record"] = np.array(json.dumps(record))  # NaN stays NaN: this JSON is ours alone
+        write_npz(Path(f"{path}.npz"), arrays)
+        write_text(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> BudgetResult:
+        """Read what `save` wrote; every number comes back to the last bit."""
+        path = Path(f"{path}.npz")
+        try:
+            arrays = read_npz(path)
+            record = json.loads(str(arrays["record"]))
+            pool = None
+            if "pool" in record:
+                neighbours = tuple(Comparison(**c) for c in record.pop("neighbours"))
+                kept = record.pop("pool")
+                kept["groups"] = tuple(tuple(group) for group in kept["groups"])
+                similarity = SimilarityResult(
+                    names=tuple(record.pop("names")),
+                    n_examples=record.pop("n"),
+                    **{f: arrays.get(f"similarity_{f}") for f in _SIMILARITY},  # type: ignore[arg-type]
+                )
+                pool = PoolResult(
+                    similarity=similarity,
+                    cover=CoverCurve(**{f: arrays[f"cover_{f}"] for f in _COVER}),
+                    neighbours=neighbours,
+                    **{f: arrays.get(f"pool_{f}") for f in _POOL},  # type: ignore[arg-type]
+                    **kept,
+                )
+            testable = TestableModels(**record.pop("testable"))
+            error = Fraction(record.pop("exact_error"))
+            return cls(pool=pool, testable=testable, exact_error=error, **record)
+        except Exception as error:
+            raise InputError(f"{path} is not a saved budget, or is damaged: {error!r}.") from error
+
+
+_PLAIN = ("n_models", "n_examples", "mean_error", "mean_similarity", "independent_similarity", "epsilon", "delta",
+          "source", "data_digest", "version")  # fmt: skip
+_SIMILARITY = ("wrong", "observed", "both_wrong", "common", "first_wrong", "second_wrong", "difficulty")
+_POOL = ("low", "high", "order", "ranks")
+_COVER = ("eta", "size")
+
+
+def count_text(count: int | None) -> str:
+    """A number of models in words.
+
+    Examples
+    --------
+    >>> count_text(1062137), count_text(10**18), count_text(None)
+    ('1,062,137', 'over 10^18', 'undefined')
+    """
+    if count is None:
+        return "undefined"
+    return "over 10^18" if count >= LARGEST else f"{count:,}"
+
+
+def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
+    s = pool.similarity
+    lines = [
+        f"all {s.n_models} within, at {sure}    ±{pool.epsilon['similarity']:.5f}   (union bound "
+        f"±{pool.epsilon['union']:.5f})",
+    ]
+    if s.below_chance:
+        lines.append(f"pairs less alike than chance {s.below_chance:,} of {s.n_pairs:,}")
+    if pool.n_missing:
+        lines.append(f"missing answers              {pool.n_missing:,}, left out (they must be missing by chance)")
+    lines += ["", f"{'':4s}{'model':32s} {'error':>7s}  {'interval, all at once':21s}  {'rank':>9s}"]
+    beaten = {c.better for c in pool.neighbours if c.survives}
+    for row, i in zip(pool.models()[:SHOWN], pool.order.tolist(), strict=False):
+        name = row["name"] if len(row["name"]) <= 32 else row["name"][:31] + "…"
+        rank = f"{row['rank_low']} to {row['rank_high']}" if "rank_low" in row else ""
+        lines.append(
+            f"{row['place']:3d} {name:32s} {row['error']:7.4f}  {row['low']:.4f} to {row['high']:.4f}       {rank:>9s}"
+            + ("   better than the next" if i in beaten else "")
+        )
+    if s.n_models > SHOWN:
+        lines.append(f"    ... and {s.n_models - SHOWN:,} more (--json or the report)")
+    survive = sum(c.survives for c in pool.neighbours)
+    lines.append(
+        f"{survive} of {len(pool.neighbours)} differences between neighbours are real "
+        f"(paired, all {s.n_pairs:,} pairs considered); {len(pool.groups)} groups of tied models."
+    )
+    return lines
+
+
+def _pool_dict(pool: PoolResult) -> dict[str, Any]:
+    s = pool.similarity
+    names = s.names
+    return {
+        "level": dict(pool.level),
+        "n_pairs": s.n_pairs,
+        "pairs_below_chance": s.below_chance,
+        "n_missing": pool.n_missing,
+        "right_for_all": float(s.difficulty[0] / s.n_complete) if s.n_complete else None,
+        "wrong_for_all": float(s.difficulty[-1] / s.n_complete) if s.n_complete else None,
+        "neighbours": [
+            {
+                "better": names[c.better],
+                "worse": names[c.worse],
+                "better_only": c.better_only,
+                "worse_only": c.worse_only,
+                "log_p_value": c.log_p_value,
+                "survives": c.survives,
+            }
+            for c in pool.neighbours
+        ],
+        "groups": [[names[i] for i in group] for group in pool.groups],
+        "cover": {"eta": pool.cover.eta.tolist(), "size": pool.cover.size.tolist()},
+        "theorem2": {k: None if math.isnan(v) else v for k, v in pool.theorem2.items()},
+    }
