@@ -7,6 +7,11 @@ from heldout.independence.audit import audit, audit_many
 from heldout.independence.result import AuditResult
 from heldout.independence.score_maps import score_map_statistics
 from heldout.orbit import Translations
+from heldout.predictions import Predictions
+from heldout.reuse.bounds import TestableModels, testable_models
+from heldout.reuse.budget import budget, budget_from_numbers
+from heldout.reuse.result import BudgetResult
+from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.statistics import (
     ControlTestResult,
     IndependenceTestResult,
@@ -18,19 +23,27 @@ from heldout.statistics import (
 
 __all__ = [
     "AuditResult",
+    "BudgetResult",
     "ControlTestResult",
     "HeldoutError",
     "IndependenceTestResult",
     "InputError",
     "LabelledImages",
     "NModelTestResult",
+    "Predictions",
+    "SimilarityResult",
+    "TestableModels",
     "Translations",
     "__version__",
     "audit",
     "audit_many",
+    "budget",
+    "budget_from_numbers",
     "control_test",
     "independence_test",
     "n_model_test",
     "score_map_statistics",
+    "similarity",
     "split",
+    "testable_models",
 ]

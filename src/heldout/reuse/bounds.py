@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -112,6 +113,8 @@ def testable_models(
         raise InputError(f"`n_examples` is {n_examples}; a test set has at least one example.")
     for name, value in (("error", error), ("epsilon", epsilon), ("delta", delta)):
         check_share(name, value)
+    if not (isinstance(similarity, Fraction) or math.isfinite(similarity)):
+        raise InputError(f"`similarity` is {similarity}; it must lie between 0 and 1.")
     p, eta, limit = exact(error), exact(similarity), float(delta)
     p11 = both_wrong(p, eta)
     lo, hi = error_thresholds(n_examples, p, epsilon)
