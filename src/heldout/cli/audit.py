@@ -1,32 +1,20 @@
-"""argv to one API call to one report."""
+"""`heldout audit`."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
-import shlex
 import shutil
-import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from heldout._version import __version__
-from heldout.errors import HeldoutError, InputError
-from heldout.files import write_npz, write_text
-from heldout.images import ArraySource, Crop, Frame, ImageSource, LabelledImages, Upsample, Wrap, open_source, split
+from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
+from heldout.errors import InputError
+from heldout.images import Crop, Frame, LabelledImages, Upsample, Wrap, open_source
 from heldout.independence.audit import audit_many
 from heldout.orbit import RULES, Translations
 from heldout.scorers import Scorer, load_scorer
-
-EXIT_FINE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_BUG, EXIT_STOPPED = 0, 1, 2, 3, 130
 
 FORMATS = """\
 pictures (--images, --control):
@@ -51,20 +39,8 @@ exit codes: 0 fine, 1 p is below --fail-under, 2 bad input, 3 a bug in heldout, 
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    parser = argparse.ArgumentParser(
-        prog="heldout", description="How much is this test score still worth?", allow_abbrev=False
-    )
-    parser.add_argument("--version", action="version", version=f"heldout {__version__}")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    _add_audit(verbs)
-    _add_demo(verbs)
-    _add_split(verbs)
-    return parser
-
-
-def _add_audit(verbs: Any) -> None:
+def add_audit(verbs: Any) -> None:
+    """Its options."""
     verb = verbs.add_parser(
         "audit",
         help="is this model independent of this test set?",
@@ -130,57 +106,6 @@ def _add_audit(verbs: Any) -> None:
     run.add_argument("--fail-under", type=float, metavar="P", help="exit 1 when the verdict's p is below P")
     run.add_argument("--json", action="store_true", help="print JSON")
     run.set_defaults(command=run_audit)
-
-
-def _add_demo(verbs: Any) -> None:
-    verb = verbs.add_parser("demo", help="audit two embedded models, one of which saw the test set", allow_abbrev=False)
-    verb.add_argument("--out", type=Path, default=Path("heldout-demo"), metavar="DIR", help="default heldout-demo")
-    verb.add_argument("--json", action="store_true", help="print JSON")
-    verb.set_defaults(command=run_demo_verb)
-
-
-def _add_split(verbs: Any) -> None:
-    verb = verbs.add_parser(
-        "split",
-        help="put a control aside before training",
-        description="Draw a control at random within each class, before any training or selection. From an "
-        ".npz come rest.npz and control.npz, from a folder rest.csv and control.csv for --labels.",
-        allow_abbrev=False,
-    )
-    verb.add_argument("images", metavar="PATH", help="all pictures")
-    verb.add_argument("--labels", metavar="FILE", help="CSV of file names and labels, or .npy beside an .npz")
-    verb.add_argument("--images-key", metavar="KEY")
-    verb.add_argument("--labels-key", metavar="KEY")
-    verb.add_argument("--control", type=float, required=True, metavar="X", help="share (0.2) or number (2000)")
-    verb.add_argument("--seed", type=int, default=0)
-    verb.add_argument("--out", type=Path, required=True, metavar="DIR")
-    verb.add_argument("--json", action="store_true", help="print JSON")
-    verb.set_defaults(command=run_split)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    args = build_parser().parse_args(arguments)
-    args.line = shlex.join(["heldout", *arguments])
-    try:
-        return int(args.command(args))
-    except HeldoutError as error:
-        print(f"heldout: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        way_on = "--resume goes on from the last checkpoint." if args.verb == "audit" else "nothing was written."
-        print(f"heldout: stopped; {way_on}", file=sys.stderr)
-        return EXIT_STOPPED
-    except Exception:  # never 1: in CI that would read as a failed check
-        traceback.print_exc()
-        print("heldout: this is a bug in heldout, not in your input; please report the lines above.", file=sys.stderr)
-        return EXIT_BUG
-
-
-def say(sentence: str) -> None:
-    """Tell the user something that is no result."""
-    print(sentence, file=sys.stderr)
 
 
 def run_audit(args: argparse.Namespace) -> int:
@@ -270,16 +195,6 @@ def check_fail_under(args: argparse.Namespace) -> None:
         )
 
 
-def make_folder(path: Path) -> None:
-    """Make sure at once that results can be written where they will have to be."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except OSError as error:
-        raise InputError(f"--out {path} cannot be written to: {error.strerror or error}.") from error
-
-
 def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...]) -> Frame:
     """The frame that the options ask for; what they leave open comes from the model's input size."""
     known = getattr(model, "input_size", (None, None))[0]
@@ -298,64 +213,3 @@ def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...]) ->
             "--upsample U or --wrap."
         )
     return Crop(crop, resize=args.resize, interpolation=args.interpolation)
-
-
-def run_demo_verb(args: argparse.Namespace) -> int:
-    """`heldout demo`."""
-    from heldout.demo import run_demo
-    from heldout.report import comparison_table, write_demo_report
-
-    make_folder(args.out)
-    results = run_demo(notify=say, progress=True)
-    for name, result in results.items():
-        result.save(args.out / name)
-    report = write_demo_report(results, args.out, command=args.line)
-    if args.json:
-        print(json.dumps({name: r.to_dict() for name, r in results.items()}, indent=2, allow_nan=False))
-    else:
-        print(comparison_table(results))
-    say(f"report: {report}")
-    return EXIT_FINE
-
-
-def run_split(args: argparse.Namespace) -> int:
-    """`heldout split`."""
-    source = open_source(args.images, labels=args.labels, images_key=args.images_key, labels_key=args.labels_key)
-    share = args.control if args.control < 1 else int(args.control)
-    if isinstance(share, int) and share != args.control:
-        raise InputError(f"--control {args.control}: give a share below 1 or a whole number.")
-    parts = dict(zip(("rest", "control"), split(source.labels, control=share, seed=args.seed), strict=True))
-    suffix = "npz" if isinstance(source, ArraySource) else "csv"
-    paths = {name: args.out / f"{name}.{suffix}" for name in parts}
-    taken = [str(p) for p in paths.values() if p.exists()]
-    if taken:
-        raise InputError(f"{' and '.join(taken)} exist already; a control is drawn once. Choose another --out.")
-    make_folder(args.out)
-    for name, rows in parts.items():
-        if isinstance(source, ArraySource):
-            write_npz(paths[name], source.take(rows))
-        else:
-            write_text(paths[name], label_table(source, rows))
-    summary = {name: {"path": str(paths[name]), "n_examples": len(rows)} for name, rows in parts.items()}
-    if args.json:
-        print(json.dumps({**summary, "seed": args.seed, "version": __version__}, indent=2))
-    else:
-        print(f"{len(parts['control']):,} examples put aside in {paths['control']}")
-        print(f"{len(parts['rest']):,} examples left in {paths['rest']}")
-        use = f"--control {paths['control']}"
-        if suffix == "csv":
-            use = f"--control {args.images} --control-labels {paths['control']}"
-        say(f"Train and select on the rest only; then heldout audit ... {use}")
-    return EXIT_FINE
-
-
-def label_table(source: ImageSource, rows: NDArray[np.intp]) -> str:
-    """A CSV for --labels: numbers, so that every part numbers its classes alike, and names to read."""
-    names = source.class_names
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["file", "label"] if names is None else ["file", "label", "name"])
-    for i in rows:
-        label = int(source.labels[i])
-        writer.writerow([source.ids[i], label] if names is None else [source.ids[i], label, names[label]])
-    return text.getvalue()

@@ -1,0 +1,49 @@
+"""argv to one API call to one report: a module a verb."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import traceback
+from collections.abc import Sequence
+
+from heldout._version import __version__
+from heldout.cli.audit import add_audit
+from heldout.cli.budget import add_budget
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_STOPPED
+from heldout.cli.demo import add_demo
+from heldout.cli.split import add_split
+from heldout.errors import HeldoutError
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="heldout", description="How much is this test score still worth?", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"heldout {__version__}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for add in (add_audit, add_budget, add_demo, add_split):
+        add(verbs)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    args = build_parser().parse_args(arguments)
+    args.line = shlex.join(["heldout", *arguments])
+    try:
+        return int(args.command(args))
+    except HeldoutError as error:
+        print(f"heldout: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        way_on = "--resume goes on from the last checkpoint." if args.verb == "audit" else "nothing was written."
+        print(f"heldout: stopped; {way_on}", file=sys.stderr)
+        return EXIT_STOPPED
+    except Exception:  # never 1: in CI that would read as a failed check
+        traceback.print_exc()
+        print("heldout: this is a bug in heldout, not in your input; please report the lines above.", file=sys.stderr)
+        return EXIT_BUG

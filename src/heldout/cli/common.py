@@ -1,0 +1,26 @@
+"""What the verbs share: exit codes, words to the user, a folder that can be written to."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from heldout.errors import InputError
+
+EXIT_FINE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_BUG, EXIT_STOPPED = 0, 1, 2, 3, 130
+
+
+def say(sentence: str) -> None:
+    """Tell the user something that is no result."""
+    print(sentence, file=sys.stderr)
+
+
+def make_folder(path: Path) -> None:
+    """Make sure at once that results can be written where they will have to be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InputError(f"--out {path} cannot be written to: {error.strerror or error}.") from error
