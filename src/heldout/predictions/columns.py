@@ -126,9 +126,9 @@ def _wide(
     except InputError as error:
         if labels is None:
             raise InputError(
-                f"{source} has no column `label` (labels_key), so its columns {listing(names)} must be 0/1: {error}"
+                f"{error} (There is no column `label` (labels_key), so the columns {listing(names)} must be 0/1.)"
             ) from error
-        raise InputError(f"{source}: {error}") from error
+        raise
 
 
 def _check_strays(cells: dict[str, Column], labels: Column | None, *, source: str) -> None:

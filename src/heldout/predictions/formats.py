@@ -7,6 +7,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,24 +28,32 @@ ID_KEYS = ("ids", "example_ids", "question_ids")
 NO_NAMES = "none"
 
 
+class _Archive:
+    """An open `.npz` file, of which only the arrays that are needed are unpacked."""
+
+    def __init__(self, path: Path, arrays: Any) -> None:
+        self._path, self._arrays = path, arrays
+
+    def __getitem__(self, key: str) -> Any:
+        try:
+            return self._arrays[key]
+        except (OSError, ValueError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+            if "allow_pickle" in str(error):
+                raise InputError(
+                    f"{self._path.name}: {key!r} holds Python objects; save plain arrays of numbers or text."
+                ) from error
+            raise damaged(self._path, error) from error
+
+
 def read_npz(path: Path, options: Options) -> Predictions:
-    """Arrays of an `.npz` file; only those that are needed are unpacked."""
-    try:
-        with path.open("rb") as f, np.load(f, allow_pickle=False) as archive:
-            return from_arrays_by_key(archive, list(archive.files), options, source=path.name, name=path.stem)
-    except InputError:
-        raise
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        KeyError,
-        AttributeError,
-        TypeError,
-        zlib.error,
-        zipfile.BadZipFile,
-    ) as error:
-        raise damaged(path, error) from error
+    """Arrays of an `.npz` file."""
+    with ExitStack() as stack:
+        try:
+            archive = stack.enter_context(np.load(stack.enter_context(path.open("rb")), allow_pickle=False))
+            keys = list(archive.files)
+        except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+            raise damaged(path, error) from error
+        return from_arrays_by_key(_Archive(path, archive), keys, options, source=path.name, name=path.stem)
 
 
 def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source: str, name: str) -> Predictions:
@@ -69,26 +78,28 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
         )
     answer = None if label is None else answer
     matrices = {
-        role: as_array(arrays[key], what=key)
+        role: np.atleast_1d(as_array(arrays[key], what=key))
         for role, key in (("predictions", answer), ("correct", correct), ("observed", "observed"))
         if key is not None and key in keys
     }
     main = answer or correct or ""
     shape = matrices["correct" if answer is None else "predictions"].shape
-    labels = None if label is None else as_array(arrays[label], what=label)
+    labels = None if label is None else np.atleast_1d(as_array(arrays[label], what=label))
     names = _names(arrays, keys, options, main, shape)
     axis = options.models_axis
     if axis is None and "models_axis" in keys:  # our own files say so
-        axis = int(np.asarray(arrays["models_axis"]))
+        axis = {"0": 0, "1": 1}.get(str(arrays["models_axis"]))
     ids_key = pick(options.ids_key, ID_KEYS, "ids_key")
-    ids = None if ids_key is None else as_array(arrays[ids_key], what=ids_key)
-    n = len(labels) if labels is not None else len(ids) if options.ids_key and ids is not None else None
+    ids = None if ids_key is None else np.atleast_1d(as_array(arrays[ids_key], what=ids_key))
+    if ids is not None and options.ids_key is None and len(ids) not in shape:
+        ids = None  # a usual name, but of something else
+    n = len(labels) if labels is not None else len(ids) if ids is not None else None
     if len(shape) == 2:
         axis = _models_axis(shape, axis, None if names is None else len(names), n, what=f"{source}: {main}")
         if axis == 1:
             matrices = {role: matrix.T for role, matrix in matrices.items()}
     if ids is not None and options.ids_key is None and len(ids) != shape[-1 if axis != 1 else 0]:
-        ids = None  # a usual name, but of something else
+        ids = None
     if names is None and len(shape) == 1:
         names = [name]
     return make_table(**matrices, labels=labels, names=names, ids=ids, missing=options.codes, source=source)
@@ -105,12 +116,17 @@ def _names(arrays: Any, keys: list[str], options: Options, main: str, shape: tup
         for key in (base, index):
             if key is not None and key not in keys:
                 raise InputError(f"there is no key {key!r} (names_key); there are {', '.join(keys)}.")
-        names = np.asarray(arrays[base])
-        return list(names if index is None else names[np.asarray(arrays[index]).astype(np.intp)])
+        names = np.atleast_1d(arrays[base])
+        if index is None:
+            return list(names)
+        rows = np.atleast_1d(arrays[index])
+        if rows.dtype.kind not in "iu" or rows.min(initial=0) < 0 or rows.max(initial=0) >= len(names):
+            raise InputError(f"{index!r} holds no positions among the {len(names):,} names of {base!r} (names_key).")
+        return list(names[rows])
     key = next((key for key in NAME_KEYS if key in keys), None)
     if key is None:
         return None
-    names = np.asarray(arrays[key])
+    names = np.atleast_1d(arrays[key])
     if len(shape) == 2 and len(names) not in shape:
         advice = f'names_key (or number the models with names_key="{NO_NAMES}")'
         hint = _index_of_names(arrays, keys, main, shape, len(names))
@@ -161,11 +177,14 @@ def _models_axis(shape: tuple[int, ...], axis: int | None, k: int | None, n: int
 
 def read_csv(path: Path, options: Options) -> Predictions:
     """A CSV with a header, in the wide or the long layout."""
+    limit = csv.field_size_limit(2**31 - 1)  # a long answer is no damage
     try:
         with path.open(newline="", encoding="utf-8-sig") as f:
             rows = [row for row in csv.reader(f, strict=True) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise damaged(path, error) from error
+    finally:
+        csv.field_size_limit(limit)
     if len(rows) < 2:
         raise InputError(f"{path.name} is empty: a header line and at least one row are needed.")
     header, *body = rows
@@ -195,7 +214,7 @@ def read_parquet(path: Path, options: Options) -> Predictions:
     arrow = import_extra("pyarrow", extra="parquet")
     parquet = import_extra("pyarrow.parquet", extra="parquet")
     try:
-        table = parquet.read_table(path)
+        table = parquet.ParquetFile(path).read()
     except (OSError, arrow.ArrowException) as error:
         raise damaged(path, error) from error
     _check_header(list(table.column_names), path)

@@ -34,7 +34,7 @@ def is_log(content: Any) -> bool:
 
 
 def log_files(folder: Path) -> list[Path]:
-    """Logs of a folder, at any depth; JSON files count only where all of a folder's are logs."""
+    """Logs of a folder, at any depth; JSON files count where the first of them is a log."""
     logs = sorted(folder.rglob("*.eval"))
     others = sorted(path for path in folder.rglob("*.json") if path.name != "logs.json")
     if others and is_log(read_json_file(others[0])):

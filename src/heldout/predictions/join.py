@@ -13,6 +13,10 @@ from heldout.predictions.table import Predictions
 from heldout.predictions.values import ABSENT, listing, repeated
 
 HOW = ("inner", "outer")
+JOIN = (
+    "join them on the example's id (heldout.predictions.align), or count what a model lacks as not run with "
+    'missing="absent" (--missing absent).'
+)
 
 
 def align(tables: Sequence[Predictions], *, how: str = "inner") -> Predictions:
@@ -68,9 +72,8 @@ def side_by_side(tables: Sequence[Predictions], codes: Iterable[Any], *, source:
         if not same:
             raise InputError(
                 f"{source}: the models have different examples, {first.names[0]!r} {first.n_examples:,} and "
-                f"{table.names[0]!r} {table.n_examples:,}{_shared(first, table)}; join them on the example's id "
-                '(heldout.predictions.align), or give missing="absent" (--missing absent) to count what a model lacks '
-                "as not run."
+                f"{table.names[0]!r} {table.n_examples:,}{_shared(first, table)}; "
+                + (JOIN if all(with_ids) else "give every file the ids of its examples, so that they can be joined.")
             )
     if all(with_ids):
         joined = align(tables)

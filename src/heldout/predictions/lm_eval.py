@@ -22,6 +22,7 @@ from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.values import listing
 
 FILE_NAME = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
+UNFILTERED = "none"
 PREFERRED = ("acc", "exact_match")  # tried in this order; else the only metric that is 0 or 1
 
 
@@ -82,7 +83,9 @@ def _rows_of_one_filter(path: Path, wanted: str | None) -> list[dict[str, Any]]:
             f"{path.name} holds no samples of lm-evaluation-harness (a `doc_id` and `resps` in each line)."
         )
     metric, _, variant = (wanted or "").partition(",")
-    filters = list(dict.fromkeys(str(row.get("filter", "none")) for row in rows))
+    filters = list(dict.fromkeys(str(row.get("filter", UNFILTERED)) for row in rows))
+    if variant and filters == [UNFILTERED]:
+        variant = ""  # pooled with tasks that have filters
     if variant and variant not in filters:
         raise InputError(f"{path.name} has no filter {variant!r} (metric={wanted!r}); it has {listing(filters)}.")
     if not variant and len(filters) > 1:
@@ -90,7 +93,7 @@ def _rows_of_one_filter(path: Path, wanted: str | None) -> list[dict[str, Any]]:
             f"{path.name} was scored with the filters {listing(filters)}; choose one with the metric, such as "
             f'metric="{metric or _metrics(rows)[0]},{filters[0]}" (--metric).'
         )
-    rows = [row for row in rows if not variant or str(row.get("filter", "none")) == variant]
+    rows = [row for row in rows if not variant or str(row.get("filter", UNFILTERED)) == variant]
     name = metric or _default_metric(rows, path)
     if any(name not in row for row in rows):
         raise InputError(f"{path.name} has no metric {name!r} (metric=, --metric); it has {listing(_metrics(rows))}.")

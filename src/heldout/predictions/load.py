@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.predictions import inspect_logs, lm_eval
@@ -15,7 +17,6 @@ from heldout.predictions.formats import read_csv, read_json, read_jsonl, read_np
 from heldout.predictions.join import side_by_side
 from heldout.predictions.raw import damaged
 from heldout.predictions.table import Predictions, make_table
-from heldout.predictions.values import as_array
 
 LABELS_STEM = "labels"  # a file of this name in a folder of .npy files holds the labels of all
 
@@ -45,12 +46,12 @@ def read_folder(folder: Path, options: Options) -> Predictions:
         return read_lm_eval(folder, options)
     if inspect_logs.log_files(folder):
         return read_inspect(folder, options)
-    files = sorted(p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in FILE_READERS)
+    files = sorted(p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in FOLDER_SUFFIXES)
     labels = [p for p in files if p.suffix == ".npy" and p.stem == LABELS_STEM]
     files = [p for p in files if p not in labels]
     if not files:
         raise InputError(
-            f"{folder} holds no files that can be read ({', '.join(FILE_READERS)}); put one file a model into it."
+            f"{folder} holds no files that can be read ({', '.join(FOLDER_SUFFIXES)}); put one file a model into it."
         )
     tables = []
     for path in files:
@@ -72,9 +73,9 @@ def _read_npy(path: Path, labels: list[Path], options: Options) -> Predictions:
     return make_table(correct=answers, missing=options.codes, source=path.name, names=[path.stem])
 
 
-def _load_npy(path: Path) -> np.ndarray:
+def _load_npy(path: Path) -> NDArray[Any]:
     try:
-        return as_array(np.load(path, allow_pickle=False), what=path.name).reshape(-1)
+        return np.asarray(np.load(path, allow_pickle=False)).reshape(-1)
     except (OSError, ValueError, EOFError) as error:
         raise damaged(path, error) from error
 
@@ -104,3 +105,4 @@ FORMATS: dict[str, Reader] = {
     "folder": read_folder,
 }
 FILE_READERS: dict[str, Reader] = {f".{name}": FORMATS[name] for name in ("npz", "csv", "parquet", "json", "jsonl")}
+FOLDER_SUFFIXES = (*FILE_READERS, ".npy")

@@ -13,9 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.predictions.values import as_array, listing, missing_codes, read_cells, read_ids, read_marks, read_names
+from heldout.predictions.values import (
+    listing,
+    missing_codes,
+    plain,
+    read_cells,
+    read_ids,
+    read_marks,
+    read_names,
+)
 
-ANY_CLASS = "any"
+ARRAYS = "arrays"  # the source of what no file brought
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +64,7 @@ class Predictions:
     predictions: NDArray[Any] | None = None
     labels: NDArray[Any] | None = None
     ids: tuple[str, ...] | None = None
-    source: str = "arrays"
+    source: str = ARRAYS
 
     def __post_init__(self) -> None:
         correct = np.asarray(self.correct)
@@ -84,6 +92,12 @@ class Predictions:
                 raise InputError(f"every cell of {listing(names)} is missing; leave such models out.")
             observed = None if observed.all() else observed
             correct = correct if observed is None else correct & observed
+        if (self.predictions is None) != (self.labels is None):
+            raise InputError("`predictions` and `labels` belong together; give both or neither.")
+        if self.predictions is not None and self.labels is not None:
+            shapes = self.predictions.shape, self.labels.shape
+            if shapes != ((k, n), (n,)):
+                raise InputError(f"`predictions`, `labels` have the shapes {shapes} but `correct` has {(k, n)}.")
         object.__setattr__(self, "observed", observed)
         object.__setattr__(self, "correct", correct)
 
@@ -121,6 +135,8 @@ class Predictions:
             between the smallest and the largest prediction, since labels counted from 1 and predictions counted
             from 0 are a common slip. "any" turns this check off (free-form answers).
         """
+        from heldout.predictions.numbering import check_numbering  # which needs this class
+
         table = make_table(
             predictions=predictions, labels=labels, names=names, ids=ids, observed=observed, missing=missing
         )
@@ -186,6 +202,7 @@ class Predictions:
         """
         from heldout.predictions.columns import Options  # the readers make tables, so they import this module
         from heldout.predictions.load import load
+        from heldout.predictions.numbering import check_numbering
 
         options = Options(
             predictions_key=predictions_key,
@@ -202,7 +219,10 @@ class Predictions:
         return table
 
     def save(self, path: str | Path) -> None:
-        """Write `.npz`, `.csv`, `.parquet`, `.json` or `.jsonl`, whole or not at all; `load` reads it back."""
+        """Write `.npz`, `.csv`, `.parquet`, `.json` or `.jsonl`, whole or not at all.
+
+        `load` reads it back; a table that needed `classes` needs it again.
+        """
         from heldout.predictions.writers import save
 
         save(self, Path(path))
@@ -281,14 +301,31 @@ def make_table(
     ids: Iterable[Any] | None = None,
     observed: ArrayLike | None = None,
     missing: Any = None,
-    source: str = "arrays",
+    source: str = ARRAYS,
 ) -> Predictions:
     """A table whose cells are checked; `check_numbering` then compares labels with what all models predict.
 
     `correct` settles who is right where it is given, since a grader may accept more than the label's own
     spelling; answers are then kept only where they say the same.
     """
-    codes = missing_codes(missing)
+    try:
+        return _make_table(predictions, labels, correct, names, ids, observed, missing_codes(missing), source)
+    except InputError as error:
+        if source == ARRAYS:
+            raise
+        raise InputError(f"{source}: {error}") from error
+
+
+def _make_table(
+    predictions: ArrayLike | None,
+    labels: ArrayLike | None,
+    correct: ArrayLike | None,
+    names: Iterable[Any] | None,
+    ids: Iterable[Any] | None,
+    observed: ArrayLike | None,
+    codes: list[Any],
+    source: str,
+) -> Predictions:
     answers, truth, marks = None, None, None
     there = None if observed is None else _matrix(np.asarray(observed), what="`observed`") != 0
     if predictions is not None and labels is not None:
@@ -303,7 +340,7 @@ def make_table(
             )
         if (answers.dtype.kind in "UO") != (truth.dtype.kind in "UO") and correct is None:
             raise InputError(
-                f"labels such as {_plain(truth[0])!r} and predictions such as {_plain(answers[0, 0])!r} are of "
+                f"labels such as {plain(truth[0])!r} and predictions such as {plain(answers[0, 0])!r} are of "
                 "different kinds; give both as class numbers or both as class names."
             )
         marks = np.asarray(answers == truth)
@@ -324,10 +361,6 @@ def make_table(
         ids=read_ids(ids, marks.shape[1]),
         source=source,
     )
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _gaps(observed: NDArray[np.bool_] | None) -> NDArray[np.bool_] | bool:
@@ -363,58 +396,3 @@ def _read_labels(labels: ArrayLike) -> NDArray[Any]:
     if seen is not None:
         raise InputError(f"example {int(np.argmin(seen))} has no label; leave examples without a label out.")
     return truth
-
-
-def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | None = None) -> None:
-    """Labels must name classes as the predictions do."""
-    if table.predictions is None or table.labels is None:
-        return
-    labels, answers = table.labels, table.predictions
-    seen = answers if table.observed is None else answers[table.observed]
-    if classes is not None and not isinstance(classes, str):
-        _check_classes(table, classes, seen)
-    elif classes is not None and classes != ANY_CLASS:
-        raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed.')
-    elif classes is None and labels.dtype.kind in "iu":
-        low, high = int(seen.min()), int(seen.max())
-        outside = (labels < low) | (labels > high)
-        if outside.any():
-            where = int(np.argmax(outside))
-            raise InputError(
-                f"{table.source}: the label {labels[where]} of example {_example(table, where)} lies outside {low} to "
-                f"{high}, the range of all predictions, so that one of the two may count classes from 0 and the other "
-                "from 1; renumber one of them, or give the number of classes (classes=, --classes) if no model ever "
-                "predicts that class."
-            )
-    if not table.correct.any():
-        raise InputError(
-            f"{table.source}: no model is right on any example; labels (such as {_plain(labels[0])!r}) and predictions "
-            f"(such as {_plain(seen.flat[0])!r}) do not seem to name classes alike."
-        )
-
-
-def _check_classes(table: Predictions, classes: int | Sequence[Any], seen: NDArray[Any]) -> None:
-    assert table.labels is not None
-    if isinstance(classes, (int, np.integer)):
-        if table.labels.dtype.kind not in "iu":
-            raise InputError(f"`classes` is {classes}, but labels are names such as {_plain(table.labels[0])!r}.")
-        outside = (table.labels < 0) | (table.labels >= classes)
-        known = f"0 to {classes - 1}"
-        if (seen >= classes).any():  # below 0 is a code for no answer, and wrong
-            raise InputError(
-                f"{table.source}: the prediction {int(seen.max())} lies outside {known}, the {classes} classes; "
-                "renumber predictions from 0, or give more classes (classes=, --classes)."
-            )
-    else:
-        outside = ~np.isin(table.labels, as_array(classes, what="classes"))
-        known = f"the {len(classes)} classes"
-    if outside.any():
-        where = int(np.argmax(outside))
-        raise InputError(
-            f"{table.source}: the label {_plain(table.labels[where])!r} of example {_example(table, where)} lies "
-            f"outside {known}; correct the labels or `classes` (--classes)."
-        )
-
-
-def _example(table: Predictions, where: int) -> str:
-    return str(where) if table.ids is None else repr(table.ids[where])

@@ -132,7 +132,7 @@ def _read_floats(cells: NDArray[Any], observed: NDArray[np.bool_] | None, codes:
     if NAN in codes:
         there = there & ~nan
     elif (nan & there).any():
-        raise InputError(f"{what}: {int((nan & there).sum()):,} cells are NaN; {MARK_MISSING}.")
+        raise InputError(f"{what}: NaN stands in {int((nan & there).sum()):,} of {nan.size:,} cells; {MARK_MISSING}.")
     filled = np.where(there, cells, 0.0)
     broken = ~(np.isfinite(filled) & (filled == np.floor(filled)))
     if broken.any():
@@ -149,9 +149,10 @@ def _equal_to_code(cells: NDArray[Any], code: Any) -> NDArray[np.bool_] | None:
     if cells.dtype.kind in "UO":
         return np.asarray(cells == str(code))
     try:
-        return np.asarray(cells == int(code))
-    except ValueError:  # text such as "nan" marks no whole number
+        number = float(code)
+    except ValueError:  # other text marks no number
         return None
+    return np.asarray(cells == int(number)) if number.is_integer() else None
 
 
 def read_marks(values: ArrayLike, codes: Sequence[Any], *, what: str) -> Cells:
@@ -168,7 +169,7 @@ def read_marks(values: ArrayLike, codes: Sequence[Any], *, what: str) -> Cells:
         return values, None
     cells, observed = read_cells(values, codes, what=what)
     if cells.dtype.kind in "UO":
-        raise InputError(f"{what}: the cell {cells.ravel()[0]!r} is text; 1 stands for right and 0 for wrong.")
+        raise InputError(f"{what}: the cell {plain(cells.ravel()[0])!r} is text; 1 stands for right and 0 for wrong.")
     marks = cells == 1
     strange = ~(marks | (cells == 0))
     if observed is not None:
@@ -214,6 +215,11 @@ def read_ids(ids: Iterable[Any] | None, count: int) -> tuple[str, ...] | None:
 def as_text(value: Any) -> str:
     """A name or id as text; bytes are decoded."""
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as Python's own, so that it prints as itself."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def repeated(names: Sequence[str]) -> list[str]:

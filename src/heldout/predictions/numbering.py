@@ -1,0 +1,70 @@
+"""Whether labels and predictions number, or name, the classes alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.predictions.table import Predictions
+from heldout.predictions.values import as_array, plain
+
+ANY_CLASS = "any"
+
+
+def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | None = None) -> None:
+    """Labels must name classes as the predictions do."""
+    if table.predictions is None or table.labels is None:
+        return
+    labels, answers = table.labels, table.predictions
+    seen = answers if table.observed is None else answers[table.observed]
+    if classes is not None and not isinstance(classes, str):
+        _check_classes(table, classes, seen)
+    elif classes is not None and classes != ANY_CLASS:
+        raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed.')
+    elif classes is None and labels.dtype.kind in "iu":
+        low, high = int(seen.min()), int(seen.max())
+        outside = (labels < low) | (labels > high)
+        if outside.any():
+            where = int(np.argmax(outside))
+            raise InputError(
+                f"{table.source}: the label {labels[where]} of example {_example(table, where)} lies outside {low} to "
+                f"{high}, the range of all predictions, so that one of the two may count classes from 0 and the other "
+                "from 1; renumber one of them, or give the number of classes (classes=, --classes) if no model ever "
+                "predicts that class."
+            )
+    if not table.correct.any():
+        raise InputError(
+            f"{table.source}: no model is right on any example; labels (such as {plain(labels[0])!r}) and predictions "
+            f"(such as {plain(seen.flat[0])!r}) do not seem to name classes alike."
+        )
+
+
+def _check_classes(table: Predictions, classes: int | Sequence[Any], seen: NDArray[Any]) -> None:
+    assert table.labels is not None
+    if isinstance(classes, (int, np.integer)):
+        if table.labels.dtype.kind not in "iu":
+            raise InputError(f"`classes` is {classes}, but labels are names such as {plain(table.labels[0])!r}.")
+        outside = (table.labels < 0) | (table.labels >= classes)
+        known = f"0 to {classes - 1}"
+        if (seen >= classes).any():  # below 0 is a code for no answer, and wrong
+            raise InputError(
+                f"{table.source}: the prediction {int(seen.max())} lies outside {known}, the {classes} classes; "
+                "renumber predictions from 0, or give more classes (classes=, --classes)."
+            )
+    else:
+        outside = ~np.isin(table.labels, as_array(classes, what="classes"))
+        known = f"the {len(classes)} classes"
+    if outside.any():
+        where = int(np.argmax(outside))
+        raise InputError(
+            f"{table.source}: the label {plain(table.labels[where])!r} of example {_example(table, where)} lies "
+            f"outside {known}; correct the labels or `classes` (--classes)."
+        )
+
+
+def _example(table: Predictions, where: int) -> str:
+    return str(where) if table.ids is None else repr(table.ids[where])

@@ -1,0 +1,376 @@
+"""Every file format: read, refused, and there and back again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout.errors import InputError
+from heldout.predictions import Predictions
+
+ROOT = Path(__file__).parents[2]
+CIFAR = ROOT / "examples" / "cifar10_predictions.npz"
+SHARED = ROOT.parent / "shared" / "data"
+SUFFIXES = ["npz", "csv", "parquet", "json", "jsonl"]
+
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="needs the data of ../shared")
+
+
+@pytest.fixture(scope="module")
+def cifar():
+    return Predictions.load(CIFAR)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_published_accuracies(cifar):
+    accuracy = dict(zip(cifar.names, cifar.correct.mean(axis=1), strict=True))
+    assert (cifar.n_models, cifar.n_examples, cifar.n_missing) == (30, 10_000, 0)
+    assert accuracy["alexnet_tf_ben"] == min(accuracy.values()) == 0.8198
+    assert accuracy["shake_shake_26_2x64d_SSI_cutout16"] == max(accuracy.values()) == 0.9711
+    fresh = Predictions.load(CIFAR, predictions_key="preds_v6", labels_key="labels_v6")
+    assert round(float(fresh.select(["wrn_28_10"]).correct.mean()), 4) == 0.9015
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_there_and_back(suffix, cifar, tmp_path):
+    """Classes, class names, gaps, ids and bare marks, in each format."""
+    classes = np.load(CIFAR)["classes"]
+    small = cifar.select([0, 3, 5])
+    cells, labels = small.predictions[:, :200], small.labels[:200]
+    tables = [
+        Predictions.from_arrays(cells, labels, names=small.names),
+        Predictions.from_arrays(
+            np.ma.array(cells, mask=cells == 4), labels, names=["a, b", 'c "d"', "é"], ids=range(200)
+        ),
+        Predictions.from_arrays(classes[cells], classes[labels], ids=[f"x{i}" for i in range(200)]),
+        Predictions.from_correct(cells == labels, names=small.names),
+        Predictions.from_correct(np.ma.array(cells == labels, mask=cells == 4), ids=range(200)),
+        Predictions.from_correct([[1, 0], [1, 1]], names=["a", "b"]),  # square
+    ]
+    for table in tables:
+        path = tmp_path / f"table.{suffix}"
+        table.save(path)
+        again = Predictions.load(path)
+        assert again.digest() == table.digest()
+        assert again.ids == table.ids
+        assert again.source == path.name
+        assert (again.predictions is None) == (table.predictions is None)
+        if table.predictions is not None:
+            assert again.labels.tolist() == table.labels.tolist()
+            shown = slice(None) if table.observed is None else table.observed
+            assert (again.predictions[shown] == table.predictions[shown]).all()
+        assert [p.name for p in tmp_path.iterdir()] == [path.name]  # no half-written file is left
+
+
+def test_save_refuses(tmp_path):
+    pool = Predictions.from_correct([[1, 0], [1, 1]], names=["label", "b"])
+    with pytest.raises(InputError, match="'label' is also the name of a usual column"):
+        pool.save(tmp_path / "x.csv")
+    with pytest.raises(InputError, match=r"suffix '.xls'"):
+        pool.save(tmp_path / "x.xls")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_cut_short(suffix, cifar, tmp_path):
+    """What breaks off is never read as a smaller pool; lines that end cleanly are the one case nobody can tell."""
+    whole = tmp_path / f"whole.{suffix}"
+    Predictions.from_arrays(cifar.predictions[:, :300], cifar.labels[:300], names=cifar.names).save(whole)
+    content = whole.read_bytes()
+    for kept in (0.999, 0.9, 0.5, 0.1, 0.0):
+        path = tmp_path / f"cut.{suffix}"
+        end = int(kept * len(content))
+        while end and b"\n" in content[end - 3 : end + 3]:
+            end -= 1
+        path.write_bytes(content[:end])
+        with pytest.raises(InputError, match=r"damaged or cut short|is empty") as caught:
+            Predictions.load(path)
+        assert path.name in str(caught.value)
+
+
+def test_damaged_in_the_middle(tmp_path, cifar):
+    cifar.save(tmp_path / "x.npz")
+    content = bytearray((tmp_path / "x.npz").read_bytes())
+    content[len(content) // 2] ^= 255
+    (tmp_path / "x.npz").write_bytes(content)
+    with pytest.raises(InputError, match=r"x.npz is damaged or cut short"):
+        Predictions.load(tmp_path / "x.npz")
+
+
+class TestNpz:
+    LABELS = np.array([0, 1, 2, 0])
+    CELLS = np.array([[0, 1, 2, 1], [0, 1, 0, 0], [2, 1, 2, 0]])
+    NAMES = np.array(["a", "b", "c"])
+
+    def load(self, tmp_path, options=None, **arrays):
+        np.savez(tmp_path / "x.npz", **arrays)
+        return Predictions.load(tmp_path / "x.npz", **(options or {}))
+
+    @pytest.mark.parametrize("flipped", [False, True])
+    def test_either_orientation(self, tmp_path, flipped):
+        cells = self.CELLS.T if flipped else self.CELLS
+        pools = [
+            self.load(tmp_path, preds=cells, labels=self.LABELS, models=self.NAMES),
+            self.load(tmp_path, y_pred=cells, y_true=self.LABELS, options={"names_key": "who"}, who=self.NAMES),
+            self.load(
+                tmp_path,
+                correct=(self.CELLS == self.LABELS).T if flipped else self.CELLS == self.LABELS,
+                names=self.NAMES,
+            ),
+        ]
+        assert len({pool.digest() for pool in pools}) == 1
+        assert pools[0].correct.tolist() == (self.CELLS == self.LABELS).tolist()
+        unnamed = self.load(tmp_path, preds=cells, labels=self.LABELS)
+        assert unnamed.names == ("model 0", "model 1", "model 2")
+        by_ids = self.load(tmp_path, correct=cells > 0, ids=np.arange(4))
+        assert by_ids.correct.tolist() == (self.CELLS > 0).tolist()
+
+    def test_square_needs_the_axis(self, tmp_path):
+        arrays = {"preds": self.CELLS[:, :3], "labels": self.LABELS[:3], "models": self.NAMES}
+        with pytest.raises(InputError, match=r"shape \(3, 3\), and nothing tells.*models_axis=0"):
+            self.load(tmp_path, **arrays)
+        first = self.load(tmp_path, options={"models_axis": 0}, **arrays)
+        second = self.load(tmp_path, options={"models_axis": 1}, **arrays)
+        assert first.predictions.tolist() == second.predictions.T.tolist()
+        with pytest.raises(InputError, match="`models_axis` is 2"):
+            self.load(tmp_path, options={"models_axis": 2}, **arrays)
+
+    def test_bare_matrix_needs_the_axis(self, tmp_path):
+        with pytest.raises(InputError, match="nothing tells which axis"):
+            self.load(tmp_path, correct=self.CELLS > 0)
+        assert self.load(tmp_path, options={"models_axis": 1}, correct=self.CELLS > 0).n_models == 4
+
+    @pytest.mark.parametrize(
+        ("change", "options", "words"),
+        [
+            ({"labels": np.zeros(5, int)}, {}, r"shape \(3, 4\), which does not fit 3 model names and 5 labels"),
+            ({}, {"models_axis": 1}, "does not fit .* with the models on axis 1"),
+            ({}, {"labels_key": "truth"}, "no key 'truth' .labels_key.; it has preds, labels, models"),
+            ({}, {"predictions_key": "p"}, "no key 'p'"),
+            ({}, {"ids_key": "p"}, "no key 'p'"),
+            ({}, {"names_key": "p"}, "no key 'p'"),
+            ({}, {"names_key": "models[labels]"}, "there are 4 names for 3|does not fit 4 model names"),
+            ({}, {"names_key": "models[preds_]"}, "no key 'preds_'"),
+            ({}, {"names_key": "labels[models]"}, "'models' holds no positions among"),
+            (
+                {"models": np.array(["a", "b"])},
+                {},
+                r"'models' holds 2 names but 'preds' has the shape \(3, 4\).*names_key",
+            ),
+            ({"models": np.array(["a", "b", "a"])}, {}, "x.npz: 'a' stands for more than one model"),
+            ({"preds": np.zeros((3, 4, 2))}, {}, r"shape \(3, 4, 2\)"),
+            ({"preds": np.array([[None]])}, {}, "'preds' holds Python objects"),
+            ({"preds": CELLS + 1}, {}, "label 0 of example 0 lies outside 1 to 3"),
+        ],
+    )
+    def test_refused(self, tmp_path, change, options, words):
+        arrays = {"preds": self.CELLS, "labels": self.LABELS, "models": self.NAMES, **change}
+        with pytest.raises(InputError, match=words):
+            self.load(tmp_path, options=options, **arrays)
+
+    def test_nothing_under_the_usual_names(self, tmp_path):
+        with pytest.raises(InputError, match="of its keys what, labels say which"):
+            self.load(tmp_path, what=self.CELLS, labels=self.LABELS)
+        with pytest.raises(InputError, match="no labels among its keys preds, truth; say which with labels_key"):
+            self.load(tmp_path, preds=self.CELLS, truth=self.LABELS)
+
+    def test_names_by_position(self, tmp_path):
+        everybody = np.array(["z", "c", "b", "a", "y"])
+        arrays = {"part_correct": self.CELLS > 0, "part_rows": np.array([3, 2, 1]), "models": everybody}
+        with pytest.raises(InputError, match=r'perhaps "models\[part_rows\]"'):
+            self.load(tmp_path, options={"correct_key": "part_correct"}, **arrays)
+        pool = self.load(tmp_path, options={"correct_key": "part_correct", "names_key": "models[part_rows]"}, **arrays)
+        assert pool.names == ("a", "b", "c")
+        options = {"correct_key": "part_correct", "names_key": "none", "models_axis": 0}
+        assert self.load(tmp_path, options=options, **arrays).names[0] == "model 0"
+
+    def test_a_grader_knows_better_than_the_spelling(self, tmp_path):
+        right = np.ones((3, 4), dtype=int)
+        pool = self.load(tmp_path, preds=self.CELLS, labels=self.LABELS, models=self.NAMES, correct=right)
+        assert pool.correct.all()
+        assert pool.predictions is None
+        both = {"preds": self.CELLS, "labels": self.LABELS, "models": self.NAMES, "correct": right}
+        assert not self.load(tmp_path, options={"predictions_key": "preds"}, **both).correct.all()
+
+
+class TestCsv:
+    WIDE = "id,label,a,b\nx,0,0,1\ny,1,1,\nz,2,2,2\n"
+    LONG = "model,example_id,prediction,label\na,x,0,0\na,y,1,1\na,z,2,2\nb,z,2,2\nb,y,,1\nb,x,1,0\n"
+
+    def test_wide_and_long(self, tmp_path):
+        wide = Predictions.load(write(tmp_path / "wide.csv", self.WIDE))
+        long = Predictions.load(write(tmp_path / "long.csv", self.LONG))
+        marks = Predictions.load(write(tmp_path / "marks.csv", "a,b\n1,0\n1,\nTrue,true\n"))
+        graded = "model_name,doc_id,acc\na,x,1\nb,x,0\na,y,1\nb,y,\na,z,1\nb,z,1\n"
+        graded = Predictions.load(write(tmp_path / "graded.csv", graded))
+        assert wide.ids == long.ids == graded.ids == ("x", "y", "z")
+        assert wide.n_missing == 1
+        assert wide.digest() == long.digest() == marks.digest() == graded.digest()
+        assert wide.labels.tolist() == long.labels.tolist() == [0, 1, 2]
+
+    def test_what_spreadsheets_and_pandas_add(self, tmp_path):
+        pool = Predictions.load(write(tmp_path / "x.csv", "\ufeff,label,a\r\n0,1.0,1.0\r\n1,2.0,\r\n2,2,2\r\n\r\n"))
+        assert (pool.ids, pool.n_missing, pool.correct.tolist()) == (("0", "1", "2"), 1, [[True, False, True]])
+
+    def test_own_column_names(self, tmp_path):
+        text = self.LONG.replace("model,example_id,prediction,label", "who,item,said,truth")
+        path = write(tmp_path / "x.csv", text)
+        keys = {"names_key": "who", "ids_key": "item", "predictions_key": "said", "labels_key": "truth"}
+        assert Predictions.load(path, **keys).names == ("a", "b")
+        with pytest.raises(InputError, match=r"no column 'model' \(names_key\); it has 'who', 'item'"):
+            Predictions.load(path, names_key="model")
+
+    def test_free_answers(self, tmp_path):
+        """One cell of text makes all cells text, so that 18 and 18 still match."""
+        text = "model,id,prediction,label\na,1,18,18\na,2,no idea,7\nb,1,17,18\nb,2,7,7\n"
+        pool = Predictions.load(write(tmp_path / "x.csv", text))
+        assert pool.correct.tolist() == [[True, False], [False, True]]
+
+    def test_the_grader_of_a_long_table_wins(self, tmp_path):
+        text = "model,id,prediction,label,correct\na,1,18.00 apples,18,1\na,2,7,8,0\n"
+        pool = Predictions.load(write(tmp_path / "x.csv", text))
+        assert pool.correct.tolist() == [[True, False]]
+
+    def test_long_cells(self, tmp_path):
+        path = write(tmp_path / "x.csv", f"model,id,prediction,label\na,1,{'x' * 200_000},y\na,2,y,y\n")
+        assert Predictions.load(path).correct.tolist() == [[False, True]]
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("", "x.csv is empty"),
+            ("id,label,a\n", "x.csv is empty"),
+            ("id,label,a,b\nx,0,0,1\ny,1,1\n", "data row 2 has 3 cells where the header has 4.*cut short"),
+            ('id,label,a\nx,0,"0', "damaged or cut short"),
+            ("0,1,1\n1,1,1\n", "first line holds numbers; put a header"),
+            ("id,label,a,a\nx,0,0,0\n", "more than one column 'a'"),
+            ("id,label\nx,0\n", "no column of a model"),
+            ("id,a,b\nx,0,3\n", r"holds 3, but only 1 .* no column `label`"),
+            (
+                "id,label,a,remark\nx,0,0,easy\ny,1,1,hard\n",
+                "column 'remark' holds text such as 'easy' but labels are numbers",
+            ),
+            ("id,label,a\nx,0,0\nx,1,1\n", "x.csv: the example 'x' is there more than once"),
+            ("id,label,a\nx,,0\ny,1,1\n", "example 0 has no label"),
+            ("id,label,a\nx,0,nan\ny,1,1\n", 'NaN stands in 1 of 2 cells.*missing="nan"'),
+            ("id,label,a\nx,1,0\ny,2,1\n", "label 2 of example 'y' lies outside 0 to 1"),
+            ("id,label,a\nx,cat,dog\ny,dog,cat\n", "no model is right on any example"),
+            ("model,id,prediction,label\na,x,0,0\na,x,1,0\n", "'a' has more than one row for the example 'x'"),
+            ("model,id,prediction,label\na,x,0,0\nb,x,1,1\n", "'x' has the label 0 in one row and 1 in another"),
+            ("model,id,correct\na,x,0\nb,x,1\na,y,1\n", "different examples, 'b' 1 of 2; .*predictions.align.*absent"),
+            ("model,id,prediction\na,x,0\n", "neither a column `correct` nor both `prediction` and `label`"),
+            ("model,correct\na,0\n", "no column for the example's id"),
+            ("model,id,correct\na,x,maybe\n", "'maybe' is text"),
+        ],
+    )
+    def test_refused(self, tmp_path, text, words):
+        with pytest.raises(InputError, match=words) as caught:
+            Predictions.load(write(tmp_path / "x.csv", text))
+        assert "x.csv" in str(caught.value)
+
+    def test_missing_codes(self, tmp_path):
+        text = "id,label,a\nx,1,nan\ny,1,1\nz,1,-2\n"
+        pool = Predictions.load(write(tmp_path / "x.csv", text), missing=["nan", "-2"])
+        assert pool.n_missing == 2
+        text = "model,id,correct\na,x,0\nb,x,1\na,y,1\n"
+        pool = Predictions.load(write(tmp_path / "x.csv", text), missing="absent")
+        assert pool.observed.tolist() == [[True, True], [True, False]]
+
+
+class TestJson:
+    def load(self, tmp_path, content, **options):
+        return Predictions.load(write(tmp_path / "x.json", json.dumps(content)), **options)
+
+    def test_rows_and_arrays(self, tmp_path):
+        pools = [
+            self.load(tmp_path, {"names": ["a", "b"], "predictions": [[0, 1, 2], [1, None, 2]], "labels": [0, 1, 2]}),
+            self.load(tmp_path, {"models": ["a", "b"], "correct": [[1, 1, 1], [False, None, True]], "labels": None}),
+            self.load(tmp_path, [{"label": i, "a": i, "b": b} for i, b in enumerate([1, None, 2])]),
+            self.load(tmp_path, [{"id": 1, "a": 1, "b": 0}, {"id": 2, "a": True}, {"id": 3, "a": 1, "b": 1}]),
+        ]
+        assert len({pool.digest() for pool in pools}) == 1
+        lines = "\n".join(
+            json.dumps({"model": m, "id": i, "correct": m == "a" or i == 3}) for m in "ab" for i in (1, 2, 3)
+        )
+        pool = Predictions.load(write(tmp_path / "x.jsonl", lines))
+        assert pool.correct.tolist() == [[True] * 3, [False, False, True]]
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (3, "neither a list of rows nor an object of arrays"),
+            ([], "x.json is empty"),
+            ([1, 2], "one object a row"),
+            ({"labels": [1], "predictions": [[1], [1, 2]]}, "different numbers of examples"),
+            ({"predictions": [["1", "2"]], "labels": [1, 2], "names": ["a"]}, "of different kinds"),
+            ({"predictions": [[float("nan"), 1]], "labels": [1, 1], "names": ["a"]}, "NaN stands in 1 of 2"),
+            ({"labels": 5, "predictions": 5, "names": "a"}, None),
+        ],
+    )
+    def test_refused(self, tmp_path, content, words):
+        if words is None:  # one model, one example: a pool, if a small one
+            assert self.load(tmp_path, content).n_examples == 1
+            return
+        with pytest.raises(InputError, match=words):
+            self.load(tmp_path, content)
+
+    def test_a_broken_line_is_named(self, tmp_path):
+        with pytest.raises(InputError, match=r"x.jsonl: line 2 is no JSON"):
+            Predictions.load(write(tmp_path / "x.jsonl", '{"id": 1, "a": 1}\n{"id": 2, "a"'))
+
+
+def test_paths_and_formats(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere.csv does not exist"):
+        Predictions.load(tmp_path / "nowhere.csv")
+    with pytest.raises(InputError, match=r"x.txt has the suffix '.txt'; npz, csv"):
+        Predictions.load(write(tmp_path / "x.txt", "a,b\n1,0\n"))
+    assert Predictions.load(tmp_path / "x.txt", format="csv").names == ("a", "b")
+    with pytest.raises(InputError, match="`format` is 'xls'"):
+        Predictions.load(tmp_path / "x.txt", format="xls")
+    with pytest.raises(InputError, match="is a folder"):
+        Predictions.load(tmp_path, format="csv")
+
+
+def test_imports_nothing_heavy():
+    code = "import sys, heldout.predictions; print({'pyarrow', 'pandas', 'zstandard', 'torch'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+
+
+@needs_shared
+class TestShared:
+    def test_imagenet(self):
+        pool = Predictions.load(
+            SHARED / "imagenet_predictions.npz", predictions_key="preds_val", labels_key="labels_val"
+        )
+        assert pool.correct.shape == (67, 50_000)
+        kept = pool.select([name for name in pool.names if not name.startswith("fv_")])
+        assert kept.n_models == 64
+        assert round(100 * float(kept.correct.mean()), 2) == 75.56
+        assert round(100 * float(kept.correct.all(axis=0).mean()), 2) == 34.10
+        assert round(100 * float(kept.wrong.all(axis=0).mean()), 2) == 4.91
+
+    def test_mmlu_pro(self):
+        pool = Predictions.load(SHARED / "mmlu_pro_predictions.npz", missing=-2)
+        assert pool.ids is not None
+        accuracy = pool.correct.sum(axis=1) / pool.observed.sum(axis=1)
+        shown = {name: round(100 * float(a), 2) for name, a in zip(pool.names, accuracy, strict=True)}
+        assert shown["DeepSeek-Coder-V2"] == 63.63
+        assert int(pool.observed[pool.names.index("DeepSeek-Coder-V2")].sum()) == 10_351
+        assert shown["gemini-1.5-pro-002"] == 70.26
+
+    def test_open_llm(self):
+        path = SHARED / "open_llm_items.npz"
+        with pytest.raises(InputError, match=r'6,349 names.*perhaps "models\[gsm8k_b_rows\]"'):
+            Predictions.load(path, correct_key="gsm8k_b_correct")
+        pool = Predictions.load(
+            path, correct_key="arc_a_correct", names_key="models[arc_a_rows]", ids_key="arc_a_items"
+        )
+        assert pool.correct.shape == (4280, 100)

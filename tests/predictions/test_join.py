@@ -1,0 +1,192 @@
+"""Models side by side: joined on ids, or from a folder of one file a model."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from heldout.errors import InputError
+from heldout.predictions import Predictions, align
+
+
+def table(name, answers, labels, ids):
+    return Predictions.from_arrays([answers], labels, names=[name], ids=ids, classes=9)
+
+
+@pytest.fixture
+def tables():
+    return [
+        table("a", [0, 1, 2, 3], [0, 1, 2, 3], ["w", "x", "y", "z"]),
+        table("b", [3, 2, 1], [3, 2, 0], ["z", "y", "w"]),
+        table("c", [5, 3, 0], [5, 3, 0], ["v", "z", "w"]),
+    ]
+
+
+def test_inner(tables):
+    pool = align(tables)
+    assert (pool.names, pool.ids) == (("a", "b", "c"), ("w", "z"))
+    assert pool.correct.tolist() == [[True, True], [False, True], [True, True]]
+    assert pool.labels.tolist() == [0, 3]
+    assert pool.predictions.tolist() == [[0, 3], [1, 3], [0, 3]]
+    assert pool.observed is None
+
+
+def test_outer(tables):
+    pool = align(tables, how="outer")
+    assert pool.ids == ("w", "x", "y", "z", "v")
+    assert pool.labels.tolist() == [0, 1, 2, 3, 5]
+    assert pool.observed.astype(int).tolist() == [[1, 1, 1, 1, 0], [1, 0, 1, 1, 0], [1, 0, 0, 1, 1]]
+    assert pool.wrong.astype(int).tolist() == [[0] * 5, [1, 0, 0, 0, 0], [0] * 5]
+
+
+def test_against_a_dictionary(rng):
+    """The join, cell by cell, the slow way; with gaps and several models a table."""
+    truth = {f"q{i}": int(c) for i, c in enumerate(rng.integers(0, 4, 40))}
+    tables, cells = [], {}
+    for t in range(3):
+        ids = rng.permutation(list(truth))[: 20 + 5 * t].tolist()
+        answers = rng.integers(0, 4, (2, len(ids)))
+        gaps = rng.random(answers.shape) < 0.2
+        names = [f"m{t}{i}" for i in range(2)]
+        labels = [truth[name] for name in ids]
+        tables.append(Predictions.from_arrays(np.ma.array(answers, mask=gaps), labels, names=names, ids=ids, classes=4))
+        for i, name in enumerate(names):
+            cells |= {(name, ids[j]): answers[i, j] == labels[j] for j in range(len(ids)) if not gaps[i, j]}
+    common = set.intersection(*(set(t.ids) for t in tables))
+    for how in ("inner", "outer"):
+        pool = align(tables, how=how)
+        assert set(pool.ids) == (common if how == "inner" else set.union(*(set(t.ids) for t in tables)))
+        observed = np.ones(pool.correct.shape, bool) if pool.observed is None else pool.observed
+        for i, name in enumerate(pool.names):
+            for j, example in enumerate(pool.ids):
+                assert observed[i, j] == ((name, example) in cells)
+                assert pool.correct[i, j] == cells.get((name, example), False)
+
+
+def test_marks_and_answers_together_are_marks(tables):
+    marks = Predictions.from_correct([[1, 0]], names=["d"], ids=["z", "w"])
+    pool = align([*tables, marks])
+    assert pool.predictions is None
+    assert pool.correct.tolist()[-1] == [False, True]
+
+
+def test_align_refuses(tables):
+    with pytest.raises(InputError, match="'a' is in more than one table"):
+        align([tables[0], tables[0]])
+    with pytest.raises(InputError, match="label of example 'z' is 4 for 'd' but 3"):
+        align([*tables, table("d", [4], [4], ["z"])])
+    with pytest.raises(InputError, match="no example id is in all 2 tables"):
+        align([tables[0], table("d", [4], [4], ["q"])])
+    with pytest.raises(InputError, match="has no example ids to join on"):
+        align([tables[0], Predictions.from_correct([[1, 0]], names=["d"])])
+    with pytest.raises(InputError, match="class numbers as labels and some class names"):
+        align([tables[0], Predictions.from_arrays([["x"]], ["x"], names=["d"], ids=["z"])])
+    with pytest.raises(InputError, match="`how` is 'left'"):
+        align(tables, how="left")
+    with pytest.raises(InputError, match="no tables"):
+        align([])
+
+
+LABELS = [0, 1, 2, 2]
+CELLS = {"alpha": [0, 1, 2, 0], "beta": [0, 1, 1, 2]}
+
+
+def write_model(folder, name, answers, kind, ids="wxyz"):
+    """One model's file."""
+    rows = [
+        {"id": i, "label": label, "prediction": answer} for i, label, answer in zip(ids, LABELS, answers, strict=False)
+    ]
+    if kind == "csv":
+        text = "id,label,prediction\n" + "".join(f"{r['id']},{r['label']},{r['prediction']}\n" for r in rows)
+        (folder / f"{name}.csv").write_text(text)
+    elif kind == "json":
+        (folder / f"{name}.json").write_text(json.dumps(rows))
+    elif kind == "jsonl":
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif kind == "npz":
+        np.savez(
+            folder / f"{name}.npz", labels=LABELS[: len(rows)], preds=[r["prediction"] for r in rows], ids=list(ids)
+        )
+    elif kind == "npy":
+        np.save(folder / f"{name}.npy", answers)
+        np.save(folder / "labels.npy", LABELS)
+    else:
+        import pyarrow
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.Table.from_pylist(rows), folder / f"{name}.parquet")
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "jsonl", "npz", "npy", "parquet"])
+def test_folder(kind, tmp_path):
+    for name, answers in CELLS.items():
+        write_model(tmp_path, name, answers, kind)
+    pool = Predictions.load(tmp_path)
+    assert pool.names == ("alpha", "beta")
+    assert pool.correct.astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 0, 1]]
+    assert pool.ids == (None if kind == "npy" else ("w", "x", "y", "z"))
+    assert pool.source == tmp_path.name
+
+
+def test_folder_of_mixed_files_in_any_order(tmp_path):
+    write_model(tmp_path, "alpha", CELLS["alpha"], "csv")
+    (tmp_path / "beta.jsonl").write_text(
+        '{"id": "z", "correct": 1}\n{"id": "w", "correct": 0}\n'
+        '{"id": "x", "correct": null}\n{"id": "y", "correct": 1}\n'
+    )
+    (tmp_path / "notes.txt").write_text("not a model")
+    pool = Predictions.load(tmp_path)
+    assert pool.correct.astype(int).tolist() == [[1, 1, 1, 0], [0, 0, 1, 1]]
+    assert pool.n_missing == 1
+
+
+def test_labels_are_compared_over_all_models(tmp_path):
+    """beta alone never predicts 0, which would look like a slip in numbering."""
+    write_model(tmp_path, "alpha", [0, 1, 2, 2], "csv")
+    write_model(tmp_path, "beta", [1, 1, 2, 2], "csv")
+    assert Predictions.load(tmp_path).correct.sum() == 7
+    with pytest.raises(InputError, match="label 0 of example 'w' lies outside 1 to 2"):
+        Predictions.load(tmp_path / "beta.csv")
+
+
+def test_folder_of_marks(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([1, 0, 1]))
+    np.save(tmp_path / "b.npy", np.array([True, True, True]))
+    assert Predictions.load(tmp_path).correct.sum() == 5
+
+
+def test_folder_refuses(tmp_path):
+    with pytest.raises(InputError, match="holds no files that can be read"):
+        Predictions.load(tmp_path)
+    write_model(tmp_path, "alpha", CELLS["alpha"], "csv")
+    write_model(tmp_path, "beta", CELLS["beta"][:3], "csv", ids="wxy")
+    with pytest.raises(
+        InputError, match=r"different examples, 'alpha' 4 and 'beta' 3 \(3 in common\).*predictions.align"
+    ):
+        Predictions.load(tmp_path)
+    assert Predictions.load(tmp_path, missing="absent").n_missing == 1
+    write_model(tmp_path, "beta", CELLS["beta"], "csv", ids="wxyq")
+    with pytest.raises(InputError, match=r"'alpha' 4 and 'beta' 4 \(3 in common\)"):
+        Predictions.load(tmp_path)
+    write_model(tmp_path, "beta", CELLS["beta"], "csv")
+    write_model(tmp_path, "beta", CELLS["beta"], "json")
+    with pytest.raises(InputError, match="'beta' is in more than one table"):
+        Predictions.load(tmp_path)
+
+
+def test_folder_without_ids(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([1, 0, 1]))
+    np.save(tmp_path / "b.npy", np.array([1, 0]))
+    with pytest.raises(InputError, match="'a' 3 and 'b' 2; give every file the ids"):
+        Predictions.load(tmp_path)
+    (tmp_path / "b.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-9])
+    with pytest.raises(InputError, match=r"b.npy is damaged or cut short"):
+        Predictions.load(tmp_path)
+    (tmp_path / "b.npy").unlink()
+    (tmp_path / "a.npy").unlink()
+    for name, labels in (("a", [0, 1, 2]), ("b", [0, 2, 2])):
+        np.savez(tmp_path / f"{name}.npz", preds=[0, 1, 2], labels=labels)
+    with pytest.raises(InputError, match="label of example 1 is 2 for 'b' but 1"):
+        Predictions.load(tmp_path)

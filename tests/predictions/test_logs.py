@@ -1,0 +1,251 @@
+"""Logs that lm-evaluation-harness and inspect_ai wrote themselves (`data/make.md`)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from heldout.errors import InputError
+from heldout.predictions import Predictions
+
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture
+def harness(tmp_path):
+    shutil.copytree(DATA / "lm_eval", tmp_path / "lm_eval")
+    return tmp_path / "lm_eval"
+
+
+def only(folder: Path, pattern: str) -> Path:
+    (path,) = folder.rglob(pattern)
+    return path
+
+
+def change(path: Path, **values):
+    """Overwrite fields in every line."""
+    rows = [{**json.loads(line), **values} for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+class TestLmEval:
+    def test_folder_pools_tasks(self, harness):
+        """`acc` of the choices, `exact_match` of the written answers, by the filter asked for."""
+        (harness / "example__alpha" / "results_2026.json").write_text(
+            "{}"
+        )  # the harness writes these beside the samples
+        strict = Predictions.load(harness, metric=",strict-match")
+        flexible = Predictions.load(harness, metric=",flexible-extract")
+        assert strict.names == ("example__alpha", "example__beta")
+        assert strict.ids == tuple(f"{task}/{i}" for task in ("sums_choice", "sums_written") for i in range(6))
+        assert strict.correct.astype(int).tolist() == [
+            [0, 1, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0],
+            [1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0],
+        ]
+        assert flexible.correct[:, 6:].astype(int).tolist() == [[0, 1, 0, 1, 0, 1], [1, 0, 1, 0, 0, 0]]
+
+    def test_agrees_with_the_logged_answers(self):
+        """The verdicts against the answers and targets that stand beside them."""
+        path = only(DATA / "lm_eval" / "example__alpha", "*written*")
+        pool = Predictions.load(path, metric="exact_match,strict-match")
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        expected = [r["filtered_resps"][0] == r["target"] for r in rows if r["filter"] == "strict-match"]
+        assert pool.correct.tolist() == [expected]
+
+    def test_one_file(self):
+        pool = Predictions.load(only(DATA / "lm_eval" / "example__beta", "*choice*"))
+        assert (pool.names, pool.n_examples) == (("example__beta",), 6)
+        assert (
+            Predictions.load(DATA / "lm_eval" / "example__beta", format="lm-eval", metric=",strict-match").n_models == 1
+        )
+
+    def test_older_versions_list_no_metrics(self, harness):
+        path = only(harness / "example__alpha", "*choice*")
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        for row in rows:
+            del row["metrics"], row["filter"], row["doc_hash"]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert Predictions.load(path).correct.astype(int).tolist() == [[0, 1, 0, 1, 1, 0]]
+
+    def test_refused(self, harness):
+        alpha = harness / "example__alpha"
+        choice, written = only(alpha, "*choice*"), only(alpha, "*written*")
+        with pytest.raises(
+            InputError, match=r"filters 'strict-match', 'flexible-extract'.*metric=\"exact_match,strict-match\""
+        ):
+            Predictions.load(harness)
+        with pytest.raises(InputError, match="no filter 'loose'"):
+            Predictions.load(written, metric="exact_match,loose")
+        with pytest.raises(InputError, match=r"no metric 'f1'.*it has 'acc', 'acc_norm'"):
+            Predictions.load(choice, metric="f1")
+        again = choice.with_name("samples_sums_choice_2027-01-01T00-00-00.000000.jsonl")
+        shutil.copy(choice, again)
+        with pytest.raises(InputError, match="two runs of 'example__alpha' on the task 'sums_choice'"):
+            Predictions.load(harness, metric=",strict-match")
+        again.unlink()
+        choice.unlink()
+        with pytest.raises(InputError, match=r"different examples, 'example__alpha' 6 and 'example__beta' 12.*align"):
+            Predictions.load(harness, metric=",strict-match")
+        assert Predictions.load(harness, metric=",strict-match", missing="absent").n_missing == 6
+
+    def test_other_documents_under_the_same_number(self, harness):
+        change(only(harness / "example__beta", "*choice*"), doc_hash="another")
+        with pytest.raises(InputError, match="'sums_choice/0' is another document for 'example__beta'"):
+            Predictions.load(harness, metric=",strict-match")
+
+    def test_metrics_that_are_not_right_or_wrong(self, harness):
+        path = only(harness / "example__alpha", "*choice*")
+        change(path, acc_norm=0.5)
+        with pytest.raises(InputError, match=r"'acc_norm' of document 0 is 0.5; only metrics that are 0 or 1"):
+            Predictions.load(path, metric="acc_norm")
+        change(path, acc=0.25)
+        with pytest.raises(InputError, match="of which none is 0 or 1"):
+            Predictions.load(path)
+        change(path, acc_norm=1.0)
+        assert Predictions.load(path).correct.all()  # the only one left that is
+
+    def test_the_same_document_twice_and_a_cut(self, harness):
+        path = only(harness / "example__alpha", "*choice*")
+        text = path.read_text()
+        path.write_text(text + text)
+        with pytest.raises(InputError, match="has the document 0 more than once"):
+            Predictions.load(path)
+        path.write_text(text[:-40])
+        with pytest.raises(InputError, match="line 6 is no JSON; the file is damaged or cut short"):
+            Predictions.load(path)
+
+
+def repack(source: Path, target: Path, **changes) -> Path:
+    """The log again, with fields of its header changed or members left out (None)."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name in changes and changes[name] is None:
+                continue
+            if name in changes:
+                content = json.dumps({**json.loads(content), **changes[name]}).encode()
+            new.writestr(name, content)
+    return target
+
+
+class TestInspect:
+    @pytest.mark.parametrize("kind", ["json", "eval"])
+    def test_folder(self, kind):
+        pool = Predictions.load(DATA / "inspect" / kind)
+        assert pool.names == ("mockllm/alpha", "mockllm/beta")
+        assert pool.ids == ("sums/sum-0", "sums/sum-1", "sums/sum-2")
+        assert pool.correct.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
+        one = Predictions.load(DATA / "inspect" / kind / f"beta.{kind}")
+        assert one.correct.tolist() == pool.correct[1:].tolist()
+
+    def test_failed_sample_is_missing(self, tmp_path):
+        path = DATA / "inspect" / "failed.eval"
+        pool = Predictions.load(path)
+        assert pool.observed.tolist() == [[True, False, True]]
+        assert pool.wrong.tolist() == [[False, False, True]]
+        by_samples = repack(path, tmp_path / "x.eval", **{"summaries.json": None})
+        assert Predictions.load(by_samples).digest() == pool.digest()
+
+    def test_epochs_and_scorers(self):
+        path = DATA / "inspect" / "epochs.eval"
+        with pytest.raises(InputError, match="was scored by 'grade', 'match'; choose one"):
+            Predictions.load(path)
+        with pytest.raises(InputError, match=r'in 2 epochs, which are no new examples.*metric="match,1"'):
+            Predictions.load(path, metric="match")
+        assert Predictions.load(path, metric="match,2").correct.astype(int).tolist() == [[1, 1, 0]]
+        with pytest.raises(
+            InputError, match="'sum-2' has the score 'P' by 'grade'; only scores that are right or wrong"
+        ):
+            Predictions.load(path, metric="grade,1")
+        with pytest.raises(InputError, match="no epoch '3'"):
+            Predictions.load(path, metric="match,3")
+        with pytest.raises(InputError, match="no scorer 'f1'; it has 'grade', 'match'"):
+            Predictions.load(path, metric="f1")
+
+    @pytest.mark.parametrize(
+        ("value", "mark"),
+        [
+            ("C", 1),
+            ("I", 0),
+            ("N", 0),
+            (1, 1),
+            (0, 0),
+            (1.0, 1),
+            (True, 1),
+            (False, 0),
+            (None, None),
+            (float("nan"), None),
+        ],
+    )
+    def test_values(self, value, mark, tmp_path):
+        log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
+        log["samples"][1]["scores"]["match"]["value"] = value
+        (tmp_path / "x.json").write_text(json.dumps(log))
+        pool = Predictions.load(tmp_path / "x.json")
+        assert (pool.n_missing, bool(pool.correct[0, 1])) == (mark is None, mark == 1)
+
+    @pytest.mark.parametrize("value", ["P", 0.5, 2, [1], {"a": 1}, "yes"])
+    def test_partial_values(self, value, tmp_path):
+        log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
+        log["samples"][1]["scores"]["match"]["value"] = value
+        (tmp_path / "x.json").write_text(json.dumps(log))
+        with pytest.raises(InputError, match=r"'sum-1' has the score .* only scores that are right or wrong"):
+            Predictions.load(tmp_path / "x.json")
+
+    def test_refused(self, tmp_path):
+        failed = DATA / "inspect" / "failed.eval"
+        path = repack(failed, tmp_path / "x.eval", **{"header.json": {"status": "cancelled"}})
+        with pytest.raises(InputError, match="status 'cancelled', so that its samples are not complete"):
+            Predictions.load(path)
+        with pytest.raises(InputError, match=r"has no header.json: the run has not ended"):
+            Predictions.load(repack(failed, tmp_path / "x.eval", **{"header.json": None}))
+        with pytest.raises(InputError, match=r"no log of inspect_ai"):
+            Predictions.load(repack(failed, tmp_path / "x.eval", **{"header.json": {"eval": None}}))
+        folder = tmp_path / "twice"
+        folder.mkdir()
+        shutil.copy(failed, folder / "one.eval")
+        shutil.copy(failed, folder / "two.eval")
+        with pytest.raises(
+            InputError, match=r"one.eval and two.eval are two runs of 'mockllm/alpha' on the task 'sums'"
+        ):
+            Predictions.load(folder)
+
+    def test_json_refused(self, tmp_path):
+        log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
+        path = tmp_path / "x.json"
+        for broken, words in (
+            ({**log, "samples": None}, "holds no samples"),
+            ({**log, "samples": []}, "has no scores"),
+            ({**log, "samples": log["samples"][:1] * 2}, "has the sample 'sum-0' more than once"),
+            ({**log, "status": "error"}, "status 'error'"),
+        ):
+            path.write_text(json.dumps(broken))
+            with pytest.raises(InputError, match=words):
+                Predictions.load(path)
+        path.write_text('{"a": 1}')
+        with pytest.raises(InputError, match=r"x.json is no log of inspect_ai"):
+            Predictions.load(path, format="inspect")
+
+    @pytest.mark.parametrize("name", ["eval/alpha.eval", "failed.eval", "json/alpha.json"])
+    def test_cut_short(self, name, tmp_path):
+        content = (DATA / "inspect" / name).read_bytes()
+        path = tmp_path / Path(name).name
+        for kept in (0.99, 0.5, 0.01):
+            path.write_bytes(content[: int(kept * len(content))])
+            with pytest.raises(InputError, match="is damaged or cut short"):
+                Predictions.load(path)
+
+    @pytest.mark.parametrize("name", ["eval/alpha.eval", "failed.eval"])
+    def test_damage_inside(self, name, tmp_path):
+        content = bytearray((DATA / "inspect" / name).read_bytes())
+        with zipfile.ZipFile(DATA / "inspect" / name) as archive:
+            info = archive.getinfo("summaries.json")
+        content[info.header_offset + 30 + len(info.filename) + info.compress_size // 2] ^= 255
+        path = tmp_path / "x.eval"
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"x.eval is damaged or cut short"):
+            Predictions.load(path)

@@ -1,0 +1,190 @@
+"""The table itself: what goes in, what is refused, and in which words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from heldout.errors import InputError
+from heldout.predictions import Predictions
+
+LABELS = [0, 1, 2, 2]
+CELLS = [[0, 1, 2, 0], [0, 2, 2, 2]]
+
+
+def test_arrays():
+    pool = Predictions.from_arrays(CELLS, LABELS, names=["a", "b"], ids=[7, 8, 9, 10])
+    assert pool.correct.tolist() == [[True, True, True, False], [True, False, True, True]]
+    assert (pool.names, pool.ids, pool.observed) == (("a", "b"), ("7", "8", "9", "10"), None)
+    assert (pool.n_models, pool.n_examples, pool.n_missing) == (2, 4, 0)
+    assert (pool.wrong == ~pool.correct).all()
+    assert str(pool) == "2 models, 4 examples (arrays)"
+
+
+def test_one_model_is_a_pool():
+    pool = Predictions.from_arrays([0, 1, 2, 0], LABELS)
+    assert (pool.n_models, pool.names) == (1, ("model 0",))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float64, np.str_, np.bytes_, object])
+def test_kinds_of_classes(kind):
+    pool = Predictions.from_arrays(np.array(CELLS).astype(kind), np.array(LABELS).astype(kind))
+    assert pool.correct.sum() == 6
+
+
+def test_missing_is_not_wrong():
+    """The same gap told in five ways; a code that nobody named is wrong instead."""
+    gaps = [
+        Predictions.from_arrays([[0, 1, 2, -2], CELLS[1]], LABELS, missing=-2),
+        Predictions.from_arrays([[0, 1, 2, -2], CELLS[1]], LABELS, missing=["-2", "nan"]),
+        Predictions.from_arrays([[0, 1, 2, np.nan], CELLS[1]], LABELS, missing="nan"),
+        Predictions.from_arrays([[0, 1, 2, np.nan], CELLS[1]], LABELS, missing=np.nan),
+        Predictions.from_arrays([[0, 1, 2, None], CELLS[1]], LABELS),
+        Predictions.from_arrays(np.ma.array(CELLS, mask=[[0, 0, 0, 1], [0] * 4]), LABELS),
+        Predictions.from_arrays(CELLS, LABELS, observed=[[1, 1, 1, 0], [1] * 4]),
+        Predictions.from_correct([[1, 1, 1, None], [1, 0, 1, 1]]),
+        Predictions.from_correct([[1, 1, 1, 9], [1, 0, 1, 1]], missing=9),
+    ]
+    for pool in gaps:
+        assert pool.n_missing == 1
+        assert pool.wrong.sum(axis=1).tolist() == [0, 1]
+        assert not pool.correct[0, 3]
+        assert pool.digest() == gaps[0].digest()
+    wrong = Predictions.from_arrays([[0, 1, 2, -1], CELLS[1]], LABELS)
+    assert (wrong.n_missing, wrong.wrong.sum(axis=1).tolist()) == (0, [1, 1])
+
+
+def test_text_as_missing_code():
+    pool = Predictions.from_arrays([["a", "NA"], ["b", "b"]], ["a", "b"], missing="NA")
+    assert pool.n_missing == 1
+
+
+def test_correct_of_every_type():
+    for kind in (bool, np.uint8, float):
+        assert Predictions.from_correct(np.array([[1, 0], [1, 1]], dtype=kind)).correct.sum() == 3
+
+
+def test_digest_sees_names_answers_and_gaps():
+    base = Predictions.from_correct([[1, 0], [1, 1]], names=["a", "b"])
+    others = [
+        Predictions.from_correct([[1, 0], [1, 1]], names=["a", "c"]),
+        Predictions.from_correct([[1, 0], [1, 0]], names=["a", "b"]),
+        Predictions.from_correct([[1, None], [1, 1]], names=["a", "b"]),
+        Predictions.from_correct([[1], [1]], names=["a", "b"]),
+    ]
+    assert len({base.digest(), *(other.digest() for other in others)}) == 5
+    same = Predictions.from_arrays([[3, 4], [3, 5]], [3, 5], names=["a", "b"], ids=["x", "y"])
+    assert base.digest() == same.digest()
+
+
+def test_select():
+    pool = Predictions.from_arrays([[0, 1], [None, 1], [1, 1]], [0, 1], names=["a", "b", "c"])
+    part = pool.select(["c", "b"])
+    assert (part.names, part.n_missing) == (("c", "b"), 1)
+    assert part.correct.tolist() == pool.correct[[2, 1]].tolist()
+    assert pool.select(np.array([2, 1])).digest() == part.digest()
+    with pytest.raises(InputError, match="no model 'd'"):
+        pool.select(["d"])
+    with pytest.raises(InputError, match="no model 3"):
+        pool.select([3])
+
+
+def test_classes():
+    """A class that nobody predicts is no slip once the classes are known."""
+    cells, labels = [[0, 1, 1], [1, 1, 0]], [0, 1, 2]
+    with pytest.raises(InputError, match="label 2 of example 2 lies outside 0 to 1"):
+        Predictions.from_arrays(cells, labels)
+    for classes in (3, [0, 1, 2], "any"):
+        assert Predictions.from_arrays(cells, labels, classes=classes).correct.sum() == 3
+    with pytest.raises(InputError, match="label 2 of example 'z' lies outside 0 to 1"):
+        Predictions.from_arrays(cells, labels, classes=2, ids=["x", "y", "z"])
+    with pytest.raises(InputError, match="the prediction 3 lies outside 0 to 2"):
+        Predictions.from_arrays([[1, 2, 3], [1, 1, 3]], labels, classes=3)
+    with pytest.raises(InputError, match="label 'c' of example 1 lies outside the 2 classes"):
+        Predictions.from_arrays([["a", "b"]], ["a", "c"], classes=["a", "b"])
+    with pytest.raises(InputError, match="labels are names such as 'a'"):
+        Predictions.from_arrays([["a", "b"]], ["a", "c"], classes=2)
+    with pytest.raises(InputError, match="`classes` is 'all'"):
+        Predictions.from_arrays(cells, labels, classes="all")
+    unread = Predictions.from_arrays([[0, -1, 2]], labels, classes=3)  # below 0: no answer, and wrong
+    assert unread.correct.tolist() == [[True, False, True]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"names": ["a", "a"]}, "'a' stands for more than one model"),
+        ({"names": ["a"]}, "1 names for 2 models"),
+        ({"names": ["a", ""]}, "model 1 has an empty name"),
+        ({"ids": [1, 2, 2, 3]}, "example '2' is there more than once"),
+        ({"ids": [1, 2]}, "2 ids for 4 examples"),
+        ({"labels": [0, 1, 2]}, r"shape \(2, 4\) but there are 3 labels"),
+        ({"labels": [1, 2, 3, 3]}, "label 3 of example 2 lies outside 0 to 2.*from 0 and the other from 1.*classes="),
+        ({"labels": [0, 1, 2, -1]}, "label -1 of example 3 lies outside"),
+        ({"labels": [0, 1, 2, None]}, "example 3 has no label"),
+        ({"labels": [0, 1, 2, np.nan]}, "labels: NaN stands in 1 of 4 cells"),
+        ({"labels": ["a", "b", "c", "c"]}, "labels such as 'a' and predictions such as 0 are of different kinds"),
+        ({"labels": [2, 2, 1, 1], "predictions": [[0, 1, 2, 2]]}, "no model is right on any example"),
+        ({"labels": [["a", "b"], ["c", "d"]]}, "one label an example"),
+        ({"predictions": [[0, 1, 2, np.nan]]}, 'predictions: NaN stands in 1 of 4 cells; mark .*missing="nan"'),
+        ({"predictions": [[0, 1, 2, 0.5]]}, "0.5 is no class number.*argmax"),
+        ({"predictions": [[0, 1, 2, np.inf]]}, "inf is no class number"),
+        ({"predictions": [[0, 1, 2, "x"]]}, r"several kinds \(int, str\)"),
+        ({"predictions": np.zeros((2, 4, 3))}, r"shape \(2, 4, 3\)"),
+        ({"predictions": np.zeros((0, 4))}, "empty: 0 models"),
+        ({"predictions": np.zeros((2, 0)), "labels": []}, "empty: 2 models, 0 examples"),
+        ({"predictions": [[0, 1, 2, 2], [0, 1]]}, r"different numbers of examples \(2, 4\).*align"),
+        ({"predictions": np.array([["2020-01-01"]], dtype="datetime64[D]")}, "neither class numbers nor class names"),
+        ({"missing": [0, 1, 2]}, "every cell of 'model 0', 'model 1' is missing"),
+        ({"observed": [[1, 1]]}, r"`observed` has the shape \(1, 2\)"),
+    ],
+)
+def test_refused(arguments, words):
+    with pytest.raises(InputError, match=words) as caught:
+        Predictions.from_arrays(**{"predictions": CELLS, "labels": LABELS, **arguments})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("correct", "words"),
+    [
+        ([[1, 0], [2, 1]], r"cell \(1, 0\) holds 2, but only 1 \(right\) and 0"),
+        ([[1, 0], [np.nan, 1]], "NaN stands in 1 of 4 cells"),
+        ([["yes", "no"]], "'yes' is text"),
+        ([[None, None], [1, 0]], "every cell of 'model 0' is missing"),
+        ([], "empty"),
+    ],
+)
+def test_refused_marks(correct, words):
+    with pytest.raises(InputError, match=words):
+        Predictions.from_correct(correct)
+
+
+def test_built_by_hand():
+    """The constructor checks too, and keeps `correct` False where a cell is missing."""
+    pool = Predictions(names=("a",), correct=np.array([[True, True]]), observed=np.array([[True, False]]))
+    assert pool.correct.tolist() == [[True, False]]
+    with pytest.raises(InputError, match="belong together"):
+        Predictions(names=("a",), correct=np.array([[True]]), labels=np.array([1]))
+    with pytest.raises(InputError, match="truth values"):
+        Predictions(names=("a",), correct=np.array([[1, 0]]))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="have the shapes"):
+        Predictions(names=("a",), correct=np.array([[True]]), labels=np.array([1]), predictions=np.array([[1, 2]]))
+
+
+def test_a_pool_that_is_never_right_is_possible_as_marks():
+    """Hard questions exist; only labels against answers can show that two spellings were mixed up."""
+    assert Predictions.from_correct([[0, 0], [0, 0]]).correct.sum() == 0
+
+
+def test_long_answers_do_not_set_the_width_of_every_cell():
+    answers = np.array([["short"] * 3000 + ["x" * 100_000]], dtype=object)
+    pool = Predictions.from_arrays(answers, ["short"] * 3001)
+    assert pool.predictions is not None
+    assert pool.predictions.nbytes < 1e6
+    assert pool.correct.sum() == 3000
+
+
+def test_numbers_past_64_bits_are_compared_as_text():
+    pool = Predictions.from_arrays([[10**30, 1]], [str(10**30), "2"], classes="any")
+    assert pool.correct.tolist() == [[True, False]]
