@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,6 +131,25 @@ def test_blocks_do_not_show(rng, monkeypatch, masked):
     small = similarity(table(correct, observed))
     for name in ("wrong", "observed", "both_wrong", "common", "first_wrong", "second_wrong", "difficulty"):
         np.testing.assert_array_equal(getattr(small, name), getattr(whole, name))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_threads_do_not_show(rng, monkeypatch, masked):
+    correct = rng.random((300, 5000)) < 0.7
+    observed = rng.random((300, 5000)) < 0.8 if masked else None
+    pytest.importorskip("threadpoolctl")
+    shared = similarity(table(correct, observed))
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)  # as if it were not installed
+    alone = similarity(table(correct, observed))
+    for name in ("wrong", "observed", "both_wrong", "common", "first_wrong", "second_wrong", "difficulty"):
+        np.testing.assert_array_equal(getattr(shared, name), getattr(alone, name))
+
+
+def test_blas_gets_its_threads_back():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    before = threadpoolctl.threadpool_info()
+    similarity(np.ones((3, 30), bool))
+    assert threadpoolctl.threadpool_info() == before
 
 
 def test_order_and_value_of_pdist(rng):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +17,7 @@ from heldout.reuse.packed import PackedLosses
 Ints = NDArray[np.int64]
 Counts = NDArray[np.int32]
 Floats32 = NDArray[np.float32]
+Each = Callable[[Callable[[int], None], Iterable[int]], object]  # calls a function for each number
 
 # One float32 product counts for two rows at once: (a + 4096 b) . c = a.c + 4096 b.c. Both counts stay below 4096 and
 # the sum below 2**24, where float32 is exact, as long as no more than 4095 examples are summed.
@@ -21,7 +26,27 @@ _BASE = 1 << _SHIFT
 _BLOCK_BYTES = (_BASE - 1) // 8
 _ROWS = 64  # models unpacked at a time; even, since two share a row on the left
 _BLOCK_MEMORY = 192 * 2**20  # of unpacked losses at a time; more would not be faster
-_TILE = 128  # left rows multiplied at a time: enough for BLAS, little waste below the diagonal
+_MOST_THREADS = 8  # each holds a few tiles of counts
+_TILE = 64  # left rows multiplied at a time: enough for BLAS, little waste below the diagonal
+
+
+@contextmanager
+def threads() -> Iterator[Each]:
+    """Let each thread multiply its own tiles, with a BLAS that stays in its thread, where threadpoolctl can hold it.
+
+    The threads of one product wait for each other at every step. On a machine that is busy with something else that
+    is many times slower than threads that meet once a block; on an idle one the rest of the work gains from them.
+    Without threadpoolctl (scikit-learn brings it) BLAS does as it likes.
+    """
+    try:
+        threadpoolctl = importlib.import_module("threadpoolctl")
+    except ImportError:
+        yield lambda function, numbers: deque(map(function, numbers), maxlen=0)
+        return
+    control = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    allowed = max((library["num_threads"] for library in control.info()), default=1)
+    with control.limit(limits=1), ThreadPoolExecutor(min(allowed, _MOST_THREADS)) as pool:
+        yield lambda function, numbers: deque(pool.map(function, numbers), maxlen=0)
 
 
 class PairCounter:
@@ -52,34 +77,43 @@ class PairCounter:
         n_bytes = self.losses.wrong.shape[1]
         return ((start, min(start + self.block, n_bytes)) for start in range(0, n_bytes, self.block))
 
-    def add(self, start: int, stop: int) -> None:
-        """Count one block of examples."""
+    def add(self, start: int, stop: int, each: Each) -> None:
+        """Count one block of examples; `each` shares the work on groups of rows among threads."""
         width = 8 * (stop - start)
         right, left = self._right[:, :width], self._left[:, :width]
-        for row in range(0, self.k, _ROWS):  # a few rows at a time stay in the cache from bits to sums of two
+
+        def unpack(row: int) -> None:  # a few rows stay in the cache from bits to sums of two
             ones = np.unpackbits(self.losses.wrong[row : row + _ROWS, start:stop], axis=1)
             rows = right[row : row + len(ones)]
             rows[:] = ones
             two = left[row // 2 : (row + len(ones) + 1) // 2]
             two[:] = rows[0::2]
             two[: len(ones) // 2] += rows[1::2] * np.float32(_BASE)
+
+        def multiply(tile: int) -> None:
+            first = 2 * tile
+            products = left[tile : tile + _TILE] @ right[first:].T
+            counts = np.empty((2 * len(products), products.shape[1]), np.int32)
+            counts[0::2], counts[1::2] = _split(products)
+            counts = counts[: self.k - first]
+            self.wrong[first : first + len(counts)] += counts[:, -1]
+            self._add_pairs(self.both_wrong, first, counts)
+
+        each(unpack, range(0, self.k, _ROWS))
         examples = min(8 * stop, self.losses.n_examples) - 8 * start
         self._add_difficulty(right[: self.k, :examples].sum(axis=0))
-        for tile in range(0, len(left), _TILE):
-            first = 2 * tile
-            for odd, counts in enumerate(_split(left[tile : tile + _TILE] @ right[first:].T)):
-                self.wrong[first + odd : first + 2 * len(counts) : 2] += counts[: (self.k - first + 1 - odd) // 2, -1]
-                for row, count in enumerate(counts):
-                    self._add_row(self.both_wrong, first + 2 * row + odd, count, first)
+        each(multiply, range(0, len(left), _TILE))
 
     def _add_difficulty(self, wrong: Floats32) -> None:
         self.difficulty += np.bincount(wrong.astype(np.int64), minlength=self.k + 1)
 
-    def _add_row(self, total: Counts, i: int, counts: Counts, first: int) -> None:
-        """Add model i's counts against models first, first + 1, ... to its place among the pairs."""
-        if i < self.k - 1:
-            start = i * (2 * self.k - i - 1) // 2
-            total[start : start + self.k - 1 - i] += counts[i + 1 - first : self.k - first]
+    def _add_pairs(self, total: Counts, first: int, counts: Counts) -> None:
+        """Add the counts of models first, first + 1, ... against the same and all later ones to their pairs."""
+        models = np.arange(first, self.k)
+        later = models > models[: len(counts), None]
+        stop = first + len(counts)
+        pairs = slice(*(i * (2 * self.k - i - 1) // 2 for i in (first, stop)))
+        total[pairs] += counts[:, : len(models)][later]
 
     def counts(self) -> dict[str, Any]:
         """What was counted, by the result's names."""
@@ -97,29 +131,33 @@ class MaskedCounter(PairCounter):
         self.observed[:] = 0
         self.common, self.first_wrong, self.second_wrong = (np.zeros_like(self.both_wrong) for _ in range(3))
 
-    def add(self, start: int, stop: int) -> None:
-        """Count one block of examples."""
-        assert self.losses.observed is not None
-        k, width = self.k, 8 * (stop - start)
+    def add(self, start: int, stop: int, each: Each) -> None:
+        """Count one block of examples; `each` shares the work on groups of rows among threads."""
+        k, width, losses = self.k, 8 * (stop - start), self.losses
         wrong, there, left = (table[:, :width] for table in (self._right, self._there, self._left))
-        for row in range(0, k, _ROWS):
+
+        def unpack(row: int) -> None:
+            assert losses.observed is not None
             rows = slice(row, min(row + _ROWS, k))
-            wrong[rows] = np.unpackbits(self.losses.wrong[rows, start:stop], axis=1)
-            there[rows] = np.unpackbits(self.losses.observed[rows, start:stop], axis=1)
+            wrong[rows] = np.unpackbits(losses.wrong[rows, start:stop], axis=1)
+            there[rows] = np.unpackbits(losses.observed[rows, start:stop], axis=1)
             left[rows] = wrong[rows] + there[rows] * np.float32(_BASE)
-        complete = there[:k].sum(axis=0) == k  # the bits that fill the last byte are never there
-        self._add_difficulty(wrong[:k].sum(axis=0)[complete])
-        for first in range(0, k, _TILE):
+
+        def multiply(first: int) -> None:
             rows = slice(first, min(first + _TILE, k))
             both, second_wrong = _split(left[rows] @ wrong[first:].T)
             self.wrong[rows] += both[:, -1]
             self.observed[rows] += second_wrong[:, -1]
+            self._add_pairs(self.both_wrong, first, both)
+            self._add_pairs(self.second_wrong, first, second_wrong)
             first_wrong, common = _split(left[rows] @ there[first:k].T)
-            for row in range(len(both)):
-                self._add_row(self.both_wrong, first + row, both[row], first)
-                self._add_row(self.second_wrong, first + row, second_wrong[row], first)
-                self._add_row(self.first_wrong, first + row, first_wrong[row], first)
-                self._add_row(self.common, first + row, common[row], first)
+            self._add_pairs(self.first_wrong, first, first_wrong)
+            self._add_pairs(self.common, first, common)
+
+        each(unpack, range(0, k, _ROWS))
+        complete = there[:k].sum(axis=0) == k  # the bits that fill the last byte are never there
+        self._add_difficulty(wrong[:k].sum(axis=0)[complete])
+        each(multiply, range(0, k, _TILE))
 
     def counts(self) -> dict[str, Any]:
         """What was counted, by the result's names."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.reuse.packed import PackedLosses
-from heldout.reuse.pairs import Counts, Ints, MaskedCounter, PairCounter
+from heldout.reuse.pairs import Counts, Ints, MaskedCounter, PairCounter, threads
 
 if TYPE_CHECKING:
     from heldout.predictions import Predictions
@@ -259,9 +259,9 @@ def similarity(predictions: Predictions | PackedLosses | ArrayLike, *, progress:
     """
     losses = PackedLosses.of(predictions)
     counter = MaskedCounter(losses) if losses.observed is not None else PairCounter(losses)
-    with _bar(losses.n_examples, shown=progress) as bar:
+    with threads() as each, _bar(losses.n_examples, shown=progress) as bar:
         for start, stop in counter.blocks():
-            counter.add(start, stop)
+            counter.add(start, stop, each)
             bar.update(min(8 * stop, losses.n_examples) - 8 * start)
     return SimilarityResult(
         names=losses.names, n_examples=losses.n_examples, difficulty=np.asarray(counter.difficulty), **counter.counts()
