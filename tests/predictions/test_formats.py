@@ -228,6 +228,18 @@ class TestCsv:
         with pytest.raises(InputError, match=r"no column 'model' \(names_key\); it has 'who', 'item'"):
             Predictions.load(path, names_key="model")
 
+    def test_a_column_answer_may_be_the_label(self, tmp_path):
+        """As in many data sets; beside other columns it is no model's answer unless a column names models."""
+        path = write(tmp_path / "x.csv", "question_id,answer,a,b\n1,A,A,B\n2,C,C,C\n")
+        pool = Predictions.load(path, labels_key="answer")
+        assert (pool.names, pool.correct.tolist()) == (("a", "b"), [[True, True], [False, True]])
+        with pytest.raises(InputError, match="without a column `label`"):
+            Predictions.load(path)
+        one = Predictions.load(write(tmp_path / "m.csv", "id,answer,label\n1,A,A\n2,C,B\n"))
+        assert (one.names, one.correct.tolist()) == (("m",), [[True, False]])
+        with pytest.raises(InputError, match="neither a column `correct` nor both"):
+            Predictions.load(path, predictions_key="a")
+
     def test_free_answers(self, tmp_path):
         """One cell of text makes all cells text, so that 18 and 18 still match."""
         text = "model,id,prediction,label\na,1,18,18\na,2,no idea,7\nb,1,17,18\nb,2,7,7\n"
@@ -253,7 +265,7 @@ class TestCsv:
             ("0,1,1\n1,1,1\n", "first line holds numbers; put a header"),
             ("id,label,a,a\nx,0,0,0\n", "more than one column 'a'"),
             ("id,label\nx,0\n", "no column of a model"),
-            ("id,a,b\nx,0,3\n", r"holds 3, but only 1 .* no column `label`"),
+            ("id,a,b\nx,0,3\n", r"holds 3, but only 1 .* without a column `label`"),
             (
                 "id,label,a,remark\nx,0,0,easy\ny,1,1,hard\n",
                 "column 'remark' holds text such as 'easy' but labels are numbers",

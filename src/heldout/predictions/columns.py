@@ -23,6 +23,7 @@ EXAMPLE = ("id", "example_id", "doc_id", "question_id", "sample_id")
 PREDICTION = ("prediction", "pred", "answer")
 LABEL = ("label", "target", "gold", "reference")
 CORRECT = ("correct", "is_correct", "acc", "exact_match")
+WEAK = ("answer", "acc", "exact_match")  # could as well be columns of something else
 INDEX = ("", "Unnamed: 0")  # what pandas calls the index that it writes
 
 Column = Any  # a list, tuple or array
@@ -59,29 +60,15 @@ def from_columns(
         Cells are text, as in CSV: numbers are read from it, and an empty cell is missing.
     """
 
-    def pick(wanted: str | None, usual: tuple[str, ...], option: str) -> str | None:
-        if wanted is None:
-            return next((key for key in usual if key in columns), None)
-        if wanted not in columns:
-            raise InputError(f"{source} has no column {wanted!r} ({option}); it has {listing(list(columns), 8)}.")
-        return wanted
-
-    model = pick(options.names_key, MODEL, "names_key")
-    example = pick(options.ids_key, EXAMPLE + INDEX, "ids_key")
-    label = pick(options.labels_key, LABEL, "labels_key")
-    correct = pick(options.correct_key, CORRECT if options.predictions_key is None else (), "correct_key")
-    answer = pick(options.predictions_key, PREDICTION if options.correct_key is None else (), "predictions_key")
-    if answer is not None and label is None:
-        answer = None  # answers without labels say nothing about who is right
-    roles = {"correct": correct, "predictions": answer, "labels": label}
+    model, example, roles = _roles(columns, options, source=source)
     found = {role: columns[key] for role, key in roles.items() if key is not None}
     if not found.keys() & {"correct", "predictions"}:
-        if model is not None:
+        if model is not None or options.predictions_key is not None:
             raise InputError(
-                f"{source} names models in the column {model!r} but has neither a column `correct` nor both "
-                f"`prediction` and `label`; it has {listing(list(columns), 8)}."
+                f"{source} has neither a column `correct` nor both `prediction` and `label` (correct_key, "
+                f"predictions_key, labels_key); it has {listing(list(columns), 8)}."
             )
-        return _wide(columns, example, label, options, source=source, text=text)
+        return _wide(columns, example, roles.get("labels"), options, source=source, text=text)
     ids = None if example is None else columns[example]
     if text:
         found = _read_text(found)
@@ -90,6 +77,36 @@ def from_columns(
     if ids is None:
         raise InputError(f"{source} has no column for the example's id, such as `id` (ids_key).")
     return _long(columns[model], ids, found, options, source=source)
+
+
+def _roles(
+    columns: dict[str, Column], options: Options, *, source: str
+) -> tuple[str | None, str | None, dict[str, str | None]]:
+    """Columns of the model's name, of the example's id, and of what is read of each cell."""
+    taken: set[str | None] = set()
+
+    def pick(wanted: str | None, usual: tuple[str, ...], option: str) -> str | None:
+        if wanted is not None and wanted not in columns:
+            raise InputError(f"{source} has no column {wanted!r} ({option}); it has {listing(list(columns), 8)}.")
+        if wanted is None:
+            wanted = next((key for key in usual if key in columns and key not in taken), None)
+        taken.add(wanted)
+        return wanted
+
+    taken |= {options.predictions_key, options.correct_key}
+    model = pick(options.names_key, MODEL, "names_key")
+    example = pick(options.ids_key, EXAMPLE + INDEX, "ids_key")
+    label = pick(options.labels_key, LABEL, "labels_key")
+    correct = pick(options.correct_key, CORRECT if options.predictions_key is None else (), "correct_key")
+    answer = pick(options.predictions_key, PREDICTION if options.correct_key is None else (), "predictions_key")
+    if model is None and columns.keys() - taken:  # other columns may be the models of a wide table
+        correct = None if correct in WEAK and options.correct_key is None else correct
+        answer = None if answer in WEAK and options.predictions_key is None else answer
+    if correct is not None:  # the grader's word, who may accept more than the label's own spelling
+        return model, example, {"correct": correct}
+    if label is None:
+        answer = None  # answers without labels say nothing about who is right
+    return model, example, {"predictions": answer, "labels": label}
 
 
 def _wide(
@@ -126,7 +143,8 @@ def _wide(
     except InputError as error:
         if labels is None:
             raise InputError(
-                f"{error} (There is no column `label` (labels_key), so the columns {listing(names)} must be 0/1.)"
+                f"{str(error).removesuffix('.')}; without a column `label` (labels_key), the columns {listing(names)} "
+                "must be 0/1."
             ) from error
         raise
 
@@ -160,12 +178,9 @@ def _stack(columns: list[Column]) -> NDArray[Any]:
 
 def _read_text(found: dict[str, Column]) -> dict[str, Column]:
     """Cells of a CSV in their roles."""
-    read: dict[str, Column] = {}
     if "correct" in found:
-        read["correct"] = text_marks(found["correct"])
-    rest = [role for role in found if role != "correct"]
-    read.update(zip(rest, text_classes([found[role] for role in rest]), strict=True))
-    return read
+        return {"correct": text_marks(found["correct"])}
+    return dict(zip(found, text_classes(list(found.values())), strict=True))
 
 
 def text_classes(columns: list[Column]) -> list[NDArray[Any]]:
@@ -210,8 +225,6 @@ def _long(models: Column, ids: Column, found: dict[str, Column], options: Option
     names, row = _positions(models)
     examples, place = _positions(ids)
     k, n = len(names), len(examples)
-    if k == 0:
-        raise InputError(f"{source} has a header but no rows.")
     counts = np.bincount(row * n + place, minlength=k * n)
     if (counts > 1).any():
         model, example = divmod(int(np.argmax(counts)), n)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.errors import InputError, import_extra
 from heldout.predictions import inspect_logs, lm_eval
@@ -26,6 +27,9 @@ CORRECT_KEYS = ("correct",)
 NAME_KEYS = ("models", "names", "model_names")
 ID_KEYS = ("ids", "example_ids", "question_ids")
 NO_NAMES = "none"
+# What zipfile and NumPy raise over damaged bytes: RuntimeError (and NotImplementedError) where a flipped bit asks for
+# a password or an unknown packing.
+UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile)
 
 
 class _Archive:
@@ -37,7 +41,7 @@ class _Archive:
     def __getitem__(self, key: str) -> Any:
         try:
             return self._arrays[key]
-        except (OSError, ValueError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             if "allow_pickle" in str(error):
                 raise InputError(
                     f"{self._path.name}: {key!r} holds Python objects; save plain arrays of numbers or text."
@@ -51,13 +55,16 @@ def read_npz(path: Path, options: Options) -> Predictions:
         try:
             archive = stack.enter_context(np.load(stack.enter_context(path.open("rb")), allow_pickle=False))
             keys = list(archive.files)
-        except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        except (*UNREADABLE, AttributeError, TypeError) as error:  # a lone .npy has no keys
             raise damaged(path, error) from error
         return from_arrays_by_key(_Archive(path, archive), keys, options, source=path.name, name=path.stem)
 
 
 def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source: str, name: str) -> Predictions:
     """Matrix, labels, names and ids by their keys, in either orientation."""
+
+    def array(key: str) -> NDArray[Any]:
+        return np.atleast_1d(as_array(arrays[key], what=key))
 
     def pick(wanted: str | None, usual: tuple[str, ...], option: str) -> str | None:
         if wanted is None:
@@ -68,40 +75,40 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
 
     answer = pick(options.predictions_key, PREDICTION_KEYS if options.correct_key is None else (), "predictions_key")
     correct = pick(options.correct_key, CORRECT_KEYS if options.predictions_key is None else (), "correct_key")
-    label = None if answer is None else pick(options.labels_key, LABEL_KEYS, "labels_key")
-    if answer is not None and label is None and correct is None:
-        raise InputError(f"{source} has no labels among its keys {', '.join(keys)}; say which with labels_key.")
+    label = pick(options.labels_key, LABEL_KEYS, "labels_key")
     if answer is None and correct is None:
         raise InputError(
             f"{source} has neither predictions nor a 0/1 matrix under the usual names; of its keys "
             f"{', '.join(keys)} say which they are with predictions_key or correct_key."
         )
-    answer = None if label is None else answer
-    matrices = {
-        role: np.atleast_1d(as_array(arrays[key], what=key))
-        for role, key in (("predictions", answer), ("correct", correct), ("observed", "observed"))
-        if key is not None and key in keys
-    }
-    main = answer or correct or ""
-    shape = matrices["correct" if answer is None else "predictions"].shape
-    labels = None if label is None else np.atleast_1d(as_array(arrays[label], what=label))
+    if label is None and correct is None:
+        raise InputError(f"{source} has no labels among its keys {', '.join(keys)}; say which with labels_key.")
+    main = correct or answer or ""  # a grader may accept more than the label's own spelling
+    role = "predictions" if correct is None else "correct"
+    matrices = {role: array(main), **({"observed": array("observed")} if "observed" in keys else {})}
+    shape = matrices[role].shape
+    labels = None if label is None else array(label)
+    ids_key = pick(options.ids_key, ID_KEYS, "ids_key")
+    ids = None if ids_key is None else array(ids_key)
+    if ids is not None and options.ids_key is None and len(ids) not in shape:
+        ids = None  # a usual name, but of something else
+    if labels is not None and role == "correct" and len(labels) not in shape:
+        labels = None
     names = _names(arrays, keys, options, main, shape)
     axis = options.models_axis
     if axis is None and "models_axis" in keys:  # our own files say so
         axis = {"0": 0, "1": 1}.get(str(arrays["models_axis"]))
-    ids_key = pick(options.ids_key, ID_KEYS, "ids_key")
-    ids = None if ids_key is None else np.atleast_1d(as_array(arrays[ids_key], what=ids_key))
-    if ids is not None and options.ids_key is None and len(ids) not in shape:
-        ids = None  # a usual name, but of something else
-    n = len(labels) if labels is not None else len(ids) if ids is not None else None
     if len(shape) == 2:
+        n = next((len(known) for known in (labels, ids) if known is not None), None)
         axis = _models_axis(shape, axis, None if names is None else len(names), n, what=f"{source}: {main}")
         if axis == 1:
             matrices = {role: matrix.T for role, matrix in matrices.items()}
-    if ids is not None and options.ids_key is None and len(ids) != shape[-1 if axis != 1 else 0]:
-        ids = None
-    if names is None and len(shape) == 1:
+    elif names is None:
         names = [name]
+    if ids is not None and options.ids_key is None and len(ids) != shape[0 if axis == 1 else -1]:
+        ids = None
+    if role == "correct":
+        labels = None
     return make_table(**matrices, labels=labels, names=names, ids=ids, missing=options.codes, source=source)
 
 
@@ -116,17 +123,17 @@ def _names(arrays: Any, keys: list[str], options: Options, main: str, shape: tup
         for key in (base, index):
             if key is not None and key not in keys:
                 raise InputError(f"there is no key {key!r} (names_key); there are {', '.join(keys)}.")
-        names = np.atleast_1d(arrays[base])
+        names = np.atleast_1d(as_array(arrays[base], what=base))
         if index is None:
             return list(names)
-        rows = np.atleast_1d(arrays[index])
+        rows = np.atleast_1d(as_array(arrays[index], what=index))
         if rows.dtype.kind not in "iu" or rows.min(initial=0) < 0 or rows.max(initial=0) >= len(names):
             raise InputError(f"{index!r} holds no positions among the {len(names):,} names of {base!r} (names_key).")
         return list(names[rows])
     key = next((key for key in NAME_KEYS if key in keys), None)
     if key is None:
         return None
-    names = np.atleast_1d(arrays[key])
+    names = np.atleast_1d(as_array(arrays[key], what=key))
     if len(shape) == 2 and len(names) not in shape:
         advice = f'names_key (or number the models with names_key="{NO_NAMES}")'
         hint = _index_of_names(arrays, keys, main, shape, len(names))

@@ -92,7 +92,7 @@ def _read_eval(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             else:
                 names = [name for name in members if name.startswith("samples/") and name.endswith(".json")]
                 samples = [json.loads(_member(archive, path, name)) for name in names]
-    except (OSError, ValueError, EOFError, struct.error, zlib.error, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile) as error:
         if isinstance(error, InputError):
             raise
         raise damaged(path, error) from error
@@ -128,6 +128,8 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> bytes:
 
 def _marks(samples: list[dict[str, Any]], wanted: str | None, path: Path) -> dict[str, bool | None]:
     """Right, wrong or missing (None), by sample id."""
+    if not all(_is_sample(sample) for sample in samples):
+        raise InputError(f"{path.name} holds samples that are not as inspect_ai writes them; the log is damaged.")
     metric, _, variant = (wanted or "").partition(",")
     epochs = sorted({str(sample.get("epoch", 1)) for sample in samples})
     scorers = list(dict.fromkeys(name for sample in samples for name in sample.get("scores") or {}))
@@ -146,6 +148,13 @@ def _marks(samples: list[dict[str, Any]], wanted: str | None, path: Path) -> dic
         )
     chosen = (sample for sample in samples if not variant or str(sample.get("epoch", 1)) == variant)
     return dict(_each_mark(chosen, scorer, path))
+
+
+def _is_sample(sample: Any) -> bool:
+    if not isinstance(sample, dict) or "id" not in sample:
+        return False
+    scores = sample.get("scores") or {}
+    return isinstance(scores, dict) and all(score is None or isinstance(score, dict) for score in scores.values())
 
 
 def _each_mark(samples: Iterator[dict[str, Any]], scorer: str, path: Path) -> Iterator[tuple[str, bool | None]]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
 from heldout.predictions.values import (
+    as_array,
     listing,
     missing_codes,
     plain,
@@ -303,68 +304,54 @@ def make_table(
     missing: Any = None,
     source: str = ARRAYS,
 ) -> Predictions:
-    """A table whose cells are checked; `check_numbering` then compares labels with what all models predict.
+    """A table of `correct`, or of `predictions` and `labels`, whose cells are checked one by one.
 
-    `correct` settles who is right where it is given, since a grader may accept more than the label's own
-    spelling; answers are then kept only where they say the same.
+    What needs all models at once, whether labels and predictions number classes alike, is left to
+    `check_numbering`: the models may come in several files.
     """
+    codes = missing_codes(missing)
     try:
-        return _make_table(predictions, labels, correct, names, ids, observed, missing_codes(missing), source)
+        answers, truth = None, None
+        if correct is not None:
+            marks, seen = read_marks(correct, codes, what="correct")
+        else:
+            assert predictions is not None, "`correct`, or `predictions` and `labels`"
+            assert labels is not None
+            answers, truth, seen = _read_answers(predictions, labels, codes)
+            marks = np.asarray(answers == truth)
+        marks = _matrix(marks, what="correct")
+        return Predictions(
+            names=read_names(names, len(marks)),
+            correct=marks,
+            observed=_both(observed, seen, marks.shape),
+            predictions=answers,
+            labels=truth,
+            ids=read_ids(ids, marks.shape[1]),
+            source=source,
+        )
     except InputError as error:
         if source == ARRAYS:
             raise
         raise InputError(f"{source}: {error}") from error
 
 
-def _make_table(
-    predictions: ArrayLike | None,
-    labels: ArrayLike | None,
-    correct: ArrayLike | None,
-    names: Iterable[Any] | None,
-    ids: Iterable[Any] | None,
-    observed: ArrayLike | None,
-    codes: list[Any],
-    source: str,
-) -> Predictions:
-    answers, truth, marks = None, None, None
-    there = None if observed is None else _matrix(np.asarray(observed), what="`observed`") != 0
-    if predictions is not None and labels is not None:
-        truth = _read_labels(labels)
-        answers, seen = read_cells(predictions, codes, what="predictions")
-        answers = _matrix(answers, what="predictions")
-        there = _both(there, seen, answers.shape)
-        if answers.shape[1] != len(truth):
-            raise InputError(
-                f"predictions have the shape {answers.shape} but there are {len(truth):,} labels; "
-                "(n_models, n_examples) is needed."
-            )
-        if (answers.dtype.kind in "UO") != (truth.dtype.kind in "UO") and correct is None:
-            raise InputError(
-                f"labels such as {plain(truth[0])!r} and predictions such as {plain(answers[0, 0])!r} are of "
-                "different kinds; give both as class numbers or both as class names."
-            )
-        marks = np.asarray(answers == truth)
-    if correct is not None:
-        right, seen = read_marks(correct, codes, what="correct")
-        right = _matrix(right, what="correct")
-        there = _both(there, seen, right.shape)
-        agrees = marks is not None and marks.shape == right.shape and bool(((marks == right) | _gaps(there)).all())
-        answers, truth = (answers, truth) if agrees else (None, None)
-        marks = right
-    assert marks is not None, "predictions with labels, or correct"
-    return Predictions(
-        names=read_names(names, len(marks)),
-        correct=marks,
-        observed=there,
-        predictions=answers,
-        labels=truth,
-        ids=read_ids(ids, marks.shape[1]),
-        source=source,
-    )
-
-
-def _gaps(observed: NDArray[np.bool_] | None) -> NDArray[np.bool_] | bool:
-    return False if observed is None else ~observed
+def _read_answers(
+    predictions: ArrayLike, labels: ArrayLike, codes: Sequence[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_] | None]:
+    truth = _read_labels(labels)
+    answers, seen = read_cells(predictions, codes, what="predictions")
+    answers = _matrix(answers, what="predictions")
+    if answers.shape[1] != len(truth):
+        raise InputError(
+            f"predictions have the shape {answers.shape} but there are {len(truth):,} labels; "
+            "(n_models, n_examples) is needed."
+        )
+    if (answers.dtype.kind in "UO") != (truth.dtype.kind in "UO"):
+        raise InputError(
+            f"labels such as {plain(truth[0])!r} and predictions such as {plain(answers[0, 0])!r} are of "
+            "different kinds; give both as class numbers or both as class names."
+        )
+    return answers, truth, seen
 
 
 def _matrix(cells: NDArray[Any], *, what: str) -> NDArray[Any]:
@@ -377,14 +364,15 @@ def _matrix(cells: NDArray[Any], *, what: str) -> NDArray[Any]:
     return cells
 
 
-def _both(
-    given: NDArray[np.bool_] | None, found: NDArray[np.bool_] | None, shape: tuple[int, ...]
-) -> NDArray[np.bool_] | None:
-    if given is not None and given.shape != shape:
-        raise InputError(f"`observed` has the shape {given.shape} but the cells have {shape}.")
-    if given is None or found is None:
-        return given if found is None else found.reshape(shape)
-    return given & found.reshape(shape)
+def _both(given: ArrayLike | None, found: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
+    """Cells that are there by the mask given and by the cells themselves."""
+    there = None if found is None else found.reshape(shape)
+    if given is None:
+        return there
+    mask = _matrix(as_array(given, what="`observed`") != 0, what="`observed`")
+    if mask.shape != shape:
+        raise InputError(f"`observed` has the shape {mask.shape} but the cells have {shape}.")
+    return mask if there is None else mask & there
 
 
 def _read_labels(labels: ArrayLike) -> NDArray[Any]:

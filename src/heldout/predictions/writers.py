@@ -49,15 +49,15 @@ def save(table: Predictions, path: Path) -> None:
 
 def _arrays(table: Predictions) -> dict[str, Any]:
     """Everything, with the models first."""
-    arrays: dict[str, Any] = {"models": list(table.names), "models_axis": 0, "correct": table.correct}
+    arrays: dict[str, Any] = {"models": list(table.names), "models_axis": 0}
+    if table.predictions is None:
+        arrays["correct"] = table.correct
     for key in ("predictions", "labels", "observed"):
         value = getattr(table, key)
         if value is not None:
             arrays[key] = value.astype(np.str_) if value.dtype.kind == "O" else value
     if table.ids is not None:
         arrays["ids"] = list(table.ids)
-    if "observed" in arrays:
-        arrays["correct"] = arrays["correct"] & arrays["observed"]
     return arrays
 
 
