@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout.errors import InputError
+from heldout.errors import InputError, MissingExtraError
 from heldout.predictions import Predictions
 
 ROOT = Path(__file__).parents[2]
@@ -349,6 +349,20 @@ def test_paths_and_formats(tmp_path):
         Predictions.load(tmp_path / "x.txt", format="xls")
     with pytest.raises(InputError, match="is a folder"):
         Predictions.load(tmp_path, format="csv")
+
+
+@pytest.mark.parametrize(
+    ("module", "path", "extra"),
+    [
+        ("pyarrow", "table.parquet", "parquet"),
+        ("zstandard", Path(__file__).parent / "data" / "inspect" / "eval" / "alpha.eval", "inspect"),
+    ],
+)
+def test_what_is_not_installed_is_named(module, path, extra, monkeypatch, tmp_path):
+    Predictions.from_correct([[1, 0]]).save(tmp_path / "table.parquet")
+    monkeypatch.setitem(sys.modules, module, None)  # how Python itself marks a module that cannot be imported
+    with pytest.raises(MissingExtraError, match=rf"heldout\[{extra}\]"):
+        Predictions.load(tmp_path / path)
 
 
 def test_imports_nothing_heavy():

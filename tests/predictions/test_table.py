@@ -83,6 +83,10 @@ def test_select():
     assert (part.names, part.n_missing) == (("c", "b"), 1)
     assert part.correct.tolist() == pool.correct[[2, 1]].tolist()
     assert pool.select(np.array([2, 1])).digest() == part.digest()
+    assert pool.select(np.array([False, True, True])).names == ("b", "c")
+    assert pool.select("b").names == ("b",)
+    with pytest.raises(InputError, match="the mask has the shape"):
+        pool.select(np.array([True]))
     with pytest.raises(InputError, match="no model 'd'"):
         pool.select(["d"])
     with pytest.raises(InputError, match="no model 3"):

@@ -221,7 +221,8 @@ def read_parquet(path: Path, options: Options) -> Predictions:
     arrow = import_extra("pyarrow", extra="parquet")
     parquet = import_extra("pyarrow.parquet", extra="parquet")
     try:
-        table = parquet.ParquetFile(path).read()
+        with parquet.ParquetFile(path) as f:
+            table = f.read()
     except (OSError, arrow.ArrowException) as error:
         raise damaged(path, error) from error
     _check_header(list(table.column_names), path)

@@ -256,8 +256,8 @@ class Predictions:
             h.update(np.packbits(self.observed).data)
         return h.hexdigest()
 
-    def select(self, models: Iterable[str] | Iterable[int]) -> Predictions:
-        """Some of the models, by name or by position, in the order given.
+    def select(self, models: str | Iterable[str] | Iterable[int]) -> Predictions:
+        """Some of the models, by name or by position, in the order given; or by a mask of k truth values.
 
         Examples
         --------
@@ -267,6 +267,12 @@ class Predictions:
         """
         position = {name: i for i, name in enumerate(self.names)}
         rows = []
+        if isinstance(models, str):
+            models = [models]
+        elif isinstance(models, np.ndarray) and models.dtype == np.bool_:
+            if models.shape != (self.n_models,):
+                raise InputError(f"the mask has the shape {models.shape} but there are {self.n_models:,} models.")
+            models = np.flatnonzero(models)
         for model in models:
             row = position.get(model) if isinstance(model, str) else int(model)
             if row is None or not -self.n_models <= row < self.n_models:
