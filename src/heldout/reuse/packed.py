@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from heldout.predictions import Predictions
 
 Bits = NDArray[np.uint8]
-_ROWS = 256  # models handled at once where a row is wider than its bits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,30 +80,29 @@ class PackedLosses:
         names : sequence of str, optional
             One name a model; model_0, model_1 and so on by default.
         """
+        full = np.packbits(np.ones(max(n_examples, 0), np.bool_))  # also clears the bits that fill up the last byte
         wrong: list[Bits] = []
-        observed: list[Bits | None] = []
+        observed: list[Bits] = []
+        missing = False
         for block in blocks:
             correct, there = block if isinstance(block, tuple) else (block, None)
-            right = _zero_one(correct, "correct", n_examples)
-            if there is None:
-                wrong.append(_pack(~rows for rows in _slices(right)))
-                observed.append(None)
-                continue
-            mask = _zero_one(there, "observed", n_examples)
+            right = _pack(correct, "correct", n_examples)
+            mask = np.broadcast_to(full, right.shape) if there is None else _pack(there, "observed", n_examples)
             if len(mask) != len(right):
                 raise InputError(
                     f"`observed` has {len(mask)} models but `correct` has {len(right)}; both need the same."
                 )
-            wrong.append(_pack(~a & b for a, b in zip(_slices(right), _slices(mask), strict=True)))
-            observed.append(None if mask.all() else _pack(_slices(mask)))
-        packed = np.concatenate(wrong) if wrong else np.empty((0, 0), np.uint8)
-        if not len(packed):
+            wrong.append(np.bitwise_and(np.invert(right, out=right), mask, out=right))
+            observed.append(mask)
+            missing = missing or not (mask == full).all()
+        k = sum(map(len, wrong))
+        if not k:
             raise InputError("there is no model in the pool; give at least one row of right and wrong answers.")
         return cls(
-            names=_names(names, len(packed)),
+            names=_names(names, k),
             n_examples=n_examples,
-            wrong=packed,
-            observed=_join_masks(observed, [len(w) for w in wrong], n_examples),
+            wrong=np.concatenate(wrong),
+            observed=np.concatenate(observed) if missing else None,
         )
 
     @classmethod
@@ -118,29 +116,18 @@ class PackedLosses:
         return cls.from_correct(predictions)
 
 
-def _slices(table: NDArray[np.bool_]) -> Iterable[NDArray[np.bool_]]:
-    return (table[row : row + _ROWS] for row in range(0, len(table), _ROWS))
-
-
-def _pack(rows: Iterable[NDArray[np.bool_]]) -> Bits:
-    parts = [np.packbits(part, axis=1) for part in rows]
-    return np.concatenate(parts) if parts else np.empty((0, 0), np.uint8)
-
-
-def _zero_one(values: ArrayLike, name: str, n: int) -> NDArray[np.bool_]:
+def _pack(values: ArrayLike, name: str, n: int) -> Bits:
     table = np.asarray(values)
     if table.ndim != 2 or table.shape[1] != n:
         raise InputError(f"`{name}` has shape {table.shape}; it must be (n_models, {n:,}), one column an example.")
     if n < 1:
         raise InputError(f"`{name}` has no example; similarity needs at least one.")
-    if table.dtype == np.bool_:
-        return table
-    if table.dtype.kind not in "iuf" or not ((table == 0) | (table == 1)).all():
+    if table.dtype != np.bool_ and (table.dtype.kind not in "iuf" or not ((table == 0) | (table == 1)).all()):
         raise InputError(
             f"`{name}` must hold True and False (or 1 and 0) only; turn answers and labels into right and wrong "
             "with heldout.Predictions, which also takes missing cells."
         )
-    return table.astype(np.bool_)
+    return np.packbits(table.astype(np.bool_, copy=False), axis=1)
 
 
 def _names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
@@ -149,11 +136,3 @@ def _names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
     if len(names) != k:
         raise InputError(f"`names` has {len(names)} names for {k} models; give one a model.")
     return tuple(names)
-
-
-def _join_masks(masks: list[Bits | None], lengths: list[int], n: int) -> Bits | None:
-    if all(mask is None for mask in masks):
-        return None
-    full = np.packbits(np.ones((1, n), np.bool_), axis=1)
-    parts = [np.repeat(full, k, axis=0) if mask is None else mask for mask, k in zip(masks, lengths, strict=True)]
-    return np.concatenate(parts)
