@@ -8,8 +8,18 @@ from heldout.files import write_text
 from heldout.independence.result import AuditResult
 from heldout.report.audit.comparison import comparison_table
 from heldout.report.audit.html import audit_html, demo_html
+from heldout.report.budget.html import budget_html
+from heldout.reuse.result import BudgetResult
 
-__all__ = ["audit_html", "comparison_table", "demo_html", "write_audit_report", "write_demo_report"]
+__all__ = [
+    "audit_html",
+    "budget_html",
+    "comparison_table",
+    "demo_html",
+    "write_audit_report",
+    "write_budget_report",
+    "write_demo_report",
+]
 
 
 def write_audit_report(result: AuditResult, folder: str | Path, *, command: str | None = None) -> Path:
@@ -23,4 +33,11 @@ def write_demo_report(results: dict[str, AuditResult], folder: str | Path, *, co
     """The same for several audits on one page."""
     path = Path(folder) / "report.html"
     write_text(path, demo_html(results, command=command))
+    return path
+
+
+def write_budget_report(result: BudgetResult, folder: str | Path, *, command: str | None = None) -> Path:
+    """The same for a budget."""
+    path = Path(folder) / "report.html"
+    write_text(path, budget_html(result, command=command))
     return path

@@ -66,3 +66,70 @@ def percent(value: float, digits: int = 1) -> str:
     ('11.5\\xa0%', '11.50\\xa0%', 'not defined')
     """
     return f"{100 * value:.{digits}f}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
+
+
+WORDS = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (10**3, "thousand"))
+LARGEST = 10**18  # counts end here: what reaches it is "at least that many"
+
+
+def count_text(count: int | None) -> str:
+    """A count in words, three digits from ten thousand on; the exact one belongs in a table.
+
+    Examples
+    --------
+    >>> count_text(1_062_137), count_text(251_165), count_text(9_999), count_text(999_999)
+    ('1.06 million', '251 thousand', '9,999', '1 million')
+    >>> count_text(10**18), count_text(3 * 10**16), count_text(None)
+    ('over 10¹⁸', '3 × 10¹⁶', 'not defined')
+    """
+    if count is None:
+        return NOT_DEFINED
+    if count < 10_000:
+        return f"{count:,}"
+    if count >= LARGEST:
+        return "over 10¹⁸"
+    rounded = float(f"{count:.3g}")
+    if rounded >= 10**15:
+        digits, _, exponent = f"{rounded:.2e}".partition("e+")
+        return f"{float(digits):g} × 10" + exponent.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    size, word = next((size, word) for size, word in WORDS if rounded >= size)
+    return f"{rounded / size:g} {word}"
+
+
+def exact_text(count: int | None) -> str:
+    """A count to the last digit.
+
+    Examples
+    --------
+    >>> exact_text(1_062_137), exact_text(10**18), exact_text(None)
+    ('1,062,137', '10¹⁸ or more', 'not defined')
+    """
+    if count is None:
+        return NOT_DEFINED
+    return "10¹⁸ or more" if count >= LARGEST else f"{count:,}"
+
+
+def bar_text(half_width: float) -> str:
+    """Half the width of an error bar, in percent.
+
+    Examples
+    --------
+    >>> bar_text(0.01), bar_text(0.0065234), bar_text(float("nan"))
+    ('±1\\xa0%', '±0.652\\xa0%', 'not defined')
+    """
+    return f"±{100 * half_width:.3g}{PERCENT}" if math.isfinite(half_width) else NOT_DEFINED
+
+
+def times_text(ratio: float) -> str:
+    """How many times as many.
+
+    Examples
+    --------
+    >>> times_text(4.2287), times_text(513.46), times_text(12_345.6), times_text(3.2e9)
+    ('4.23 times', '513 times', '12,300 times', '3.2 billion times')
+    """
+    if ratio < 10_000:
+        return f"{ratio:.3g} times"
+    if ratio < 1e6:
+        return f"{float(f'{ratio:.3g}'):,.0f} times"
+    return f"{count_text(round(ratio))} times"

@@ -7,10 +7,27 @@ wide and scale with their column: text stays readable from a phone to a desk.
 
 from __future__ import annotations
 
-from heldout.report.svg.histograms import histogram
+from heldout.report.svg.densities import density_chart
+from heldout.report.svg.heat_maps import heat_map
+from heldout.report.svg.histograms import Distribution, histogram, overlaid_histograms
 from heldout.report.svg.intervals import Row, interval_chart
-from heldout.report.svg.lines import Series, line_chart
+from heldout.report.svg.lines import Mark, Series, line_chart
+from heldout.report.svg.ranges import range_mark
 from heldout.report.svg.shapes import Style
 from heldout.report.svg.style import STYLE
 
-__all__ = ["STYLE", "Row", "Series", "Style", "histogram", "interval_chart", "line_chart"]
+__all__ = [
+    "STYLE",
+    "Distribution",
+    "Mark",
+    "Row",
+    "Series",
+    "Style",
+    "density_chart",
+    "heat_map",
+    "histogram",
+    "interval_chart",
+    "line_chart",
+    "overlaid_histograms",
+    "range_mark",
+]

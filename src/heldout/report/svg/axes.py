@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
 
 from heldout.report.svg.shapes import CHARACTER, LEFT, RIGHT, WIDTH, line, text
 
@@ -65,11 +68,11 @@ def decade_text(exponent: float) -> str:
 
     Examples
     --------
-    >>> [decade_text(e) for e in (0, -2, -25)]
-    ['1', '0.01', '10⁻²⁵']
+    >>> [decade_text(e) for e in (0, -2, -25, 3, 8)]
+    ['1', '0.01', '10⁻²⁵', '1,000', '10⁸']
     """
-    if -2 <= exponent <= 0:
-        return f"{10.0**exponent:g}"
+    if -2 <= exponent <= 3:
+        return f"{10.0**exponent:,g}"
     return "10" + f"{exponent:.0f}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
@@ -85,10 +88,61 @@ def number_text(value: float, step: float) -> str:
     return f"{value:,.{digits}f}".replace("-", "−")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """Values to places along one axis.
+
+    `log` scales take values and place their logarithms; `decades` scales take logarithms to base 10
+    (what would overflow or underflow, their logarithms do not).
+
+    Examples
+    --------
+    >>> Scale(low=0, high=10, start=50, end=250).place(5)
+    150.0
+    >>> upwards = Scale(low=1, high=100, start=200, end=0, kind="log")
+    >>> upwards.place(10), upwards.ticks()[0]
+    (100.0, (1.0, '1'))
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    kind: Literal["linear", "log", "decades"] = "linear"
+
+    def place(self, value: float) -> float:
+        """Where a value stands."""
+        low, high = self.low, self.high
+        if self.kind == "log":
+            value, low, high = math.log10(value), math.log10(low), math.log10(high)
+        return self.start + (value - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self, *, count: int = 5) -> list[tuple[float, str]]:
+        """Round values and their names."""
+        if self.kind == "decades":
+            return [(t, decade_text(t)) for t in decade_ticks(self.low, self.high)]
+        if self.kind == "log":
+            places = log_ticks(self.low, self.high)
+            step = min((b - a for a, b in pairwise(places)), default=1.0)
+            return [(t, number_text(t, step)) for t in places]
+        places = linear_ticks(self.low, self.high, count=count)
+        step = places[1] - places[0] if len(places) > 1 else 1.0
+        return [(t, number_text(t, step)) for t in places]
+
+
 def room(low: float, high: float) -> tuple[float, float]:
     """A little space at both ends; some width even around a single value."""
     pad = 0.04 * (high - low) if high > low else 0.5 * abs(high) or 0.5
     return low - pad, high + pad
+
+
+def y_axis(scale: Scale, label: str, *, left: float = LEFT, right: float = WIDTH - RIGHT, count: int = 5) -> list[str]:
+    """Grid lines with their names at the left, and above them what they measure."""
+    parts = [text(4, min(scale.start, scale.end) - 13, label, "start")] if label else []
+    for tick, name in scale.ticks(count=count):
+        y = scale.place(tick)
+        parts += [line("grid", left, y, right, y), text(left - 7, y + 4, name, "end")]
+    return parts
 
 
 def x_axis(

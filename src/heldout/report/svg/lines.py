@@ -1,18 +1,42 @@
-"""Lines with markers and bands."""
+"""Lines and steps, with markers, bands and marked points."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from heldout.report.svg.axes import decade_text, decade_ticks, linear_ticks, log_ticks, number_text, room, x_axis
-from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Style, legend, line, marker, svg_element, text
+from heldout.report.svg.axes import Scale, room, x_axis, y_axis
+from heldout.report.svg.shapes import (
+    BOTTOM,
+    CHARACTER,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Style,
+    legend,
+    line,
+    marker,
+    svg_element,
+    text,
+    title,
+)
+
+Point = tuple[float, float]
+
+HEIGHT = 290.0
+SPACE = 14.0  # between the texts of two marked points
 
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """A line of `line_chart`, with a band around it where `low` and `high` are given."""
+    """A line of `line_chart`, with a band around it where `low` and `high` are given.
+
+    A `y` that is NaN leaves a gap. Without `markers` a point only answers to a pointer. With `step` the line
+    keeps the height of its next point and drops or climbs at the points: y[i] holds on (x[i - 1], x[i]].
+    """
 
     name: str
     x: Sequence[float]
@@ -20,6 +44,19 @@ class Series:
     hover: Sequence[str]  # one a point
     low: Sequence[float] | None = None
     high: Sequence[float] | None = None
+    style: Style = "a"
+    markers: bool = True
+    step: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A point of `line_chart` that stands out, with its text beside it."""
+
+    x: float
+    y: float
+    text: str
+    hover: str
     style: Style = "a"
 
 
@@ -30,81 +67,189 @@ def line_chart(
     x_label: str,
     y_label: str,
     x_log: bool = False,
+    y_log: bool = False,
     y_decades: bool = False,
+    x_range: Point | None = None,
+    y_range: Point | None = None,
     reference: tuple[float, str] | None = None,
+    x_reference: float | None = None,
+    marks: Sequence[Mark] = (),
 ) -> str:
-    """Lines with markers and bands.
+    """Lines on common axes.
 
     Parameters
     ----------
     label : str
         What the picture shows, for those who do not see it.
-    x_log : bool
-        Logarithmic x axis.
+    x_log, y_log : bool
+        Logarithmic axes.
     y_decades : bool
         The y values are logarithms to base 10 already (p-values underflow, their logarithms do not).
+    x_range, y_range : (low, high), optional
+        What the axes show, in the units of the values; a line that leaves it is cut there. Otherwise all there is.
     reference : (y, text), optional
         A dashed horizontal line.
+    x_reference : float, optional
+        A dashed vertical line; say in `x_label` what it is.
+    marks : sequence of Mark
+        Points with their text, drawn over the lines.
     """
-    xs = [v for s in series for v in s.x]
-    ys = [v for s in series for values in (s.y, s.low or (), s.high or ()) for v in values]
-    if reference is not None:
-        ys.append(reference[0])
-    x_low, x_high = room(math.log10(min(xs)), math.log10(max(xs))) if x_log else room(min(xs), max(xs))
-    y_low, y_high = room(min(ys), max(ys))
-    if y_decades:
-        # Room beyond p = 1 too, so that markers there stand inside.
-        y_low, y_high = room(min(math.floor(min(ys)), -1.0), max(0.0, max(ys)))
-
     names, names_height = legend([(s.name, s.style) for s in series])
-    top, height = TOP + names_height, 290.0
-    bottom = height - BOTTOM
-
-    def place_x(v: float) -> float:
-        at = math.log10(v) if x_log else v
-        return LEFT + 8 + (at - x_low) / (x_high - x_low) * (WIDTH - LEFT - RIGHT - 16)
-
-    def place_y(v: float) -> float:
-        return bottom - (v - y_low) / (y_high - y_low) * (bottom - top)
-
-    parts = [names]
-    y_ticks = decade_ticks(y_low, y_high) if y_decades else linear_ticks(y_low, y_high)
-    step = y_ticks[1] - y_ticks[0] if len(y_ticks) > 1 else 1.0
-    for tick in y_ticks:
-        y = place_y(tick)
-        parts.append(line("grid", LEFT, y, WIDTH - RIGHT, y))
-        parts.append(text(LEFT - 7, y + 4, decade_text(tick) if y_decades else number_text(tick, step), "end"))
-    x_ticks, x_names = _x_ticks(x_low, x_high, log=x_log)
-    parts += x_axis([place_x(t) for t in x_ticks], x_names, bottom, x_label)
-    parts.append(text(4, top - 13, y_label, "start"))
+    top, bottom = TOP + names_height, HEIGHT - BOTTOM
+    xs = [v for s in series for v in s.x]
+    ys = [v for s in series for values in (s.y, s.low or (), s.high or ()) for v in values if math.isfinite(v)]
+    ys += [reference[0]] if reference is not None else []
+    x_low, x_high = x_range or _around(xs, log=x_log)
+    if y_range is not None:
+        y_low, y_high = y_range
+    elif y_decades:  # room beyond p = 1 too, so that markers there stand inside
+        y_low, y_high = room(min(math.floor(min(ys)), -1.0), max(0.0, max(ys)))
+    else:
+        y_low, y_high = _around(ys, log=y_log)
+    across = Scale(
+        low=x_low, high=x_high, start=LEFT + 8, end=WIDTH - RIGHT - 8, kind="log" if x_log else "linear"
+    )  # fmt: skip
+    kind = "log" if y_log else "decades" if y_decades else "linear"
+    up = Scale(low=y_low, high=y_high, start=bottom, end=top, kind=kind)  # type: ignore[arg-type]
+    ticks = across.ticks()
+    parts = [names, *y_axis(up, y_label)]
+    parts += x_axis([across.place(t) for t, _ in ticks], [name for _, name in ticks], bottom, x_label)
     if reference is not None:
-        y = place_y(reference[0])
+        y = up.place(reference[0])
         parts.append(line("reference", LEFT, y, WIDTH - RIGHT, y))
         parts.append(text(WIDTH - RIGHT - 2, y + 14, reference[1], "end"))
-    parts += [_band(s, place_x, place_y) for s in series if s.low is not None]
+    if x_reference is not None:
+        parts.append(line("reference", across.place(x_reference), top, across.place(x_reference), bottom))
+    parts += [_band(s, across, up) for s in series if s.low is not None]
     for s in series:
-        points = [(place_x(x), place_y(y)) for x, y in zip(s.x, s.y, strict=True)]
-        parts.append(f'<polyline class="{s.style} line" points="{_points(points)}"/>')
-        parts += [marker(x, y, s.style, hover) for (x, y), hover in zip(points, s.hover, strict=True)]
-    return svg_element(height, label, parts)
+        parts += _drawn(s, across, up)
+    return svg_element(HEIGHT, label, parts + _marked(marks, across, up))
 
 
-def _x_ticks(low: float, high: float, *, log: bool) -> tuple[list[float], list[str]]:
-    if log:
-        ticks = log_ticks(10**low, 10**high)
-        return ticks, [f"{t:,.0f}" for t in ticks]
-    ticks = linear_ticks(low, high)
-    step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
-    return ticks, [number_text(t, step) for t in ticks]
+def _around(values: Sequence[float], *, log: bool) -> Point:
+    if not log:
+        return room(min(values), max(values))
+    low, high = room(math.log10(min(values)), math.log10(max(values)))
+    return 10.0**low, 10.0**high
 
 
-def _band(s: Series, place_x: Callable[[float], float], place_y: Callable[[float], float]) -> str:
+def _drawn(s: Series, across: Scale, up: Scale) -> list[str]:
+    points = list(zip(s.x, s.y, strict=True))
+    parts = [
+        f'<polyline class="{s.style} line" points="{_places(run, across, up)}"/>'
+        for run in runs(_stairs(points) if s.step else points, (across.low, across.high), (up.low, up.high))
+    ]
+    for (x, y), hover in zip(points, s.hover, strict=True):
+        if across.low <= x <= across.high and up.low <= y <= up.high:
+            place = across.place(x), up.place(y)
+            if s.markers:
+                parts.append(marker(*place, s.style, hover))
+            elif hover:
+                parts.append(
+                    f'<circle class="hit" cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="5">{title(hover)}</circle>'
+                )
+    return parts
+
+
+def _stairs(points: Sequence[Point]) -> list[Point]:
+    """y[i] from x[i - 1] to x[i], then straight up or down.
+
+    Examples
+    --------
+    >>> _stairs([(0, 1), (2, 3)])
+    [(0, 1), (0, 3), (2, 3)]
+    """
+    out = [points[0]]
+    for x, y in points[1:]:
+        out += [(out[-1][0], y), (x, y)]
+    return out
+
+
+def runs(points: Sequence[Point], x_range: Point, y_range: Point) -> list[list[Point]]:
+    """The connected pieces of a line inside a window; NaN is a gap, and what leaves the window is cut at its edge.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> runs([(0, 0), (1, 4), (2, 5), (3, nan), (4, 1), (5, 1)], (0, 5), (0, 2))
+    [[(0, 0), (0.5, 2.0)], [(4, 1), (5, 1)]]
+    """
+    out: list[list[Point]] = []
+    for a, b in pairwise(points):
+        cut = _cut(a, b, x_range, y_range)
+        if cut is None:
+            continue
+        if out and out[-1][-1] == cut[0]:
+            out[-1].append(cut[1])
+        else:
+            out.append(list(cut))
+    return out
+
+
+def _cut(a: Point, b: Point, x_range: Point, y_range: Point) -> tuple[Point, Point] | None:
+    """The part of a segment inside the window (Liang and Barsky); None where nothing is."""
+    if not all(math.isfinite(v) for v in (*a, *b)):
+        return None
+    start, end = 0.0, 1.0
+    for at, step, (low, high) in ((a[0], b[0] - a[0], x_range), (a[1], b[1] - a[1], y_range)):
+        if step == 0:
+            if not low <= at <= high:
+                return None
+            continue
+        first, last = sorted(((low - at) / step, (high - at) / step))
+        start, end = max(start, first), min(end, last)
+    if start > end:
+        return None
+
+    def between(t: float) -> Point:
+        return a if t == 0 else b if t == 1 else (a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]))
+
+    return between(start), between(end)
+
+
+def _marked(marks: Sequence[Mark], across: Scale, up: Scale) -> list[str]:
+    """Markers over the lines; their texts beside them, moved apart where they would overlap."""
+    inside = [m for m in marks if across.low <= m.x <= across.high and up.low <= m.y <= up.high]
+    inside.sort(key=lambda m: -m.y)
+    parts = []
+    widest = max((len(m.text) for m in inside), default=0) * CHARACTER
+    right = all(across.place(m.x) + 10 + widest < WIDTH - RIGHT for m in inside)
+    # Curves that rise leave room below them at the right and above them at the left; a flat one lies below the others.
+    places = [up.place(m.y) + (9.0 if right else -1.0) for m in inside]
+    if right and places:
+        places[-1] += 7
+    places = apart(places, up.start - 2)
+    for m, height in zip(inside, places, strict=True):
+        x = across.place(m.x)
+        parts.append(marker(x, up.place(m.y), m.style, m.hover, size=5))
+        parts.append(text(x + 9 if right else x - 9, height, m.text, "start" if right else "end", "strong halo"))
+    return parts
+
+
+def apart(heights: Sequence[float], lowest: float) -> list[float]:
+    """Heights from the top down, moved so that no two are closer than a line of text and none is below `lowest`.
+
+    Examples
+    --------
+    >>> apart([100, 103, 150], 200), apart([100, 190, 195], 197)
+    ([100, 114.0, 150], [100, 183.0, 197])
+    """
+    places: list[float] = []
+    for height in heights:
+        places.append(max(height, places[-1] + SPACE) if places else height)
+    limit = lowest
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], limit)
+        limit = places[i] - SPACE
+    return places
+
+
+def _band(s: Series, across: Scale, up: Scale) -> str:
     assert s.low is not None
     assert s.high is not None
     edge = [*zip(s.x, s.high, strict=True), *reversed(list(zip(s.x, s.low, strict=True)))]
-    points = [(place_x(x), place_y(y)) for x, y in edge]
-    return f'<polygon class="{s.style} band fill" points="{_points(points)}"/>'
+    return f'<polygon class="{s.style} band fill" points="{_places(edge, across, up)}"/>'
 
 
-def _points(points: Sequence[tuple[float, float]]) -> str:
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+def _places(points: Sequence[Point], across: Scale, up: Scale) -> str:
+    return " ".join(f"{across.place(x):.1f},{up.place(y):.1f}" for x, y in points)

@@ -61,8 +61,11 @@ def marker(x: float, y: float, style: Style, hover: str | None, *, size: float =
     return f'<polygon class="{style} fill" transform="translate({x:.1f} {y:.1f})" points="{outline}">{told}</polygon>'
 
 
-def legend(entries: Sequence[tuple[str, Style]]) -> tuple[str, float]:
-    """Names of the lines above the picture, wrapped where they do not fit, and the height they take."""
+def legend(entries: Sequence[tuple[str, Style]], *, swatch: bool = False) -> tuple[str, float]:
+    """Names of the lines (or, as a swatch, of the areas) above the picture, wrapped where they do not fit; its height.
+
+    A single line needs no legend.
+    """
     if len(entries) < 2:
         return "", 20.0
     parts, x, y = [], LEFT, 10.0
@@ -70,8 +73,25 @@ def legend(entries: Sequence[tuple[str, Style]]) -> tuple[str, float]:
         width = 30 + len(name) * CHARACTER
         if x > LEFT and x + width > WIDTH:
             x, y = LEFT, y + 18
-        parts.append(f'<path class="{style} line" d="M{x:.1f} {y:.1f}h20"/>')
-        parts.append(marker(x + 10, y, style, None))
+        if swatch:
+            parts.append(f'<rect class="{style} wash" x="{x + 4:.1f}" y="{y - 5:.1f}" width="16" height="10"/>')
+        else:
+            parts.append(f'<path class="{style} line" d="M{x:.1f} {y:.1f}h20"/>')
+            parts.append(marker(x + 10, y, style, None))
         parts.append(text(x + 26, y + 4, name, "start"))
         x += width + 12
     return "".join(parts), y + 26.0
+
+
+def shorten(name: str, most: int) -> str:
+    """A long name with its middle left out: what tells versions apart stands at the end.
+
+    Examples
+    --------
+    >>> shorten("shake_shake_26_2x64d_SSI_cutout16", 20), shorten("resnet50", 20)
+    ('shake_shake…cutout16', 'resnet50')
+    """
+    if len(name) <= most:
+        return name
+    tail = (most - 1) * 2 // 5 + 1
+    return f"{name[: most - 1 - tail]}…{name[-tail:]}"

@@ -23,4 +23,30 @@ STYLE = """\
 .chart .b.fill { fill: var(--series-b); }
 .chart .c.fill { fill: var(--series-c); }
 .chart .d.fill { fill: var(--series-d); }
+.chart .hit { fill: transparent; stroke: none; pointer-events: all; }
+.chart .halo { paint-order: stroke; stroke: var(--page); stroke-width: 4px; stroke-linejoin: round; }
+.chart .wash { fill-opacity: 0.3; stroke-width: 1.5; stroke-linejoin: round; }
+.chart .a.wash { fill: var(--series-a); stroke: var(--series-a); }
+.chart .b.wash { fill: var(--series-b); stroke: var(--series-b); }
+.chart .c.wash { fill: var(--series-c); stroke: var(--series-c); }
+.chart .d.wash { fill: var(--series-d); stroke: var(--series-d); }
+.chart .small { font-size: 9px; }
+.chart .cells { shape-rendering: crispEdges; }
+.chart .blank { fill: var(--rule); }
+.chart .row.hit:hover { stroke: var(--ink); stroke-width: 1; vector-effect: non-scaling-stroke; }
+.chart .cell.hit:hover { stroke: var(--ink); stroke-width: 2; vector-effect: non-scaling-stroke; }
+.chart .heat-0 { fill: var(--heat-0); }
+.chart .heat-1 { fill: var(--heat-1); }
+.chart .heat-2 { fill: var(--heat-2); }
+.chart .heat-3 { fill: var(--heat-3); }
+.chart .heat-4 { fill: var(--heat-4); }
+.chart .heat-5 { fill: var(--heat-5); }
+.chart .heat-6 { fill: var(--heat-6); }
+.chart .heat-7 { fill: var(--heat-7); }
+.chart .heat-8 { fill: var(--heat-8); }
+.range { display: block; width: 100%; height: 1.5rem; overflow: visible; }
+.range path { fill: none; vector-effect: non-scaling-stroke; }
+.range .grid { stroke: var(--rule); stroke-width: 1; }
+.range .whisker { stroke: var(--series-a); stroke-width: 2; stroke-linecap: butt; }
+.range .dot { stroke: var(--series-a); stroke-width: 7; stroke-linecap: round; }
 """

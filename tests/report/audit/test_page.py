@@ -7,10 +7,8 @@ import math
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -25,74 +23,12 @@ from heldout.report.audit.exhibits import FIRST_EXHIBITS, PICTURE_SIDE, picture_
 from heldout.report.audit.origin import preprocessing_text
 from heldout.report.audit.words import verdict_sentence, verdict_word
 from heldout.report.numbers import NOT_DEFINED, fixed, p_text, percent
-from tests.report.conftest import HOSTILE
-
-VOID = {"meta", "img", "br"}
-LIMIT = 3_000_000
-
-
-class Page(HTMLParser):
-    """Checks nesting while it reads; keeps what is needed to judge a page."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.headings: list[str] = []
-        self.feed(html)
-        self.close()
-        assert not self.open, self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-        if re.fullmatch(r"h\d", tag):
-            self.headings.append("")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag, tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" in self.open or "title" in self.open:
-            return
-        self.text += data
-        if self.open and re.fullmatch(r"h\d", self.open[-1]):
-            self.headings[-1] += data
-
-
-def plain_spaces(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
-
-
-def words(html: str) -> str:
-    return re.sub(r"\s+", " ", Page(html).text)
+from tests.report.audit.conftest import HOSTILE
+from tests.report.pages import LIMIT, Page, check_drawings, check_self_contained, plain_spaces, words
 
 
 def test_self_contained(result: AuditResult) -> None:
-    html = audit_html(result, command="heldout audit model.onnx")
-    page = Page(html)
-    for tag, attributes in page.tags:
-        assert tag not in ("script", "link", "iframe", "object", "embed", "base", "form"), tag
-        assert not any(name.startswith("on") for name in attributes), attributes
-        for name in ("src", "srcset", "data", "poster", "action", "xlink:href", "background"):
-            assert (attributes.get(name) or "data:image/png;base64,").startswith("data:image/png;base64,")
-        if "href" in attributes:
-            assert tag == "a"
-            assert str(attributes["href"]).startswith("https://arxiv.org/abs/")
-    style = html[html.index("<style>") : html.index("</style>")]
-    assert "url(" not in style
-    assert "@import" not in style
-    assert len(html.encode()) < LIMIT
-    ids = [a["id"] for _, a in page.tags if "id" in a]
-    assert len(ids) == len(set(ids))
-    assert {str(a["aria-labelledby"]) for _, a in page.tags if "aria-labelledby" in a} <= set(ids)
-    assert all(a.get("alt") for tag, a in page.tags if tag == "img")
-    assert all(a.get("aria-label") for tag, a in page.tags if tag == "svg")
+    check_self_contained(audit_html(result, command="heldout audit model.onnx"))
 
 
 def test_verdict_first(result: AuditResult) -> None:
@@ -183,17 +119,7 @@ def test_one_verdict_among_the_p_values(result: AuditResult) -> None:
 
 
 def test_drawings_are_well_formed(result: AuditResult) -> None:
-    drawings = re.findall(r"<svg.*?</svg>", audit_html(result), flags=re.S)
-    assert len(drawings) >= 3
-    for drawing in drawings:
-        root = ET.fromstring(drawing)
-        _, _, width, height = (float(v) for v in root.attrib["viewBox"].split())
-        for element in root.iter():
-            for name, extent in (("x", width), ("y", height), ("cx", width), ("cy", height)):
-                if name in element.attrib:
-                    assert -1 <= float(element.attrib[name]) <= extent + 1, ET.tostring(element)
-            assert "nan" not in ET.tostring(element, encoding="unicode").lower()
-    assert any(element.tag == "title" for d in drawings for element in ET.fromstring(d).iter())
+    assert len(check_drawings(audit_html(result))) >= 3
 
 
 def test_same_result_same_bytes(leaked: AuditResult, tmp_path: Path) -> None:

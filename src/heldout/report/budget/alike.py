@@ -1,0 +1,150 @@
+"""How alike the models are: against chance, pair by pair, and who resembles whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.report import svg
+from heldout.report.budget.order import MAX_CLUSTERED, Clustered, clustered
+from heldout.report.numbers import fixed, percent
+from heldout.reuse.result import BudgetResult, PoolResult
+from heldout.reuse.similarity import SimilarityResult
+
+MAX_BINS, MIN_BINS = 48, 12
+OBSERVED, CHANCE = "observed", "if independent"
+
+
+def alike_view(result: BudgetResult) -> dict[str, Any] | None:
+    """Figure 1a twice, as histograms and as a density, and the heat map; None without at least one pair."""
+    pool = result.pool
+    if pool is None or pool.similarity.n_pairs == pool.similarity.disjoint:
+        return None
+    s = pool.similarity
+    edges, counts = pair_grid(s)
+    means = {OBSERVED: s.mean_similarity, CHANCE: s.mean_baseline}
+    return {
+        "histogram": svg.overlaid_histograms(
+            edges,
+            [
+                _distribution(CHANCE, counts.sum(axis=1), means[CHANCE], "b"),
+                _distribution(OBSERVED, counts.sum(axis=0), means[OBSERVED], "a"),
+            ],
+            label=f"Histograms over {s.n_pairs:,} pairs: similarity {fixed(means[OBSERVED], 3)} on average, "
+            f"{fixed(means[CHANCE], 3)} if errors were independent",
+            x_label="similarity of two models",
+            y_label="pairs of models",
+        ),
+        "density": _density(edges, counts, s),
+        "n_pairs": f"{s.n_pairs:,}",
+        "observed": fixed(means[OBSERVED], 3),
+        "chance": fixed(means[CHANCE], 3),
+        "below": f"{s.below_chance:,} pairs ({percent(s.below_chance / s.n_pairs)}) are"
+        if s.below_chance > 1
+        else ("One pair is" if s.below_chance else "No pair is"),
+        "disjoint": f"{s.disjoint:,}" if s.disjoint else None,
+        "map": _map(pool),
+    }
+
+
+def pair_grid(s: SimilarityResult) -> tuple[list[float], NDArray[np.int64]]:
+    """Pairs counted over (baseline, similarity) on one grid; a row of pairs at a time, so that large pools fit.
+
+    Returns
+    -------
+    edges : list of float
+        Of both axes.
+    counts : (bins, bins) int64
+        Baseline first.
+    """
+    rows = [(np.inf, -np.inf)]
+    for chance, observed in _pairs(s):
+        if len(chance):
+            rows.append((float(min(chance.min(), observed.min())), float(max(chance.max(), observed.max()))))
+    low, high = min(a for a, _ in rows), max(b for _, b in rows)
+    pad = max(1e-3, 0.01 * (high - low))
+    low, high = max(0.0, low - pad), min(1.0, high + pad)
+    bins = int(np.clip(round(2.5 * (s.n_pairs - s.disjoint) ** (1 / 3)), MIN_BINS, MAX_BINS))
+    counts = np.zeros(bins * bins, np.int64)
+    for chance, observed in _pairs(s):
+        x, y = (np.clip(((v - low) / (high - low) * bins).astype(np.int64), 0, bins - 1) for v in (chance, observed))
+        counts += np.bincount(x * bins + y, minlength=bins * bins)
+    return np.linspace(low, high, bins + 1).tolist(), counts.reshape(bins, bins)
+
+
+def _pairs(s: SimilarityResult) -> Any:
+    """(baseline, similarity) of each model against those after it, where they share examples."""
+    for row in s.rows():
+        there = row.common > 0
+        n = row.common[there]
+        first, second = row.first_wrong[there] / n, row.second_wrong[there] / n
+        yield first * second + (1 - first) * (1 - second), row.agreements()[there] / n
+
+
+def _distribution(name: str, counts: NDArray[np.int64], mean: float, style: svg.Style) -> svg.Distribution:
+    return svg.Distribution(
+        name=name, counts=[int(c) for c in counts], mean=mean, mean_text=f"mean {fixed(mean, 3)}", style=style
+    )
+
+
+def _density(edges: list[float], counts: NDArray[np.int64], s: SimilarityResult) -> str:
+    (x0, x1), (y0, y1) = (_extent(counts.sum(axis=axis)) for axis in (1, 0))
+    return svg.density_chart(
+        edges[x0 : x1 + 1],
+        edges[y0 : y1 + 1],
+        counts[x0:x1, y0:y1],
+        label=f"Every pair's similarity against its similarity if errors were independent; {s.below_chance:,} of "
+        f"{s.n_pairs:,} pairs are less alike than that",
+        x_label="similarity if independent",
+        y_label="similarity observed",
+        diagonal="below the line: less alike than chance",
+    )
+
+
+def _extent(counts: NDArray[np.int64]) -> tuple[int, int]:
+    """From the first to past the last bin that holds anything, with a bin of room."""
+    used = np.nonzero(counts)[0]
+    return max(0, int(used[0]) - 1), min(len(counts), int(used[-1]) + 2)
+
+
+def _map(pool: PoolResult) -> dict[str, Any] | None:
+    s = pool.similarity
+    if s.n_models < 3:
+        return None
+    c = clustered(s, pool.order)
+    names = None if c.blocks else [s.names[int(row[0])] for row in c.rows]
+    return {
+        "chart": svg.heat_map(
+            c.values,
+            label=f"Similarity of {c.n_models:,} models with each other, similar ones side by side",
+            legend="similarity of two models" if names else "mean similarity of two blocks",
+            names=names,
+            row_hover=_row_texts(c, s),
+            cell_hover=True,
+            diagonal=c.blocks,
+        ),
+        "blocks": f"{len(c.rows)}" if c.blocks else None,
+        "sampled": f"{MAX_CLUSTERED:,}" if s.n_models > c.n_models else None,
+        "n": f"{s.n_models:,}",
+        "wide": names is None,
+    }
+
+
+def _row_texts(c: Clustered, s: SimilarityResult) -> list[str]:
+    """What a pointer on a row is told."""
+    errors, texts = s.errors, []
+    for i, row in enumerate(c.rows):
+        others = np.array(c.values[i], dtype=np.float64)
+        others[i] = np.nan
+        alike = f"{np.nanmean(others):.3f} alike to the others on average" if np.isfinite(others).any() else ""
+        if len(row) > 1:
+            mean = percent(float(errors[row].mean()))
+            texts.append(
+                f"{len(row)} models, {s.names[int(row[0])]} to {s.names[int(row[-1])]}: mean error {mean}, {alike}"
+            )
+            continue
+        closest = f", closest to {s.names[int(c.rows[int(np.nanargmax(others))][0])]}" if alike else ""
+        texts.append(f"{s.names[int(row[0])]}: error {percent(float(errors[row[0]]))}, {alike}{closest}")
+    return texts

@@ -1,0 +1,65 @@
+"""What went in, what was not computed, and how this was made."""
+
+from __future__ import annotations
+
+from heldout.report.budget.words import confidence_text
+from heldout.report.numbers import bar_text, fixed, percent
+from heldout.reuse.result import BudgetResult
+
+
+def facts_view(result: BudgetResult) -> list[tuple[str, str]]:
+    """What went in, one line a fact."""
+    pool = result.pool
+    facts = [("Test set", f"n = {result.n_examples:,} examples")]
+    if pool is not None:
+        s = pool.similarity
+        spread = f" ({percent(float(s.errors.min()))} to {percent(float(s.errors.max()))})"
+        facts += [
+            ("Models", f"k = {s.n_models:,}, from {result.source}"),
+            ("Mean error", fixed(result.mean_error) + spread),
+        ]
+    else:
+        facts.append(("Error", f"{result.mean_error:g}, as stated"))
+    facts.append(
+        ("Similarity", f"{fixed(result.mean_similarity)} on average; {fixed(result.independent_similarity)} if errors "
+         "were independent")
+    )  # fmt: skip
+    if pool is not None:
+        s = pool.similarity
+        below = f"{s.below_chance:,} below chance" + (
+            f", {s.disjoint:,} without a common example" if s.disjoint else ""
+        )
+        facts += [("Pairs", f"{s.n_pairs:,}; {below}"), ("Missing answers", f"{pool.n_missing:,}")]
+    return [
+        *facts,
+        ("Asked for", f"{bar_text(result.epsilon)} (epsilon = {result.epsilon:g}) for all models at once, with "
+         f"probability {confidence_text(result)} (delta = {result.delta:g})"),
+        ("Plugged in", "error and similarity, as if they were the true ones"),
+    ]  # fmt: skip
+
+
+def not_computed(result: BudgetResult) -> list[str]:
+    """What this page lacks, and why; silence must not read as "nothing to see"."""
+    if result.pool is None:
+        return [
+            "Leaderboard with intervals for all models at once, rank ranges and ties",
+            "Similarity of every pair, against chance and as a map",
+            "Covering curve and Theorem 2",
+            "Difficulty of the examples, and whether Assumption A1 fits",
+        ]
+    pool, missing = result.pool, []
+    if not pool.similarity.n_complete:
+        missing.append("Difficulty of the examples: none was answered by every model")
+    elif result.difficulty_forecast is None:
+        missing.append("Forecast of Assumption A1: the models are less alike than chance, so it has no solution")
+    if pool.ranks is None:
+        missing.append("Rank ranges: the pool is too large to compare every pair")
+    return missing
+
+
+def origin_view(result: BudgetResult) -> list[tuple[str, str]]:
+    """What made the result."""
+    facts = [("heldout", result.version), ("Source", result.source)]
+    if result.data_digest is not None:
+        facts.append(("Data digest", result.data_digest))
+    return facts
