@@ -78,7 +78,7 @@ class PackedLosses:
         n_examples : int
             How many examples each block has.
         names : sequence of str, optional
-            One name a model; model_0, model_1 and so on by default.
+            One name a model; model 0, model 1 and so on by default.
         """
         full = np.packbits(np.ones(max(n_examples, 0), np.bool_))  # also clears the bits that fill up the last byte
         wrong: list[Bits] = []
@@ -132,7 +132,7 @@ def _pack(values: ArrayLike, name: str, n: int) -> Bits:
 
 def _names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
     if names is None:
-        return tuple(f"model_{i}" for i in range(k))
+        return tuple(f"model {i}" for i in range(k))
     if len(names) != k:
         raise InputError(f"`names` has {len(names)} names for {k} models; give one a model.")
     return tuple(names)

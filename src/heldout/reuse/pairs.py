@@ -27,7 +27,7 @@ _BLOCK_BYTES = (_BASE - 1) // 8
 _ROWS = 64  # models unpacked at a time; even, since two share a row on the left
 _BLOCK_MEMORY = 192 * 2**20  # of unpacked losses at a time; more would not be faster
 _MOST_THREADS = 8  # each holds a few tiles of counts
-_TILE = 64  # left rows multiplied at a time: enough for BLAS, little waste below the diagonal
+_TILE = 96  # left rows multiplied at a time: enough for BLAS, little waste below the diagonal
 
 
 @contextmanager
