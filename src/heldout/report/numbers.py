@@ -109,15 +109,18 @@ def exact_text(count: int | None) -> str:
     return "10¹⁸ or more" if count >= LARGEST else f"{count:,}"
 
 
-def bar_text(half_width: float) -> str:
-    """Half the width of an error bar, in percent.
+def bar_text(half_width: float, *, full: bool = False) -> str:
+    """Half the width of an error bar, in percent; with all three digits where it was measured and not asked for.
 
     Examples
     --------
-    >>> bar_text(0.01), bar_text(0.0065234), bar_text(float("nan"))
-    ('±1\\xa0%', '±0.652\\xa0%', 'not defined')
+    >>> bar_text(0.01), bar_text(0.01, full=True), bar_text(1.0, full=True), bar_text(float("nan"))
+    ('±1\\xa0%', '±1.00\\xa0%', '±100\\xa0%', 'not defined')
     """
-    return f"±{100 * half_width:.3g}{PERCENT}" if math.isfinite(half_width) else NOT_DEFINED
+    if not math.isfinite(half_width):
+        return NOT_DEFINED
+    digits = f"{100 * half_width:{'#' if full else ''}.3g}".removesuffix(".")
+    return f"±{digits}{PERCENT}"
 
 
 def times_text(ratio: float) -> str:

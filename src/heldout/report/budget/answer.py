@@ -32,8 +32,8 @@ def answer_view(result: BudgetResult) -> dict[str, Any]:
         "numbers_title": f"{'More models' if pool is not None else 'Models'} that fit at {bar_text(result.epsilon)}",
         "sides_title": f"Error bar that holds for {models_text(result)} at once" if pool is not None else None,
         "sides": [
-            ("Union bound", bar_text(pool.epsilon["union"])),
-            ("With similarity", bar_text(pool.epsilon["similarity"])),
+            ("Union bound", bar_text(pool.epsilon["union"], full=True)),
+            ("With similarity", bar_text(pool.epsilon["similarity"], full=True)),
         ]
         if pool is not None
         else [],
@@ -62,7 +62,7 @@ def _sentence(result: BudgetResult) -> str:
     if fit == 0:
         text = f"{examples} cannot keep even a single model’s measured error {within} {sure}."
         if result.pool is not None:
-            bar = bar_text(result.pool.epsilon["similarity"])
+            bar = bar_text(result.pool.epsilon["similarity"], full=True)
             text += f" What does hold for {models_text(result)} at once is {bar}."
         return text
     if room == 0:

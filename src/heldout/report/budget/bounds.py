@@ -53,7 +53,7 @@ def _row(
         "name": name,
         "fit": exact_text(fit),
         "further": exact_text(further),
-        "bar": bar_text(bar) if bar is not None else "–",
+        "bar": bar_text(bar, full=True) if bar is not None else "–",
         "chosen": chosen,
     }
 
@@ -67,14 +67,14 @@ def _theorems(result: BudgetResult) -> list[tuple[str, str]]:
     if math.isnan(t["epsilon"]):
         theorem2 = f"no error bar below ±100{PERCENT}: {n:,} examples are too few for it."
     else:
-        closed = [f"({number}) {bar_text(t[f'equation_{number}'])}" for number in (5, 6)]
+        closed = [f"({number}) {bar_text(t[f'equation_{number}'], full=True)}" for number in (5, 6)]
         theorem2 = (
-            f"{bar_text(t['epsilon'])} by (4), at eta = {fixed(t['eta'], 3)}, where {t['cover']:,.0f} of the {k:,} "
-            f"models cover the rest; in closed form {', '.join(closed)}. It shows how things grow; its constants are "
-            "too large to compete with exact tails."
+            f"{bar_text(t['epsilon'], full=True)} by (4), at eta = {fixed(t['eta'], 3)}, where {t['cover']:,.0f} of "
+            f"the {k:,} models cover the rest; in closed form {', '.join(closed)}. It shows how things grow; its "
+            "constants are too large to compete with exact tails."
         ).replace(NOT_DEFINED, "does not apply here")
     adaptive, _, _ = corollary4(n, k, alpha=0.0, delta=result.delta)
-    shown = bar_text(adaptive) if adaptive < 1 else f"more than ±100{PERCENT}, so nothing at all,"
+    shown = bar_text(adaptive, full=True) if adaptive < 1 else f"more than ±100{PERCENT}, so nothing at all,"
     return [
         ("Theorem 2, this pool’s cover", theorem2),
         (

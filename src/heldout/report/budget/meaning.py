@@ -30,7 +30,7 @@ def _gain(result: BudgetResult) -> str:
     t = result.testable
     assert t.similarity is not None
     gain = f"{times_text(t.similarity / t.union)} as many models as" if t.union else "no fewer models than"
-    small = " That is little, because the similarity is not much above chance." if t.similarity < 1.1 * t.union else ""
+    small = " Here that is little." if t.similarity < 1.1 * t.union else ""
     return (
         f"Similar models cost less: {similarity_text(result)}. A sample that is too easy for one of them tends to be "
         f"too easy for the others, so the set can take {gain} the union bound says, which takes every model for a "
@@ -41,12 +41,12 @@ def _gain(result: BudgetResult) -> str:
 def _bars(result: BudgetResult, pool: PoolResult) -> str:
     """The error bar of the pool, and how little or much similarity changes it."""
     union, alike = pool.epsilon["union"], pool.epsilon["similarity"]
-    less = f"{percent(1 - alike / union)} narrower than the union bound’s {bar_text(union)}"
-    gain = less if alike < union else f"the union bound says the same, {bar_text(union)}"
+    less = f"{percent(1 - alike / union)} narrower than the union bound’s {bar_text(union, full=True)}"
+    gain = less if alike < union else f"the union bound says the same, {bar_text(union, full=True)}"
     return (
         f"The error bar that holds for {models_text(result)} at once, with probability {confidence_text(result)}, is "
-        f"{bar_text(alike)}: {gain}. One model alone would have a narrower one; this is the price of looking at "
-        f"{len(pool.order):,}."
+        f"{bar_text(alike, full=True)}: {gain}. One model alone would have a narrower one; this is the price of "
+        f"looking at {len(pool.order):,}."
     )
 
 
@@ -117,7 +117,9 @@ def next_steps(result: BudgetResult) -> list[str]:
     pool, n = result.pool, result.n_examples
     points = []
     if result.further_models == 0:
-        bar = f" {bar_text(pool.epsilon['similarity'])} holds for {models_text(result)} today;" if pool else ""
+        bar = (
+            f" {bar_text(pool.epsilon['similarity'], full=True)} holds for {models_text(result)} today;" if pool else ""
+        )
         points.append(
             f"Ask for less or collect more:{bar} half as wide an error bar needs about four times the {n:,} examples."
         )

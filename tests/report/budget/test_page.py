@@ -1,0 +1,220 @@
+"""The page of a budget answers first, holds every number, loads nothing, and cannot be broken out of."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout.report import budget_html, write_budget_report
+from heldout.report.numbers import bar_text, count_text, exact_text, fixed
+from heldout.reuse.result import BudgetResult
+from heldout.reuse.theorems import corollary4
+from tests.report.budget.conftest import HOSTILE
+from tests.report.pages import check_drawings, check_self_contained, plain_spaces, words
+
+
+def box(html: str) -> str:
+    """The words of the answer."""
+    return words(html[html.index("<main>") : html.index("</section>")].replace("<main>", "") + "</section>")
+
+
+def test_self_contained(result: BudgetResult) -> None:
+    html = budget_html(result, command="heldout budget predictions.npz")
+    check_self_contained(html)
+    check_drawings(html)
+    text = words(html)
+    assert " nan" not in text.lower()
+    assert "None" not in re.sub(r"None of the", "", text)
+    assert not re.search(r"\d %", html)  # a number and its sign stay on one line
+
+
+def test_answer_first(result: BudgetResult) -> None:
+    html = budget_html(result)
+    page = check_self_contained(html)
+    answer = box(html)
+    room = result.further_models
+    fit = result.testable.union if result.testable.similarity is None else result.testable.similarity
+    if fit == 0:
+        assert page.headings[0].startswith("Not even one model fits at")
+    elif room == 0:
+        assert page.headings[0].startswith("No room for more models at")
+    else:
+        assert f"Room for {count_text(room)} " in page.headings[0] + " "
+    for key, value in result.further.items():
+        shown = "no bound" if value is None else count_text(value)
+        name = {"union": "Union bound", "similarity": "With similarity", "naive_bayes": "Naive Bayes"}[key]
+        assert f"{name}{shown}" in answer
+    if result.pool is not None:
+        for value in result.pool.epsilon.values():
+            assert plain_spaces(bar_text(value, full=True)) in answer
+        assert f"all {result.n_models:,} models" in answer
+    assert page.headings[1:4] == ["What this means", "What it does not mean", "What to do next"]
+
+
+def test_says_what_it_rests_on(result: BudgetResult) -> None:
+    text = words(budget_html(result))
+    start, end = text.index("What it does not mean"), text.index("What to do next")
+    limits = text[start:end]
+    assert "It does not cover models chosen by looking at this test set" in limits
+    assert "error and similarity are plugged in" in limits
+    assert "is no ranking" in limits
+    assert ("Assumption A1" in limits) == bool(result.testable.naive_bayes)
+    if result.testable.reason is not None:
+        assert plain_spaces(result.testable.reason) in text
+    if result.pool is not None:
+        s = result.pool.similarity
+        assert (f"{s.below_chance:,} of {s.n_pairs:,} pairs" in limits) == (s.below_chance > 0)
+        assert (f"{result.pool.n_missing:,} of {s.n_models * s.n_examples:,} answers" in limits) == (
+            result.pool.n_missing > 0
+        )
+
+
+def test_every_number(result: BudgetResult) -> None:
+    text = words(budget_html(result, command="heldout budget a.npz --epsilon 0.01"))
+    t = result.testable
+    expected = [
+        exact_text(t.union), exact_text(t.similarity), exact_text(t.naive_bayes), fixed(result.mean_error),
+        fixed(result.mean_similarity), fixed(result.independent_similarity), f"{result.n_examples:,} examples",
+        f"epsilon = {result.epsilon:g}", f"delta = {result.delta:g}", result.version, "arXiv:1905.12580",
+        "heldout budget a.npz --epsilon 0.01", "Every bound",
+    ]  # fmt: skip
+    if result.pool is not None:
+        adaptive = corollary4(result.n_examples, result.pool.similarity.n_models, alpha=0.0, delta=result.delta)[0]
+        expected += [
+            *(exact_text(v) for v in result.further.values()), str(result.data_digest),
+            *(plain_spaces(bar_text(v, full=True)) for v in result.pool.epsilon.values()),
+            plain_spaces(bar_text(adaptive, full=True)) if adaptive < 1 else "nothing at all",
+            "That cannot be read off the models seen",
+        ]  # fmt: skip
+        if not math.isnan(result.pool.theorem2["epsilon"]):
+            expected.append(plain_spaces(bar_text(result.pool.theorem2["epsilon"], full=True)))
+    assert not [x for x in expected if x not in text]
+
+
+def test_sections(result: BudgetResult) -> None:
+    headings = check_self_contained(budget_html(result)).headings
+    assert ("The leaderboard, with error bars that hold for all at once" in headings) == (result.pool is not None)
+    assert ("How alike the models are" in headings) == (result.pool is not None)
+    assert ("Not computed without predictions" in headings) == (result.pool is None)
+    assert "What the budget depends on" in headings
+    assert "Every bound" in headings
+
+
+def test_four_numbers_say_what_is_lacking(four_numbers: BudgetResult) -> None:
+    text = words(budget_html(four_numbers))
+    assert "Room for 1.06 million models" in text
+    assert "1,062,137" in text
+    assert "251,165" in text
+    assert "4.23 times as many" in text
+    lacking = text[text.index("Not computed without predictions") :]
+    for part in ("Leaderboard", "Similarity of every pair", "Covering curve", "Difficulty"):
+        assert part in lacking
+    assert "more models" not in box(budget_html(four_numbers))
+
+
+def test_leaderboard(similar: BudgetResult) -> None:
+    html = budget_html(similar)
+    pool = similar.pool
+    assert pool is not None
+    assert pool.ranks is not None
+    rows = re.findall(r'<tr class="(?:shade|plain).*?</tr>', html, flags=re.S)
+    assert len(rows) == 12
+    for place, (row, i) in enumerate(zip(rows, pool.order.tolist(), strict=True)):
+        cells = unescape(row)
+        best, worst = pool.ranks[i]
+        assert f'rank">{best}</td>' in cells if best == worst else f'rank">{best}–{worst}</td>' in cells
+        assert pool.similarity.names[i] in cells
+        assert f">{100 * pool.similarity.errors[i]:.1f}<" in cells
+        assert f"{100 * pool.low[i]:.1f} to {100 * pool.high[i]:.1f}" in cells
+        if place < 11:
+            assert (f">{'>'}<" in cells) == pool.neighbours[place].survives
+    starts = [i for i, row in enumerate(rows) if " cut" in row.split(">")[0]]
+    sizes = np.cumsum([len(group) for group in pool.groups]).tolist()
+    assert starts == sizes[:-1]  # a line where a new band begins
+    assert {c.survives for c in pool.neighbours} == {True, False}  # or the test shows nothing
+
+
+def test_large_pool(large: BudgetResult) -> None:
+    html = budget_html(large)
+    rows = re.findall(r'<tr class="(?:shade|plain).*?</tr>', html, flags=re.S)
+    assert len(rows) == 50
+    text = words(html)
+    assert "The other 180 models are in the saved result" in text
+    assert "put together in 100 blocks" in text
+    assert "<summary>20 more" in html
+    assert len(html) < 400_000
+
+
+def test_ranks_left_out(large: BudgetResult) -> None:
+    """Very large pools have no rank ranges: the place stands there, and the page says so."""
+    assert large.pool is not None
+    text = words(budget_html(replace(large, pool=replace(large.pool, ranks=None))))
+    assert "Rank ranges: the pool is too large to compare every pair" in text
+    assert "Place" in text
+    assert "Rank :" not in text
+
+
+def test_nothing_fits(too_few: BudgetResult, full: BudgetResult) -> None:
+    assert too_few.pool is not None
+    bar = plain_spaces(bar_text(too_few.pool.epsilon["similarity"], full=True))
+    text = words(budget_html(too_few))
+    assert "cannot keep even a single model’s measured error" in text
+    assert f"What does hold for all 5 models at once is {bar}" in text
+    assert "no model fits, however similar the models are" in text
+    assert full.further_models == 0
+    text = words(budget_html(full))
+    fit = full.testable.similarity
+    assert fit is not None
+    assert 0 < fit < 40
+    assert "there are 40 already" in text
+    assert f"{fit} would fit in all" in text
+    assert "Ask for less or collect more" in text
+    assert "Room for" not in text
+
+
+def test_no_example_is_common_to_all() -> None:
+    from heldout.predictions import Predictions
+    from heldout.reuse.budget import budget
+
+    right = np.random.default_rng(0).random((3, 90)) < 0.7
+    observed = np.ones((3, 90), bool)
+    for i in range(3):
+        observed[i, 30 * i : 30 * i + 30] = False
+    text = words(budget_html(budget(Predictions.from_correct(right, observed=observed), epsilon=0.2)))
+    assert "Difficulty of the examples: none was answered by every model" in text
+    assert "Not computed" in text
+
+
+def test_hostile_names(hostile: BudgetResult, tmp_path: Path) -> None:
+    path = write_budget_report(hostile, tmp_path / "new", command=f"heldout {HOSTILE}")
+    assert path == tmp_path / "new" / "report.html"
+    html = path.read_text(encoding="utf-8")
+    assert "<script" not in html.lower()
+    assert "<img" not in html
+    assert HOSTILE in words(html)
+    check_self_contained(html)
+
+
+@pytest.mark.parametrize("name", ["similar", "masked", "four_numbers", "no_coupling"])
+def test_same_result_same_bytes(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    result: BudgetResult = request.getfixturevalue(name)
+    before = json.dumps(result.to_dict())
+    result.save(tmp_path / "result")
+    assert budget_html(BudgetResult.load(tmp_path / "result")) == budget_html(result)
+    assert json.dumps(result.to_dict()) == before
+
+
+def test_past_counting(four_numbers: BudgetResult) -> None:
+    """10^18 means "at least": the page must not print it as a count."""
+    many = replace(four_numbers.testable, naive_bayes=10**18)
+    text = words(budget_html(replace(four_numbers, testable=many)))
+    assert "over 10¹⁸" in text
+    assert "10¹⁸ or more" in text
+    assert "1,000,000,000,000" not in text

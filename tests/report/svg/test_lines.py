@@ -1,0 +1,110 @@
+"""Lines that leave the window, gaps, steps and marked points."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+
+import pytest
+
+from heldout.report import svg
+from heldout.report.svg.axes import Scale
+from heldout.report.svg.lines import SPACE, apart, runs
+from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH
+
+
+def chart(series: svg.Series, **options: object) -> ET.Element:
+    return ET.fromstring(svg.line_chart([series], label="l", x_label="x", y_label="y", **options))  # type: ignore[arg-type]
+
+
+def points(root: ET.Element) -> list[list[tuple[float, float]]]:
+    lines = [e.attrib["points"].split() for e in root.findall("polyline")]
+    return [[tuple(float(v) for v in p.split(",")) for p in line] for line in lines]  # type: ignore[misc]
+
+
+def test_a_line_is_cut_where_it_leaves() -> None:
+    steep = svg.Series(name="s", x=[0, 1, 2], y=[0, 10, 1000], hover=["a", "b", "c"], markers=False)
+    root = chart(steep, y_range=(0.0, 20.0))
+    ((start, _, end),) = points(root)
+    top, bottom = TOP + 20, 290 - BOTTOM
+    assert start[1] == pytest.approx(bottom, abs=0.1)
+    assert end[1] == pytest.approx(top, abs=0.1)  # at the edge, not beyond
+    told = [c.findtext("title") for c in root.findall("circle")]
+    assert told == ["a", "b"]  # what cannot be seen cannot be pointed at
+
+
+def test_gaps() -> None:
+    nan = math.nan
+    gappy = svg.Series(name="s", x=[0, 1, 2, 3, 4], y=[1, 2, nan, 3, 4], hover=[""] * 5, markers=False)
+    assert [len(p) for p in points(chart(gappy))] == [2, 2]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cutting_against_a_fine_walk(seed: int) -> None:
+    """Every piece lies inside, and every point of the line that is inside lies on a piece."""
+    import random
+
+    rng = random.Random(seed)
+    line = [(rng.uniform(-1, 2), rng.uniform(-1, 2)) for _ in range(12)]
+    pieces = runs(line, (0, 1), (0, 1))
+    assert all(-1e-9 <= v <= 1 + 1e-9 for piece in pieces for point in piece for v in point)
+
+    def length(path: list[tuple[float, float]]) -> float:
+        return sum(math.dist(a, b) for a, b in pairwise(path))
+
+    steps = 4000
+    inside = 0.0
+    for a, b in pairwise(line):
+        for i in range(steps):
+            x, y = (a[j] + (i + 0.5) / steps * (b[j] - a[j]) for j in (0, 1))
+            inside += (0 <= x <= 1 and 0 <= y <= 1) * math.dist(a, b) / steps
+    assert sum(length(p) for p in pieces) == pytest.approx(inside, abs=0.01)
+
+
+def test_steps_hold_until_their_point() -> None:
+    """At similarity up to 0.5 two models, from there to 0.9 seven: the rise stands at 0.5."""
+    cover = svg.Series(name="s", x=[0.1, 0.5, 0.9], y=[2, 2, 7], hover=["", "", ""], step=True, markers=False)
+    (line,) = points(chart(cover))
+    rises = [a[0] for a, b in pairwise(line) if a[0] == b[0] and a[1] != b[1]]
+    across = Scale(low=0.1 - 0.032, high=0.9 + 0.032, start=LEFT + 8, end=WIDTH - RIGHT - 8)
+    assert rises == [pytest.approx(across.place(0.5), abs=0.1)]
+
+
+def test_marks_stand_on_their_point() -> None:
+    flat = svg.Series(name="s", x=[0, 10], y=[2.0, 2.0], hover=["", ""], style="b", markers=False)
+    marks = [
+        svg.Mark(x=5, y=2.0, text="a hundred", hover="100 models"),
+        svg.Mark(x=5, y=2.05, text="some more", hover="112"),
+    ]
+    root = chart(flat, y_decades=True, y_range=(0.0, 4.0), x_reference=5.0, marks=marks)
+    (middle,) = [e for e in root.findall("path") if e.attrib["class"] == "reference"]
+    x = float(middle.attrib["d"].split("M")[1].split()[0])
+    circles = [c for c in root.findall("circle") if c.attrib["class"] == "a fill"]
+    assert [float(c.attrib["cx"]) for c in circles] == [x, x]
+    assert {c.findtext("title") for c in circles} == {"100 models", "112"}
+    texts = {t.text: float(t.attrib["y"]) for t in root.findall("text")}
+    assert texts["a hundred"] - texts["some more"] >= SPACE  # moved apart
+    assert "100" in texts  # 10 to the 2
+
+
+def test_marks_outside_are_not_drawn() -> None:
+    flat = svg.Series(name="s", x=[0, 10], y=[2.0, 2.0], hover=["", ""], markers=False)
+    root = chart(flat, y_range=(0.0, 4.0), marks=[svg.Mark(x=5, y=9.0, text="far", hover="")])
+    assert "far" not in [t.text for t in root.findall("text")]
+
+
+def test_apart_keeps_order_and_room() -> None:
+    for heights in ([10.0, 11.0, 12.0, 13.0], [1.0, 200.0, 201.0, 202.0]):
+        places = apart(heights, 205.0)
+        assert all(b - a >= SPACE - 1e-9 for a, b in pairwise(places))
+        assert places[-1] <= 205.0
+
+
+@pytest.mark.parametrize("kind", ["linear", "log", "decades"])
+def test_ticks_stand_inside(kind: str) -> None:
+    scale = Scale(low=1.0, high=50.0, start=300, end=20, kind=kind)  # type: ignore[arg-type]
+    ticks = scale.ticks()
+    assert len(ticks) >= 2
+    assert all(20 <= scale.place(t) <= 300 for t, _ in ticks)
+    assert len({name for _, name in ticks}) == len(ticks)

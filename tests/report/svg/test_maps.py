@@ -1,0 +1,121 @@
+"""Histograms over each other, densities, heat maps and whiskers: what is drawn is what was given."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from heldout.report import svg
+from heldout.report.svg.heat_maps import N_COLOURS, colour_edges, colours
+from heldout.report.svg.shapes import LEFT, RIGHT, WIDTH
+from heldout.report.svg.style import STYLE
+
+
+def test_whisker_spans_its_interval() -> None:
+    root = ET.fromstring(svg.range_mark(0.25, (0.2, 0.35), low=0.1, high=0.5, label="a <b>", grid=[0.1, 0.3, 0.5]))
+    paths = {(p.attrib["class"], p.attrib["d"]) for p in root.findall("path")}
+    assert ("whisker", "M25 12H62.5") in paths
+    assert ("dot", "M37.5 12h0") in paths
+    assert {("grid", "M0 0V24"), ("grid", "M50 0V24"), ("grid", "M100 0V24")} <= paths
+    assert root.findtext("title") == root.attrib["aria-label"] == "a <b>"
+
+
+def test_overlaid_histograms() -> None:
+    many = svg.Distribution(name="observed", counts=[0, 4, 2], mean=0.5, mean_text="mean 0.5", style="a")
+    other = svg.Distribution(name="if independent", counts=[3, 0, 0], mean=0.2, mean_text="mean 0.2", style="b")
+    root = ET.fromstring(
+        svg.overlaid_histograms([0.0, 0.3, 0.6, 0.9], [many, other], label="l", x_label="x", y_label="y")
+    )
+    areas = {p.attrib["class"]: p.attrib["d"] for p in root.findall("path") if "wash" in p.attrib["class"]}
+    heights = {name: [float(v) for v in re.findall(r"V([\d.]+)", d)] for name, d in areas.items()}
+    bottom = heights["a wash"][-1]
+    first, second, third = (bottom - v for v in heights["a wash"][:3])
+    assert first == 0
+    assert second == pytest.approx(2 * third, abs=0.2)
+    assert bottom - heights["b wash"][0] == pytest.approx(0.75 * second, abs=0.2)
+    (mean,) = [p for p in root.findall("path") if p.attrib["class"] == "b line"]
+    x = float(mean.attrib["d"][1:].split()[0])
+    assert x == pytest.approx(LEFT + 0.2 / 0.9 * (WIDTH - LEFT - RIGHT), abs=0.1)
+    told = [r.findtext("title") for r in root.findall("rect") if r.attrib["class"] == "hit"]
+    assert told[1] == "0.300 to 0.600: observed 4, if independent 0"
+
+
+def test_density_places_its_cells() -> None:
+    counts = np.zeros((4, 4), np.int64)
+    counts[0, 3], counts[2, 1] = 100, 1
+    edges = [0.0, 0.25, 0.5, 0.75, 1.0]
+    root = ET.fromstring(svg.density_chart(edges, edges, counts, label="l", x_label="x", y_label="y", diagonal="below"))
+    strong, weak = root.findall("rect")
+    assert strong.attrib["class"] == "cells heat-8"
+    assert weak.attrib["class"] == "cells heat-2"
+    assert float(strong.attrib["x"]) < float(weak.attrib["x"])
+    assert float(strong.attrib["y"]) < float(weak.attrib["y"])  # a larger y is higher up
+    assert weak.findtext("title") == "0.500 to 0.750, 0.250 to 0.500: 1"
+    assert "below" in [t.text for t in root.findall("text")]
+
+
+def test_heat_map_draws_every_cell_once() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.random((7, 7))
+    values = (values + values.T) / 2
+    values[1, 4] = values[4, 1] = np.nan
+    names = [f"m{i}" for i in range(7)]
+    root = ET.fromstring(svg.heat_map(values, label="l", legend="similarity", names=names, cell_hover=True))
+    seen = np.full((7, 7), "", dtype=object)
+    (group,) = root.findall("g")
+    for path in group.findall("path"):
+        if "hit" in path.attrib["class"]:
+            continue
+        for x, y, length in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\d+z", path.attrib["d"]):
+            for j in range(int(x), int(x) + int(length)):
+                assert seen[int(y), j] == ""
+                seen[int(y), j] = path.attrib["class"]
+    np.fill_diagonal(values, np.nan)
+    expected = colours(values, colour_edges(values[np.isfinite(values)]))
+    assert (seen == np.where(expected >= 0, "heat-" + expected.astype(str).astype(object), "blank")).all()
+    told = [p.findtext("title") for p in group.findall("path") if "hit" in p.attrib["class"]]
+    assert len(told) == 7 * 6 - 2
+    assert told[0] == f"m0, m1: {values[0, 1]:.3f}"
+    assert [t.text for t in root.findall("text")][:7] == names
+
+
+def test_large_heat_map_tells_of_rows() -> None:
+    values = np.random.default_rng(1).random((60, 60))
+    names = [f"model {i}" for i in range(60)]
+    drawing = svg.heat_map(values, label="l", legend="s", names=names, row_hover=names, cell_hover=True)
+    (group,) = ET.fromstring(drawing).findall("g")
+    assert [p.findtext("title") for p in group.findall("path") if "hit" in p.attrib["class"]] == names
+    assert len(drawing) < 120_000
+
+
+def test_colours_hold_equal_shares() -> None:
+    values = np.concatenate([np.linspace(0.8, 0.9, 900), [0.1, 0.2]])
+    edges = colour_edges(values)
+    counts = np.bincount(colours(values, edges), minlength=N_COLOURS)
+    assert len(edges) == N_COLOURS + 1
+    assert counts.min() > 90  # two outliers do not eat up the scale
+    assert edges[0] <= 0.1
+    assert edges[-1] >= 0.9
+    assert colour_edges(np.array([1.0, 1.0]))[0] == 1.0
+
+
+def test_blank_heat_map() -> None:
+    ET.fromstring(svg.heat_map(np.full((3, 3), np.nan), label="l", legend="s"))
+
+
+def test_every_class_has_a_style() -> None:
+    drawings = [
+        svg.heat_map(np.random.default_rng(0).random((9, 9)), label="l", legend="s", names=list("abcdefghi")),
+        svg.range_mark(0.2, (0.1, 0.3), low=0.0, high=1.0, label="l"),
+        svg.overlaid_histograms(
+            [0.0, 1.0], [svg.Distribution(name="n", counts=[1], mean=0.5, mean_text="m")], label="l", x_label="x",
+            y_label="y",
+        ),
+    ]  # fmt: skip
+    for drawing in drawings:
+        for names in re.findall(r'class="([^"]+)"', drawing):
+            for name in names.split():
+                assert f".{name}" in STYLE, name
