@@ -155,12 +155,12 @@ def test_curve_takes_the_smaller_of_nested_and_greedy():
         assert curve.at(eta) <= min(nested, len(cover(pool, eta)))
 
 
-@pytest.mark.parametrize("name", ["_FEW_PAIRS", "_WORK"])
-def test_coarse_curve_is_still_valid(monkeypatch, name):  # as in a pool too large to try every similarity
+@pytest.mark.parametrize(("name", "value"), [("_LEVELS", 40), ("_WORK", 0)])
+def test_coarse_curve_is_still_valid(monkeypatch, name, value):  # as in a pool too large to try every similarity
     correct, observed = random_pool(np.random.default_rng(8), 40, 90)
     pool = pool_of(correct, observed)
     fine = cover_curve(pool)
-    monkeypatch.setattr(cover_module, name, 0)
+    monkeypatch.setattr(cover_module, name, value)
     coarse = cover_curve(pool)
     grid = np.unique(pool.agreement())
     sizes = np.array([[curve.at(eta) for eta in grid] for curve in (fine, coarse)])

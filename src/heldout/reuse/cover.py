@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,9 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Table = NDArray[np.bool_]
 
-_FEWEST_COVERS, _MOST_COVERS = 16, 256  # greedy covers behind a curve
+_FEWEST_COVERS, _MOST_COVERS = 24, 256  # greedy covers behind a curve
 _WORK = 1.5e8  # pairs looked at for a curve: fewer covers in a large pool
-_FEW_PAIRS = 2**20  # so many similarities are quickly sorted
+_LEVELS = 2**20  # pairs whose similarities are tried, at most: they are sorted
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,8 +90,8 @@ def cover_curve(similarity: SimilarityResult) -> CoverCurve:
     """Find a small similarity cover for every eta at once.
 
     The model that is covered worst is added until all are covered at similarity 1: that gives nested covers of every
-    size. Greedy covers at many of the similarities they leave off at make the curve lower. A cover holds for every
-    smaller similarity too, so the curve is the least size at or above each.
+    size. Greedy covers make the curve lower: at every similarity of a pair in a small pool, where the curve climbs most
+    in a large one. A cover holds for every smaller similarity too, so the curve is the least size at or above each.
 
     Parameters
     ----------
@@ -112,9 +114,7 @@ def cover_curve(similarity: SimilarityResult) -> CoverCurve:
     """
     pool = _Pool(similarity)
     etas, sizes = pool.nested()
-    points = list(zip(etas.tolist(), sizes, strict=True))
-    points += [(eta, len(pool.greedy(eta))) for eta in pool.worth_trying(etas).tolist()]
-    return _envelope(points)
+    return _envelope([*zip(etas.tolist(), sizes, strict=True), *pool.refined(etas[0], sizes[0])])
 
 
 class _Pool:
@@ -192,17 +192,30 @@ class _Pool:
             chosen = [int(np.argmin(least))]
         return np.array(etas), sizes[1:]
 
-    def worth_trying(self, etas: Floats) -> Floats:
-        """Similarities at which to look for a smaller cover than the nested ones, which reach `etas`."""
+    def refined(self, lowest: float, size: int) -> list[tuple[float, int]]:
+        """Greedy covers where the curve from `size` at `lowest` to similarity 1 is least known."""
+        step = 1 + len(self.agreement) // _LEVELS
+        levels = np.unique(np.concatenate([self.agreement[::step], [max(lowest, 0.0), 1.0]]))
+        levels = levels[levels >= max(lowest, 0.0)]  # below, the ends alone are a cover, and none is smaller
+        points = [(1.0, len(self.greedy(1.0)))]
+        gaps: list[tuple[float, int, int, int, int]] = []
+
+        def note(low: int, low_size: int, high: int, high_size: int) -> None:
+            if high - low > 1:
+                width = levels[high] - levels[low]
+                heappush(gaps, (-width * abs(math.log(high_size / low_size)), low, low_size, high, high_size))
+
+        note(0, size, len(levels) - 1, points[0][1])
         most = int(np.clip(_WORK / self.k**2, _FEWEST_COVERS, _MOST_COVERS))
-        if len(self.agreement) <= _FEW_PAIRS:
-            levels = np.unique(self.agreement)
-            levels = levels[levels >= max(0.0, etas[0])]  # below, the ends alone are a cover, and none is smaller
-            places = np.linspace(0, len(levels) - 1, min(most, len(levels)))
-        else:
-            levels = np.unique(etas[etas >= 0])
-            places = np.geomspace(1, len(levels), min(most, len(levels))) - 1  # small covers matter most
-        return levels[places.round().astype(np.intp)]
+        while gaps and len(points) < most:
+            _, low, low_size, high, high_size = heappop(gaps)
+            middle = int(np.searchsorted(levels, (levels[low] + levels[high]) / 2))
+            middle = min(max(middle, low + 1), high - 1)
+            middle_size = len(self.greedy(levels[middle]))
+            points.append((float(levels[middle]), middle_size))
+            note(low, low_size, middle, middle_size)
+            note(middle, middle_size, high, high_size)
+        return points
 
 
 def _tally(table: Table, rows: Indices) -> NDArray[np.int32]:
