@@ -19,6 +19,8 @@ from heldout.reuse.theorems import corollary4
 from tests.report.budget.conftest import HOSTILE
 from tests.report.pages import check_drawings, check_self_contained, plain_spaces, words
 
+EXAMPLE = Path(__file__).parents[3] / "examples" / "cifar10_predictions.npz"
+
 
 def box(html: str) -> str:
     """The words of the answer."""
@@ -168,6 +170,7 @@ def test_nothing_fits(too_few: BudgetResult, full: BudgetResult) -> None:
     assert "cannot keep even a single model’s measured error" in text
     assert f"What does hold for all 5 models at once is {bar}" in text
     assert "no model fits, however similar the models are" in text
+    assert "Even one model alone, picked before any data were seen, needs a wider error bar: about ±" in text
     assert full.further_models == 0
     text = words(budget_html(full))
     fit = full.testable.similarity
@@ -218,3 +221,21 @@ def test_past_counting(four_numbers: BudgetResult) -> None:
     assert "over 10¹⁸" in text
     assert "10¹⁸ or more" in text
     assert "1,000,000,000,000" not in text
+
+
+def test_cifar10() -> None:
+    """The pool in examples/: the answer, a tie at the top, and what Assumption A1 gets wrong."""
+    from heldout.predictions import Predictions
+    from heldout.reuse.budget import budget
+
+    result = budget(Predictions.load(EXAMPLE))
+    html = budget_html(result)
+    text = words(html)
+    assert result.n_models == 30
+    assert f"Room for {result.further_models} more models" in text
+    assert "cifar10_predictions.npz: 30 models on 10,000 examples" in text
+    assert "shake_shake_26_2x64d_SSI_cutout16" in text
+    assert "mean 0.919" in text  # similarity
+    assert "mean 0.871" in text  # by chance
+    assert "65.1 % of the examples are right for all 30 models" in text
+    assert len(html) < 300_000

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from heldout.report import svg
 from heldout.report.budget.order import MAX_CLUSTERED, Clustered, clustered
 from heldout.report.numbers import fixed, percent
+from heldout.report.svg.heat_maps import MAX_CELLS
 from heldout.reuse.result import BudgetResult, PoolResult
 from heldout.reuse.similarity import SimilarityResult
 
@@ -128,7 +129,7 @@ def _map(pool: PoolResult) -> dict[str, Any] | None:
         "blocks": f"{len(c.rows)}" if c.blocks else None,
         "sampled": f"{MAX_CLUSTERED:,}" if s.n_models > c.n_models else None,
         "n": f"{s.n_models:,}",
-        "wide": names is None,
+        "cells": names is not None and len(names) ** 2 <= MAX_CELLS,
     }
 
 

@@ -20,10 +20,8 @@ def facts_view(result: BudgetResult) -> list[tuple[str, str]]:
         ]
     else:
         facts.append(("Error", f"{result.mean_error:g}, as stated"))
-    facts.append(
-        ("Similarity", f"{fixed(result.mean_similarity)} on average; {fixed(result.independent_similarity)} if errors "
-         "were independent")
-    )  # fmt: skip
+    given = f"{fixed(result.mean_similarity)} on average" if pool else f"{result.mean_similarity:g}, as stated"
+    facts.append(("Similarity", f"{given}; {fixed(result.independent_similarity)} if errors were independent"))
     if pool is not None:
         s = pool.similarity
         below = f"{s.below_chance:,} below chance" + (

@@ -6,6 +6,8 @@ from heldout.report.budget.words import (
     confidence_text,
     first_text,
     models_text,
+    models_that_fit,
+    narrowest_text,
     points_text,
     similarity_text,
     steps_text,
@@ -18,6 +20,10 @@ def means(result: BudgetResult) -> list[str]:
     """What the numbers say."""
     t, pool = result.testable, result.pool
     points = [_bars(result, pool), _ties(pool)] if pool is not None else []
+    narrowest = narrowest_text(result)
+    if result.further_models == 0 and models_that_fit(result) == 0:
+        alone = f": about {narrowest} is the narrowest" if narrowest else ""
+        points.append(f"Even one model alone, picked before any data were seen, needs a wider error bar{alone}.")
     if t.reason:
         points.append(f"Only the union bound applies: {t.reason}.")
     elif t.similarity:
@@ -29,12 +35,16 @@ def _gain(result: BudgetResult) -> str:
     """What similarity buys."""
     t = result.testable
     assert t.similarity is not None
-    gain = f"{times_text(t.similarity / t.union)} as many models as" if t.union else "no fewer models than"
+    gain = (
+        f"{times_text(t.similarity / t.union)} as many"
+        if t.union
+        else f"{count_text(t.similarity)} where that allows none"
+    )
     small = " Here that is little." if t.similarity < 1.1 * t.union else ""
     return (
         f"Similar models cost less: {similarity_text(result)}. A sample that is too easy for one of them tends to be "
-        f"too easy for the others, so the set can take {gain} the union bound says, which takes every model for a "
-        f"stranger.{small}"
+        f"too easy for the others. The union bound takes every model for a stranger; with similarity the set can take "
+        f"{gain}.{small}"
     )
 
 

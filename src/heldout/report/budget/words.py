@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heldout.report.numbers import PERCENT, percent
+from heldout.report.numbers import PERCENT, bar_text, percent
 from heldout.reuse.result import BudgetResult, PoolResult
 
 NAMES = {"union": "Union bound", "similarity": "With similarity", "naive_bayes": "Naive Bayes"}
@@ -39,6 +39,13 @@ def models_text(result: BudgetResult) -> str:
 def more_text(result: BudgetResult) -> str:
     """Models are "more" only where there are some."""
     return "more " if result.pool is not None else ""
+
+
+def narrowest_text(result: BudgetResult) -> str | None:
+    """The narrowest error bar that a single model can have, read off the curve; None where there is no such curve."""
+    curve = result.by_epsilon
+    fits = curve.x[curve.union >= 1]
+    return bar_text(float(fits[0])) if len(fits) else None
 
 
 def similarity_text(result: BudgetResult) -> str:
