@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from heldout.images import LabelledImages, Wrap, from_arrays
+from heldout.predictions import Predictions
 
 DATA = Path(str(files("heldout") / "data"))
 
@@ -67,3 +68,9 @@ class LinearModel:
 @pytest.fixture
 def linear_model() -> type[LinearModel]:
     return LinearModel
+
+
+@pytest.fixture(scope="session")
+def cifar10_predictions() -> Predictions:
+    """Thirty real models on the CIFAR-10 test set, from `examples/`."""
+    return Predictions.load(Path(__file__).parents[1] / "examples" / "cifar10_predictions.npz")

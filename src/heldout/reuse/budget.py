@@ -182,6 +182,6 @@ def _one_model(table: Predictions, *, epsilon: Number, delta: Number) -> str:
         alone = testable_models(n, Fraction(wrong, n), 1, epsilon=epsilon, delta=delta).union
         told += f", and by the union bound the set takes {count_text(alone)} models like it at ±{float(epsilon):g}"
     return (
-        f"{table.source} holds one model, {table.names[0]}, and similarity takes two; what can be told of it alone: "
-        f"{told}."
+        f"there is only one model, {table.names[0]} ({table.source}), and similarity takes two; what can be told of it "
+        f"alone: {told}."
     )

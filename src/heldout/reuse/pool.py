@@ -31,6 +31,11 @@ from heldout.statistics.joint_binomial import joint_tail
 
 Counts = NDArray[np.int64]
 
+# Examples added to each of a pair's four cells before they are plugged in: few errors must not make models look surer,
+# or more alike, than is known. Eight CIFAR-10 models with six errors each on 200 examples missed 5.2 % of the time at
+# 5 % without (`experiments/mania`). At 50,000 examples it changes nothing.
+SMOOTHING = 0.5
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -48,7 +53,12 @@ class PoolBound:
         self.similarity = similarity
         self.n: Counts = similarity.observed
         self.wrong: Counts = similarity.wrong
-        self.p: NDArray[np.float64] = self.wrong / self.n
+        self.smoothing = SMOOTHING
+
+    @property
+    def p(self) -> NDArray[np.float64]:
+        """Error rates as they are plugged in."""
+        return (self.wrong + 2 * self.smoothing) / (self.n + 4 * self.smoothing)
 
     @property
     def largest(self) -> int:
@@ -112,7 +122,7 @@ class PoolBound:
         index = condensed_row(node, k)
         others = np.arange(k) != node
         share, comparable = np.zeros(k), np.zeros(k, dtype=bool)
-        share[others] = s.both_wrong[index] / self.n[node]
+        share[others] = (s.both_wrong[index] + self.smoothing) / (self.n[node] + 4 * self.smoothing)
         comparable[others] = True
         if s.common is not None:
             comparable[others] = (s.common[index] == self.n[node]) & (self.n[others] == self.n[node])
@@ -162,10 +172,13 @@ def pool_reach(pool: PoolBound, tree: Tree | None, delta: float, *, most: int | 
         probability = pool.union(low, high) if tree is None else pool.hunter_worsley(low, high, tree)
         return probability <= delta
 
-    return first_where(holds, 0, pool.largest if most is None else most)
+    most = pool.largest if most is None else most
+    # No model may be off more often than delta on its own: most of the search needs no joint tails.
+    least = first_where(lambda m: max(tail.max() for tail in pool.marginals(*pool.limits(m))) <= delta, 0, most)
+    return first_where(holds, least, most)
 
 
-def pool_level(pool: PoolBound, tree: Tree, delta: float, *, steps: int = 12) -> float:
+def pool_level(pool: PoolBound, tree: Tree, delta: float, *, steps: int = 8) -> float:
     """The level at which every model's own interval can be taken so that all hold at once with 1 - delta.
 
     Never below Bonferroni's delta / k.

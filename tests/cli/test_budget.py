@@ -1,0 +1,160 @@
+"""`heldout budget` as a user meets it: real files, exit codes, one clear sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout import BudgetResult, Predictions, budget
+from heldout.cli import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cifar10_predictions.npz"
+FOUR = ["--examples", "50000", "--error", "0.244", "--similarity", "0.85", "--epsilon", "0.01", "--delta", "0.05"]
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*argv) -> tuple[int, str, str]:
+        code = main(["budget", *map(str, argv)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def test_four_numbers(run):
+    code, out, _ = run(*FOUR, "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["testable_models"]["union"] == 251_165
+    assert answer["testable_models"]["similarity"] == pytest.approx(1_062_137, abs=1)
+    assert answer["testable_models"]["naive_bayes"] == pytest.approx(1.2896e8, rel=1e-3)
+    assert answer["plug_in"] is True
+    code, out, _ = run(*FOUR)
+    assert code == 0
+    assert "1,062,137" in out
+    assert "plugged in" in out
+
+
+def test_command_line_and_python_agree(run, tmp_path):
+    code, out, err = run(EXAMPLE, "--exclude", "alexnet*", "--epsilon", "0.012", "--json", "--out", tmp_path / "out")
+    table = Predictions.load(EXAMPLE)
+    result = budget(table.select([n for n in table.names if not n.startswith("alexnet")]), epsilon=0.012)
+    assert code == 0
+    assert json.loads(out) == json.loads(json.dumps(result.to_dict()))
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == json.loads(out)
+    assert BudgetResult.load(tmp_path / "out" / "result").to_dict() == result.to_dict()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "shake_shake_26_2x64d_SSI_cutout16" in page
+    assert f"report: {tmp_path / 'out' / 'report.html'}" in err
+    assert "29 models, 10,000 examples" in err
+
+
+def test_fail_under(run):
+    further = budget(Predictions.load(EXAMPLE)).further_models
+    assert run(EXAMPLE, "--fail-under", further)[0] == 0
+    code, _, err = run(EXAMPLE, "--fail-under", further + 1)
+    assert code == 1
+    assert f"{further:,} further models fit, fewer than --fail-under {further + 1}" in err
+    assert run(EXAMPLE, "--fail-under", 0)[0] == 2
+
+
+def test_keys_and_orientation(run, tmp_path):
+    with np.load(EXAMPLE) as data:
+        np.savez(tmp_path / "turned.npz", who=data["models"], y_val=data["labels"], p_val=data["preds"].T)
+    code, out, _ = run(
+        tmp_path / "turned.npz", "--names-key", "who", "--labels-key", "y_val", "--predictions-key", "p_val", "--json"
+    )
+    assert code == 0
+    answer, usual = json.loads(out), json.loads(run(EXAMPLE, "--json")[1])
+    assert answer["models"] == usual["models"]
+    assert answer["data_digest"] == usual["data_digest"]
+
+
+def table(rows: dict[str, list], labels: list | None = None) -> str:
+    head = ["id", *(["label"] if labels else []), *rows]
+    columns = [list(range(len(next(iter(rows.values())))))] + ([labels] if labels else []) + list(rows.values())
+    return "\n".join([",".join(head), *(",".join(map(str, row)) for row in zip(*columns, strict=True))]) + "\n"
+
+
+BAD_FILES = {
+    "duplicate names": ("id,label,a,a\n0,1,1,1\n1,0,0,1\n", "a"),
+    "label outside": (table({"a": [0, 1, 1], "b": [1, 0, 1]}, [0, 1, 7]), "7"),
+    "nan": (table({"a": ["nan", 1.0, 0.0], "b": [1.0, 1.0, 0.0]}, [0, 1, 1]), "NaN"),
+    "cut short": ("id,label,a,b\n0,1,1,1\n1,0,0\n", "cut short"),
+    "no model": ("id,label\n0,1\n", ""),
+    "one model": (table({"only": [0, 1, 1, 0]}, [0, 1, 0, 0]), "only one model"),
+    "different examples": ("model,id,prediction,label\na,0,1,1\na,1,0,0\nb,0,1,1\n", "align"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_files(run, tmp_path, case):
+    text, words = BAD_FILES[case]
+    (tmp_path / "pool.csv").write_text(text)
+    code, out, err = run(tmp_path / "pool.csv")
+    assert (code, out) == (2, "")
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("heldout: ")
+    assert words in last
+
+
+def test_a_damaged_archive(run, tmp_path):
+    (tmp_path / "cut.npz").write_bytes(EXAMPLE.read_bytes()[:5000])
+    code, _, err = run(tmp_path / "cut.npz")
+    assert code == 2
+    assert "cut.npz" in err
+    assert "damaged or cut short" in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--examples", "50000", "--error", "0.244", "--similarity", "0.3"], "no two models with error 0.244"),
+        (["--examples", "50000", "--error", "0.244"], "--similarity not given"),
+        ([], "give a file of predictions"),
+        ([*FOUR, "--epsilon", "0"], "`epsilon` is 0"),
+        ([*FOUR, "--epsilon", "1"], "`epsilon` is 1"),
+        ([*FOUR, "--delta", "-0.1"], "`delta` is -0.1"),
+        ([*FOUR, "--delta", "1.2"], "`delta` is 1.2"),
+        ([str(EXAMPLE), "--error", "0.2"], "stand in for a file"),
+        (["nowhere.npz"], "nowhere.npz does not exist"),
+        ([str(EXAMPLE), "--exclude", "gpt*"], "fits none of the 30 models"),
+        ([str(EXAMPLE), "--exclude", "*"], "leaves no model"),
+        ([str(EXAMPLE), "--labels-key", "truth"], "truth"),
+    ],
+)
+def test_bad_arguments(run, argv, words):
+    code, out, err = run(*argv)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_less_alike_than_chance_gives_the_union_bound_and_says_why(run):
+    code, out, err = run("--examples", 50000, "--error", 0.244, "--similarity", 0.55, "--json")
+    assert code == 2
+    assert json.loads(out)["testable_models"] == {"union": 251_165, "similarity": None, "naive_bayes": None}
+    assert "only the union bound applies" in err
+
+
+def test_a_number_that_is_none_ends_in_2_too(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["budget", "--examples", "100", "--error", "much", "--similarity", "0.9"])
+    assert stop.value.code == 2
+    assert "'much' is not a number" in capsys.readouterr().err
+
+
+def test_results_on_stdout_only_and_help(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "heldout", "budget", str(EXAMPLE), "--json"], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["n_models"] == 30
+    shown = subprocess.run(
+        [sys.executable, "-m", "heldout", "budget", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "lm-evaluation-harness" in shown.stdout

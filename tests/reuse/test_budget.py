@@ -1,0 +1,175 @@
+"""The whole way from predictions to a result."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import heldout
+from heldout.errors import InputError
+from heldout.predictions import Predictions
+from heldout.reuse.result import BudgetResult
+
+IMAGENET = Path(__file__).parents[3] / "shared" / "data" / "imagenet_predictions.npz"
+
+
+@pytest.fixture(scope="module")
+def result(cifar10_predictions) -> BudgetResult:
+    return heldout.budget(cifar10_predictions, epsilon=0.01, delta=0.05)
+
+
+def test_a_real_pool(result, cifar10_predictions):
+    errors = 1 - cifar10_predictions.correct.mean(axis=1)
+    assert (result.n_models, result.n_examples) == (30, 10_000)
+    assert result.mean_error == pytest.approx(errors.mean())
+    by_numbers = heldout.testable_models(10_000, result.exact_error, result.mean_similarity)
+    assert result.testable == by_numbers
+    assert result.further["union"] == by_numbers.union - 30
+    assert result.further_models == by_numbers.similarity - 30
+    pool = result.pool
+    assert pool.epsilon["similarity"] < pool.epsilon["union"] < 0.01  # what testable > 30 says, too
+    assert pool.level["union"] == 0.05 / 30 < pool.level["similarity"] < 0.05
+    assert ((pool.low < errors) & (errors < pool.high)).all()
+    assert len(pool.neighbours) == 29
+
+
+def test_json_has_what_was_promised(result):
+    plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert {
+        "n_models", "n_examples", "mean_error", "mean_similarity", "independent_similarity", "epsilon",
+        "testable_models", "models", "plug_in",
+    } <= set(plain)  # fmt: skip
+    assert plain["plug_in"] is True
+    assert set(plain["epsilon"]) == {"union", "similarity"}
+    assert set(plain["testable_models"]) == {"union", "similarity", "naive_bayes"}
+    first = plain["models"][0]
+    assert (first["name"], first["error"]) == ("shake_shake_26_2x64d_SSI_cutout16", pytest.approx(0.0289))
+    assert first["low"] < first["error"] < first["high"]
+    assert plain["data_digest"] and plain["version"] == heldout.__version__  # noqa: PT018
+
+
+def test_save_and_load_to_the_last_bit(result, tmp_path):
+    result.save(tmp_path / "result")
+    again = BudgetResult.load(tmp_path / "result")
+    assert again.to_dict() == result.to_dict()
+    assert str(again) == str(result)
+    np.testing.assert_array_equal(again.pool.similarity.matrix(), result.pool.similarity.matrix())
+    np.testing.assert_array_equal(again.by_epsilon.similarity, result.by_epsilon.similarity)
+    assert json.loads((tmp_path / "result.json").read_text()) == result.to_dict()
+    (tmp_path / "result.npz").write_bytes((tmp_path / "result.npz").read_bytes()[:2000])
+    with pytest.raises(InputError, match="is not a saved budget, or is damaged"):
+        BudgetResult.load(tmp_path / "result")
+
+
+def test_what_it_prints(result):
+    text = str(result)
+    assert "can rank 604 models like these to within ±0.01 with 95 %" in text
+    assert "30 used, 574 more fit" in text
+    assert "plugged in as measured" in text
+    assert "chosen without looking at this test set" in text
+
+
+def test_curves_pass_through_the_pool_s_own_numbers(result):
+    curve = result.by_similarity
+    at = np.interp(result.mean_similarity, curve.x, np.log(curve.similarity))
+    assert math.exp(at) == pytest.approx(result.testable.similarity, rel=0.05)
+    assert (curve.union == result.testable.union).all()
+    assert (np.diff(curve.similarity[np.isfinite(curve.similarity)]) >= 0).all()
+    curve = result.by_epsilon
+    assert (np.diff(curve.x) > 0).all()
+    assert (np.diff(curve.union) >= 0).all()
+    assert curve.union[0] >= 1
+    assert (curve.similarity >= curve.union).all()
+
+
+def test_difficulty_forecast_is_the_law_of_assumption_a1(rng):
+    """Simulated: an easy example is right for all, on the others models err on their own."""
+    k, n, easy, error = 6, 40_000, 0.6, 0.5
+    correct = ~((rng.random(n) > easy) & (rng.random((k, n)) < error))
+    pool = heldout.budget(correct)
+    np.testing.assert_allclose(pool.difficulty_forecast, pool.pool.similarity.difficulty_curve(), atol=0.01)
+    expected = easy + (1 - easy) * binom.cdf(np.arange(k + 1), k, error)
+    np.testing.assert_allclose(pool.difficulty_forecast, expected, atol=0.01)
+
+
+def test_missing_cells_are_counted_and_left_out(cifar10_predictions):
+    observed = np.ones((30, 10_000), dtype=bool)
+    observed[3, :400] = False
+    table = Predictions.from_correct(cifar10_predictions.correct, observed=observed, names=cifar10_predictions.names)
+    result = heldout.budget(table)
+    assert result.pool.n_missing == 400
+    row = next(m for m in result.to_dict()["models"] if m["name"] == table.names[3])
+    assert row["n_examples"] == 9_600
+    assert row["error"] == pytest.approx(1 - cifar10_predictions.correct[3, 400:].mean())
+    assert "400, left out" in str(result)
+
+
+def test_pairs_less_alike_than_chance_are_counted(rng):
+    right = rng.random(2000) < 0.5
+    correct = np.stack([right, ~right, rng.random(2000) < 0.5])
+    result = heldout.budget(correct, epsilon=0.05)
+    assert result.pool.similarity.below_chance >= 1
+    assert (result.testable.similarity, result.testable.naive_bayes) == (None, None)
+    assert result.further_models == result.further["union"]
+    assert result.difficulty_forecast is None
+    assert result.pool.epsilon["similarity"] <= result.pool.epsilon["union"]
+    assert "less alike than chance" in str(result)
+
+
+def test_from_numbers():
+    result = heldout.budget_from_numbers(50_000, 0.244, 0.85)
+    assert result.to_dict()["testable_models"]["union"] == 251_165
+    assert result.pool is None
+    assert result.to_dict()["models"] == []
+    assert "1,062,137" in str(result)
+
+
+def test_one_model_says_what_can_be_told():
+    correct = np.ones((1, 500), dtype=bool)
+    correct[0, :100] = False
+    with pytest.raises(InputError) as refusal:
+        heldout.budget(correct, epsilon=0.05)
+    for words in (
+        "only one model",
+        "error is 0.2000, between 0.1658 and 0.2378",
+        "union bound",
+        "similarity takes two",
+    ):
+        assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("correct", "words"),
+    [(np.ones((3, 50), dtype=bool), "right everywhere"), (np.zeros((3, 50), dtype=bool), "always wrong")],
+)
+def test_no_error_to_plug_in(correct, words):
+    with pytest.raises(InputError, match=words):
+        heldout.budget(correct)
+
+
+@pytest.mark.parametrize("option", ["epsilon", "delta"])
+@pytest.mark.parametrize("value", [0, 1, -0.1, math.nan, math.inf])
+def test_epsilon_and_delta_outside(option, value):
+    with pytest.raises(InputError, match=f"`{option}` is"):
+        heldout.budget(np.eye(3, dtype=bool), **{option: value})
+
+
+@pytest.mark.skipif(not IMAGENET.exists(), reason="needs ../shared/data/imagenet_predictions.npz")
+def test_imagenet():
+    table = Predictions.load(IMAGENET, predictions_key="preds_val", labels_key="labels_val")
+    table = table.select([name for name in table.names if not name.startswith("fv_")])
+    result = heldout.budget(table)
+    assert result.n_models == 64
+    assert 1 - result.mean_error == pytest.approx(0.7556, abs=5e-5)
+    assert result.mean_similarity == pytest.approx(0.8555, abs=5e-5)
+    assert result.independent_similarity == pytest.approx(0.6306, abs=5e-5)
+    pool = result.to_dict()["pool"]
+    assert pool["right_for_all"] == pytest.approx(0.3410, abs=5e-5)
+    assert pool["wrong_for_all"] == pytest.approx(0.0491, abs=5e-5)
+    assert result.pool.epsilon["union"] == pytest.approx(0.00652)
+    assert 0.0060 < result.pool.epsilon["similarity"] < 0.00652
