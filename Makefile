@@ -31,6 +31,7 @@ bench: $(VENV)/.installed-bench  ## ratios against the bare model and against pe
 	$(BIN)/python benchmarks/bench_audit.py
 	$(BIN)/python benchmarks/bench_spatial.py
 	$(BIN)/python benchmarks/bench_memory.py
+	$(BIN)/python benchmarks/bench_budget.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -263,7 +263,7 @@ def count_text(count: int | None) -> str:
 def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
     s = pool.similarity
     lines = [
-        f"all {s.n_models} within, at {sure}    ±{pool.epsilon['similarity']:.5f}   (union bound "
+        f"{f'all {s.n_models:,} within, at {sure}':28s} ±{pool.epsilon['similarity']:.5f}   (union bound "
         f"±{pool.epsilon['union']:.5f})",
     ]
     if s.below_chance:
