@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from heldout.report import budget_html, write_budget_report
+from heldout.report.budget.words import pairs_text
 from heldout.report.numbers import bar_text, count_text, exact_text, fixed
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.theorems import corollary4
@@ -56,7 +57,7 @@ def test_answer_first(result: BudgetResult) -> None:
     if result.pool is not None:
         for value in result.pool.epsilon.values():
             assert plain_spaces(bar_text(value, full=True)) in answer
-        assert f"all {result.n_models:,} models" in answer
+        assert ("both models" if result.n_models == 2 else f"all {result.n_models:,} models") in answer
     assert page.headings[1:4] == ["What this means", "What it does not mean", "What to do next"]
 
 
@@ -72,7 +73,7 @@ def test_says_what_it_rests_on(result: BudgetResult) -> None:
         assert plain_spaces(result.testable.reason) in text
     if result.pool is not None:
         s = result.pool.similarity
-        assert (f"{s.below_chance:,} of {s.n_pairs:,} pairs" in limits) == (s.below_chance > 0)
+        assert (f"{s.below_chance:,} of {pairs_text(s.n_pairs)} (" in limits) == (s.below_chance > 0)
         assert (f"{result.pool.n_missing:,} of {s.n_models * s.n_examples:,} answers" in limits) == (
             result.pool.n_missing > 0
         )
@@ -193,6 +194,19 @@ def test_no_example_is_common_to_all() -> None:
     text = words(budget_html(budget(Predictions.from_correct(right, observed=observed), epsilon=0.2)))
     assert "Difficulty of the examples: none was answered by every model" in text
     assert "Not computed" in text
+
+
+def test_few_pairs_are_listed(opposed: BudgetResult, too_few: BudgetResult) -> None:
+    """No histogram of one pair; and a cover of two models is no curve."""
+    html = budget_html(opposed)
+    assert ">0.550</td>" in html
+    assert ">0.650</td>" in html
+    assert "pairs of models</text>" not in html
+    text = words(html)
+    assert "Covering curve: it takes all models at every similarity" in text
+    assert "1 pairs" not in text
+    assert "all 2" not in text
+    assert len(re.findall(r"<tr><th scope=\"row\">model_", budget_html(too_few))) == 10
 
 
 def test_hostile_names(hostile: BudgetResult, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,14 @@ from numpy.typing import NDArray
 
 from heldout.report import svg
 from heldout.report.budget.order import MAX_CLUSTERED, Clustered, clustered
+from heldout.report.budget.words import pairs_text
 from heldout.report.numbers import fixed, percent
 from heldout.report.svg.heat_maps import MAX_CELLS
 from heldout.reuse.result import BudgetResult, PoolResult
 from heldout.reuse.similarity import SimilarityResult
 
 MAX_BINS, MIN_BINS = 48, 12
+FEW_PAIRS = 10  # up to so many are listed one by one
 OBSERVED, CHANCE = "observed", "if independent"
 
 
@@ -24,30 +27,48 @@ def alike_view(result: BudgetResult) -> dict[str, Any] | None:
     if pool is None or pool.similarity.n_pairs == pool.similarity.disjoint:
         return None
     s = pool.similarity
-    edges, counts = pair_grid(s)
-    means = {OBSERVED: s.mean_similarity, CHANCE: s.mean_baseline}
     return {
+        **(_pictures(s) if s.n_pairs > FEW_PAIRS else {"pairs": _pair_table(s)}),
+        "n_pairs": pairs_text(s.n_pairs),
+        "observed": fixed(s.mean_similarity, 3),
+        "chance": fixed(s.mean_baseline, 3),
+        "below": f"{s.below_chance:,} pairs ({percent(s.below_chance / s.n_pairs)}) are"
+        if s.below_chance > 1
+        else ("One pair is" if s.below_chance else "No pair is"),
+        "disjoint": pairs_text(s.disjoint) if s.disjoint else None,
+        "map": _map(pool),
+    }
+
+
+def _pictures(s: SimilarityResult) -> dict[str, Any]:
+    """All pairs as histograms and as a density."""
+    edges, counts = pair_grid(s)
+    return {
+        "pairs": None,
         "histogram": svg.overlaid_histograms(
             edges,
             [
-                _distribution(CHANCE, counts.sum(axis=1), means[CHANCE], "b"),
-                _distribution(OBSERVED, counts.sum(axis=0), means[OBSERVED], "a"),
+                _distribution(CHANCE, counts.sum(axis=1), s.mean_baseline, "b"),
+                _distribution(OBSERVED, counts.sum(axis=0), s.mean_similarity, "a"),
             ],
-            label=f"Histograms over {s.n_pairs:,} pairs: similarity {fixed(means[OBSERVED], 3)} on average, "
-            f"{fixed(means[CHANCE], 3)} if errors were independent",
+            label=f"Histograms over {s.n_pairs:,} pairs: similarity {fixed(s.mean_similarity, 3)} on average, "
+            f"{fixed(s.mean_baseline, 3)} if errors were independent",
             x_label="similarity of two models",
             y_label="pairs of models",
         ),
         "density": _density(edges, counts, s),
-        "n_pairs": f"{s.n_pairs:,}",
-        "observed": fixed(means[OBSERVED], 3),
-        "chance": fixed(means[CHANCE], 3),
-        "below": f"{s.below_chance:,} pairs ({percent(s.below_chance / s.n_pairs)}) are"
-        if s.below_chance > 1
-        else ("One pair is" if s.below_chance else "No pair is"),
-        "disjoint": f"{s.disjoint:,}" if s.disjoint else None,
-        "map": _map(pool),
     }
+
+
+def _pair_table(s: SimilarityResult) -> list[list[str]]:
+    """A few pairs need no picture."""
+    first, second = np.triu_indices(s.n_models, 1)
+    return [
+        [s.names[i], s.names[j], fixed(observed, 3), fixed(chance, 3)]
+        for i, j, observed, chance in zip(
+            first.tolist(), second.tolist(), s.agreement().tolist(), s.baseline().tolist(), strict=True
+        )
+    ]
 
 
 def pair_grid(s: SimilarityResult) -> tuple[list[float], NDArray[np.int64]]:
@@ -68,11 +89,28 @@ def pair_grid(s: SimilarityResult) -> tuple[list[float], NDArray[np.int64]]:
     pad = max(1e-3, 0.01 * (high - low))
     low, high = max(0.0, low - pad), min(1.0, high + pad)
     bins = int(np.clip(round(2.5 * (s.n_pairs - s.disjoint) ** (1 / 3)), MIN_BINS, MAX_BINS))
+    if s.common is None:
+        low, high, bins = whole_steps(low, high, bins, s.n_examples)
     counts = np.zeros(bins * bins, np.int64)
     for chance, observed in _pairs(s):
         x, y = (np.clip(((v - low) / (high - low) * bins).astype(np.int64), 0, bins - 1) for v in (chance, observed))
         counts += np.bincount(x * bins + y, minlength=bins * bins)
     return np.linspace(low, high, bins + 1).tolist(), counts.reshape(bins, bins)
+
+
+def whole_steps(low: float, high: float, bins: int, n: int) -> tuple[float, float, int]:
+    """A grid whose bins all hold equally many multiples of 1/n; otherwise small test sets give combs.
+
+    Examples
+    --------
+    >>> low, high, bins = whole_steps(0.5, 0.9, 12, 100)
+    >>> round(100 * low, 6), round(100 * high, 6), bins  # from 49.5 on, four hundredths a bin
+    (49.5, 93.5, 11)
+    """
+    steps = math.ceil((high - low) / bins * n - 1e-9)
+    start = math.floor(low * n + 1e-9) - 0.5
+    bins = math.ceil((high * n - start) / steps)
+    return start / n, (start + bins * steps) / n, bins
 
 
 def _pairs(s: SimilarityResult) -> Any:

@@ -15,9 +15,9 @@ LEVELS = (0.8, 0.85, 0.9, 0.95)
 
 
 def cover_view(result: BudgetResult) -> dict[str, Any] | None:
-    """Figure 3; None without a pool of at least two."""
+    """Figure 3; None without a pool, and where it takes all models at every similarity."""
     pool = result.pool
-    if pool is None or pool.similarity.n_models < 2:
+    if pool is None or pool.cover.size[0] == pool.cover.size[-1]:
         return None
     curve, k = pool.cover, pool.similarity.n_models
     eta, size = np.asarray(curve.eta, dtype=np.float64), np.asarray(curve.size)
@@ -25,7 +25,7 @@ def cover_view(result: BudgetResult) -> dict[str, Any] | None:
     eta, size = eta[ends], size[ends]
     keep = thinned(len(eta), MAX_STEPS)
     eta, size = eta[keep], size[keep]
-    start = float(eta[0]) - 0.03
+    start = max(0.0, float(eta[0]) - 0.03)
     hover = [f"at least {e:.3f} alike: {s:,} {'model' if s == 1 else 'models'}" for e, s in zip(eta, size, strict=True)]
     samples = [f"{curve.at(level):,} for {level:g}" for level in LEVELS if start < level < float(eta[-1])]
     return {
@@ -45,6 +45,7 @@ def cover_view(result: BudgetResult) -> dict[str, Any] | None:
             x_label="similarity asked for (eta)",
             y_label="models in the cover (log scale)",
             y_log=True,
+            y_whole=True,
         ),
         "n": f"{k:,}",
         "samples": ", ".join(samples),

@@ -8,6 +8,7 @@ import numpy as np
 
 from heldout.report import svg
 from heldout.report.budget.order import thinned
+from heldout.report.budget.words import models_text
 from heldout.report.numbers import percent
 from heldout.reuse.result import BudgetResult
 
@@ -47,6 +48,7 @@ def difficulty_view(result: BudgetResult) -> dict[str, Any] | None:
             f"{percent(wrong)} wrong for all",
             x_label=f"models that get it wrong, at most (of {k:,})",
             y_label="share of examples",
+            x_whole=True,
         ),
         "right": percent(right),
         "wrong": percent(wrong),
@@ -55,5 +57,5 @@ def difficulty_view(result: BudgetResult) -> dict[str, Any] | None:
         "gap": percent(gap) if gap is not None else None,
         "n": f"{s.n_complete:,}",
         "complete": s.n_complete == s.n_examples,
-        "k": f"{k:,}",
+        "models": models_text(result),
     }

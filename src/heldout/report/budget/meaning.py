@@ -8,6 +8,7 @@ from heldout.report.budget.words import (
     models_text,
     models_that_fit,
     narrowest_text,
+    pairs_text,
     points_text,
     similarity_text,
     steps_text,
@@ -53,10 +54,11 @@ def _bars(result: BudgetResult, pool: PoolResult) -> str:
     union, alike = pool.epsilon["union"], pool.epsilon["similarity"]
     less = f"{percent(1 - alike / union)} narrower than the union bound’s {bar_text(union, full=True)}"
     gain = less if alike < union else f"the union bound says the same, {bar_text(union, full=True)}"
+    price = "both" if len(pool.order) == 2 else f"{len(pool.order):,}"
     return (
         f"The error bar that holds for {models_text(result)} at once, with probability {confidence_text(result)}, is "
         f"{bar_text(alike, full=True)}: {gain}. One model alone would have a narrower one; this is the price of "
-        f"looking at {len(pool.order):,}."
+        f"looking at {price}."
     )
 
 
@@ -108,7 +110,7 @@ def _caveats(pool: PoolResult) -> list[str]:
     s, points = pool.similarity, []
     if s.below_chance:
         points.append(
-            f"{s.below_chance:,} of {s.n_pairs:,} pairs ({percent(s.below_chance / s.n_pairs)}) are wrong together "
+            f"{s.below_chance:,} of {pairs_text(s.n_pairs)} ({percent(s.below_chance / s.n_pairs)}) are wrong together "
             "less often than independent models would be. They have no common cause of errors to build on; the "
             "pool’s error bar takes their exact joint law instead."
         )

@@ -33,7 +33,7 @@ def points_text(half_width: float) -> str:
 
 def models_text(result: BudgetResult) -> str:
     """The models there are, as a part of a sentence."""
-    return f"all {result.n_models:,} models"
+    return "both models" if result.n_models == 2 else f"all {result.n_models:,} models"
 
 
 def more_text(result: BudgetResult) -> str:
@@ -65,6 +65,17 @@ def first_text(pool: PoolResult) -> str:
     if pool.ranks is not None and tuple(pool.ranks[group[0]]) == (1, 1):
         return f"The first place is clear: {name}"
     return f"The first, {name}, is better than the second"
+
+
+def pairs_text(n: int) -> str:
+    """A number of pairs.
+
+    Examples
+    --------
+    >>> pairs_text(1), pairs_text(2211)
+    ('1 pair', '2,211 pairs')
+    """
+    return "1 pair" if n == 1 else f"{n:,} pairs"
 
 
 def steps_text(pool: PoolResult) -> str:

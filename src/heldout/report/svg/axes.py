@@ -88,6 +88,9 @@ def number_text(value: float, step: float) -> str:
     return f"{value:,.{digits}f}".replace("-", "−")
 
 
+Kind = Literal["linear", "log", "decades"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """Values to places along one axis.
@@ -102,13 +105,16 @@ class Scale:
     >>> upwards = Scale(low=1, high=100, start=200, end=0, kind="log")
     >>> upwards.place(10), upwards.ticks()[0]
     (100.0, (1.0, '1'))
+    >>> [name for _, name in Scale(low=0, high=2, start=0, end=1, whole=True).ticks()]
+    ['0', '1', '2']
     """
 
     low: float
     high: float
     start: float
     end: float
-    kind: Literal["linear", "log", "decades"] = "linear"
+    kind: Kind = "linear"
+    whole: bool = False  # of what comes in whole numbers there is no half
 
     def place(self, value: float) -> float:
         """Where a value stands."""
@@ -121,12 +127,12 @@ class Scale:
         """Round values and their names."""
         if self.kind == "decades":
             return [(t, decade_text(t)) for t in decade_ticks(self.low, self.high)]
-        if self.kind == "log":
-            places = log_ticks(self.low, self.high)
-            step = min((b - a for a, b in pairwise(places)), default=1.0)
-            return [(t, number_text(t, step)) for t in places]
-        places = linear_ticks(self.low, self.high, count=count)
-        step = places[1] - places[0] if len(places) > 1 else 1.0
+        places = (
+            log_ticks(self.low, self.high) if self.kind == "log" else linear_ticks(self.low, self.high, count=count)
+        )
+        if self.whole:
+            places = [t for t in places if t == round(t)]
+        step = min((b - a for a, b in pairwise(places)), default=1.0)
         return [(t, number_text(t, step)) for t in places]
 
 

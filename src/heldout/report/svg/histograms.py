@@ -84,7 +84,7 @@ def overlaid_histograms(
     top, bottom = TOP + names_height + 20, HEIGHT - BOTTOM
     most = max(1, *(count for d in distributions for count in d.counts))
     across = Scale(low=edges[0], high=edges[-1], start=LEFT, end=WIDTH - RIGHT)
-    up = Scale(low=0.0, high=float(most), start=bottom, end=top)
+    up = Scale(low=0.0, high=float(most), start=bottom, end=top, whole=True)
     ticks = across.ticks(count=6)
     parts = [names, text(4, top - 24, y_label, "start"), *y_axis(up, "", count=4)]  # room for the means in words
     for d in distributions:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from heldout.report.svg.axes import Scale, room, x_axis, y_axis
+from heldout.report.svg.axes import Kind, Scale, room, x_axis, y_axis
 from heldout.report.svg.shapes import (
     BOTTOM,
     CHARACTER,
@@ -69,6 +69,8 @@ def line_chart(
     x_log: bool = False,
     y_log: bool = False,
     y_decades: bool = False,
+    x_whole: bool = False,
+    y_whole: bool = False,
     x_range: Point | None = None,
     y_range: Point | None = None,
     reference: tuple[float, str] | None = None,
@@ -85,6 +87,8 @@ def line_chart(
         Logarithmic axes.
     y_decades : bool
         The y values are logarithms to base 10 already (p-values underflow, their logarithms do not).
+    x_whole, y_whole : bool
+        Ticks at whole numbers only.
     x_range, y_range : (low, high), optional
         What the axes show, in the units of the values; a line that leaves it is cut there. Otherwise all there is.
     reference : (y, text), optional
@@ -106,11 +110,10 @@ def line_chart(
         y_low, y_high = room(min(math.floor(min(ys)), -1.0), max(0.0, max(ys)))
     else:
         y_low, y_high = _around(ys, log=y_log)
-    across = Scale(
-        low=x_low, high=x_high, start=LEFT + 8, end=WIDTH - RIGHT - 8, kind="log" if x_log else "linear"
-    )  # fmt: skip
-    kind = "log" if y_log else "decades" if y_decades else "linear"
-    up = Scale(low=y_low, high=y_high, start=bottom, end=top, kind=kind)  # type: ignore[arg-type]
+    start, end = LEFT + 8, WIDTH - RIGHT - 8
+    across = Scale(low=x_low, high=x_high, start=start, end=end, kind="log" if x_log else "linear", whole=x_whole)
+    kind: Kind = "log" if y_log else "decades" if y_decades else "linear"
+    up = Scale(low=y_low, high=y_high, start=bottom, end=top, kind=kind, whole=y_whole)
     ticks = across.ticks()
     parts = [names, *y_axis(up, y_label)]
     parts += x_axis([across.place(t) for t, _ in ticks], [name for _, name in ticks], bottom, x_label)
