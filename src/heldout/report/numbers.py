@@ -68,6 +68,17 @@ def percent(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
 
 
+def share_text(value: float) -> str:
+    """A share in percent with three digits, however small.
+
+    Examples
+    --------
+    >>> share_text(6 / 26335), share_text(0.0938), share_text(1.0)
+    ('0.0228\\xa0%', '9.38\\xa0%', '100\\xa0%')
+    """
+    return f"{100 * value:.3g}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
+
+
 WORDS = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (10**3, "thousand"))
 LARGEST = 10**18  # counts end here: what reaches it is "at least that many"
 

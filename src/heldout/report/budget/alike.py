@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heldout.report import svg
 from heldout.report.budget.order import MAX_CLUSTERED, Clustered, clustered
 from heldout.report.budget.words import pairs_text
-from heldout.report.numbers import fixed, percent
+from heldout.report.numbers import fixed, percent, share_text
 from heldout.report.svg.heat_maps import MAX_CELLS
 from heldout.reuse.result import BudgetResult, PoolResult
 from heldout.reuse.similarity import SimilarityResult
@@ -32,7 +32,7 @@ def alike_view(result: BudgetResult) -> dict[str, Any] | None:
         "n_pairs": pairs_text(s.n_pairs),
         "observed": fixed(s.mean_similarity, 3),
         "chance": fixed(s.mean_baseline, 3),
-        "below": f"{s.below_chance:,} pairs ({percent(s.below_chance / s.n_pairs)}) are"
+        "below": f"{s.below_chance:,} pairs ({share_text(s.below_chance / s.n_pairs)}) are"
         if s.below_chance > 1
         else ("One pair is" if s.below_chance else "No pair is"),
         "disjoint": pairs_text(s.disjoint) if s.disjoint else None,

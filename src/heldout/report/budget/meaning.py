@@ -13,7 +13,7 @@ from heldout.report.budget.words import (
     similarity_text,
     steps_text,
 )
-from heldout.report.numbers import bar_text, count_text, percent, times_text
+from heldout.report.numbers import bar_text, count_text, percent, share_text, times_text
 from heldout.reuse.result import BudgetResult, PoolResult
 
 
@@ -110,14 +110,14 @@ def _caveats(pool: PoolResult) -> list[str]:
     s, points = pool.similarity, []
     if s.below_chance:
         points.append(
-            f"{s.below_chance:,} of {pairs_text(s.n_pairs)} ({percent(s.below_chance / s.n_pairs)}) are wrong together "
+            f"{s.below_chance:,} of {pairs_text(s.n_pairs)} ({share_text(s.below_chance / s.n_pairs)}) are wrong together "
             "less often than independent models would be. They have no common cause of errors to build on; the "
             "pool’s error bar takes their exact joint law instead."
         )
     if pool.n_missing:
         cells = s.n_models * s.n_examples
         points.append(
-            f"{pool.n_missing:,} of {cells:,} answers ({percent(pool.n_missing / cells)}) are missing and left out, "
+            f"{pool.n_missing:,} of {cells:,} answers ({share_text(pool.n_missing / cells)}) are missing and left out, "
             "never filled in. That is fair only if they are missing for reasons that have nothing to do with the "
             "answer."
         )
