@@ -110,9 +110,9 @@ def _caveats(pool: PoolResult) -> list[str]:
     s, points = pool.similarity, []
     if s.below_chance:
         points.append(
-            f"{s.below_chance:,} of {pairs_text(s.n_pairs)} ({share_text(s.below_chance / s.n_pairs)}) are wrong together "
-            "less often than independent models would be. They have no common cause of errors to build on; the "
-            "pool’s error bar takes their exact joint law instead."
+            f"{s.below_chance:,} of {pairs_text(s.n_pairs)} ({share_text(s.below_chance / s.n_pairs)}) are wrong "
+            "together less often than independent models would be. They have no common cause of errors to build on; "
+            "the pool’s error bar takes their exact joint law instead."
         )
     if pool.n_missing:
         cells = s.n_models * s.n_examples
