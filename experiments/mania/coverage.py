@@ -1,6 +1,7 @@
 """Do the pool's error bars hold? Draw test sets from real matrices, and count how often some model is missed.
 
-python experiments/mania/coverage.py SHARED_DATA [--repetitions 4000] [--workers 2] [--smoothing 0.5]
+python experiments/mania/coverage.py SHARED_DATA [--repetitions 3000] [--workers 2] [--smoothing 0.5]
+    [--only cifar10:2000]
 
 The matrix of right and wrong answers is taken as the population: n examples are drawn from its columns with
 replacement, the bounds are computed on them, and the models' true errors are those of the whole matrix.
@@ -63,14 +64,17 @@ COLUMNS = ["missed_by_epsilon", "missed_by_union_epsilon", "missed_by_intervals"
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--repetitions", type=int, default=4000)
+    parser.add_argument("--repetitions", type=int, default=3000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--smoothing", type=float, default=0.5)
+    parser.add_argument("--only", metavar="POPULATION:N")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "coverage.json")
     arguments = parser.parse_args()
     rows = []
     with multiprocessing.Pool(arguments.workers) as workers:
         for name, n in CASES:
+            if arguments.only not in (None, f"{name}:{n}"):
+                continue
             tasks = [(name, n, seed, arguments.smoothing, arguments.data) for seed in range(arguments.repetitions)]
             means = np.mean(workers.map(draw, tasks, chunksize=8), axis=0)
             row = {"population": name, "n": n, "smoothing": arguments.smoothing, "repetitions": len(tasks)}
