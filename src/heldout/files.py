@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from heldout.errors import InputError
 
 
 def read_npz(path: Path) -> dict[str, NDArray[Any]]:
@@ -33,3 +36,24 @@ def write_text(path: Path, text: str) -> None:
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8")
     os.replace(part, path)
+
+
+def write_result(
+    path: str | Path, *, plain: dict[str, Any], record: dict[str, Any], arrays: dict[str, NDArray[Any]]
+) -> None:
+    """Write `path`.npz, from which a result comes back to the last bit, and `path`.json for everybody else.
+
+    NaN stays NaN in the record, whose JSON is ours alone; `plain` has none.
+    """
+    write_npz(Path(f"{path}.npz"), {**arrays, "record": np.array(json.dumps(record))})
+    write_text(Path(f"{path}.json"), json.dumps(plain, indent=2, allow_nan=False) + "\n")
+
+
+def read_result(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The record and the arrays that `write_result` wrote."""
+    try:
+        arrays = read_npz(Path(f"{path}.npz"))
+        record: dict[str, Any] = json.loads(str(arrays.pop("record")))
+    except Exception as error:
+        raise InputError(f"{path}.npz is not a saved result, or is damaged: {error!r}.") from error
+    return record, arrays

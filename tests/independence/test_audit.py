@@ -128,7 +128,7 @@ def test_save_and_load_to_the_last_bit(honest, alone, tmp_path):
         assert np.array_equal(again.exhibits[0].moved, result.exhibits[0].moved)
         assert json.loads((tmp_path / "result.json").read_text()) == result.to_dict()
     (tmp_path / "result.npz").write_bytes(b"nothing")
-    with pytest.raises(InputError, match="not a saved audit"):
+    with pytest.raises(InputError, match="not a saved result"):
         AuditResult.load(tmp_path / "result")
 
 

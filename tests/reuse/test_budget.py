@@ -62,7 +62,7 @@ def test_save_and_load_to_the_last_bit(result, tmp_path):
     np.testing.assert_array_equal(again.by_epsilon.similarity, result.by_epsilon.similarity)
     assert json.loads((tmp_path / "result.json").read_text()) == result.to_dict()
     (tmp_path / "result.npz").write_bytes((tmp_path / "result.npz").read_bytes()[:2000])
-    with pytest.raises(InputError, match="is not a saved budget, or is damaged"):
+    with pytest.raises(InputError, match="is not a saved result, or is damaged"):
         BudgetResult.load(tmp_path / "result")
 
 

@@ -265,15 +265,6 @@ def test_refuses_blocks_that_do_not_fit():
         PackedLosses.from_correct(np.ones((2, 5), bool), names=["a"])
 
 
-def test_progress_goes_to_stderr(capsys):
-    similarity(np.ones((2, 30), bool), progress=True)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "similarity: 100%" in err
-    similarity(np.ones((2, 30), bool))
-    assert capsys.readouterr() == ("", "")
-
-
 @pytest.mark.skipif(not IMAGENET.exists(), reason="needs ../shared/data/imagenet_predictions.npz")
 def test_imagenet():
     with np.load(IMAGENET) as data:

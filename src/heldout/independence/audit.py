@@ -18,9 +18,9 @@ from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import most_telling_exhibits
 from heldout.independence.plan import TranslationPlan
 from heldout.independence.preflight import Preflight, check_room, preflight
-from heldout.independence.progress import progress_bar
 from heldout.independence.result import AuditResult
 from heldout.orbit import Rule, Translations, check_rule
+from heldout.progress import progress_bar
 from heldout.scorers import Scorer, as_scorer
 from heldout.statistics import control_test
 from heldout.statistics.checks import Alternative, check_alternative, check_tolerance

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.files import read_npz, write_npz, write_text
+from heldout.files import read_result, write_result
 from heldout.independence.evidence import CONFIDENCE, ControlEvidence, Evidence, Examples
 from heldout.independence.verdict import pvalue_text, verdict
 from heldout.orbit import Rule, Translations
@@ -228,17 +227,13 @@ class AuditResult:
         kept["radius"] = self.orbit.radius
         kept["evidence"] = asdict(self.evidence)
         kept["exhibits"] = [{k: v for k, v in vars(x).items() if k not in ("original", "moved")} for x in self.exhibits]
-        arrays["record"] = np.array(json.dumps(kept))  # NaN stays NaN: this JSON is ours alone
-        write_npz(Path(f"{path}.npz"), arrays)
-        write_text(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+        write_result(path, plain=self.to_dict(), record=kept, arrays=arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> AuditResult:
         """Read what `save` wrote; every number comes back to the last bit."""
-        path = Path(f"{path}.npz")
+        record, arrays = read_result(path)
         try:
-            arrays = read_npz(path)
-            record = json.loads(str(arrays["record"]))
             sets = {}
             for name in ("test", "control"):
                 if f"{name}_labels" in arrays:
@@ -262,10 +257,8 @@ class AuditResult:
                 exhibits=exhibits,
                 **settings,
             )
-        except InputError:
-            raise
         except Exception as error:
-            raise InputError(f"{path} is not a saved audit, or is damaged: {error!r}.") from error
+            raise InputError(f"{path}.npz is not a saved audit: {error!r}.") from error
 
 
 _KEPT = (

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +20,15 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from heldout.errors import InputError
-from heldout.reuse.thresholds import Number, both_wrong, check_share, error_thresholds, exact, independent_similarity
+from heldout.reuse.thresholds import (
+    Number,
+    both_wrong,
+    check_number,
+    check_share,
+    error_thresholds,
+    exact,
+    independent_similarity,
+)
 from heldout.statistics.binomial import lower_tail, upper_tail
 from heldout.statistics.joint_binomial import Coupling
 
@@ -113,9 +120,7 @@ def testable_models(
         raise InputError(f"`n_examples` is {n_examples}; a test set has at least one example.")
     for name, value in (("error", error), ("epsilon", epsilon), ("delta", delta)):
         check_share(name, value)
-    if not (isinstance(similarity, Fraction) or math.isfinite(similarity)):
-        raise InputError(f"`similarity` is {similarity}; it must lie between 0 and 1.")
-    p, eta, limit = exact(error), exact(similarity), float(delta)
+    p, eta, limit = exact(error), check_number("similarity", similarity), float(exact(delta))
     p11 = both_wrong(p, eta)
     lo, hi = error_thresholds(n_examples, p, epsilon)
     if p11 < p * p:

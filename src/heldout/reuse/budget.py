@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.predictions import Predictions
+from heldout.progress import plain_bar
 from heldout.reuse.bounds import TestableModels, testable_models
 from heldout.reuse.cover import CoverCurve, cover_curve
 from heldout.reuse.leaderboard import (
@@ -75,10 +76,10 @@ def budget(
         mean_error=counts.mean_error,
         mean_similarity=counts.mean_similarity,
         independent_similarity=counts.mean_baseline,
-        epsilon=float(epsilon),
-        delta=float(delta),
+        epsilon=float(exact(epsilon)),
+        delta=float(exact(delta)),
         testable=_testable(counts, error, epsilon=epsilon, delta=delta),
-        pool=_pool(counts, table.n_missing, float(delta)),
+        pool=_pool(counts, table.n_missing, float(delta), progress=progress),
         exact_error=error,
         source=table.source,
         data_digest=table.digest(),
@@ -94,11 +95,11 @@ def budget_from_numbers(
     return BudgetResult(
         n_models=None,
         n_examples=n_examples,
-        mean_error=float(error),
-        mean_similarity=float(similarity),
+        mean_error=float(exact(error)),
+        mean_similarity=float(exact(similarity)),
         independent_similarity=independent_similarity(error),
-        epsilon=float(epsilon),
-        delta=float(delta),
+        epsilon=float(exact(epsilon)),
+        delta=float(exact(delta)),
         testable=testable,
         pool=None,
         exact_error=exact(error),
@@ -108,26 +109,35 @@ def budget_from_numbers(
     )
 
 
-def _pool(counts: SimilarityResult, n_missing: int, delta: float) -> PoolResult:
-    bound = PoolBound(counts)
-    by_union = pool_reach(bound, None, delta)
-    tree = bound.tree(bound.limits(by_union)[1])
-    by_similarity = pool_reach(bound, tree, delta, most=by_union)
-    level = {"union": delta / counts.n_models, "similarity": pool_level(bound, tree, delta)}
-    low, high = simultaneous_intervals(counts, level["similarity"])
-    order = leaderboard_order(counts)
-    curve = cover_curve(counts)
+def _pool(counts: SimilarityResult, n_missing: int, delta: float, *, progress: bool) -> PoolResult:
+    with plain_bar(6, "bounds for all models at once", unit="steps", shown=progress) as bar:
+        bound = PoolBound(counts)
+        by_union = pool_reach(bound, None, delta)
+        tree = bound.tree(bound.limits(by_union)[1])
+        bar.update()
+        by_similarity = pool_reach(bound, tree, delta, most=by_union)
+        bar.update()
+        level = pool_level(bound, tree, delta)
+        bar.update()
+        low, high = simultaneous_intervals(counts, level)
+        order = leaderboard_order(counts)
+        neighbours, groups = neighbour_comparisons(counts, order, delta), tied_groups(counts, order, delta)
+        bar.update()
+        ranks = rank_ranges(counts, delta) if counts.n_models <= MOST_RANKED else None
+        bar.update()
+        curve = cover_curve(counts)
+        bar.update()
     return PoolResult(
         similarity=counts,
         cover=curve,
         epsilon={"union": by_union / bound.largest, "similarity": by_similarity / bound.largest},
-        level=level,
+        level={"union": delta / counts.n_models, "similarity": level},
         low=low,
         high=high,
         order=order,
-        neighbours=neighbour_comparisons(counts, order, delta),
-        ranks=rank_ranges(counts, delta) if counts.n_models <= MOST_RANKED else None,
-        groups=tied_groups(counts, order, delta),
+        neighbours=neighbours,
+        ranks=ranks,
+        groups=groups,
         theorem2=_theorem2(counts, curve, delta),
         n_missing=n_missing,
     )

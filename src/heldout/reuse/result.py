@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.files import read_npz, write_npz, write_text
+from heldout.files import read_result, write_result
 from heldout.reuse.bounds import LARGEST, TestableModels
 from heldout.reuse.cover import CoverCurve
 from heldout.reuse.curves import Curve, difficulty_forecast, models_by_epsilon, models_by_similarity
@@ -205,17 +204,13 @@ class BudgetResult:
             parts = {"pool": (pool, _POOL), "similarity": (pool.similarity, _SIMILARITY), "cover": (pool.cover, _COVER)}
             for name, (part, fields) in parts.items():
                 arrays |= {f"{name}_{f}": getattr(part, f) for f in fields if getattr(part, f) is not None}
-        arrays["record"] = np.array(json.dumps(record))  # NaN stays NaN: this JSON is ours alone
-        write_npz(Path(f"{path}.npz"), arrays)
-        write_text(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+        write_result(path, plain=self.to_dict(), record=record, arrays=arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> BudgetResult:
         """Read what `save` wrote; every number comes back to the last bit."""
-        path = Path(f"{path}.npz")
+        record, arrays = read_result(path)
         try:
-            arrays = read_npz(path)
-            record = json.loads(str(arrays["record"]))
             pool = None
             if "pool" in record:
                 neighbours = tuple(Comparison(**c) for c in record.pop("neighbours"))
@@ -237,7 +232,7 @@ class BudgetResult:
             error = Fraction(record.pop("exact_error"))
             return cls(pool=pool, testable=testable, exact_error=error, **record)
         except Exception as error:
-            raise InputError(f"{path} is not a saved budget, or is damaged: {error!r}.") from error
+            raise InputError(f"{path}.npz is not a saved budget: {error!r}.") from error
 
 
 _PLAIN = ("n_models", "n_examples", "mean_error", "mean_similarity", "independent_similarity", "epsilon", "delta",

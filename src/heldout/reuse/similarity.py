@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.progress import plain_bar
 from heldout.reuse.packed import PackedLosses
 from heldout.reuse.pairs import Counts, Ints, MaskedCounter, PairCounter, threads
 
@@ -259,7 +259,7 @@ def similarity(predictions: Predictions | PackedLosses | ArrayLike, *, progress:
     """
     losses = PackedLosses.of(predictions)
     counter = MaskedCounter(losses) if losses.observed is not None else PairCounter(losses)
-    with threads() as each, _bar(losses.n_examples, shown=progress) as bar:
+    with threads() as each, plain_bar(losses.n_examples, "similarity", unit="examples", shown=progress) as bar:
         for start, stop in counter.blocks():
             counter.add(start, stop, each)
             bar.update(min(8 * stop, losses.n_examples) - 8 * start)
@@ -277,10 +277,3 @@ def _independent(row: PairRow) -> Floats:
 
 def _defined(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _bar(total: int, *, shown: bool) -> Any:
-    from tqdm import tqdm
-
-    wait = 0.2 if sys.stderr.isatty() else 30.0  # a log file gets a line now and then
-    return tqdm(total=total, desc="similarity", unit=" examples", mininterval=wait, disable=not shown)

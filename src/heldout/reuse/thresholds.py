@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from heldout.errors import InputError
 
-Number = int | float | Fraction
+Number = int | float | str | Fraction
 
 
-def exact(value: Number | str) -> Fraction:
+def exact(value: Number) -> Fraction:
     """The number that was meant: a float stands for its shortest decimal, 0.244 for 244/1000.
 
     Examples
@@ -63,5 +63,13 @@ def independent_similarity(error: Number) -> float:
 
 def check_share(name: str, value: Number) -> None:
     """Refuse what is no number strictly between 0 and 1."""
-    if not (isinstance(value, Fraction) or math.isfinite(value)) or not 0 < value < 1:
+    if not 0 < check_number(name, value) < 1:
         raise InputError(f"`{name}` is {float(value):g}; it must lie strictly between 0 and 1.")
+
+
+def check_number(name: str, value: Number) -> Fraction:
+    """The exact number; what is none (NaN, infinity, text) is refused."""
+    try:
+        return exact(value)
+    except (ValueError, TypeError, ZeroDivisionError) as error:
+        raise InputError(f"`{name}` is {value}; it must be a number between 0 and 1.") from error

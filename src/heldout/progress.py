@@ -48,3 +48,11 @@ class progress_bar:
     def __exit__(self, *exc: object) -> None:
         if self._tqdm is not None:
             self._tqdm.close()
+
+
+def plain_bar(total: int, label: str, *, unit: str, shown: bool) -> Any:
+    """A tqdm bar on stderr for work that is often short: nothing is drawn within the first two seconds."""
+    from tqdm import tqdm
+
+    wait = 0.2 if sys.stderr.isatty() else SECONDS_BETWEEN_LINES
+    return tqdm(total=total, desc=label, unit=f" {unit}", mininterval=wait, delay=2, disable=not shown)
