@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +33,7 @@ from heldout.reuse.thresholds import (
 from heldout.statistics.binomial import lower_tail, upper_tail
 from heldout.statistics.joint_binomial import Coupling
 
+MOST_EXAMPLES = 10**9  # beyond, tails are no longer exact to ten digits
 LARGEST = 10**18  # counts stop here: a bound that allows more says "at least this many"
 # The Naive Bayes summand rises like exp(-exp(x)), whose spectrum falls more slowly than a bell's.
 NAIVE_BAYES_POINTS = 32
@@ -116,28 +118,35 @@ def testable_models(
     >>> testable_models(50_000, 0.244, 0.85)
     TestableModels(union=251165, similarity=1062137, naive_bayes=128963384, reason=None)
     """
-    if n_examples < 1 or n_examples != int(n_examples):
-        raise InputError(f"`n_examples` is {n_examples}; a test set has at least one example.")
+    if not 1 <= n_examples <= MOST_EXAMPLES or n_examples != int(n_examples):
+        raise InputError(f"`n_examples` is {n_examples}; a test set has 1 to {MOST_EXAMPLES:,} examples.")
     for name, value in (("error", error), ("epsilon", epsilon), ("delta", delta)):
         check_share(name, value)
-    p, eta, limit = exact(error), check_number("similarity", similarity), float(exact(delta))
-    p11 = both_wrong(p, eta)
-    lo, hi = error_thresholds(n_examples, p, epsilon)
-    if p11 < p * p:
-        alone = Setting(n_examples, float(p), None, lo, hi)
-        chance = independent_similarity(p)
+    p, eta = exact(error), check_number("similarity", similarity)
+    return equal_models(n_examples, p, both_wrong(p, eta), epsilon=epsilon, delta=float(exact(delta)))
+
+
+def equal_models(n: int, p: Fraction, p11: Fraction, *, epsilon: Number, delta: float) -> TestableModels:
+    """The same from P(wrong) and P(both wrong)."""
+    lo, hi = error_thresholds(n, p, epsilon)
+    setting = Setting(n, float(p), float(p11) if p11 >= p * p else None, lo, hi)
+    union = union_bound_models(setting, delta)
+    if setting.p11 is None:
         return TestableModels(
-            union=union_bound_models(alone, limit),
+            union=union,
             similarity=None,
             naive_bayes=None,
-            reason=f"a similarity of {float(eta):g} is below the {chance:.4g} of models that err independently "
-            f"(error {float(p):g}): they share no common cause of errors, so only the union bound applies",
+            reason=f"models with error {float(p):.4g} that err independently have a similarity of "
+            f"{independent_similarity(p):.4g}, and {float(1 - 2 * (p - p11)):.4g} is less: the coupling of errors "
+            "behind the other two bounds does not exist, so only the union bound applies",
         )
-    setting = Setting(n_examples, float(p), float(p11), lo, hi)
+    if p11 == p:  # one and the same model, however often
+        all_or_none = LARGEST if setting.one_model <= delta else 0
+        return TestableModels(union=union, similarity=all_or_none, naive_bayes=all_or_none)
     return TestableModels(
-        union=union_bound_models(setting, limit),
-        similarity=similarity_bound_models(setting, limit),
-        naive_bayes=naive_bayes_models(setting, limit),
+        union=union,
+        similarity=similarity_bound_models(setting, delta),
+        naive_bayes=naive_bayes_models(setting, delta),
     )
 
 
@@ -146,31 +155,33 @@ testable_models.__test__ = False  # type: ignore[attr-defined]  # nor shall a us
 
 def union_bound_models(setting: Setting, delta: float) -> int:
     """The largest k with k P(one model is off) <= delta (2)."""
-    return _whole(delta, setting.one_model)
+    return whole_models(delta, setting.one_model)
 
 
 def naive_bayes_probability(setting: Setting, k: float) -> float:
     """P(some of k models is off) under Assumption A1 (15), in closed form."""
     values, weights = setting.coupling.nodes(setting.n, points_per_width=NAIVE_BAYES_POINTS)
-    return _naive_bayes(weights, _off_given(setting, values), k)
+    return naive_bayes_sum(weights, _log_inside(setting, values), k)
 
 
 def naive_bayes_models(setting: Setting, delta: float) -> int:
     """The largest k whose probability (15) is at most delta."""
     values, weights = setting.coupling.nodes(setting.n, points_per_width=NAIVE_BAYES_POINTS)
-    off = _off_given(setting, values)
-    return _largest(lambda k: _naive_bayes(weights, off, k) <= delta)
+    log_inside = _log_inside(setting, values)
+    return largest_where(lambda k: naive_bayes_sum(weights, log_inside, k) <= delta)
 
 
-def _off_given(setting: Setting, values: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(one model is off | ΣW)."""
+def _log_inside(setting: Setting, values: NDArray[np.int64]) -> NDArray[np.float64]:
+    """log P(one model is not off | ΣW)."""
     x = setting.coupling.x1
-    return np.minimum(1.0, upper_tail(setting.hi, values, x) + lower_tail(setting.lo, values, x))
+    off = np.minimum(1.0, upper_tail(setting.hi, values, x) + lower_tail(setting.lo, values, x))
+    with np.errstate(divide="ignore"):  # log 0 where it is certain to be off
+        return np.asarray(np.log1p(-off), dtype=np.float64)
 
 
-def _naive_bayes(weights: NDArray[np.float64], off: NDArray[np.float64], k: float) -> float:
-    with np.errstate(divide="ignore"):  # log 0 where a model is certain to be off
-        return float(np.sum(weights * -np.expm1(k * np.log1p(-off))))  # 1 - (1 - r)^k, (15)
+def naive_bayes_sum(weights: NDArray[np.float64], log_inside: NDArray[np.float64], k: float) -> float:
+    """P(some of k models is off), summed over ΣW: 1 - (1 - r)^k of (15), in logs."""
+    return float(np.sum(weights * -np.expm1(k * log_inside)))
 
 
 class SimilarityBound:
@@ -267,7 +278,7 @@ def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def _largest(fits: Callable[[float], bool]) -> int:
+def largest_where(fits: Callable[[float], bool]) -> int:
     """The largest k up to LARGEST that fits; fitting ends somewhere and does not come back."""
     if not fits(1.0):
         return 0
@@ -279,6 +290,6 @@ def _largest(fits: Callable[[float], bool]) -> int:
     return first_where(lambda m: not fits(float(m)), k + 1, 2 * k) - 1
 
 
-def _whole(budget: float, cost: float) -> int:
+def whole_models(budget: float, cost: float) -> int:
     """budget / cost rounded down, at most LARGEST."""
     return LARGEST if cost * LARGEST <= budget else math.floor(budget / cost)

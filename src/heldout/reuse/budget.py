@@ -12,7 +12,7 @@ from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.progress import plain_bar
-from heldout.reuse.bounds import TestableModels, testable_models
+from heldout.reuse.bounds import TestableModels, equal_models, testable_models
 from heldout.reuse.cover import CoverCurve, cover_curve
 from heldout.reuse.leaderboard import (
     MOST_RANKED,
@@ -22,6 +22,7 @@ from heldout.reuse.leaderboard import (
     simultaneous_intervals,
     tied_groups,
 )
+from heldout.reuse.like_these import LikeThese, difficulty_forecast
 from heldout.reuse.pool import PoolBound, pool_level, pool_reach
 from heldout.reuse.result import BudgetResult, PoolResult, count_text
 from heldout.reuse.similarity import SimilarityResult, similarity
@@ -37,7 +38,7 @@ def budget(
     delta: Number = 0.05,
     progress: bool = False,
 ) -> BudgetResult:
-    """How many more models can this test set rank, and what is known of those it has ranked?
+    """How many more models can this test set measure, and what is known of those it has?
 
     Parameters
     ----------
@@ -46,15 +47,16 @@ def budget(
     epsilon : float
         Error bar that further models shall have.
     delta : float
-        Probability that something stated for all models at once fails.
+        Probability that a statement on all models at once fails: each of the error bar, the intervals, and the
+        comparisons with the ranks they leave open.
     progress : bool
         Show a bar on stderr where pools are large.
 
     Returns
     -------
     BudgetResult
-        Testable models by three bounds, the smallest error bar that holds for all given models at once, their
-        simultaneous intervals, and which differences between neighbours are real.
+        How many models like these fit at epsilon, by three bounds; the smallest error bar that holds for all given
+        models at once, their simultaneous intervals, and which differences between neighbours are real.
 
     Examples
     --------
@@ -65,11 +67,14 @@ def budget(
     """
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         check_share(name, value)
-    table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(np.asarray(predictions))
+    table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(predictions)
     if table.n_models == 1:
         raise InputError(_one_model(table, epsilon=epsilon, delta=delta))
     counts = similarity(table, progress=progress)
-    error = _mean_error(counts)
+    if counts.disjoint == counts.n_pairs:
+        raise InputError("no two models were run on a common example, so there is no similarity to tell.")
+    error, alike = _means(counts)
+    bound = PoolBound(counts)
     return BudgetResult(
         n_models=counts.n_models,
         n_examples=counts.n_examples,
@@ -78,9 +83,11 @@ def budget(
         independent_similarity=counts.mean_baseline,
         epsilon=float(exact(epsilon)),
         delta=float(exact(delta)),
-        testable=_testable(counts, error, epsilon=epsilon, delta=delta),
-        pool=_pool(counts, table.n_missing, float(delta), progress=progress),
+        testable=LikeThese(bound, exact(epsilon), float(exact(delta))).testable(),
+        equal=_equal(counts, error, alike, epsilon=epsilon, delta=float(exact(delta))),
+        pool=_pool(bound, table.n_missing, float(exact(delta)), progress=progress),
         exact_error=error,
+        exact_similarity=alike,
         source=table.source,
         data_digest=table.digest(),
         version=__version__,
@@ -101,17 +108,19 @@ def budget_from_numbers(
         epsilon=float(exact(epsilon)),
         delta=float(exact(delta)),
         testable=testable,
+        equal=testable,
         pool=None,
         exact_error=exact(error),
+        exact_similarity=exact(similarity),
         source="numbers",
         data_digest=None,
         version=__version__,
     )
 
 
-def _pool(counts: SimilarityResult, n_missing: int, delta: float, *, progress: bool) -> PoolResult:
+def _pool(bound: PoolBound, n_missing: int, delta: float, *, progress: bool) -> PoolResult:
+    counts = bound.similarity
     with plain_bar(6, "bounds for all models at once", unit="steps", shown=progress) as bar:
-        bound = PoolBound(counts)
         by_union = pool_reach(bound, None, delta)
         tree = bound.tree(bound.limits(by_union)[1])
         bar.update()
@@ -139,32 +148,37 @@ def _pool(counts: SimilarityResult, n_missing: int, delta: float, *, progress: b
         ranks=ranks,
         groups=groups,
         theorem2=_theorem2(counts, curve, delta),
+        difficulty_forecast=difficulty_forecast(bound),
         n_missing=n_missing,
     )
 
 
-def _mean_error(counts: SimilarityResult) -> Fraction:
-    """Exact where every model has every example: thresholds are whole numbers of examples."""
-    if (counts.observed == counts.n_examples).all():
-        return Fraction(int(counts.wrong.sum()), counts.n_examples * counts.n_models)
-    return exact(counts.mean_error)
+def _means(counts: SimilarityResult) -> tuple[Fraction, Fraction]:
+    """Mean error and mean similarity; exact where every model has every example, so that a pair at the very edge of
+    what is possible is not pushed over it by rounding."""
+    n, k = counts.n_examples, counts.n_models
+    if counts.common is not None:
+        return exact(counts.mean_error), exact(counts.mean_similarity)
+    wrong = int(counts.wrong.sum())
+    disagree = (k - 1) * wrong - 2 * int(counts.both_wrong.sum(dtype=np.int64))  # over all pairs
+    return Fraction(wrong, n * k), 1 - Fraction(disagree, n * counts.n_pairs)
 
 
-def _testable(counts: SimilarityResult, error: Fraction, *, epsilon: Number, delta: Number) -> TestableModels:
-    """With the pool's mean error and mean similarity plugged in, as the paper does."""
+def _equal(
+    counts: SimilarityResult, error: Fraction, alike: Fraction, *, epsilon: Number, delta: float
+) -> TestableModels | None:
+    """The paper's plug-in, as if all models had the mean error and the mean similarity."""
     if not 0 < error < 1:
-        raise InputError(
-            f"all models are {'always wrong' if error else 'right everywhere'}: with an error of {float(error):g} "
-            "plugged in, the bounds would promise any number of models. Use a harder or larger test set."
-        )
-    if math.isnan(counts.mean_similarity):
-        raise InputError("no two models were run on a common example, so there is no similarity to tell.")
-    return testable_models(counts.n_examples, error, counts.mean_similarity, epsilon=epsilon, delta=delta)
+        return None
+    n = round(float(counts.observed.mean()))
+    # Where answers are missing the two means are of different examples, and may not fit together.
+    both = min(max(error + (alike - 1) / 2, 2 * error - 1, Fraction(0)), error)
+    return equal_models(n, error, both, epsilon=epsilon, delta=delta)
 
 
 def _theorem2(counts: SimilarityResult, curve: CoverCurve, delta: float) -> dict[str, float]:
     """The eta at which (4) gives the smallest epsilon on this pool's own cover, and (5), (6) there."""
-    n, k = counts.n_examples, counts.n_models
+    n, k = int(counts.observed.min()), counts.n_models
     points = [
         (theorem2_epsilon(n, k, eta=float(eta), cover=int(size), delta=delta), float(eta), int(size))
         for eta, size in zip(curve.eta, curve.size, strict=True)
@@ -186,11 +200,13 @@ def _one_model(table: Predictions, *, epsilon: Number, delta: Number) -> str:
     """What can still be told of a single model."""
     n = int(table.observed.sum()) if table.observed is not None else table.n_examples
     wrong = int(table.wrong.sum())
-    low, high = clopper_pearson(wrong, n, confidence=1 - float(delta))
-    told = f"its error is {wrong / n:.4f}, between {low:.4f} and {high:.4f} with {100 * (1 - float(delta)):g} %"
+    low, high = clopper_pearson(wrong, n, level=float(exact(delta)))
+    told = f"its error is {wrong / n:.4f}, between {low:.4f} and {high:.4f} with {100 * (1 - float(exact(delta))):g} %"
     if 0 < wrong < n:
         alone = testable_models(n, Fraction(wrong, n), 1, epsilon=epsilon, delta=delta).union
-        told += f", and by the union bound the set takes {count_text(alone)} models like it at ±{float(epsilon):g}"
+        told += (
+            f", and by the union bound the set takes {count_text(alone)} models like it at ±{float(exact(epsilon)):g}"
+        )
     return (
         f"there is only one model, {table.names[0]} ({table.source}), and similarity takes two; what can be told of it "
         f"alone: {told}."

@@ -1,4 +1,4 @@
-"""How the number of testable models moves with similarity and with epsilon (figures 1b and 2), and what A1 predicts."""
+"""How the number of testable models moves with similarity and with epsilon (figures 1b and 2), errors being equal."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from heldout.reuse.bounds import LARGEST, TestableModels, testable_models
-from heldout.reuse.thresholds import Number, both_wrong, error_thresholds, exact, independent_similarity
+from heldout.reuse.thresholds import Number, error_thresholds, exact, independent_similarity
 from heldout.statistics.binomial import lower_tail, upper_tail
-from heldout.statistics.joint_binomial import Coupling
 
 POINTS = 25
 MOST = 1e12  # models at which the curve over epsilon ends: nobody has more
@@ -51,17 +49,6 @@ def models_by_epsilon(n: int, error: Number, similarity: Number, *, delta: Numbe
     epsilons = [Fraction(int(m), n) for m in steps if 0 < m < n]
     models = (testable_models(n, error, similarity, epsilon=e, delta=delta) for e in epsilons)
     return _curve(np.array([float(e) for e in epsilons]), models)
-
-
-def difficulty_forecast(k: int, error: Number, similarity: Number) -> NDArray[np.float64] | None:
-    """(k + 1,) share of examples that at most j of k models get wrong if Assumption A1 holds; None without coupling."""
-    p, p11 = exact(error), both_wrong(error, similarity)
-    if not 0 < p < 1 or p11 < p * p:
-        return None
-    coupling = Coupling.of(float(p), float(p), float(p11))
-    easy = 1 - coupling.w
-    forecast: NDArray[np.float64] = easy + coupling.w * binom.cdf(np.arange(k + 1), k, coupling.x1)
-    return forecast
 
 
 def _widening(n: int) -> Iterable[int]:

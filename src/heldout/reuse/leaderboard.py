@@ -23,7 +23,8 @@ MOST_RANKED = 3_000  # models; every pair must be tested for rank ranges
 class Comparison:
     """Two models on the examples where only one of them is right.
 
-    `survives` says that `better` is better, all pairs of the pool considered.
+    `survives` says that `better` is better, all pairs of the pool considered; `contradicted` that it is worse on the
+    examples that both have, which can happen only where answers are missing.
     """
 
     better: int  # index of the model with the lower error
@@ -32,6 +33,7 @@ class Comparison:
     worse_only: int
     log_p_value: float  # of this pair alone, two-sided
     survives: bool
+    contradicted: bool = False
 
     @property
     def p_value(self) -> float:
@@ -44,7 +46,7 @@ def simultaneous_intervals(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Clopper-Pearson intervals of every model's error, each at 1 - level: never of width 0."""
     pairs = zip(similarity.wrong.tolist(), similarity.observed.tolist(), strict=True)
-    ends = np.array([clopper_pearson(wrong, n, confidence=1 - level) for wrong, n in pairs])
+    ends = np.array([clopper_pearson(wrong, n, level=level) for wrong, n in pairs])
     return ends[:, 0], ends[:, 1]
 
 
@@ -57,14 +59,15 @@ def compare(similarity: SimilarityResult, better: int, worse: int, delta: float)
     """One pair, held to its share of delta."""
     _, better_wrong, worse_wrong, _ = similarity.counts(better, worse)
     log_p = sign_test_log_pvalue(worse_wrong, better_wrong)
-    survives = worse_wrong > better_wrong and log_p <= math.log(delta / similarity.n_pairs)
+    told_apart = log_p <= math.log(delta / similarity.n_pairs)
     return Comparison(
         better=better,
         worse=worse,
         better_only=worse_wrong,
         worse_only=better_wrong,
         log_p_value=log_p,
-        survives=survives,
+        survives=told_apart and worse_wrong > better_wrong,
+        contradicted=told_apart and worse_wrong < better_wrong,
     )
 
 
@@ -80,10 +83,11 @@ def tied_groups(similarity: SimilarityResult, order: NDArray[np.intp], delta: fl
     """Cut the leaderboard where a model is told from the first of its group for the first time."""
     groups: list[list[int]] = []
     for model in order.tolist():
-        if groups and not compare(similarity, groups[-1][0], model, delta).survives:
-            groups[-1].append(model)
-        else:
+        pair = compare(similarity, groups[-1][0], model, delta) if groups else None
+        if pair is None or pair.survives or pair.contradicted:
             groups.append([model])
+        else:
+            groups[-1].append(model)
     return tuple(tuple(group) for group in groups)
 
 
@@ -91,7 +95,8 @@ def rank_ranges(similarity: SimilarityResult, delta: float) -> NDArray[np.int64]
     """(k, 2) smallest and largest rank of each model that the comparisons leave open.
 
     With probability at least 1 - delta all true ranks lie inside: a model is ranked below those that are surely
-    better and above those that are surely worse.
+    better and above those that are surely worse. Pairs are compared on the examples that both have; where answers are
+    missing, a range may therefore contradict the place on the leaderboard.
     """
     k = similarity.n_models
     surely_better, surely_worse = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)

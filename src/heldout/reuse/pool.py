@@ -102,7 +102,7 @@ class PoolBound:
         node = 0
         for _ in range(k - 1):
             outside[node] = False
-            share, comparable = self._shares_with(node)
+            share, comparable = self.shares_with(node)
             spread = sd[node] * sd
             correlation = np.divide(share - self.p[node] * self.p, spread, out=np.zeros(k), where=spread > 0)
             reach = np.flatnonzero(outside & comparable)
@@ -116,7 +116,7 @@ class PoolBound:
         first, second, shares = zip(*edges, strict=True) if edges else ((), (), ())
         return Tree(np.array(first, dtype=np.intp), np.array(second, dtype=np.intp), np.array(shares, dtype=np.float64))
 
-    def _shares_with(self, node: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def shares_with(self, node: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """P(both wrong) of one model with every other, and which of them were run on the same examples."""
         s, k = self.similarity, len(self.n)
         index = condensed_row(node, k)
@@ -164,7 +164,8 @@ def normal_overlap(
 def pool_reach(pool: PoolBound, tree: Tree | None, delta: float, *, most: int | None = None) -> int:
     """The smallest m such that all errors are within m / n, ends included, with probability at least 1 - delta.
 
-    `tree` None: by the union bound. `most`: an m that is known to hold.
+    `tree` None: by the union bound. `most`: an m that is known to hold. With a tree the bound at the m returned is at
+    most delta; it need not grow with every smaller m, so a smaller one could in principle do.
     """
 
     def holds(m: int) -> bool:
@@ -181,20 +182,25 @@ def pool_reach(pool: PoolBound, tree: Tree | None, delta: float, *, most: int | 
 def pool_level(pool: PoolBound, tree: Tree, delta: float, *, steps: int = 8) -> float:
     """The level at which every model's own interval can be taken so that all hold at once with 1 - delta.
 
-    Never below Bonferroni's delta / k.
+    k intervals at one level miss with at most k · level, less what their misses overlap. The share that overlaps is
+    taken along the tree at the plugged-in errors; the rest is charged in full: a tail that falls short of its level
+    there, because counts are whole, may not at the true error. Never below Bonferroni's delta / k.
     """
+    k = len(pool.n)
+    if k == 1:
+        return delta
 
-    def probability(level: float) -> float:
+    def holds(level: float) -> bool:
         high = binom.isf(level / 2, pool.n, pool.p).astype(np.int64) + 1
         low = binom.ppf(level / 2, pool.n, pool.p).astype(np.int64) - 1  # P(S <= ppf - 1) < level / 2
-        return pool.hunter_worsley(low, high, tree)
+        union = pool.union(low, high)
+        kept = pool.hunter_worsley(low, high, tree) / union if union > 0 else 1.0
+        return k * level * kept <= delta
 
-    good, bad = math.log(delta / len(pool.n)), math.log(delta)
-    if len(pool.n) == 1:
-        return delta
+    good, bad = math.log(delta / k), math.log(delta)
     for _ in range(steps):
         middle = (good + bad) / 2
-        if probability(math.exp(middle)) <= delta:
+        if holds(math.exp(middle)):
             good = middle
         else:
             bad = middle

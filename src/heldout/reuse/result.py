@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,11 +17,12 @@ from heldout.errors import InputError
 from heldout.files import read_result, write_result
 from heldout.reuse.bounds import LARGEST, TestableModels
 from heldout.reuse.cover import CoverCurve
-from heldout.reuse.curves import Curve, difficulty_forecast, models_by_epsilon, models_by_similarity
+from heldout.reuse.curves import Curve, models_by_epsilon, models_by_similarity
 from heldout.reuse.leaderboard import Comparison
 from heldout.reuse.similarity import SimilarityResult
 
 SHOWN = 20  # models printed in a terminal
+TERMINAL = 118  # characters
 PLUG_IN = (
     "Errors and similarities are plugged in as measured. The bounds hold for models chosen without looking at this "
     "test set; a model tuned on it is not covered."
@@ -54,6 +56,8 @@ class PoolResult:
         Tied groups down the leaderboard: no model of a group can be told from its first.
     theorem2 : dict
         Theorem 2 on this pool's own cover: eta, cover and the epsilon of (4), (5), (6); for information.
+    difficulty_forecast : (k + 1,) float or None
+        Share of examples that at most j models get wrong if Assumption A1 holds, each model with its own error.
     n_missing : int
         Cells without an answer.
     """
@@ -69,6 +73,7 @@ class PoolResult:
     ranks: NDArray[np.int64] | None
     groups: tuple[tuple[int, ...], ...]
     theorem2: dict[str, float]
+    difficulty_forecast: NDArray[np.float64] | None
     n_missing: int
 
     def models(self) -> list[dict[str, Any]]:
@@ -94,10 +99,20 @@ class PoolResult:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BudgetResult:
-    """How many models a test set can still rank, and what is known of those it has ranked.
+    """How many models a test set can still measure, and what is known of those it has.
 
-    `pool` is None where only four numbers were given. `further` is what the asked-for epsilon leaves beside the
-    models that are there.
+    Parameters
+    ----------
+    testable : TestableModels
+        Models that fit at epsilon and delta: like those of the pool, each kind with its own error and similarities; or,
+        from four numbers, models with one error and one similarity.
+    equal : TestableModels or None
+        The same if all models had the pool's mean error and mean similarity, as the paper plugs in; None where the mean
+        error is 0 or 1. Where errors differ much this is far too many.
+    pool : PoolResult or None
+        None where only four numbers were given.
+    exact_error, exact_similarity : Fraction
+        The means behind `equal`.
     """
 
     n_models: int | None
@@ -108,8 +123,10 @@ class BudgetResult:
     epsilon: float
     delta: float
     testable: TestableModels
+    equal: TestableModels | None
     pool: PoolResult | None
     exact_error: Fraction
+    exact_similarity: Fraction
     source: str
     data_digest: str | None
     version: str
@@ -118,54 +135,76 @@ class BudgetResult:
     def further(self) -> dict[str, int | None]:
         """By each bound: testable models less those already there, at least 0."""
         used = self.n_models or 0
-        return {name: None if k is None else max(0, k - used) for name, k in self.testable.to_dict().items()}
+
+        def left(k: int | None) -> int | None:
+            return k if k is None or k >= LARGEST else max(0, k - used)
+
+        return {name: left(k) for name, k in self.testable.to_dict().items()}
 
     @property
     def further_models(self) -> int:
-        """How many more models fit: by the similarity union bound, or by the union bound where there is no coupling."""
-        further = self.further
-        answer = further["union"] if further["similarity"] is None else further["similarity"]
-        assert answer is not None
-        return answer
+        """How many more models fit beside those that are there."""
+        fit = self.fitting_models
+        return fit if fit >= LARGEST else max(0, fit - (self.n_models or 0))
 
     @cached_property
-    def by_similarity(self) -> Curve:
-        """Testable models against similarity (figures 1b and 2)."""
+    def by_similarity(self) -> Curve | None:
+        """Testable models of the mean error against similarity (figures 1b and 2); None where `equal` is."""
+        if self.equal is None:
+            return None
         return models_by_similarity(self.n_examples, self.exact_error, epsilon=self.epsilon, delta=self.delta)
 
     @cached_property
-    def by_epsilon(self) -> Curve:
-        """Testable models against epsilon (figure 2)."""
-        return models_by_epsilon(self.n_examples, self.exact_error, self.mean_similarity, delta=self.delta)
-
-    @cached_property
-    def difficulty_forecast(self) -> NDArray[np.float64] | None:
-        """What Assumption A1 predicts for the share of examples that at most j models get wrong."""
-        if self.n_models is None:
+    def by_epsilon(self) -> Curve | None:
+        """Testable models of the mean error and similarity against epsilon (figure 2); None where `equal` is."""
+        if self.equal is None:
             return None
-        return difficulty_forecast(self.n_models, self.exact_error, self.mean_similarity)
+        return models_by_epsilon(self.n_examples, self.exact_error, self.exact_similarity, delta=self.delta)
+
+    @property
+    def fitting_models(self) -> int:
+        """Testable models by the similarity union bound, or by the union bound where there is no coupling."""
+        return self.testable.union if self.testable.similarity is None else self.testable.similarity
 
     def __str__(self) -> str:
         sure = f"{100 * (1 - self.delta):g} %"
-        used = "" if self.n_models is None else f"{self.n_models:,} used, {count_text(self.further_models)} more fit."
-        by = "union bound" if self.testable.similarity is None else "similarity union bound"
-        fits = self.testable.union if self.testable.similarity is None else self.testable.similarity
+        t = self.testable
         lines = [
-            f"This test set of {self.n_examples:,} examples can rank {count_text(fits)} models like these to within "
-            f"±{self.epsilon:g} with {sure} ({by}). {used}".rstrip(),
+            self._headline(sure),
             "",
             f"error (mean)                 {self.mean_error:.4f}",
             f"similarity (mean)            {self.mean_similarity:.4f}   ({self.independent_similarity:.4f} if errors "
             "were independent)",
-            f"testable, union bound        {count_text(self.testable.union)}",
-            f"testable, similarity bound   {count_text(self.testable.similarity)}",
-            f"testable, Naive Bayes bound  {count_text(self.testable.naive_bayes)}   (if Assumption A1 holds)",
+            f"models, union bound          {count_text(t.union)}",
+            f"models, similarity bound     {count_text(t.similarity)}",
+            f"models, Naive Bayes bound    {count_text(t.naive_bayes)}"
+            + ("   (if Assumption A1 holds)" if t.naive_bayes is not None else ""),
         ]
-        if self.testable.reason:
-            lines.append(f"  {self.testable.reason}.")
+        if t.reason:
+            lines.append(f"  {t.reason}.")
+        if self.pool is not None and self.equal is not None:
+            counts = ", ".join(count_text(k) for k in self.equal.to_dict().values())
+            lines.append(
+                f"the same, were all equal     {counts}   (mean error and similarity plugged in, as in the paper)"
+            )
         if self.pool is not None:
             lines += _pool_lines(self.pool, sure)
-        return "\n".join([*lines, "", PLUG_IN])
+        return "\n".join([*lines, "", *textwrap.wrap(PLUG_IN, TERMINAL)])
+
+    def _headline(self, sure: str) -> str:
+        fit, used = self.fitting_models, self.n_models
+        like = "models like these" if used else "such models"
+        within = f"to within ±{self.epsilon:g}"
+        if fit == 0:
+            return f"These {self.n_examples:,} examples cannot measure even one of {like} {within} with {sure}."
+        text = (
+            f"This test set of {self.n_examples:,} examples can measure {count_text(fit)} {like}, each {within}, all "
+            f"at once, with {sure}."
+        )
+        if used:
+            left = self.further_models
+            text += f" {used:,} are there, " + (f"{count_text(left)} more fit." if left else "no more fit.")
+        return "\n".join(textwrap.wrap(text, TERMINAL))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON; an undefined number is None."""
@@ -179,6 +218,7 @@ class BudgetResult:
             "target": {"epsilon": self.epsilon, "delta": self.delta},
             "epsilon": {"union": None, "similarity": None} if pool is None else dict(pool.epsilon),
             "testable_models": self.testable.to_dict(),
+            "testable_if_equal": None if self.equal is None else self.equal.to_dict(),
             "further_models": self.further,
             "reason": self.testable.reason,
             "models": [] if pool is None else pool.models(),
@@ -195,7 +235,8 @@ class BudgetResult:
         """Write `path`.npz (everything) and `path`.json (what `to_dict` gives)."""
         record: dict[str, Any] = {k: v for k, v in vars(self).items() if k in _PLAIN}
         record["testable"] = asdict(self.testable)
-        record["exact_error"] = str(self.exact_error)
+        record["equal"] = None if self.equal is None else asdict(self.equal)
+        record |= {name: str(getattr(self, name)) for name in ("exact_error", "exact_similarity")}
         arrays: dict[str, Any] = {}
         if (pool := self.pool) is not None:
             record["pool"] = {k: getattr(pool, k) for k in ("epsilon", "level", "groups", "theorem2", "n_missing")}
@@ -228,9 +269,11 @@ class BudgetResult:
                     **{f: arrays.get(f"pool_{f}") for f in _POOL},  # type: ignore[arg-type]
                     **kept,
                 )
-            testable = TestableModels(**record.pop("testable"))
-            error = Fraction(record.pop("exact_error"))
-            return cls(pool=pool, testable=testable, exact_error=error, **record)
+            equal = record.pop("equal")
+            record["equal"] = None if equal is None else TestableModels(**equal)
+            record["testable"] = TestableModels(**record["testable"])
+            record |= {name: Fraction(record[name]) for name in ("exact_error", "exact_similarity")}
+            return cls(pool=pool, **record)
         except Exception as error:
             raise InputError(f"{path}.npz is not a saved budget: {error!r}.") from error
 
@@ -238,7 +281,7 @@ class BudgetResult:
 _PLAIN = ("n_models", "n_examples", "mean_error", "mean_similarity", "independent_similarity", "epsilon", "delta",
           "source", "data_digest", "version")  # fmt: skip
 _SIMILARITY = ("wrong", "observed", "both_wrong", "common", "first_wrong", "second_wrong", "difficulty")
-_POOL = ("low", "high", "order", "ranks")
+_POOL = ("low", "high", "order", "ranks", "difficulty_forecast")
 _COVER = ("eta", "size")
 
 
@@ -276,11 +319,16 @@ def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
         )
     if s.n_models > SHOWN:
         lines.append(f"    ... and {s.n_models - SHOWN:,} more (--json or the report)")
-    survive = sum(c.survives for c in pool.neighbours)
+    survive, contradicted = (sum(getattr(c, x) for c in pool.neighbours) for x in ("survives", "contradicted"))
     lines.append(
-        f"{survive} of {len(pool.neighbours)} differences between neighbours are real "
-        f"(paired, all {s.n_pairs:,} pairs considered); {len(pool.groups)} groups of tied models."
+        f"Differences between neighbours that are real: {survive} of {len(pool.neighbours)} (paired, {s.n_pairs:,} "
+        f"{'pair' if s.n_pairs == 1 else 'pairs'} considered)."
     )
+    tied = sum(len(group) > 1 for group in pool.groups)
+    if tied:
+        lines.append(f"Groups of models that cannot be told from the first of their group: {tied}.")
+    if contradicted:
+        lines.append(f"Neighbours the other way round on the examples both have: {contradicted}.")
     return lines
 
 

@@ -1,8 +1,9 @@
-"""Lemma 3, Theorem 2 and Corollary 4 of Mania et al. in closed form: what holds without plugging in error rates.
+"""Lemma 3, Theorem 2 and Corollary 4 of Mania et al. in closed form.
 
-They are far looser than the numerical bounds beside them. Theorem 2 is for models chosen without looking at the test
-set; only Corollary 4 is for adaptive use, and what it asks for, a cover of every query the analyst *might* have sent,
-cannot be read off the models that were seen.
+They need no error rates, but a similarity cover: on a given pool, that is plugged in too. They are far looser than the
+numerical bounds beside them. Theorem 2 is for models chosen without looking at the test set; only Corollary 4 is for
+adaptive use, and what it asks for, a cover of every query the analyst *might* have sent, cannot be read off the models
+that were seen.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def trinomial_tail_bound(n: int, plus: float, minus: float, t: float) -> float:
     >>> round(trinomial_tail_bound(100, 0.2, 0.1, 0.2), 6)
     0.017342
     """
-    if t < 0 or plus - minus + t / 2 < 0:
+    if not (min(plus, minus) >= 0 and plus + minus <= 1):
+        raise InputError(f"P(1) = {plus:g} and P(-1) = {minus:g} are no probabilities of one variable.")
+    if not (t >= 0 and plus - minus + t / 2 >= 0):
         raise InputError(f"Lemma 3 needs t >= 0 and P(1) - P(-1) + t/2 >= 0; got t = {t:g}, {plus:g} and {minus:g}.")
     if t == 0:
         return 1.0
@@ -98,7 +101,8 @@ def corollary4(n: int, k: int, *, alpha: float, delta: float, answers: int | Non
     epsilon, eta, log_cover : float
         All k errors are within epsilon with probability 1 - delta, *if* the set of all queries that this analyst
         might ask has an eta-similarity cover of at most exp(log_cover) queries. That is an assumption about queries
-        nobody has seen: it cannot be checked on the k models at hand. With alpha = 0 it always holds.
+        nobody has seen: it cannot be checked on the k models at hand. With alpha = 0 it always holds. The analyst is
+        fixed beforehand (a randomised one, given its coins). An epsilon of 1 or more says nothing.
 
     Examples
     --------

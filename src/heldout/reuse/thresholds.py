@@ -49,7 +49,7 @@ def both_wrong(error: Number, similarity: Number) -> Fraction:
     if p11 < 0 or p11 > p or p11 < 2 * p - 1:
         least = abs(1 - 2 * p)
         raise InputError(
-            f"no two models with error {float(p):g} have similarity {float(eta):g}: they agree on at least "
+            f"no two models with error {float(p):g} have similarity {_short(eta)}: they agree on at least "
             f"{float(least):g} and at most 1 of the examples."
         )
     return p11
@@ -63,8 +63,9 @@ def independent_similarity(error: Number) -> float:
 
 def check_share(name: str, value: Number) -> None:
     """Refuse what is no number strictly between 0 and 1."""
-    if not 0 < check_number(name, value) < 1:
-        raise InputError(f"`{name}` is {float(value):g}; it must lie strictly between 0 and 1.")
+    number = check_number(name, value)
+    if not 0 < number < 1 or float(number) in (0.0, 1.0):
+        raise InputError(f"`{name}` is {_short(number)}; it must lie strictly between 0 and 1.")
 
 
 def check_number(name: str, value: Number) -> Fraction:
@@ -73,3 +74,11 @@ def check_number(name: str, value: Number) -> Fraction:
         return exact(value)
     except (ValueError, TypeError, ZeroDivisionError) as error:
         raise InputError(f"`{name}` is {value}; it must be a number between 0 and 1.") from error
+
+
+def _short(number: Fraction) -> str:
+    """A number as people write it, whatever its size."""
+    try:
+        return f"{float(number):g}"
+    except OverflowError:
+        return "over 1e308"

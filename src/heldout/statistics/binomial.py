@@ -13,10 +13,10 @@ from heldout.errors import InputError
 
 
 def upper_tail(threshold: ArrayLike, n: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
-    """P(X >= threshold) for X ~ Bin(n, p), element by element, exact to about 1e-13 of itself.
+    """P(X >= threshold) for X ~ Bin(n, p), element by element.
 
-    The tail is a regularised incomplete beta function, I_p(threshold, n - threshold + 1); where a threshold
-    lies outside 1..n the event is certain or impossible.
+    The tail is a regularised incomplete beta function, I_p(threshold, n - threshold + 1), good to about 1e-12 of itself
+    up to n = 10^7 and to 1e-10 at 10^9; where a threshold lies outside 1..n the event is certain or impossible.
 
     Examples
     --------
@@ -65,10 +65,13 @@ def sign_test_log_pvalue(first: int, second: int) -> float:
     return min(0.0, math.log(2) + log_tail)
 
 
-def clopper_pearson(successes: int, n: int, *, confidence: float) -> tuple[float, float]:
-    """Exact two-sided interval for a binomial share; it covers with at least `confidence`.
+def clopper_pearson(
+    successes: int, n: int, *, confidence: float | None = None, level: float | None = None
+) -> tuple[float, float]:
+    """Exact two-sided interval for a binomial share; it covers with at least `confidence`, or 1 - `level`.
 
-    The bounds invert the two binomial tails at (1 - confidence) / 2 each, through the beta law [1]_.
+    The bounds invert the two binomial tails at level / 2 each, through the beta law [1]_. A small level is given as
+    such: 1 - confidence would lose its digits.
 
     References
     ----------
@@ -84,9 +87,12 @@ def clopper_pearson(successes: int, n: int, *, confidence: float) -> tuple[float
     """
     if not 0 <= successes <= n or n < 1:
         raise InputError(f"{successes} of {n} is not a share; n must be at least 1 and successes within 0..n.")
-    if not 0 < confidence < 1:
-        raise InputError(f"`confidence` is {confidence}; it must be between 0 and 1.")
-    tail = (1.0 - confidence) / 2.0
+    if (confidence is None) == (level is None):
+        raise InputError("give either `confidence` or `level`.")
+    name, value = ("confidence", confidence) if level is None else ("level", level)
+    if not 0 < value < 1:  # type: ignore[operator]
+        raise InputError(f"`{name}` is {value}; it must be between 0 and 1.")
+    tail = (1.0 - confidence if confidence is not None else level) / 2.0  # type: ignore[operator]
     low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, n - successes + 1))
     high = 1.0 if successes == n else float(beta.isf(tail, successes + 1, n - successes))
     return low, high
