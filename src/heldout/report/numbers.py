@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from heldout.independence.result import pvalue_text
+from heldout.reuse.bounds import LARGEST
 
 NOT_DEFINED = "not defined"
 PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line
@@ -80,7 +81,6 @@ def share_text(value: float) -> str:
 
 
 WORDS = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (10**3, "thousand"))
-LARGEST = 10**18  # counts end here: what reaches it is "at least that many"
 
 
 def count_text(count: int | None) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from heldout.report import svg
 from heldout.report.budget.words import NAMES
 from heldout.report.numbers import NOT_DEFINED, bar_text, count_text, fixed
+from heldout.reuse.bounds import TestableModels
 from heldout.reuse.curves import Curve
 from heldout.reuse.result import BudgetResult
 
@@ -19,13 +20,15 @@ ABOVE = {"similarity": 2.0, "epsilon": 3.5}  # decades shown above the largest o
 MAX_POINTS, MAX_ROWS = 60, 13
 
 
-def curves_view(result: BudgetResult) -> dict[str, Any]:
-    """Figures 1b and 2: testable models against similarity and against epsilon, the pool's own point marked."""
+def curves_view(result: BudgetResult) -> dict[str, Any] | None:
+    """Figures 1b and 2 for models of one error, the mean's point marked; None where there is no such model."""
     own = "this pool" if result.pool is not None else "as stated"
     eta, epsilon = result.by_similarity, result.by_epsilon
+    if result.equal is None or eta is None or epsilon is None:
+        return None
     return {
         "similarity": _chart(
-            result,
+            result.equal,
             eta,
             result.mean_similarity,
             label="Models that fit against their similarity",
@@ -33,7 +36,7 @@ def curves_view(result: BudgetResult) -> dict[str, Any]:
             above=ABOVE["similarity"],
         ),
         "epsilon": _chart(
-            result,
+            result.equal,
             epsilon,
             result.epsilon,
             label="Models that fit against the width of the error bar",
@@ -51,9 +54,9 @@ def curves_view(result: BudgetResult) -> dict[str, Any]:
 
 
 def _chart(
-    result: BudgetResult, curve: Curve, own: float, *, label: str, x_label: str, above: float, factor: float = 1.0
+    equal: TestableModels, curve: Curve, own: float, *, label: str, x_label: str, above: float, factor: float = 1.0
 ) -> str | None:
-    counts = {key: getattr(result.testable, key) for key in NAMES}
+    counts = equal.to_dict()
     marks = [
         svg.Mark(
             x=factor * own,

@@ -36,7 +36,7 @@ def difficulty_view(result: BudgetResult) -> dict[str, Any] | None:
         )
 
     all_series = [series("observed", observed, "a")]
-    forecast = result.difficulty_forecast
+    forecast = pool.difficulty_forecast
     if forecast is not None:
         all_series.append(series("Assumption A1", forecast, "c"))
     right, wrong = float(observed[0]), float(1 - observed[k - 1])

@@ -48,7 +48,7 @@ def not_computed(result: BudgetResult) -> list[str]:
     pool, missing = result.pool, []
     if not pool.similarity.n_complete:
         missing.append("Difficulty of the examples: none was answered by every model")
-    elif result.difficulty_forecast is None:
+    elif pool.difficulty_forecast is None:
         missing.append("Forecast of Assumption A1: the models are less alike than chance, so it has no solution")
     if pool.cover.size[0] == pool.cover.size[-1]:
         missing.append("Covering curve: it takes all models at every similarity")

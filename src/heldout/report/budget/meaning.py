@@ -96,7 +96,8 @@ def _naive_bayes(result: BudgetResult) -> str:
         f"The {count_text(result.testable.naive_bayes)} of the Naive Bayes bound rest on Assumption A1: on examples "
         "that are not easy for all, models err independently."
     )
-    forecast, pool = result.difficulty_forecast, result.pool
+    pool = result.pool
+    forecast = pool.difficulty_forecast if pool is not None else None
     if pool is None or forecast is None or not pool.similarity.n_complete:
         return f"{opening} Nothing here can check it."
     return (

@@ -44,6 +44,8 @@ def more_text(result: BudgetResult) -> str:
 def narrowest_text(result: BudgetResult) -> str | None:
     """The narrowest error bar that a single model can have, read off the curve; None where there is no such curve."""
     curve = result.by_epsilon
+    if curve is None:
+        return None
     fits = curve.x[curve.union >= 1]
     return bar_text(float(fits[0])) if len(fits) else None
 
