@@ -142,11 +142,42 @@ def test_less_alike_than_chance_gives_the_union_bound_and_says_why(run):
     assert "only the union bound applies" in err
 
 
-def test_a_number_that_is_none_ends_in_2_too(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["budget", "--examples", "100", "--error", "much", "--similarity", "0.9"])
-    assert stop.value.code == 2
-    assert "'much' is not a number" in capsys.readouterr().err
+@pytest.mark.parametrize("option", ["--error", "--similarity", "--epsilon", "--delta"])
+@pytest.mark.parametrize("value", ["much", "nan", "1e400", "-1e400", "1/0"])
+def test_numbers_that_are_none(run, option, value):
+    code, out, err = run(*FOUR, f"{option}={value}")
+    assert (code, out) == (2, "")
+    assert len(err.strip().splitlines()) == 1
+    assert option.removeprefix("--") in err
+
+
+@pytest.mark.parametrize(("option", "value"), [("--delta", "1e-330"), ("--error", "1e-400"), ("--examples", 10**20)])
+def test_numbers_out_of_reach(run, option, value):
+    code, out, err = run(*FOUR, option, value)
+    assert (code, out) == (2, "")
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_reader_who_has_seen_enough(tmp_path):
+    """`heldout budget ... | head -1` is no bug of anybody's."""
+    argv = [sys.executable, "-m", "heldout", "budget", str(EXAMPLE), "--json"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        err = process.stderr.read().decode()
+    assert process.returncode == 0
+    assert "Traceback" not in err
+    assert "Exception" not in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_one_sentence(tmp_path):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "heldout", "budget", *FOUR], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_results_on_stdout_only_and_help(tmp_path):

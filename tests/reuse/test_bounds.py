@@ -171,7 +171,7 @@ def test_no_model_fits():
 def test_less_alike_than_chance_leaves_the_union_bound():
     m = bounds.testable_models(50_000, 0.244, 0.55)
     assert (m.union, m.similarity, m.naive_bayes) == (251_165, None, None)
-    assert "err independently" in m.reason
+    assert "err independently have a similarity of 0.6311, and 0.55 is less" in m.reason
     assert "only the union bound applies" in m.reason
 
 

@@ -68,6 +68,20 @@ def test_groups_are_cut_at_the_first_model_told_from_the_leader(ladder):
     assert 1 < len(groups) < 6
 
 
+@pytest.mark.parametrize(("wins", "losses", "told"), [(15, 3, False), (17, 3, True)])
+def test_all_pairs_are_paid_for_and_both_sides(wins, losses, told):
+    """Five models, ten pairs, delta 0.05: a pair must reach 0.005, two-sided. 15 to 3 has p = 0.0075, which would do
+    for five comparisons (0.01) or one-sided (0.0038); 17 to 3 has p = 0.0026."""
+    correct = np.ones((5, 100), dtype=bool)
+    correct[1, :wins] = False
+    correct[0, wins : wins + losses] = False
+    pool = similarity(correct)
+    assert compare(pool, 0, 1, 0.05).survives is told
+    ranks = rank_ranges(pool, 0.05)
+    # The other three are always right, and surely better than the second; the first is, or is not.
+    assert (ranks[1, 0], ranks[0, 1]) == ((5, 4) if told else (4, 5))
+
+
 def test_only_examples_that_both_have_count():
     correct = np.array([[1, 1, 1, 1, 0, 0], [0, 0, 1, 1, 1, 1]], dtype=bool)
     observed = np.array([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1]], dtype=bool)
@@ -87,7 +101,8 @@ def test_a_difference_against_the_order_never_survives():
     assert pool.errors[0] < pool.errors[1]
     pair = compare(pool, 0, 1, 0.05)
     assert pair.p_value < 1e-9
-    assert not pair.survives
+    assert (pair.survives, pair.contradicted) == (False, True)
+    assert tied_groups(pool, np.array([0, 1]), 0.05) == ((0,), (1,))  # told apart, whichever way
 
 
 def test_equal_models_are_seldom_told_apart(rng):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 import traceback
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from heldout._version import __version__
 from heldout.cli.audit import add_audit
 from heldout.cli.budget import add_budget
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_STOPPED
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_FINE, EXIT_STOPPED
 from heldout.cli.demo import add_demo
 from heldout.cli.split import add_split
 from heldout.errors import HeldoutError
@@ -35,14 +36,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(arguments)
     args.line = shlex.join(["heldout", *arguments])
     try:
-        return int(args.command(args))
+        code = int(args.command(args))
+        sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
+        return code
     except HeldoutError as error:
         print(f"heldout: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        way_on = "--resume goes on from the last checkpoint." if args.verb == "audit" else "nothing was written."
-        print(f"heldout: stopped; {way_on}", file=sys.stderr)
+        way_on = "; --resume goes on from the last checkpoint." if args.verb == "audit" else "."
+        print(f"heldout: stopped{way_on}", file=sys.stderr)
         return EXIT_STOPPED
+    except BrokenPipeError:  # the reader has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more on its way out
+        return EXIT_FINE
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        print(f"heldout: {error.strerror or error}{where}.", file=sys.stderr)
+        return EXIT_BAD_INPUT
     except Exception:  # never 1: in CI that would read as a failed check
         traceback.print_exc()
         print("heldout: this is a bug in heldout, not in your input; please report the lines above.", file=sys.stderr)

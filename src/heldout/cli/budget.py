@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from fnmatch import fnmatch
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.result import BudgetResult, count_text
+from heldout.reuse.thresholds import check_share
 
 EPILOG = """\
 what can be read:
@@ -40,16 +40,17 @@ def add_budget(verbs: Any) -> None:
     verb = verbs.add_parser(
         "budget",
         help="how many more models can this test set rank?",
-        description="How many more models can this test set rank, and which error bars hold for all of them at once?",
+        description="How many more models can this test set measure, which error bars hold for all of them at once, "
+        "and which places on the leaderboard are real?",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     verb.add_argument("path", nargs="?", metavar="FILE", help="what the models predicted: a file or a folder")
     asked = verb.add_argument_group("what is asked for")
-    asked.add_argument("--epsilon", type=number, default=Fraction(1, 100), metavar="E",
+    asked.add_argument("--epsilon", default="0.01", metavar="E",
                        help="error bar for further models (default 0.01)")  # fmt: skip
-    asked.add_argument("--delta", type=number, default=Fraction(5, 100), metavar="D",
+    asked.add_argument("--delta", default="0.05", metavar="D",
                        help="probability that a statement on all models at once fails (default 0.05)")  # fmt: skip
     asked.add_argument("--fail-under", type=int, metavar="K", help="exit 1 when fewer than K further models fit")
 
@@ -78,8 +79,8 @@ def add_budget(verbs: Any) -> None:
 
     numbers = verb.add_argument_group("without a file, from numbers")
     numbers.add_argument("--examples", type=int, metavar="N", help="size of the test set")
-    numbers.add_argument("--error", type=number, metavar="P", help="error rate of the models")
-    numbers.add_argument("--similarity", type=number, metavar="S",
+    numbers.add_argument("--error", metavar="P", help="error rate of the models")
+    numbers.add_argument("--similarity", metavar="S",
                          help="share of examples on which two models are both right or both wrong")  # fmt: skip
 
     out = verb.add_argument_group("reporting")
@@ -88,18 +89,12 @@ def add_budget(verbs: Any) -> None:
     verb.set_defaults(command=run_budget)
 
 
-def number(text: str) -> Fraction:
-    """The number that was typed, exactly: one example more or less moves a count by per cents."""
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError) as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from error
-
-
 def run_budget(args: argparse.Namespace) -> int:
     """`heldout budget`."""
     if args.fail_under is not None and args.fail_under < 1:
         raise InputError(f"--fail-under {args.fail_under}: give a number of models, 1 or more.")
+    for name in ("epsilon", "delta"):
+        check_share(name, getattr(args, name))
     if args.out is not None:
         make_folder(args.out)
     result = from_numbers(args) if args.path is None else from_file(args)

@@ -194,9 +194,10 @@ class BudgetResult:
     def _headline(self, sure: str) -> str:
         fit, used = self.fitting_models, self.n_models
         like = "models like these" if used else "such models"
+        one = "model like these" if used else "such model"
         within = f"to within ±{self.epsilon:g}"
         if fit == 0:
-            return f"These {self.n_examples:,} examples cannot measure even one of {like} {within} with {sure}."
+            return f"These {self.n_examples:,} examples cannot measure even one {one} {within} with {sure}."
         text = (
             f"This test set of {self.n_examples:,} examples can measure {count_text(fit)} {like}, each {within}, all "
             f"at once, with {sure}."

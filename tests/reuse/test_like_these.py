@@ -1,0 +1,232 @@
+"""Models like those of a pool: equal kinds give the paper's bounds, unequal ones are held to simulation."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest
+
+import heldout
+from heldout.predictions import Predictions
+from heldout.reuse import bounds
+from heldout.reuse.like_these import LikeThese, common_cause, difficulty_forecast
+from heldout.reuse.pool import PoolBound, pool_reach
+from heldout.reuse.similarity import SimilarityResult, similarity
+from heldout.statistics.binomial import lower_tail, upper_tail
+
+
+def made_pool(n, wrong, both) -> PoolBound:
+    """A pool of given counts, plugged in as they are."""
+    k = len(wrong)
+    pool = PoolBound(
+        SimilarityResult(
+            names=tuple(f"m{i}" for i in range(k)),
+            n_examples=n,
+            wrong=np.asarray(wrong, dtype=np.int64),
+            observed=np.full(k, n, dtype=np.int64),
+            both_wrong=np.asarray(both, dtype=np.int32),
+            common=None,
+            first_wrong=None,
+            second_wrong=None,
+            difficulty=np.zeros(k + 1, dtype=np.int64),
+        )
+    )
+    pool.smoothing = 0.0
+    return pool
+
+
+def equal_pool(k, n, wrong, both):
+    return made_pool(n, [wrong] * k, [both] * (k * (k - 1) // 2))
+
+
+def test_equal_kinds_give_the_paper_s_counts():
+    n, epsilon, delta = 20_000, Fraction(1, 100), 0.05
+    like = LikeThese(equal_pool(120, n, 4_000, 2_600), epsilon, delta)
+    paper = heldout.testable_models(n, 0.2, 0.86, epsilon=0.01, delta=delta)
+    found = like.testable()
+    assert found.union == paper.union
+    assert found.naive_bayes == pytest.approx(paper.naive_bayes, rel=1e-3)
+    # A model of the anchor's own kind, one of 120, costs its whole tail; widenings are tried on a grid.
+    assert 0.9 * paper.similarity < found.similarity <= paper.similarity
+
+
+def test_similarity_against_every_widening():
+    """The best of all anchors and thresholds, tails summed the slow way, is hardly better."""
+    n, delta, w = 400, 0.1, 0.4
+    wrong = np.array([60, 60, 80, 80])
+    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    pool = made_pool(n, wrong, [round(wrong[i] * wrong[j] / (n * w)) for i, j in pairs])
+    like = LikeThese(pool, Fraction(8, 100), delta)
+    shares = np.zeros((4, 4))
+    for (i, j), both in zip(pairs, pool.similarity.both_wrong / n, strict=True):
+        shares[i, j] = shares[j, i] = both
+    p, reach, grid = wrong / n, 32, np.arange(n + 1)
+
+    def cost(a, c, side):
+        total = 0.0
+        for i in range(4):
+            tail = binom.sf(wrong[i] + reach - 1, n, p[i]) if side > 0 else binom.cdf(wrong[i] - reach, n, p[i])
+            if i == a:
+                total += tail
+                continue
+            together = shares[a, i]
+            law = binom.pmf(grid, n, p[a] * p[i] / together)
+            x_a, x_i = together / p[i], together / p[a]
+            if side > 0:
+                total += np.sum(
+                    law * binom.sf(wrong[i] + reach - 1, grid, x_i) * binom.cdf(wrong[a] + c - 1, grid, x_a)
+                )
+            else:
+                total += np.sum(law * binom.cdf(wrong[i] - reach, grid, x_i) * binom.sf(wrong[a] - c, grid, x_a))
+        return total / 4
+
+    best = 0.0
+    for a in range(4):
+        up = [(binom.sf(wrong[a] + c - 1, n, p[a]), cost(a, c, 1)) for c in range(10, reach + 1)]
+        down = [(binom.cdf(wrong[a] - c, n, p[a]), cost(a, c, -1)) for c in range(10, reach + 1)]
+        best = max(best, *((delta - u - d) / (x + y) for u, x in up for d, y in down))
+    assert 0.97 * best <= like.similarity() - 1 + 1 <= best + 1
+
+
+KINDS = np.array([0.03, 0.05, 0.08, 0.12, 0.18])
+
+
+def shared_cause(n, w):
+    """Five kinds of models that err only where W = 1."""
+    wrong = np.rint(n * KINDS).astype(int)
+    both = [wrong[i] * wrong[j] / (n * w) for i in range(5) for j in range(i + 1, 5)]
+    return made_pool(n, wrong, np.rint(both))
+
+
+@pytest.mark.parametrize(("w", "epsilon"), [(0.25, 0.02), (0.9, 0.018)])
+def test_simulated_pools_of_unequal_models(rng, w, epsilon):
+    """As many models as each bound allows, in equal shares of the five kinds: P(some is off) is at most delta, and
+    delta itself for the Naive Bayes count. By the tail of the mean error it would be far more."""
+    n, delta, repetitions = 4000, 0.1, 3000
+    pool = shared_cause(n, w)
+    found = LikeThese(pool, Fraction(str(epsilon)), delta).testable()
+    assert 5 < found.union <= found.similarity <= found.naive_bayes < 40_000
+
+    def rate(models: int) -> float:
+        each = max(1, models // 5)
+        hard = rng.binomial(n, w, repetitions)
+        off = np.zeros(repetitions, dtype=bool)
+        for kind in KINDS:
+            reach = math.ceil(n * epsilon)
+            counts = rng.binomial(hard[:, None], kind / w, (repetitions, each))
+            off |= (np.abs(counts - round(n * kind)) >= reach).any(axis=1)
+        return float(off.mean())
+
+    noise = 4 * math.sqrt(delta / repetitions)
+    assert rate(found.union) <= delta + noise
+    assert rate(found.similarity) <= delta + noise
+    assert rate(found.naive_bayes) == pytest.approx(delta, abs=noise + 0.01)
+    by_the_mean = heldout.testable_models(n, Fraction(int(pool.wrong.sum()), 5 * n), 1, epsilon=epsilon, delta=delta)
+    assert by_the_mean.union > 5 * found.union
+    if w == 0.9:  # hardly anything in common, so that little else keeps the rate down
+        assert rate(min(by_the_mean.union, 5000)) > 2 * delta
+
+
+def test_union_is_the_mean_of_the_tails(cifar10_predictions):
+    pool = PoolBound(similarity(cifar10_predictions))
+    tails = [
+        float(upper_tail(w + 100, 10_000, (w + 1) / 10_002) + lower_tail(w - 100, 10_000, (w + 1) / 10_002))
+        for w in pool.wrong.tolist()
+    ]
+    found = LikeThese(pool, Fraction(1, 100), 0.05).testable()
+    assert found.union == math.floor(0.05 * 30 / sum(tails)) == 41
+    assert found.union <= found.similarity <= found.naive_bayes
+
+
+@pytest.mark.parametrize("epsilon", ["0.009", "0.0095", "0.0099", "0.011"])
+def test_the_pool_fits_exactly_where_its_own_error_bar_says_so(cifar10_predictions, epsilon):
+    pool = PoolBound(similarity(cifar10_predictions))
+    union = LikeThese(pool, Fraction(epsilon), 0.05).testable().union
+    # "off by epsilon or more" is "off by more than the example before"
+    assert (union >= 30) == (pool_reach(pool, None, 0.05) <= math.ceil(10_000 * Fraction(epsilon)) - 1)
+
+
+def test_missing_cells_count_each_model_by_its_own_examples(rng):
+    correct = rng.random((20, 5000)) < 0.8
+    observed = rng.random((20, 5000)) < 0.3
+    result = heldout.budget(Predictions.from_correct(correct, observed=observed), epsilon=0.04)
+    whole = heldout.testable_models(1500, 0.2, 0.68, epsilon=0.04)
+    assert 0.5 * whole.union < result.testable.union < 2 * whole.union
+    assert result.testable.naive_bayes is None
+    assert "some answers are missing" in result.testable.reason
+    # No two were run on the same examples, so nothing is gained but the anchor itself.
+    assert result.testable.union <= result.testable.similarity <= result.testable.union + 1
+    assert 0.5 * whole.union < result.equal.union < 2 * whole.union
+
+
+def test_nested_errors_are_not_less_alike_than_chance():
+    """The strongest dependence there is, with errors far apart."""
+    correct = np.ones((2, 500), dtype=bool)
+    correct[0, :10] = correct[1, :300] = False
+    result = heldout.budget(correct, epsilon=0.1)
+    assert result.testable.reason is None
+    assert result.testable.naive_bayes is not None
+    assert result.equal.similarity is None  # for one common error, that similarity is below chance
+
+
+def test_less_alike_than_chance():
+    correct = np.ones((3, 300), dtype=bool)
+    for i in range(3):
+        correct[i, 60 * i : 60 * i + 60] = False
+    result = heldout.budget(correct, epsilon=0.1)
+    assert result.testable.naive_bayes is None
+    assert "both wrong less often" in result.testable.reason
+    assert result.testable.similarity >= result.testable.union
+    assert result.pool.difficulty_forecast is None
+
+
+@given(st.integers(2, 4), st.integers(2, 60), st.data())
+@settings(deadline=None, max_examples=60)
+def test_pools_at_the_edge_of_what_is_possible_are_not_refused(k, n, data):
+    """Errors that never fall together, or right answers that never do."""
+    correct = np.ones((k, n), dtype=bool)
+    each = data.draw(st.integers(1, max(1, n // k)))
+    for i in range(k):
+        correct[i, i * each : (i + 1) * each] = False
+    if data.draw(st.booleans()):
+        correct = ~correct
+    result = heldout.budget(correct, epsilon=0.2)
+    assert result.testable.union <= result.testable.similarity
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_all_right_or_all_wrong(right):
+    """There is no error to plug in, and still something to tell."""
+    result = heldout.budget(np.full((3, 50), right))
+    assert result.equal is None
+    assert result.by_similarity is None
+    assert ((result.pool.high - result.pool.low) > 0.05).all()
+    assert 0 <= result.testable.union < bounds.LARGEST
+    assert "cannot measure even one model" in str(result)
+
+
+def test_common_cause_and_forecast(rng):
+    """40 % of the examples are hard; on those, three kinds of models err on their own."""
+    n, x = 60_000, np.array([0.2, 0.5, 0.9])
+    hard = rng.random(n) < 0.4
+    correct = ~(hard & (rng.random((3, n)) < x[:, None]))
+    pool = PoolBound(similarity(correct))
+    shared, reason = common_cause(pool)
+    assert reason is None
+    assert shared == pytest.approx(0.4, abs=0.02)
+    np.testing.assert_allclose(difficulty_forecast(pool), pool.similarity.difficulty_curve(), atol=0.01)
+
+
+def test_rates_of_the_union_count_in_the_paper_s_setting(rng):
+    """Independent models: union and Naive Bayes counts agree to first order, and the rate is delta."""
+    pool = equal_pool(40, 2000, 400, 80)
+    found = LikeThese(pool, Fraction(3, 100), 0.05).testable()
+    counts = rng.binomial(2000, 0.2, (4000, found.union))
+    hits = int((np.abs(counts - 400) >= 60).any(axis=1).sum())
+    assert binomtest(hits, 4000, 0.05, alternative="greater").pvalue > 1e-4
+    assert found.naive_bayes == pytest.approx(found.union * -math.log1p(-0.05) / 0.05, rel=0.02)
