@@ -62,7 +62,7 @@ def check_self_contained(html: str) -> Page:
             assert (attributes.get(name) or "data:image/png;base64,").startswith("data:image/png;base64,")
         if "href" in attributes:
             assert tag == "a"
-            assert str(attributes["href"]).startswith("https://arxiv.org/abs/")
+            assert str(attributes["href"]).startswith(("https://arxiv.org/abs/", "#"))
     style = html[html.index("<style>") : html.index("</style>")]
     assert "url(" not in style
     assert "@import" not in style
@@ -70,6 +70,7 @@ def check_self_contained(html: str) -> Page:
     ids = [a["id"] for _, a in page.tags if "id" in a]
     assert len(ids) == len(set(ids))
     assert {str(a["aria-labelledby"]) for _, a in page.tags if "aria-labelledby" in a} <= set(ids)
+    assert {str(a["href"])[1:] for _, a in page.tags if str(a.get("href")).startswith("#")} <= set(ids)
     assert all(a.get("alt") for tag, a in page.tags if tag == "img")
     assert all(a.get("aria-label") for tag, a in page.tags if tag == "svg")
     return page

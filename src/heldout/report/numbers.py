@@ -83,14 +83,14 @@ def share_text(value: float) -> str:
 WORDS = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (10**3, "thousand"))
 
 
-def count_text(count: int | None) -> str:
+def count_words(count: int | None) -> str:
     """A count in words, three digits from ten thousand on; the exact one belongs in a table.
 
     Examples
     --------
-    >>> count_text(1_062_137), count_text(251_165), count_text(9_999), count_text(999_999)
+    >>> count_words(1_062_137), count_words(251_165), count_words(9_999), count_words(999_999)
     ('1.06 million', '251 thousand', '9,999', '1 million')
-    >>> count_text(10**18), count_text(3 * 10**16), count_text(None)
+    >>> count_words(10**18), count_words(3 * 10**16), count_words(None)
     ('over 10¹⁸', '3 × 10¹⁶', 'not defined')
     """
     if count is None:
@@ -121,17 +121,18 @@ def exact_text(count: int | None) -> str:
 
 
 def bar_text(half_width: float, *, full: bool = False) -> str:
-    """Half the width of an error bar, in percent; with all three digits where it was measured and not asked for.
+    """Half the width of an error bar in percentage points, since a percent sign could be read as a share of the error;
+    with all three digits where it was measured and not asked for.
 
     Examples
     --------
     >>> bar_text(0.01), bar_text(0.01, full=True), bar_text(1.0, full=True), bar_text(float("nan"))
-    ('±1\\xa0%', '±1.00\\xa0%', '±100\\xa0%', 'not defined')
+    ('±1\\xa0point', '±1.00\\xa0points', '±100\\xa0points', 'not defined')
     """
     if not math.isfinite(half_width):
         return NOT_DEFINED
     digits = f"{100 * half_width:{'#' if full else ''}.3g}".removesuffix(".")
-    return f"±{digits}{PERCENT}"
+    return f"±{digits}\N{NO-BREAK SPACE}{'point' if digits == '1' else 'points'}"
 
 
 def times_text(ratio: float) -> str:
@@ -146,4 +147,4 @@ def times_text(ratio: float) -> str:
         return f"{ratio:.3g} times"
     if ratio < 1e6:
         return f"{float(f'{ratio:.3g}'):,.0f} times"
-    return f"{count_text(round(ratio))} times"
+    return f"{count_words(round(ratio))} times"

@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 from heldout.report import svg
 from heldout.report.budget.order import MAX_CLUSTERED, Clustered, clustered
-from heldout.report.budget.words import pairs_text
+from heldout.report.budget.words import LONGEST, pairs_text
 from heldout.report.numbers import fixed, percent, share_text
-from heldout.report.svg.heat_maps import MAX_CELLS
+from heldout.report.svg.heat_maps import MAX_CELLS, NARROW
+from heldout.report.svg.shapes import shorten
 from heldout.reuse.result import BudgetResult, PoolResult
 from heldout.reuse.similarity import SimilarityResult
 
 MAX_BINS, MIN_BINS = 48, 12
+SIDE = 44  # models up to which the map leaves room for its caption at the side
 FEW_PAIRS = 10  # up to so many are listed one by one
+LONGEST_OF_TWO = 40  # characters of a name
 OBSERVED, CHANCE = "observed", "if independent"
 
 
@@ -60,11 +63,16 @@ def _pictures(s: SimilarityResult) -> dict[str, Any]:
     }
 
 
-def _pair_table(s: SimilarityResult) -> list[list[str]]:
+def _name(name: str) -> dict[str, str | None]:
+    """Two names share a line, so they are shorter than on the leaderboard."""
+    return {"short": shorten(name, LONGEST_OF_TWO), "full": name if len(name) > LONGEST_OF_TWO else None}
+
+
+def _pair_table(s: SimilarityResult) -> list[list[Any]]:
     """A few pairs need no picture."""
     first, second = np.triu_indices(s.n_models, 1)
     return [
-        [s.names[i], s.names[j], fixed(observed, 3), fixed(chance, 3)]
+        [_name(s.names[i]), _name(s.names[j]), fixed(observed, 3), fixed(chance, 3)]
         for i, j, observed, chance in zip(
             first.tolist(), second.tolist(), s.agreement().tolist(), s.baseline().tolist(), strict=True
         )
@@ -154,16 +162,24 @@ def _map(pool: PoolResult) -> dict[str, Any] | None:
         return None
     c = clustered(s, pool.order)
     names = None if c.blocks else [s.names[int(row[0])] for row in c.rows]
-    return {
-        "chart": svg.heat_map(
+
+    def drawn(*, wide: bool, told: bool = True) -> str:
+        return svg.heat_map(
             c.values,
             label=f"Similarity of {c.n_models:,} models with each other, similar ones side by side",
             legend="similarity of two models" if names else "mean similarity of two blocks",
             names=names,
-            row_hover=_row_texts(c, s),
-            cell_hover=True,
+            row_hover=_row_texts(c, s) if told else (),
+            cell_hover=told,
             diagonal=c.blocks,
-        ),
+            wide=wide,
+        )
+
+    squeezed = names is not None and len(names) > NARROW  # a phone has no room for square cells, a desk has
+    return {
+        "chart": drawn(wide=False, told=not squeezed),  # nobody points on a phone
+        "wide": drawn(wide=True) if squeezed else None,
+        "below": squeezed and len(c.rows) > SIDE,
         "blocks": f"{len(c.rows)}" if c.blocks else None,
         "sampled": f"{MAX_CLUSTERED:,}" if s.n_models > c.n_models else None,
         "n": f"{s.n_models:,}",
@@ -174,6 +190,7 @@ def _map(pool: PoolResult) -> dict[str, Any] | None:
 def _row_texts(c: Clustered, s: SimilarityResult) -> list[str]:
     """What a pointer on a row is told."""
     errors, texts = s.errors, []
+    names = [shorten(name, LONGEST) for name in s.names]
     for i, row in enumerate(c.rows):
         others = np.array(c.values[i], dtype=np.float64)
         others[i] = np.nan
@@ -181,9 +198,9 @@ def _row_texts(c: Clustered, s: SimilarityResult) -> list[str]:
         if len(row) > 1:
             mean = percent(float(errors[row].mean()))
             texts.append(
-                f"{len(row)} models, {s.names[int(row[0])]} to {s.names[int(row[-1])]}: mean error {mean}, {alike}"
+                f"{len(row)} models, {names[int(row[0])]} to {names[int(row[-1])]}: mean error {mean}, {alike}"
             )
             continue
-        closest = f", closest to {s.names[int(c.rows[int(np.nanargmax(others))][0])]}" if alike else ""
-        texts.append(f"{s.names[int(row[0])]}: error {percent(float(errors[row[0]]))}, {alike}{closest}")
+        closest = f", closest to {names[int(c.rows[int(np.nanargmax(others))][0])]}" if alike else ""
+        texts.append(f"{names[int(row[0])]}: error {percent(float(errors[row[0]]))}, {alike}{closest}")
     return texts

@@ -1,19 +1,20 @@
-"""The box at the top: how many more models fit, and the error bar that holds for all at once."""
+"""The box at the top: how many more models can be measured, and the error bar that holds for all at once."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from heldout.report.budget.words import (
+    LITTLE,
     NAMES,
     confidence_text,
     models_text,
-    models_that_fit,
     more_text,
     points_text,
+    ratio_text,
     similarity_text,
 )
-from heldout.report.numbers import bar_text, count_text, times_text
+from heldout.report.numbers import bar_text, count_words
 from heldout.reuse.result import BudgetResult
 
 
@@ -25,37 +26,55 @@ def answer_view(result: BudgetResult) -> dict[str, Any]:
         "empty": result.further_models == 0,
         "sentence": _sentence(result),
         "subject": _subject(result),
-        "numbers": [
-            {"name": NAMES[key], "value": _value(result.further[key]), "note": _note(result, key)}
-            for key in ("union", "similarity", "naive_bayes")
-        ],
+        "numbers": _numbers(result),
         "numbers_title": f"{'More models' if pool is not None else 'Models'} that fit at {bar_text(result.epsilon)}",
         "sides_title": f"Error bar that holds for {models_text(result)} at once" if pool is not None else None,
-        "sides": [
-            ("Union bound", bar_text(pool.epsilon["union"], full=True)),
-            ("With similarity", bar_text(pool.epsilon["similarity"], full=True)),
-        ]
-        if pool is not None
-        else [],
+        "sides": _sides(result),
     }
 
 
 def headline(result: BudgetResult) -> str:
     """The answer in a few words."""
-    room, fit = result.further_models, models_that_fit(result)
+    room, fit = result.further_models, result.fitting_models
+    at = f"at {bar_text(result.epsilon)}"
     if fit == 0:
-        return f"Not even one model fits at {bar_text(result.epsilon)}"
+        return f"Not even one model fits {at}"
     if room == 0:
-        return f"No room for more models at {bar_text(result.epsilon)}"
-    return f"Room for {count_text(room)} {more_text(result)}{'model' if room == 1 else 'models'}"
+        return f"No room for more models {at}"
+    return f"Room for {count_words(room)} {more_text(result)}{'model' if room == 1 else 'models'} {at}"
 
 
-def _value(count: int | None) -> str:
-    return "no bound" if count is None else count_text(count)
+def _numbers(result: BudgetResult) -> list[dict[str, Any]]:
+    """A row a bound, the one behind the headline marked; bounds that agree share a row."""
+    t, further = result.testable, result.further
+    chosen = "union" if t.similarity is None else "similarity"
+    keys = ["union", "similarity", "naive_bayes"]
+    if t.similarity == t.union:
+        keys.remove("union")
+    return [
+        {
+            "name": "Union and similarity bound" if key == "similarity" and "union" not in keys else NAMES[key],
+            "value": "no bound" if (count := further[key]) is None else count_words(count),
+            "note": _note(result, key),
+            "chosen": key == chosen,
+        }
+        for key in keys
+    ]
+
+
+def _sides(result: BudgetResult) -> list[tuple[str, str, str]]:
+    """The pool's error bars, the answer first; one where both bounds say the same."""
+    if result.pool is None:
+        return []
+    bars = {key: bar_text(result.pool.epsilon[key], full=True) for key in ("similarity", "union")}
+    if bars["union"] == bars["similarity"]:
+        bars = {"both": bars["union"]}
+    names = NAMES | {"both": "Union and similarity bound"}
+    return [(names[key], *bar.partition("\N{NO-BREAK SPACE}")[::2]) for key, bar in bars.items()]
 
 
 def _sentence(result: BudgetResult) -> str:
-    room, fit = result.further_models, models_that_fit(result)
+    room, fit = result.further_models, result.fitting_models
     within = f"within {points_text(result.epsilon)} of the true one"
     sure = f"with probability {confidence_text(result)}"
     examples = f"{result.n_examples:,} examples"
@@ -66,19 +85,21 @@ def _sentence(result: BudgetResult) -> str:
             text += f" What does hold for {models_text(result)} at once is {bar}."
         return text
     if room == 0:
-        models = f"{count_text(fit)} {'model' if fit == 1 else 'models'}"
-        used = f"there are {result.n_models:,} already"
-        keep = "keep the measured error of" if fit == 1 else "keep the measured errors of"
-        return f"These {examples} can {keep} {models} {within}, all at once {sure}, and {used}."
-    subject = (
-        f"Another {count_text(room)} models, besides the {result.n_models:,} already there, would each have a"
-        if result.pool is not None
-        else f"{count_text(room)[0].upper()}{count_text(room)[1:]} models would each have a"
-    )
-    like = "these" if result.pool is not None else "stated"
+        return (
+            f"These {examples} can measure {'one model' if fit == 1 else count_words(fit) + ' models'} like these, "
+            f"each with an error {within}, all at once {sure}, and there are {result.n_models:,} already."
+        )
+    count = count_words(room)
+    models = "model" if room == 1 else "models"
+    if result.pool is None:
+        return (
+            f"{count[0].upper()}{count[1:]} {models} of the stated error and similarity would each have a "
+            f"measured error {within}, all at once {sure}, provided that none is chosen by looking at this test set."
+        )
     return (
-        f"{subject} measured error {within}, all of them at once {sure}: provided that they are about as good and as "
-        f"similar as {like}, and that none is chosen by looking at this test set."
+        f"{count[0].upper()}{count[1:]} more {models} like these, beside the {result.n_models:,} already there, would "
+        f"each have a measured error {within}, all at once {sure}. Like these: the same mix of errors and "
+        "similarities, and none chosen by looking at this test set."
     )
 
 
@@ -99,12 +120,15 @@ def _note(result: BudgetResult, key: str) -> str:
         return "not defined here: see below"
     if not result.further[key]:
         return _in_all(count)
-    ratio = f"{times_text(count / t.union)} as many" if t.union else "where the union bound allows none"
-    if key == "similarity":
-        return f"{ratio}: {similarity_text(result)}"
-    return f"{ratio}, but only if Assumption A1 holds, which no data can promise"
+    ratio = ratio_text(count, t.union)
+    if key == "naive_bayes":
+        return f"{ratio}, but only if Assumption A1 holds, which no data can promise"
+    if count == t.union:
+        return "how alike the models are changes nothing here"
+    small = t.union and count < LITTLE * t.union
+    return f"hardly more: {ratio}" if small else f"{ratio}: {similarity_text(result)}"
 
 
 def _in_all(count: int) -> str:
     """What fits where nothing more does."""
-    return f"{count_text(count)} would fit in all" if count else "not even one fits"
+    return f"{count_words(count)} would fit in all" if count else "not even one fits"

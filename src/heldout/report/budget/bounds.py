@@ -6,56 +6,63 @@ import math
 from typing import Any
 
 from heldout.report.budget.words import models_text
-from heldout.report.numbers import NOT_DEFINED, PERCENT, bar_text, exact_text, fixed
+from heldout.report.numbers import NOT_DEFINED, bar_text, exact_text, fixed
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.theorems import corollary4
 
-UNION, SIMILARITY, NAIVE_BAYES = "Union bound (2)", "Similarity union bound (3)", "Naive Bayes (15)"
+TITLES = {"union": "Union bound (2)", "similarity": "Similarity union bound (3)", "naive_bayes": "Naive Bayes (15)"}
 
 
 def bounds_view(result: BudgetResult) -> dict[str, Any]:
-    """One row a bound: models that fit, models more, the error bar of the pool, what it rests on."""
+    """One row a bound: models that fit, models more, those that would were all equal, the error bar of the pool."""
     pool, t, further = result.pool, result.testable, result.further
     chosen = "union" if t.similarity is None else "similarity"
+    equal = result.equal.to_dict() if result.equal is not None else dict.fromkeys(TITLES)
     rows = [
-        _row(UNION, t.union, further["union"], bar=pool.epsilon["union"] if pool else None, chosen=chosen == "union"),
-        _row(SIMILARITY, t.similarity, further["similarity"], bar=pool.epsilon["similarity"] if pool else None,
-             chosen=chosen == "similarity"),
-        _row(NAIVE_BAYES, t.naive_bayes, further["naive_bayes"]),
-    ]  # fmt: skip
+        {
+            "name": TITLES[key],
+            "fit": exact_text(count),
+            "further": exact_text(further[key]),
+            "equal": exact_text(equal[key]),
+            "bar": bar_text(pool.epsilon[key], full=True) if pool is not None and key in pool.epsilon else "–",
+            "chosen": key == chosen,
+        }
+        for key, count in t.to_dict().items()
+    ]
     return {
         "rows": rows,
         "has_pool": pool is not None,
         "bar_title": f"Error bar for {models_text(result)}" if pool else "",
-        "reason": t.reason,
+        "reasons": _reasons(result),
         "notes": [*_notes(result), *_theorems(result)],
         "similar": f"{result.mean_similarity:.4f}",
         "error": f"{result.mean_error:.4f}",
     }
 
 
+def _reasons(result: BudgetResult) -> list[str]:
+    """Why a number of the table is not defined."""
+    reasons = [f"{t[0].upper()}{t[1:]}." for t in (result.testable.reason,) if t]
+    if result.pool is None:
+        return reasons
+    if result.equal is None:
+        return [*reasons, f"Were all equal: not defined at a mean error of {result.mean_error:g}."]
+    return [*reasons, *(f"Were all equal: {t}." for t in (result.equal.reason,) if t)]
+
+
 def _notes(result: BudgetResult) -> list[tuple[str, str]]:
     """What each bound rests on."""
     tree = " For the models there are, a spanning tree over the pairs (Hunter–Worsley)." if result.pool else ""
+    union = "the mean of these models’ tails for each further one" if result.pool else "added up"
+    couple = " It needs models that are at least as alike as chance." if result.pool is None else ""
+    kinds = ", each model at its own rate" if result.pool else ""
     return [
-        (UNION, "Each model’s own exact binomial tails, added up."),
-        (SIMILARITY, f"One anchor model, and exact joint tails of every other model with it.{tree} Never worse than "
-         "the union bound; it needs models that are at least as alike as chance."),
-        (NAIVE_BAYES, "Exact if Assumption A1 holds: some examples are easy for all models, on the others they err "
-         "independently."),
+        (TITLES["union"], f"Each model’s own exact binomial tails, {union}."),
+        (TITLES["similarity"], f"One anchor model, and exact joint tails of every other model with it.{tree} Never "
+         f"worse than the union bound.{couple}"),
+        (TITLES["naive_bayes"], "Exact if Assumption A1 holds: some examples are easy for all models, on the others "
+         f"they err independently{kinds}."),
     ]  # fmt: skip
-
-
-def _row(
-    name: str, fit: int | None, further: int | None, *, bar: float | None = None, chosen: bool = False
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "fit": exact_text(fit),
-        "further": exact_text(further),
-        "bar": bar_text(bar, full=True) if bar is not None else "–",
-        "chosen": chosen,
-    }
 
 
 def _theorems(result: BudgetResult) -> list[tuple[str, str]]:
@@ -65,7 +72,7 @@ def _theorems(result: BudgetResult) -> list[tuple[str, str]]:
         return []
     t, k = pool.theorem2, pool.similarity.n_models
     if math.isnan(t["epsilon"]):
-        theorem2 = f"no error bar below ±100{PERCENT}: {n:,} examples are too few for it."
+        theorem2 = f"no error bar below ±100 points: {n:,} examples are too few for it."
     else:
         closed = [f"({number}) {bar_text(t[f'equation_{number}'], full=True)}" for number in (5, 6)]
         theorem2 = (
@@ -74,7 +81,7 @@ def _theorems(result: BudgetResult) -> list[tuple[str, str]]:
             "constants are too large to compete with exact tails."
         ).replace(NOT_DEFINED, "does not apply here")
     adaptive, _, _ = corollary4(n, k, alpha=0.0, delta=result.delta)
-    shown = bar_text(adaptive, full=True) if adaptive < 1 else f"more than ±100{PERCENT}, so nothing at all,"
+    shown = bar_text(adaptive, full=True) if adaptive < 1 else "more than ±100 points, so nothing at all,"
     return [
         ("Theorem 2, this pool’s cover", theorem2),
         (

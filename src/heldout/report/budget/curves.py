@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.report import svg
-from heldout.report.budget.words import NAMES
-from heldout.report.numbers import NOT_DEFINED, bar_text, count_text, fixed
+from heldout.report.budget.words import NAMES, equal_curves
+from heldout.report.numbers import NOT_DEFINED, bar_text, count_words, fixed, percent
 from heldout.reuse.bounds import TestableModels
 from heldout.reuse.curves import Curve
 from heldout.reuse.result import BudgetResult
@@ -22,10 +22,11 @@ MAX_POINTS, MAX_ROWS = 60, 13
 
 def curves_view(result: BudgetResult) -> dict[str, Any] | None:
     """Figures 1b and 2 for models of one error, the mean's point marked; None where there is no such model."""
-    own = "this pool" if result.pool is not None else "as stated"
-    eta, epsilon = result.by_similarity, result.by_epsilon
-    if result.equal is None or eta is None or epsilon is None:
+    own = "this pool’s mean" if result.pool is not None else "as stated"
+    curves = equal_curves(result)
+    if result.equal is None or curves is None:
         return None
+    eta, epsilon = curves
     return {
         "similarity": _chart(
             result.equal,
@@ -49,7 +50,8 @@ def curves_view(result: BudgetResult) -> dict[str, Any] | None:
             {"title": "Models that fit against the error bar", "column": "epsilon", "rows": _table(epsilon, 4)},
         ],
         "epsilon_text": bar_text(result.epsilon),
-        "delta": f"{result.delta:g}",
+        "error": percent(result.mean_error, 2),
+        "pool": result.pool is not None,
     }
 
 
@@ -61,7 +63,7 @@ def _chart(
         svg.Mark(
             x=factor * own,
             y=math.log10(count),
-            text=count_text(count),
+            text=count_words(count),
             hover=f"{NAMES[key]}: {count:,} models",
             style=STYLES[key],
         )
@@ -76,7 +78,7 @@ def _chart(
     low = max(0.0, min([lowest, *(m.y for m in marks)]) - 0.7)
     shown = curve.x[np.isfinite(_logs(curve, "union")) & (_logs(curve, "union") <= top)]
     ends = [*shown.tolist(), own] if len(shown) else [*curve.x.tolist(), own]
-    summary = "; ".join(f"{NAMES[key]} {count_text(count)}" for key, count in counts.items())
+    summary = "; ".join(f"{NAMES[key]} {count_words(count)}" for key, count in counts.items())
     return svg.line_chart(
         series,
         label=f"{label}; at {own:g}: {summary}",
@@ -116,7 +118,7 @@ def _spread(n: int, most: int) -> list[int]:
 
 def _count(curve: Curve, key: str, i: int) -> str:
     value = float(getattr(curve, key)[i])
-    return count_text(round(value)) if math.isfinite(value) else NOT_DEFINED
+    return count_words(round(value)) if math.isfinite(value) else NOT_DEFINED
 
 
 def _table(curve: Curve, digits: int) -> list[list[str]]:

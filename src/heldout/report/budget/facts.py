@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heldout.report.budget.words import confidence_text
+from heldout.report.budget.words import confidence_text, equal_curves
 from heldout.report.numbers import bar_text, fixed, percent
 from heldout.reuse.result import BudgetResult
 
@@ -13,15 +13,21 @@ def facts_view(result: BudgetResult) -> list[tuple[str, str]]:
     facts = [("Test set", f"n = {result.n_examples:,} examples")]
     if pool is not None:
         s = pool.similarity
-        spread = f" ({percent(float(s.errors.min()))} to {percent(float(s.errors.max()))})"
+        spread = f" ({percent(float(s.errors.min()), 2)} to {percent(float(s.errors.max()), 2)})"
         facts += [
             ("Models", f"k = {s.n_models:,}, from {result.source}"),
-            ("Mean error", fixed(result.mean_error) + spread),
+            ("Mean error", percent(result.mean_error, 2) + spread),
         ]
     else:
         facts.append(("Error", f"{result.mean_error:g}, as stated"))
-    given = f"{fixed(result.mean_similarity)} on average" if pool else f"{result.mean_similarity:g}, as stated"
-    facts.append(("Similarity", f"{given}; {fixed(result.independent_similarity)} if errors were independent"))
+    chance = fixed(result.independent_similarity)
+    alike = (
+        f"{fixed(result.mean_similarity)}, mean over all pairs; {chance} if errors were independent, mean over the "
+        "same pairs, each with its own two errors"
+        if pool is not None
+        else f"{result.mean_similarity:g}, as stated; {chance} if two models of this error erred independently"
+    )
+    facts.append(("Similarity", alike))
     if pool is not None:
         s = pool.similarity
         below = f"{s.below_chance:,} below chance" + (
@@ -40,7 +46,7 @@ def not_computed(result: BudgetResult) -> list[str]:
     """What this page lacks, and why; silence must not read as "nothing to see"."""
     if result.pool is None:
         return [
-            "Leaderboard with intervals for all models at once, rank ranges and ties",
+            "Leaderboard with intervals for all models at once, rank ranges, and which differences are real",
             "Similarity of every pair, against chance and as a map",
             "Covering curve and Theorem 2",
             "Difficulty of the examples, and whether Assumption A1 fits",
@@ -49,7 +55,18 @@ def not_computed(result: BudgetResult) -> list[str]:
     if not pool.similarity.n_complete:
         missing.append("Difficulty of the examples: none was answered by every model")
     elif pool.difficulty_forecast is None:
-        missing.append("Forecast of Assumption A1: the models are less alike than chance, so it has no solution")
+        why = result.testable.reason or "there is no common cause of errors"
+        missing.append(f"Forecast of Assumption A1: {why}")
+    if result.equal is None:
+        missing.append(
+            "Curves against similarity and error bar, and what would fit were all models equal: the mean error is "
+            f"{result.mean_error:g}"
+        )
+    elif equal_curves(result) is None:
+        missing.append(
+            "Curves against similarity and error bar: the mean error and the mean similarity come from different "
+            "examples and do not fit together"
+        )
     if pool.cover.size[0] == pool.cover.size[-1]:
         missing.append("Covering curve: it takes all models at every similarity")
     if pool.ranks is None:

@@ -1,4 +1,4 @@
-"""The leaderboard with intervals that hold for all models at once, rank ranges and ties."""
+"""The leaderboard with intervals that hold for all models at once, rank ranges and bands."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from heldout.independence.result import pvalue_text
 from heldout.report import svg
-from heldout.report.budget.words import confidence_text, first_text, steps_text
+from heldout.report.budget.words import LONGEST, confidence_text, contradicted_text, first_text, steps_text
 from heldout.report.numbers import PERCENT, scientific
 from heldout.report.svg.axes import linear_ticks
+from heldout.report.svg.shapes import shorten
 from heldout.reuse.result import BudgetResult, PoolResult
 
 OPEN = 30  # rows unfolded
@@ -43,6 +44,7 @@ def leaderboard_view(result: BudgetResult) -> dict[str, Any] | None:
         "union_level": scientific(pool.level["union"]),
         "delta": f"{result.delta:g}",
         "missing": pool.n_missing > 0,
+        "turned": contradicted_text(pool),
     }
 
 
@@ -87,9 +89,10 @@ def _numbers(pool: PoolResult, i: int, ends: tuple[float, float], grid: list[flo
     name, error = pool.similarity.names[i], float(pool.similarity.errors[i])
     low, high = float(pool.low[i]), float(pool.high[i])
     interval = f"{100 * low:.{digits}f} to {100 * high:.{digits}f}"
-    told = f"{name}: error {100 * error:.{digits}f}{PERCENT} ({interval})"
+    told = f"{shorten(name, LONGEST)}: error {100 * error:.{digits}f}{PERCENT} ({interval})"
     return {
-        "name": name,
+        "name": shorten(name, LONGEST),
+        "full": name if len(name) > LONGEST else None,
         "error": f"{100 * error:.{digits}f}",
         "interval": interval,
         "mark": svg.range_mark(error, (low, high), low=ends[0], high=ends[1], grid=grid, label=told),
@@ -110,7 +113,7 @@ def _against_next(pool: PoolResult, place: int) -> dict[str, Any] | None:
     c = pool.neighbours[place]
     adjusted = min(0.0, c.log_p_value + math.log(pool.similarity.n_pairs))
     return {
-        "survives": c.survives,
+        "sign": ">" if c.survives else "<" if c.contradicted else "≈",
         "p": pvalue_text(adjusted),
         "hover": f"only this one right: {c.better_only:,} examples; only the next: {c.worse_only:,}",
     }

@@ -3,57 +3,87 @@
 from __future__ import annotations
 
 from heldout.report.budget.words import (
+    LITTLE,
     confidence_text,
+    contradicted_text,
     first_text,
     models_text,
-    models_that_fit,
     narrowest_text,
     pairs_text,
     points_text,
+    ratio_text,
     similarity_text,
     steps_text,
 )
-from heldout.report.numbers import bar_text, count_text, percent, share_text, times_text
+from heldout.report.numbers import PERCENT, bar_text, count_words, percent, share_text
 from heldout.reuse.result import BudgetResult, PoolResult
+
+ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
 def means(result: BudgetResult) -> list[str]:
     """What the numbers say."""
     t, pool = result.testable, result.pool
-    points = [_bars(result, pool), _ties(pool)] if pool is not None else []
-    narrowest = narrowest_text(result)
-    if result.further_models == 0 and models_that_fit(result) == 0:
+    points = [_bars(result, pool), _order(pool)] if pool is not None else []
+    if result.fitting_models == 0:
+        narrowest = narrowest_text(result)
+        of = " of the mean error" if pool is not None else ""
         alone = f": about {narrowest} is the narrowest" if narrowest else ""
-        points.append(f"Even one model alone, picked before any data were seen, needs a wider error bar{alone}.")
-    if t.reason:
-        points.append(f"Only the union bound applies: {t.reason}.")
+        points.append(f"Even one model{of} alone, picked before any data were seen, needs a wider error bar{alone}.")
+    unequal = _unequal(result)
+    if unequal:
+        points.append(unequal)
+    if t.similarity is None:
+        points.append(_sentence(t.reason or "only the union bound applies"))
     elif t.similarity:
         points.append(_gain(result))
+    if t.similarity is not None and t.naive_bayes is None and t.reason:
+        points.append(f"There is no Naive Bayes number: {t.reason}.")
     return points
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _unequal(result: BudgetResult) -> str | None:
+    """What the paper's plug-in would say instead, and why models as unequal as these differ."""
+    pool, equal = result.pool, result.equal
+    if pool is None or equal is None:
+        return None
+    instead = equal.union if equal.similarity is None else equal.similarity
+    fit = result.fitting_models
+    if max(instead, fit) <= LITTLE * min(instead, fit):
+        return None
+    errors = pool.similarity.errors
+    return (
+        f"These models are unequal: errors run from {percent(float(errors.min()))} to {percent(float(errors.max()))}, "
+        f"and the nearer an error is to 50{PERCENT}, the wider an error bar it needs. {count_words(fit)} like these "
+        f"fit in all. Had every model the mean error {percent(result.mean_error)} and the mean similarity "
+        f"{result.mean_similarity:.3f}, as the paper assumes, it would be {count_words(instead)}."
+    )
 
 
 def _gain(result: BudgetResult) -> str:
     """What similarity buys."""
     t = result.testable
     assert t.similarity is not None
-    gain = (
-        f"{times_text(t.similarity / t.union)} as many"
-        if t.union
-        else f"{count_text(t.similarity)} where that allows none"
-    )
-    small = " Here that is little." if t.similarity < 1.1 * t.union else ""
+    alike = _sentence(similarity_text(result))
+    if t.similarity == t.union:
+        return f"{alike} That brings nothing for further models here: both bounds say the same."
+    little = " Here that is little." if t.union and t.similarity < LITTLE * t.union else ""
     return (
-        f"Similar models cost less: {similarity_text(result)}. A sample that is too easy for one of them tends to be "
-        f"too easy for the others. The union bound takes every model for a stranger; with similarity the set can take "
-        f"{gain}.{small}"
+        f"Similar models cost less. {alike} A sample that is too easy for one of them tends to be too easy for the "
+        "others. The union bound takes every model for a stranger; the similarity bound does not, and allows "
+        f"{count_words(t.similarity)}, {ratio_text(t.similarity, t.union)}.{little}"
     )
 
 
 def _bars(result: BudgetResult, pool: PoolResult) -> str:
     """The error bar of the pool, and how little or much similarity changes it."""
     union, alike = pool.epsilon["union"], pool.epsilon["similarity"]
-    less = f"{percent(1 - alike / union)} narrower than the union bound’s {bar_text(union, full=True)}"
-    gain = less if alike < union else f"the union bound says the same, {bar_text(union, full=True)}"
+    less = f"{share_text(1 - alike / union)} less, relatively, than the union bound’s {bar_text(union, full=True)}"
+    gain = less if alike < union else "similarity does not narrow it"
     price = "both" if len(pool.order) == 2 else f"{len(pool.order):,}"
     return (
         f"The error bar that holds for {models_text(result)} at once, with probability {confidence_text(result)}, is "
@@ -62,24 +92,28 @@ def _bars(result: BudgetResult, pool: PoolResult) -> str:
     )
 
 
-def _ties(pool: PoolResult) -> str:
+def _order(pool: PoolResult) -> str:
     """How much of the leaderboard's order is real."""
+    turned = contradicted_text(pool)
     if len(pool.neighbours) == 1:
         told = "are told apart" if pool.neighbours[0].survives else "cannot be told apart"
-        return f"The two models {told} by the examples that only one of them gets right."
-    return f"{steps_text(pool)}. {first_text(pool)}."
+        return f"{turned}." if turned else f"The two models {told} by the examples that only one of them gets right."
+    return " ".join(f"{text}." for text in (steps_text(pool), first_text(pool), turned) if text)
 
 
 def not_means(result: BudgetResult) -> list[str]:
     """What must not be read into them."""
     pool = result.pool
+    plugged = (
+        "measured, as if they were the true ones, and further models are taken to be like these: as good and as bad, "
+        "as alike and as different"
+        if pool is not None
+        else "stated, as if they were the true ones, and all models are taken to be alike"
+    )
     points = [
         "It does not cover models chosen by looking at this test set. Tuning, early stopping, or picking what to try "
         "next by its scores is adaptive use, and none of the numbers here hold for it.",
-        "It is no certificate: error and similarity are plugged in as "
-        f"{'measured' if pool is not None else 'stated'}, as if they were the true ones, and "
-        f"{'further models are taken to be like these' if pool is not None else 'all models are taken to be alike'} "
-        f"(error about {percent(result.mean_error)}, similarity about {result.mean_similarity:.3g}).",
+        f"It is no certificate: error and similarity are plugged in as {plugged}.",
         f"An error bar of {bar_text(result.epsilon)} on every model is no ranking: two models less than "
         f"{points_text(2 * result.epsilon)} apart may still be in the wrong order. Ranks need the paired comparison.",
     ]
@@ -93,7 +127,7 @@ def not_means(result: BudgetResult) -> list[str]:
 def _naive_bayes(result: BudgetResult) -> str:
     """What the largest number rests on, and how far off that is."""
     opening = (
-        f"The {count_text(result.testable.naive_bayes)} of the Naive Bayes bound rest on Assumption A1: on examples "
+        f"The {count_words(result.testable.naive_bayes)} of the Naive Bayes bound rest on Assumption A1: on examples "
         "that are not easy for all, models err independently."
     )
     pool = result.pool
@@ -127,9 +161,9 @@ def _caveats(pool: PoolResult) -> list[str]:
 
 def next_steps(result: BudgetResult) -> list[str]:
     """What to do with it."""
-    pool, n = result.pool, result.n_examples
+    pool, n, room = result.pool, result.n_examples, result.further_models
     points = []
-    if result.further_models == 0:
+    if room == 0:
         bar = (
             f" {bar_text(pool.epsilon['similarity'], full=True)} holds for {models_text(result)} today;" if pool else ""
         )
@@ -138,15 +172,32 @@ def next_steps(result: BudgetResult) -> list[str]:
         )
     if pool is not None:
         points.append(
-            "Publish the interval and the range of ranks with every score, and announce no winner inside a tied group."
+            "Publish the interval and the range of ranks with every score, and announce no winner among models that "
+            "cannot be told from the first of their band."
         )
     points.append(
         "Count every model that was ever scored on this set, also those nobody published: they use up the same budget."
     )
-    points.append("In CI, `heldout budget FILE --fail-under 1000` fails once fewer than 1,000 further models fit.")
+    if room and pool is not None:
+        least = alarm(room)
+        points.append(
+            f"In CI, `heldout budget FILE --epsilon {result.epsilon:g} --delta {result.delta:g} --fail-under {least}` "
+            f"fails once fewer than {least:,} further models fit."
+        )
     if pool is None:
         points.append(
             "With the models’ predictions, `heldout budget predictions.npz` adds error bars for all of them at once, "
-            "ties, and how alike they are."
+            "which differences are real, and how alike they are."
         )
     return points
+
+
+def alarm(room: int) -> int:
+    """A round number of further models not above `room`: an alarm is of use while there is room.
+
+    Examples
+    --------
+    >>> [alarm(room) for room in (1, 12, 499, 787, 10**18)]
+    [1, 10, 200, 500, 1000]
+    """
+    return max(k for k in ROUND if k <= room)

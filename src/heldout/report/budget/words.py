@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from heldout.report.numbers import PERCENT, bar_text, percent
+from heldout.errors import InputError
+from heldout.report.numbers import PERCENT, bar_text, percent, times_text
+from heldout.report.svg.shapes import shorten
+from heldout.reuse.bounds import LARGEST
+from heldout.reuse.curves import Curve
 from heldout.reuse.result import BudgetResult, PoolResult
 
-NAMES = {"union": "Union bound", "similarity": "With similarity", "naive_bayes": "Naive Bayes"}
-
-
-def models_that_fit(result: BudgetResult) -> int:
-    """All models the set can take, by the same bound as `further_models`."""
-    t = result.testable
-    return t.union if t.similarity is None else t.similarity
+NAMES = {"union": "Union bound", "similarity": "Similarity bound", "naive_bayes": "Naive Bayes"}
+LITTLE = 1.1  # times as many; what is below is not worth a boast
+LONGEST = 48  # characters of a model's name in tables and sentences; the whole one is told to a pointer
 
 
 def confidence_text(result: BudgetResult) -> str:
@@ -41,32 +41,72 @@ def more_text(result: BudgetResult) -> str:
     return "more " if result.pool is not None else ""
 
 
-def narrowest_text(result: BudgetResult) -> str | None:
-    """The narrowest error bar that a single model can have, read off the curve; None where there is no such curve."""
-    curve = result.by_epsilon
-    if curve is None:
+def ratio_text(count: int, union: int) -> str:
+    """What a bound gains over the union bound, both counted in all.
+
+    Examples
+    --------
+    >>> ratio_text(84, 21), ratio_text(3, 0), ratio_text(21, 21), ratio_text(10**18, 10**17)
+    ('4 times as many in all', 'where the union bound allows none', 'the same', 'past counting')
+    """
+    if count >= LARGEST:
+        return "past counting"
+    if not union:
+        return "where the union bound allows none"
+    return "the same" if count == union else f"{times_text(count / union)} as many in all"
+
+
+def equal_curves(result: BudgetResult) -> tuple[Curve, Curve] | None:
+    """Models of the mean error against similarity and against epsilon; None where there is no such pool."""
+    try:
+        by_similarity, by_epsilon = result.by_similarity, result.by_epsilon
+    except InputError:  # means over different examples, where answers are missing: no two models have both
         return None
-    fits = curve.x[curve.union >= 1]
+    return None if by_similarity is None or by_epsilon is None else (by_similarity, by_epsilon)
+
+
+def narrowest_text(result: BudgetResult) -> str | None:
+    """The narrowest error bar that a single model of the mean error can have, read off the curve; None without one."""
+    curves = equal_curves(result)
+    if curves is None:
+        return None
+    fits = curves[1].x[(curves[1].union >= 1) & (curves[1].x > result.epsilon)]
     return bar_text(float(fits[0])) if len(fits) else None
 
 
 def similarity_text(result: BudgetResult) -> str:
     """How alike two models are, and how alike they would be by chance."""
     return (
-        f"two models agree on {percent(result.mean_similarity)} of the examples, "
-        f"{percent(result.independent_similarity)} by chance"
+        f"two models agree on {percent(result.mean_similarity)} of the examples"
+        f"{' on average' if result.pool is not None else ''}, {percent(result.independent_similarity)} by chance"
     )
 
 
 def first_text(pool: PoolResult) -> str:
     """Who may be the best."""
     group = pool.groups[0]
-    name = pool.similarity.names[group[0]]
-    if len(group) > 1:
-        return f"The top {len(group):,} are tied: none can be told from the first, {name}"
+    name = shorten(pool.similarity.names[group[0]], LONGEST)
+    if len(group) == 2:
+        return f"The second cannot be told from the first, {name}"
+    if len(group) > 2:
+        return f"None of the next {len(group) - 1:,} can be told from the first, {name}"
     if pool.ranks is not None and tuple(pool.ranks[group[0]]) == (1, 1):
         return f"The first place is clear: {name}"
+    if len(pool.neighbours) and pool.neighbours[0].contradicted:
+        return f"The first, {name}, is worse than the second on the examples that both have"
     return f"The first, {name}, is better than the second"
+
+
+def contradicted_text(pool: PoolResult) -> str | None:
+    """Places that the common examples turn round; only where answers are missing."""
+    n = sum(c.contradicted for c in pool.neighbours)
+    if not n:
+        return None
+    steps = "One step down the leaderboard goes" if n == 1 else f"{n:,} steps down the leaderboard go"
+    return (
+        f"{steps} the wrong way: on the examples that both models have, the lower one is clearly better. Missing "
+        "answers moved them"
+    )
 
 
 def pairs_text(n: int) -> str:

@@ -14,7 +14,9 @@ from heldout.report.svg.shapes import CHARACTER, RIGHT, WIDTH, shorten, svg_elem
 N_COLOURS = 9  # .heat-0 to .heat-8 of the style
 NAMES = 126.0  # room for the names at the left
 SMALL = 0.82  # size of .small texts beside ordinary ones
-LOWEST, HIGHEST = 10.0, 26.0  # height of a row with a name
+LOWEST, HIGHEST = 10.0, 40.0  # height of a row with a name
+NARROW = int((WIDTH - RIGHT - NAMES) / LOWEST)  # rows up to which cells are square on an ordinary sheet
+HOVER = 60  # characters of a name in a cell's hover text
 MAX_CELLS = 1_600  # cells that get a hover text of their own
 
 
@@ -44,6 +46,7 @@ def heat_map(
     row_hover: Sequence[str] = (),
     cell_hover: bool = False,
     diagonal: bool = False,
+    wide: bool = False,
 ) -> str:
     """A square matrix, large values strong; what is NaN stays blank, and so does the diagonal unless it is asked for.
 
@@ -59,6 +62,9 @@ def heat_map(
         What a pointer on a row is told.
     cell_hover : bool
         Tell it of each cell instead ("first, second: value"); for small matrices with names.
+    wide : bool
+        Take a sheet so wide that the cells of a large matrix with names are square, for screens that have the room;
+        otherwise they get narrower than high.
     """
     m = len(values)
     values = values.copy()
@@ -67,13 +73,16 @@ def heat_map(
     shown = values[np.isfinite(values)]
     edges = colour_edges(shown) if len(shown) else [0.0, 1.0]
     left = NAMES if names is not None else 8.0
-    width = WIDTH - RIGHT - left
+    sheet = max(WIDTH, left + m * LOWEST + RIGHT) if wide else WIDTH
+    width = sheet - RIGHT - left
     pitch = min(HIGHEST, max(LOWEST, width / m)) if names is not None else width / m
+    width = min(width, m * pitch)
     parts = [f'<g class="cells" transform="translate({left:.1f} 4) scale({width / m:.5f} {pitch:.5f})">']
     parts += _cells(colours(values, edges))
+    short = [shorten(name, HOVER) for name in names or ()]
     if cell_hover and names is not None and m * m <= MAX_CELLS:
         parts += [
-            f'<path class="cell hit" d="M{j} {i}h1v1h-1z">{title(f"{names[i]}, {names[j]}: {values[i, j]:.3f}")}</path>'
+            f'<path class="cell hit" d="M{j} {i}h1v1h-1z">{title(f"{short[i]}, {short[j]}: {values[i, j]:.3f}")}</path>'
             for i in range(m)
             for j in range(m)
             if math.isfinite(values[i, j])
@@ -86,8 +95,11 @@ def heat_map(
     small = CHARACTER * SMALL
     for i, name in enumerate(names or ()):
         y = 4 + (i + 0.5) * pitch + 3
-        parts.append(text(left - 5, y, shorten(name, int((left - 8) / small)), "end", "small"))
-    return svg_element(4 + m * pitch + 62, label, parts + _colour_legend(edges, legend, left, 4 + m * pitch + 12))
+        room = int((left - 8) / small)
+        shown_name = text(left - 5, y, shorten(name, room), "end", "small")
+        parts.append(shown_name if len(name) <= room else f"<g>{title(name)}{shown_name}</g>")
+    below = _colour_legend(edges, legend, left, 4 + m * pitch + 12)
+    return svg_element(4 + m * pitch + 62, label, parts + below, width=sheet)
 
 
 def colours(values: NDArray[np.float64], edges: Sequence[float]) -> NDArray[np.int64]:

@@ -14,10 +14,10 @@ CHARACTER = 6.4  # estimated width of a character at the charts' font size
 Style = Literal["a", "b", "c", "d"]
 
 
-def svg_element(height: float, label: str, parts: Sequence[str]) -> str:
+def svg_element(height: float, label: str, parts: Sequence[str], *, width: float = WIDTH) -> str:
     """The sheet around the parts; `label` says what it shows to those who do not see it."""
     return (
-        f'<svg class="chart" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" '
+        f'<svg class="chart" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
 
