@@ -64,7 +64,7 @@ class LikeThese:
             sides[0][1][:, None] + sides[1][1][None, :], 1e-300
         )
         best = float(ratio.max())
-        return 0 if best < 0 else LARGEST if best >= LARGEST else 1 + math.floor(best)
+        return LARGEST if best >= LARGEST else max(0, math.floor(best))  # the anchor itself is not counted
 
     def _anchor(self) -> int:
         """The model whose widened event takes most off the others', judged by bivariate normal tails."""

@@ -24,8 +24,8 @@ from heldout.reuse.similarity import SimilarityResult
 SHOWN = 20  # models printed in a terminal
 TERMINAL = 118  # characters
 PLUG_IN = (
-    "Errors and similarities are plugged in as measured. The bounds hold for models chosen without looking at this "
-    "test set; a model tuned on it is not covered."
+    "Errors and similarities are plugged in as if they were the true ones. The bounds hold for models chosen without "
+    "looking at this test set; a model tuned on it is not covered."
 )
 
 
