@@ -108,16 +108,18 @@ def count_words(count: int | None) -> str:
 
 
 def exact_text(count: int | None) -> str:
-    """A count to the last digit.
+    """A count to the last digit, as long as the bounds know it.
 
     Examples
     --------
-    >>> exact_text(1_062_137), exact_text(10**18), exact_text(None)
-    ('1,062,137', '10¹⁸ or more', 'not defined')
+    >>> exact_text(1_062_137), exact_text(349_852_596_844_033_152), exact_text(10**18), exact_text(None)
+    ('1,062,137', '3.5 × 10¹⁷', '10¹⁸ or more', 'not defined')
     """
     if count is None:
         return NOT_DEFINED
-    return "10¹⁸ or more" if count >= LARGEST else f"{count:,}"
+    if count >= LARGEST:
+        return "10¹⁸ or more"
+    return count_words(count) if count >= 10**15 else f"{count:,}"
 
 
 def bar_text(half_width: float, *, full: bool = False) -> str:

@@ -76,7 +76,8 @@ def test_says_what_it_rests_on(result: BudgetResult) -> None:
         assert plain_spaces(result.testable.reason)[1:] in text  # may begin a sentence
     if result.pool is not None:
         s = result.pool.similarity
-        assert (f"{s.below_chance:,} of {pairs_text(s.n_pairs)} (" in limits) == (s.below_chance > 0)
+        below = f"{s.below_chance:,} of {pairs_text(s.n_pairs)} (" if s.n_pairs > 1 else "The two models are wrong"
+        assert (below in limits) == (s.below_chance > 0)
         assert (f"{result.pool.n_missing:,} of {s.n_models * s.n_examples:,} answers" in limits) == (
             result.pool.n_missing > 0
         )

@@ -15,6 +15,7 @@ from heldout.report.budget.words import (
     similarity_text,
 )
 from heldout.report.numbers import bar_text, count_words
+from heldout.reuse.bounds import LARGEST
 from heldout.reuse.result import BudgetResult
 
 
@@ -125,8 +126,8 @@ def _note(result: BudgetResult, key: str) -> str:
         return f"{ratio}, but only if Assumption A1 holds, which no data can promise"
     if count == t.union:
         return "how alike the models are changes nothing here"
-    small = t.union and count < LITTLE * t.union
-    return f"hardly more: {ratio}" if small else f"{ratio}: {similarity_text(result)}"
+    little = t.union and count < LITTLE * t.union
+    return ratio if little or count >= LARGEST else f"{ratio}: {similarity_text(result)}"
 
 
 def _in_all(count: int) -> str:

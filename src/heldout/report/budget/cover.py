@@ -27,7 +27,8 @@ def cover_view(result: BudgetResult) -> dict[str, Any] | None:
     eta, size = eta[keep], size[keep]
     start = max(0.0, float(eta[0]) - 0.03)
     hover = [f"at least {e:.3f} alike: {s:,} {'model' if s == 1 else 'models'}" for e, s in zip(eta, size, strict=True)]
-    samples = [f"{curve.at(level):,} for {level:g}" for level in LEVELS if start < level < float(eta[-1])]
+    levels = [level for level in LEVELS if start < level < float(eta[-1]) and curve.at(level) < k]
+    samples = [f"{curve.at(level):,} for {level:g}" for level in levels]
     return {
         "chart": svg.line_chart(
             [

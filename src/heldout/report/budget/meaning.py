@@ -35,6 +35,11 @@ def means(result: BudgetResult) -> list[str]:
         points.append(unequal)
     if t.similarity is None:
         points.append(_sentence(t.reason or "only the union bound applies"))
+    elif result.equal is None:
+        right, easy = ("right", "easy") if result.mean_error == 0 else ("wrong", "hard")
+        points.append(
+            f"Every model is {right} on every example: the set is too {easy} for them. That so many fit says no more."
+        )
     elif t.similarity:
         points.append(_gain(result))
     if t.similarity is not None and t.naive_bayes is None and t.reason:
@@ -127,8 +132,8 @@ def not_means(result: BudgetResult) -> list[str]:
 def _naive_bayes(result: BudgetResult) -> str:
     """What the largest number rests on, and how far off that is."""
     opening = (
-        f"The {count_words(result.testable.naive_bayes)} of the Naive Bayes bound rest on Assumption A1: on examples "
-        "that are not easy for all, models err independently."
+        f"The Naive Bayes number, {count_words(result.testable.naive_bayes)} in all, rests on Assumption A1: on "
+        "examples that are not easy for all, models err independently."
     )
     pool = result.pool
     forecast = pool.difficulty_forecast if pool is not None else None
@@ -144,10 +149,11 @@ def _caveats(pool: PoolResult) -> list[str]:
     """Pairs without a coupling, and cells without an answer."""
     s, points = pool.similarity, []
     if s.below_chance:
+        share = f"({share_text(s.below_chance / s.n_pairs)}) {'is' if s.below_chance == 1 else 'are'}"
+        which = f"{s.below_chance:,} of {pairs_text(s.n_pairs)} {share}" if s.n_pairs > 1 else "The two models are"
         points.append(
-            f"{s.below_chance:,} of {pairs_text(s.n_pairs)} ({share_text(s.below_chance / s.n_pairs)}) are wrong "
-            "together less often than independent models would be. They have no common cause of errors to build on; "
-            "the pool’s error bar takes their exact joint law instead."
+            f"{which} wrong together less often than independent models would be. There is no common cause of errors "
+            "to build on; the pool’s error bar takes the exact joint law instead."
         )
     if pool.n_missing:
         cells = s.n_models * s.n_examples

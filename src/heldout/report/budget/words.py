@@ -10,6 +10,7 @@ from heldout.reuse.curves import Curve
 from heldout.reuse.result import BudgetResult, PoolResult
 
 NAMES = {"union": "Union bound", "similarity": "Similarity bound", "naive_bayes": "Naive Bayes"}
+FEW = 100  # models, below which a ratio says less than a difference
 LITTLE = 1.1  # times as many; what is below is not worth a boast
 LONGEST = 48  # characters of a model's name in tables and sentences; the whole one is told to a pointer
 
@@ -46,14 +47,18 @@ def ratio_text(count: int, union: int) -> str:
 
     Examples
     --------
-    >>> ratio_text(84, 21), ratio_text(3, 0), ratio_text(21, 21), ratio_text(10**18, 10**17)
-    ('4 times as many in all', 'where the union bound allows none', 'the same', 'past counting')
+    >>> ratio_text(840, 210), ratio_text(42, 41), ratio_text(3, 0), ratio_text(10**18, 10**17)
+    ('4 times as many in all', '1 more than by the union bound', 'where the union bound allows none', 'past counting')
     """
     if count >= LARGEST:
         return "past counting"
     if not union:
         return "where the union bound allows none"
-    return "the same" if count == union else f"{times_text(count / union)} as many in all"
+    return (
+        f"{count - union:,} more than by the union bound"
+        if count < FEW
+        else f"{times_text(count / union)} as many in all"
+    )
 
 
 def equal_curves(result: BudgetResult) -> tuple[Curve, Curve] | None:

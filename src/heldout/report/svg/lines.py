@@ -214,7 +214,6 @@ def _marked(marks: Sequence[Mark], across: Scale, up: Scale) -> list[str]:
     """Markers over the lines; their texts beside them, moved apart where they would overlap."""
     inside = [m for m in marks if across.low <= m.x <= across.high and up.low <= m.y <= up.high]
     inside.sort(key=lambda m: -m.y)
-    parts = []
     widest = max((len(m.text) for m in inside), default=0) * CHARACTER
     right = all(across.place(m.x) + 10 + widest < WIDTH - RIGHT for m in inside)
     # Curves that rise leave room below them at the right and above them at the left; a flat one lies below the others.
@@ -222,10 +221,10 @@ def _marked(marks: Sequence[Mark], across: Scale, up: Scale) -> list[str]:
     if right and places:
         places[-1] += 7
     places = apart(places, up.start - 2)
-    for m, height in zip(inside, places, strict=True):
-        x = across.place(m.x)
-        parts.append(marker(x, up.place(m.y), m.style, m.hover, size=5))
-        parts.append(text(x + 9 if right else x - 9, height, m.text, "start" if right else "end", "strong halo"))
+    parts = [marker(across.place(m.x), up.place(m.y), m.style, m.hover, size=5) for m in inside]
+    step, anchor = (9, "start") if right else (-9, "end")
+    for m, height in zip(inside, places, strict=True):  # in the colour of its line: texts may stand in a stack
+        parts.append(text(across.place(m.x) + step, height, m.text, anchor, f"{m.style} fill halo"))
     return parts
 
 
