@@ -32,7 +32,8 @@ addEventListener("load", () => {
     const outside = box.width && (box.right > WIDTH + 0.5 || box.left < -0.5);
     if (outside && !scrolls(e)) wide.push(e.tagName + " " + box.right);
   }
-  const text = [...page.querySelectorAll("svg text")].map(e => parseFloat(getComputedStyle(e).fontSize)
+  const shown = [...page.querySelectorAll("svg text")].filter(e => e.getClientRects().length);
+  const text = shown.map(e => parseFloat(getComputedStyle(e).fontSize)
     * e.ownerSVGElement.getBoundingClientRect().width / e.ownerSVGElement.viewBox.baseVal.width);
   const compare = page.querySelector(".compare");
   const images = [...page.images];

@@ -80,6 +80,7 @@ def share_text(value: float) -> str:
     return f"{100 * value:.3g}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
 
 
+KNOWN = 10**12  # counts beyond are not known to the last digit
 WORDS = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (10**3, "thousand"))
 
 
@@ -119,7 +120,7 @@ def exact_text(count: int | None) -> str:
         return NOT_DEFINED
     if count >= LARGEST:
         return "10¹⁸ or more"
-    return count_words(count) if count >= 10**15 else f"{count:,}"
+    return count_words(count) if count >= KNOWN else f"{count:,}"
 
 
 def bar_text(half_width: float, *, full: bool = False) -> str:

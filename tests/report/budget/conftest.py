@@ -95,7 +95,32 @@ def hostile() -> BudgetResult:
     return replace(result, source=HOSTILE)
 
 
-POOLS = ("similar", "masked", "opposed", "large", "full", "too_few", "hostile")
+@pytest.fixture(scope="session")
+def flawless() -> BudgetResult:
+    """All right on everything: no mean error to draw curves for."""
+    return budget(Predictions.from_correct(np.ones((4, 800), bool), names=names(4)), epsilon=0.02)
+
+
+@pytest.fixture(scope="session")
+def turned() -> BudgetResult:
+    """The first looks better on what it answered, and is worse where both answered."""
+    right, observed = np.ones((2, 3000), bool), np.ones((2, 3000), bool)
+    right[0, :200] = False
+    right[1, 200:260] = False
+    observed[1, 400:] = False
+    return budget(Predictions.from_correct(right, observed=observed, names=["lucky", "solid"]), epsilon=0.05)
+
+
+@pytest.fixture(scope="session")
+def misfit() -> BudgetResult:
+    """Mean error and mean similarity of different examples: no two models have both."""
+    right, observed = np.ones((2, 1000), bool), np.ones((2, 1000), bool)
+    right[0, :10] = False
+    observed[1, 20:] = False
+    return budget(Predictions.from_correct(right, observed=observed, names=["all", "few"]), epsilon=0.2)
+
+
+POOLS = ("similar", "masked", "opposed", "large", "full", "too_few", "hostile", "flawless", "turned", "misfit")
 NUMBERS = ("four_numbers", "no_coupling", "four_too_few")
 
 

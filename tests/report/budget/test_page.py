@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from heldout.report import budget_html, write_budget_report
-from heldout.report.budget.words import pairs_text
+from heldout.report.budget.words import equal_curves, pairs_text
 from heldout.report.numbers import bar_text, count_words, exact_text, fixed
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.theorems import corollary4
-from tests.report.budget.conftest import HOSTILE
+from tests.report.budget.conftest import HOSTILE, correct
 from tests.report.pages import check_drawings, check_self_contained, plain_spaces, words
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "cifar10_predictions.npz"
@@ -110,7 +110,7 @@ def test_sections(result: BudgetResult) -> None:
     assert ("The leaderboard, with error bars that hold for all at once" in headings) == (result.pool is not None)
     assert ("How alike the models are" in headings) == (result.pool is not None)
     assert ("Not computed without predictions" in headings) == (result.pool is None)
-    assert "What the budget depends on" in headings
+    assert ("What the budget depends on" in headings) == (equal_curves(result) is not None)
     assert "Every bound" in headings
 
 
@@ -188,6 +188,107 @@ def test_nothing_fits(too_few: BudgetResult, full: BudgetResult) -> None:
     assert f"{fit} would fit in all" in text
     assert "Ask for less or collect more" in text
     assert "Room for" not in text
+
+
+def test_like_these_and_were_all_equal(pool_result: BudgetResult) -> None:
+    """Both counts stand in the table, each under its name; the curves show the equal ones and say so."""
+    html = budget_html(pool_result)
+    table = html[html.index('aria-label="All bounds"') :]
+    table = table[: table.index("</table>")]
+    head, *rows = (plain_spaces(re.sub("<.*?>", " ", row, flags=re.S)) for row in table.split("</tr>")[:4])
+    assert head.index("Models like these") < head.index("Were all equal (paper’s plug-in)")
+    equal = pool_result.equal
+    for row, key in zip(rows, ("union", "similarity", "naive_bayes"), strict=True):
+        like = exact_text(getattr(pool_result.testable, key))
+        were = exact_text(None if equal is None else getattr(equal, key))
+        assert row.index(like) < row.rindex(were)
+    text = words(html)
+    if "What the budget depends on" in text:
+        assert "if all models had the mean error" in text
+        assert equal is not None
+        label = unescape(re.findall(r'aria-label="(Models that fit against the width[^"]*)"', html)[0])
+        assert label.endswith(f"Union bound {count_words(equal.union)}; " + "; ".join(
+            f"{name} {count_words(count)}"
+            for name, count in (("Similarity bound", equal.similarity), ("Naive Bayes", equal.naive_bayes))
+        ))  # fmt: skip
+    else:
+        assert "Curves against similarity and error bar" in text[text.index("Not computed") :]
+
+
+def test_unequal_models(similar: BudgetResult) -> None:
+    """What the mean would promise is told, and that it is not the answer."""
+    equal = similar.equal
+    assert equal is not None
+    assert equal.similarity is not None
+    assert equal.similarity > 1.5 * similar.fitting_models  # or the test shows nothing
+    text = words(budget_html(similar))
+    assert f"{count_words(similar.fitting_models)} like these fit in all" in text
+    assert f"as the paper assumes, it would be {count_words(equal.similarity)}" in text
+
+
+def test_advice_for_ci(pool_result: BudgetResult) -> None:
+    found = re.search(r"--epsilon (\S+) --delta (\S+) --fail-under (\d+)", words(budget_html(pool_result)))
+    assert (found is not None) == (pool_result.further_models > 0)
+    if found is not None:
+        assert (float(found[1]), float(found[2])) == (pool_result.epsilon, pool_result.delta)
+        assert 0 < int(found[3]) <= pool_result.further_models
+
+
+def test_only_naive_bayes_is_lacking(masked: BudgetResult, no_coupling: BudgetResult) -> None:
+    assert masked.testable.similarity is not None
+    text = words(budget_html(masked))
+    assert f"There is no Naive Bayes number: {masked.testable.reason}." in text
+    assert "only the union bound applies" not in text.lower()
+    assert "only the union bound applies" in words(budget_html(no_coupling)).lower()
+
+
+def test_turned_round(turned: BudgetResult, similar: BudgetResult) -> None:
+    """Missing answers put the worse of two models first: the page says so."""
+    assert turned.pool is not None
+    assert turned.pool.neighbours[0].contradicted  # or the test shows nothing
+    html = budget_html(turned)
+    text = words(html)
+    assert "on the examples that both models have, the lower one is clearly better" in text
+    assert ">&lt;<" in html
+    assert "< where it is clearly worse" in text
+    assert "clearly worse" not in words(budget_html(similar))
+
+
+def test_models_that_never_err(flawless: BudgetResult, misfit: BudgetResult) -> None:
+    text = words(budget_html(flawless))
+    assert "Every model is right on every example: the set is too easy" in text
+    assert "100.0 % by chance" not in text
+    assert "Were all equal: not defined at a mean error of 0" in text
+    assert "do not fit together" in words(budget_html(misfit))
+
+
+def test_no_ties_by_decree(result: BudgetResult) -> None:
+    """Being told apart is not transitive, and sets measure models, they do not rank them."""
+    text = words(budget_html(result)).lower()
+    assert "tied" not in text
+    assert not re.search(r"\brank \S+ (more )?models", text)
+    assert not re.search(r"±[\d.]+ %", text)  # an error bar is in points
+
+
+def test_long_names_are_shortened() -> None:
+    from heldout.predictions import Predictions
+    from heldout.reuse.budget import budget
+
+    longest = ["x" * 200 + letter * 200 for letter in "abc"]
+    html = budget_html(budget(Predictions.from_correct(correct(3, 400, 8), names=longest), epsilon=0.1))
+    assert f'title="{longest[0]}"' in html
+    assert "x" * 60 not in words(html)
+
+
+def test_large_maps_are_square_on_a_desk(full: BudgetResult) -> None:
+    html = budget_html(full)
+    desk, phone = (html[html.index(f'class="{name}"') :] for name in ("desk", "phone"))
+    (across, down), (narrow, high) = (
+        re.findall(r'class="cells" transform="translate\(\S+ 4\) scale\((\S+) (\S+)\)"', part)[0]
+        for part in (desk, phone)
+    )
+    assert across == down
+    assert float(narrow) < float(high)
 
 
 def test_no_example_is_common_to_all() -> None:

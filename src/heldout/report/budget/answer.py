@@ -127,7 +127,8 @@ def _note(result: BudgetResult, key: str) -> str:
     if count == t.union:
         return "how alike the models are changes nothing here"
     little = t.union and count < LITTLE * t.union
-    return ratio if little or count >= LARGEST else f"{ratio}: {similarity_text(result)}"
+    alike = count < LARGEST and result.equal is not None  # else there is nothing to compare
+    return ratio if little or not alike else f"{ratio}: {similarity_text(result)}"
 
 
 def _in_all(count: int) -> str:
