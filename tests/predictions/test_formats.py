@@ -153,7 +153,11 @@ class TestNpz:
         [
             ({"labels": np.zeros(5, int)}, {}, r"shape \(3, 4\), which does not fit 3 model names and 5 labels"),
             ({}, {"models_axis": 1}, "does not fit .* with the models on axis 1"),
-            ({}, {"labels_key": "truth"}, "no key 'truth' .labels_key.; it has preds, labels, models"),
+            (
+                {},
+                {"labels_key": "truth"},
+                "no key 'truth' .labels_key, --labels-key.; it has 'preds', 'labels', 'models'",
+            ),
             ({}, {"predictions_key": "p"}, "no key 'p'"),
             ({}, {"ids_key": "p"}, "no key 'p'"),
             ({}, {"names_key": "p"}, "no key 'p'"),
@@ -177,10 +181,17 @@ class TestNpz:
             self.load(tmp_path, options=options, **arrays)
 
     def test_nothing_under_the_usual_names(self, tmp_path):
-        with pytest.raises(InputError, match="of its keys what, labels say which"):
+        with pytest.raises(InputError, match=r"of its keys 'what', 'labels' say which.*--predictions-key"):
             self.load(tmp_path, what=self.CELLS, labels=self.LABELS)
-        with pytest.raises(InputError, match="no labels among its keys preds, truth; say which with labels_key"):
-            self.load(tmp_path, preds=self.CELLS, truth=self.LABELS)
+        with pytest.raises(
+            InputError, match=r"no labels among its keys 'preds', 'a0', .* and 4 more; say which .*--labels-key"
+        ):
+            self.load(tmp_path, preds=self.CELLS, **{f"a{i}": self.LABELS for i in range(11)})
+
+    @pytest.mark.parametrize("name", ["label", "target", "gold", "reference", "ground_truth", "truth", "y", "Y_true"])
+    def test_labels_go_by_the_names_of_columns_too(self, tmp_path, name):
+        pool = self.load(tmp_path, prediction=self.CELLS, model=self.NAMES, **{name: self.LABELS})
+        assert (pool.names, pool.labels.tolist()) == (("a", "b", "c"), self.LABELS.tolist())
 
     def test_names_by_position(self, tmp_path):
         everybody = np.array(["z", "c", "b", "a", "y"])
@@ -199,6 +210,7 @@ class TestNpz:
         assert pool.predictions is None
         both = {"preds": self.CELLS, "labels": self.LABELS, "models": self.NAMES, "correct": right}
         assert not self.load(tmp_path, options={"predictions_key": "preds"}, **both).correct.all()
+        assert self.load(tmp_path, options={"predictions_key": "preds", "correct_key": "correct"}, **both).correct.all()
 
 
 class TestCsv:
@@ -225,7 +237,7 @@ class TestCsv:
         path = write(tmp_path / "x.csv", text)
         keys = {"names_key": "who", "ids_key": "item", "predictions_key": "said", "labels_key": "truth"}
         assert Predictions.load(path, **keys).names == ("a", "b")
-        with pytest.raises(InputError, match=r"no column 'model' \(names_key\); it has 'who', 'item'"):
+        with pytest.raises(InputError, match=r"no column 'model' \(names_key, --names-key\); it has 'who', 'item'"):
             Predictions.load(path, names_key="model")
 
     def test_a_column_answer_may_be_the_label(self, tmp_path):
@@ -233,7 +245,7 @@ class TestCsv:
         path = write(tmp_path / "x.csv", "question_id,answer,a,b\n1,A,A,B\n2,C,C,C\n")
         pool = Predictions.load(path, labels_key="answer")
         assert (pool.names, pool.correct.tolist()) == (("a", "b"), [[True, True], [False, True]])
-        with pytest.raises(InputError, match="without a column `label`"):
+        with pytest.raises(InputError, match="`answer` looks like the labels"):
             Predictions.load(path)
         one = Predictions.load(write(tmp_path / "m.csv", "id,answer,label\n1,A,A\n2,C,B\n"))
         assert (one.names, one.correct.tolist()) == (("m",), [[True, False]])
@@ -250,6 +262,8 @@ class TestCsv:
         text = "model,id,prediction,label,correct\na,1,18.00 apples,18,1\na,2,7,8,0\n"
         pool = Predictions.load(write(tmp_path / "x.csv", text))
         assert pool.correct.tolist() == [[True, False]]
+        both = Predictions.load(tmp_path / "x.csv", correct_key="correct", predictions_key="prediction")
+        assert both.digest() == pool.digest()
 
     def test_long_cells(self, tmp_path):
         path = write(tmp_path / "x.csv", f"model,id,prediction,label\na,1,{'x' * 200_000},y\na,2,y,y\n")
@@ -267,8 +281,8 @@ class TestCsv:
             ("id,label\nx,0\n", "no column of a model"),
             ("id,a,b\nx,0,3\n", r"holds 3, but only 1 .* without a column `label`"),
             (
-                "id,label,a,remark\nx,0,0,easy\ny,1,1,hard\n",
-                "column 'remark' holds text such as 'easy' but labels are numbers",
+                "id,label,a,how\nx,0,0,easy\ny,1,1,hard\n",
+                "column 'how' holds text such as 'easy' but labels are numbers.*--exclude how",
             ),
             ("id,label,a\nx,0,0\nx,1,1\n", "x.csv: the example 'x' is there more than once"),
             ("id,label,a\nx,,0\ny,1,1\n", "example 0 has no label"),
@@ -288,7 +302,74 @@ class TestCsv:
             Predictions.load(write(tmp_path / "x.csv", text))
         assert "x.csv" in str(caught.value)
 
+    LABEL_COLUMNS = ("label", "labels", "y_true", "target", "targets", "gold", "ground_truth", "Label", "Y True")
+
+    @pytest.mark.parametrize("name", LABEL_COLUMNS)
+    def test_labels_of_two_classes(self, tmp_path, name):
+        """0/1 labels would pass for one more model's marks."""
+        pool = Predictions.load(write(tmp_path / "x.csv", f"id,{name},a,b\nx,0,0,1\ny,1,1,1\nz,0,1,0\n"))
+        assert (pool.names, pool.correct.astype(int).tolist()) == (("a", "b"), [[1, 1, 0], [0, 1, 1]])
+
+    @pytest.mark.parametrize("name", ["truth", "y", "Truth", "true label", "gt", "expected", "answer"])
+    def test_what_looks_like_labels(self, tmp_path, name):
+        path = write(tmp_path / "x.csv", f"id,{name},a,b\nx,0,0,1\ny,1,1,1\n")
+        with pytest.raises(InputError, match=f"`{name}` looks like the labels: say so with .*--labels-key {name}"):
+            Predictions.load(path)
+        assert Predictions.load(path, labels_key=name).names == ("a", "b")
+        if name != "answer":  # beside one model's predictions, nothing else can be meant
+            one = Predictions.load(write(tmp_path / "m.csv", f"id,{name},prediction\nx,0,0\ny,1,0\nz,0,1\n"))
+            assert (one.names, one.correct.tolist()) == (("m",), [[True, False, False]])
+
+    @pytest.mark.parametrize("name", ["split", "fold", "Index", "subset", "category", "target", "question"])
+    @pytest.mark.parametrize("labels", ["label,", ""])
+    def test_columns_beside_the_models(self, tmp_path, name, labels):
+        rows = "".join(f"{i},{'1,' if labels else ''}1,{i % 2},{i % 2}\n" for i in range(4))
+        path = write(tmp_path / "x.csv", f"id,{labels}a,b,{name}\n{rows}")
+        if name == "target" and not labels:
+            assert Predictions.load(path).names == ("a", "b")
+            return
+        with pytest.raises(InputError, match=rf"`{name}` looks like no model's: .*--exclude {name}"):
+            Predictions.load(path)
+        assert Predictions.load(path, exclude=name).names == ("a", "b")
+
+    def test_an_index_is_an_id_or_nothing(self, tmp_path):
+        assert Predictions.load(write(tmp_path / "x.csv", "index,label,a\n5,1,1\n6,1,1\n")).ids == ("5", "6")
+        both = Predictions.load(write(tmp_path / "x.csv", ",Unnamed: 0.1,id,label,a\n0,0,p,1,1\n1,1,q,1,1\n"))
+        assert (both.ids, both.names) == (("p", "q"), ("a",))
+
+    def test_a_column_in_other_words_is_no_model(self, tmp_path):
+        """Never right, and no answer is any example's label: a column of something else."""
+        path = write(tmp_path / "x.csv", "id,label,a,how\nx,cat,cat,easy\ny,dog,cat,hard\n")
+        with pytest.raises(InputError, match=r"'how' is right on no example.*'easy'.*--exclude how.*--classes any"):
+            Predictions.load(path)
+        assert Predictions.load(path, exclude="how").names == ("a",)
+        free = Predictions.load(path, classes="any")
+        assert str(free) == "2 models, 2 examples, right on no example: 'how' (x.csv)"
+        weak = write(tmp_path / "x.csv", "id,label,a,b\nx,cat,cat,dog\ny,dog,cat,cat\n")
+        assert str(Predictions.load(weak)) == "2 models, 2 examples, right on no example: 'b' (x.csv)"
+
+    @pytest.mark.parametrize("mark", [";", "\t"])
+    @pytest.mark.parametrize("suffix", ["csv", "tsv"])
+    def test_other_separators(self, tmp_path, mark, suffix):
+        usual = Predictions.load(write(tmp_path / "x.csv", self.WIDE))
+        other = Predictions.load(write(tmp_path / f"y.{suffix}", self.WIDE.replace(",", mark)))
+        assert other.digest() == usual.digest()
+        quoted = f'"a,1"{mark}b\n1{mark}0\n'
+        assert Predictions.load(write(tmp_path / f"z.{suffix}", quoted)).names == ("a,1", "b")
+
+    @pytest.mark.parametrize("head", ["id,label,a,b", "id,a,b"])
+    @pytest.mark.parametrize("label", ["1", "cat"])
+    def test_nothing_was_run(self, tmp_path, head, label):
+        row = f"{label},,\n" if "label" in head else ",\n"
+        with pytest.raises(InputError, match=r"x.csv: every cell of 'a', 'b' is missing"):
+            Predictions.load(write(tmp_path / "x.csv", f"{head}\nx,{row}y,{row}"))
+
     def test_missing_codes(self, tmp_path):
+        for text in ("id,label,a\nx,1,NA\ny,1,1.0\n", "id,a\nx,NA\ny,1\n", "model,id,correct\na,x,NA\na,y,1\n"):
+            pool = Predictions.load(write(tmp_path / "x.csv", text), missing="NA")
+            assert (pool.n_missing, pool.correct.sum()) == (1, 1)
+            with pytest.raises(InputError, match=r"no cell holds 'N/A' \(missing=, --missing\)"):
+                Predictions.load(tmp_path / "x.csv", missing=["NA", "N/A"])
         text = "id,label,a\nx,1,nan\ny,1,1\nz,1,-2\n"
         pool = Predictions.load(write(tmp_path / "x.csv", text), missing=["nan", "-2"])
         assert pool.n_missing == 2
@@ -334,6 +415,10 @@ class TestJson:
         with pytest.raises(InputError, match=words):
             self.load(tmp_path, content)
 
+    def test_codes_of_rows(self, tmp_path):
+        pool = self.load(tmp_path, [{"id": 1, "a": 1}, {"id": 2, "a": "NA"}], missing="NA")
+        assert pool.observed.tolist() == [[True, False]]
+
     def test_a_broken_line_is_named(self, tmp_path):
         with pytest.raises(InputError, match=r"x.jsonl: line 2 is no JSON"):
             Predictions.load(write(tmp_path / "x.jsonl", '{"id": 1, "a": 1}\n{"id": 2, "a"'))
@@ -349,6 +434,37 @@ def test_paths_and_formats(tmp_path):
         Predictions.load(tmp_path / "x.txt", format="xls")
     with pytest.raises(InputError, match="is a folder"):
         Predictions.load(tmp_path, format="csv")
+    np.savez(tmp_path / "x.npz", correct=np.ones((2, 3)))
+    with pytest.raises(InputError, match=r"x.npz is damaged or cut short, or no csv file"):
+        Predictions.load(tmp_path / "x.npz", format="csv")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_metric_is_that_of_a_log(tmp_path, suffix):
+    Predictions.from_correct([[1, 0]]).save(tmp_path / f"x.{suffix}")
+    with pytest.raises(InputError, match=rf"x.{suffix} is no log .*metric='acc' \(--metric\) chooses nothing"):
+        Predictions.load(tmp_path / f"x.{suffix}", metric="acc")
+
+
+class TestExclude:
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    def test_names_and_patterns(self, tmp_path, suffix):
+        path = tmp_path / f"x.{suffix}"
+        names = ["fv_a", "fv_b", "c", "d[1]"]
+        Predictions.from_correct(np.eye(4, dtype=bool), names=names, ids=range(4)).save(path)
+        assert Predictions.load(path, exclude=["fv_*", "d[1]"]).names == ("c",)
+        with pytest.raises(InputError, match="fits none of the 4 models"):
+            Predictions.load(path, exclude=["c", "gpt*"])
+        with pytest.raises(InputError, match="leaves no model"):
+            Predictions.load(path, exclude="*")
+
+    def test_folder(self, tmp_path):
+        """A model that is left out need not fit the others."""
+        for name, marks in (("a", [1, 0, 1]), ("b", [1, 1, 1]), ("short", [1])):
+            np.save(tmp_path / f"{name}.npy", np.array(marks))
+        assert Predictions.load(tmp_path, exclude="short").names == ("a", "b")
+        with pytest.raises(InputError, match="leaves no model"):
+            Predictions.load(tmp_path, exclude="*")
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
 
+import heldout
 from heldout.errors import InputError
 from heldout.predictions import Predictions
 
@@ -75,9 +77,11 @@ class TestLmEval:
         alpha = harness / "example__alpha"
         choice, written = only(alpha, "*choice*"), only(alpha, "*written*")
         with pytest.raises(
-            InputError, match=r"filters 'strict-match', 'flexible-extract'.*metric=\"exact_match,strict-match\""
+            InputError, match=r"filters 'strict-match', 'flexible-extract'.*metric=\",strict-match\" \(--metric ,strict"
         ):
             Predictions.load(harness)
+        with pytest.raises(InputError, match=r'metric="exact_match,strict-match" \(--metric exact_match,strict-match'):
+            Predictions.load(written, metric="exact_match")
         with pytest.raises(InputError, match="no filter 'loose'"):
             Predictions.load(written, metric="exact_match,loose")
         with pytest.raises(InputError, match=r"no metric 'f1'.*it has 'acc', 'acc_norm'"):
@@ -91,6 +95,41 @@ class TestLmEval:
         with pytest.raises(InputError, match=r"different examples, 'example__alpha' 6 and 'example__beta' 12.*align"):
             Predictions.load(harness, metric=",strict-match")
         assert Predictions.load(harness, metric=",strict-match", missing="absent").n_missing == 6
+
+    @pytest.mark.parametrize("metric", [None, "acc", "exact_match", "exact_match,strict-match", "f1", "acc_norm"])
+    def test_advice_leads_on(self, harness, metric):
+        """From any first try over tasks with and without filters, what the error suggests ends in a pool."""
+        message = None
+        for _ in range(3):
+            try:
+                pool = Predictions.load(harness, metric=metric)
+            except InputError as error:
+                message = str(error)
+            else:
+                assert pool.digest() == Predictions.load(harness, metric=",strict-match").digest()
+                return
+            suggested = re.search(r'metric="([^"]+)"', message)
+            assert suggested or "give no metric" in message
+            metric = suggested[1] if suggested else None
+        pytest.fail(f"three errors in a row, the last: {message}")
+
+    def test_a_filter_that_no_task_has(self, harness):
+        with pytest.raises(InputError, match=r"no filter 'loose' \(metric=, --metric\); it has 'none'"):
+            Predictions.load(only(harness / "example__alpha", "*choice*"), metric=",loose")
+
+    def test_one_filter_is_no_choice(self, harness):
+        """A task scored with a single filter of its own name beside one that has several."""
+        for path in harness.rglob("*choice*"):
+            change(path, filter="get-answer")
+        other = Predictions.load(DATA / "lm_eval", metric=",strict-match")
+        assert Predictions.load(harness, metric=",strict-match").digest() == other.digest()
+
+    def test_exclude(self, harness):
+        only(harness / "example__beta", "*choice*").unlink()
+        pool = Predictions.load(harness, metric=",strict-match", exclude="*beta")
+        assert pool.names == ("example__alpha",)
+        with pytest.raises(InputError, match="leaves no model"):
+            Predictions.load(harness, metric=",strict-match", exclude="example*")
 
     def test_other_documents_under_the_same_number(self, harness):
         change(only(harness / "example__beta", "*choice*"), doc_hash="another")
@@ -117,6 +156,15 @@ class TestLmEval:
         path.write_text(text[:-40])
         with pytest.raises(InputError, match="line 6 is no JSON; the file is damaged or cut short"):
             Predictions.load(path)
+
+
+@pytest.mark.parametrize(
+    ("folder", "metric"),
+    [("lm_eval", ",strict-match"), ("lm_eval", ",flexible-extract"), ("inspect/json", None), ("inspect/eval", None)],
+)
+def test_a_budget_of_every_folder(folder, metric):
+    result = heldout.budget(Predictions.load(DATA / folder, metric=metric))
+    assert result.n_models == 2
 
 
 def repack(source: Path, target: Path, **changes) -> Path:
@@ -205,6 +253,12 @@ class TestInspect:
             Predictions.load(repack(failed, tmp_path / "x.eval", **{"header.json": None}))
         with pytest.raises(InputError, match=r"no log of inspect_ai"):
             Predictions.load(repack(failed, tmp_path / "x.eval", **{"header.json": {"eval": None}}))
+        folder = tmp_path / "unfinished"
+        shutil.copytree(DATA / "inspect" / "eval", folder)
+        repack(
+            failed, folder / "x.eval", **{"header.json": {"status": "cancelled", "eval": {"model": "c", "task": "t"}}}
+        )
+        assert Predictions.load(folder, exclude="c").names == ("mockllm/alpha", "mockllm/beta")
         folder = tmp_path / "twice"
         folder.mkdir()
         shutil.copy(failed, folder / "one.eval")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,34 @@ def test_missing_is_not_wrong():
         assert pool.digest() == gaps[0].digest()
     wrong = Predictions.from_arrays([[0, 1, 2, -1], CELLS[1]], LABELS)
     assert (wrong.n_missing, wrong.wrong.sum(axis=1).tolist()) == (0, [1, 1])
+
+
+def test_a_code_that_no_cell_holds():
+    for make in (lambda code: Predictions.from_arrays(CELLS, LABELS, missing=code),
+                 lambda code: Predictions.from_correct([[1, 0], [1, 1]], missing=code)):  # fmt: skip
+        with pytest.raises(InputError, match=r"no cell holds -2 \(missing=, --missing\); leave it out"):
+            make([-2, "nan"])
+        assert make("nan").n_missing == 0  # numbers hide no NaN
+    with pytest.raises(InputError, match="no cell holds 'nan'"):
+        Predictions.from_arrays([["a", "NA"]], ["a", "b"], missing="nan")
+
+
+def test_rows_that_are_masked_one_by_one():
+    rows = [np.ma.array([1, 0, 1], mask=[0, 1, 0]), np.array([1, 1, 0])]
+    pool = Predictions.from_correct(rows)
+    assert pool.observed.tolist() == [[True, False, True], [True] * 3]
+    with pytest.raises(InputError, match="from_correct takes masks"):
+        Predictions(names=("a",), correct=np.ma.array([[True, True]], mask=[[True, False]]))
+
+
+@pytest.mark.parametrize(
+    "path", ["foo.csv", Path("foo.csv"), b"foo.csv", np.array("foo.csv"), np.array(Path("foo.csv"))]
+)
+def test_a_path_is_no_array(path):
+    with pytest.raises(InputError, match=r"'foo.csv'; use heldout\.Predictions\.load"):
+        Predictions.from_correct(path)
+    with pytest.raises(InputError, match=r"'foo.csv'; use heldout\.Predictions\.load"):
+        Predictions.from_arrays(path, [0, 1])
 
 
 def test_text_as_missing_code():
@@ -108,6 +138,9 @@ def test_classes():
         Predictions.from_arrays([["a", "b"]], ["a", "c"], classes=["a", "b"])
     with pytest.raises(InputError, match="labels are names such as 'a'"):
         Predictions.from_arrays([["a", "b"]], ["a", "c"], classes=2)
+    for none in (0, -1, np.int64(0)):
+        with pytest.raises(InputError, match=f"`classes` is {none} .--classes.; there is at least 1"):
+            Predictions.from_arrays(cells, labels, classes=none)
     with pytest.raises(InputError, match="`classes` is 'all'"):
         Predictions.from_arrays(cells, labels, classes="all")
     unread = Predictions.from_arrays([[0, -1, 2]], labels, classes=3)  # below 0: no answer, and wrong
@@ -139,6 +172,8 @@ def test_classes():
         ({"predictions": np.zeros((2, 0)), "labels": []}, "empty: 2 models, 0 examples"),
         ({"predictions": [[0, 1, 2, 2], [0, 1]]}, r"different numbers of examples \(2, 4\).*align"),
         ({"predictions": np.array([["2020-01-01"]], dtype="datetime64[D]")}, "neither class numbers nor class names"),
+        ({"predictions": [[None] * 4] * 2, "labels": list("abcd")}, "every cell of 'model 0', 'model 1' is missing"),
+        ({"predictions": [[None] * 4] * 2}, "every cell of 'model 0', 'model 1' is missing"),
         ({"missing": [0, 1, 2]}, "every cell of 'model 0', 'model 1' is missing"),
         ({"observed": [[1, 1]]}, r"`observed` has the shape \(1, 2\)"),
     ],
@@ -156,6 +191,8 @@ def test_refused(arguments, words):
         ([[1, 0], [np.nan, 1]], "NaN stands in 1 of 4 cells"),
         ([["yes", "no"]], "'yes' is text"),
         ([[None, None], [1, 0]], "every cell of 'model 0' is missing"),
+        ([[None, None]], "every cell of 'model 0' is missing"),
+        ([[None, "yes"]], "'yes' is text"),
         ([], "empty"),
     ],
 )

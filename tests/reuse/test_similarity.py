@@ -4,7 +4,6 @@ import json
 import math
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,7 +26,8 @@ def rng():
 
 def table(correct, observed=None):
     names = tuple(f"net{i}" for i in range(len(correct)))
-    return SimpleNamespace(correct=correct, observed=observed, names=names)
+    block = correct if observed is None else (correct, observed)
+    return PackedLosses.from_blocks([block], n_examples=correct.shape[1], names=names)
 
 
 def slow_counts(correct, observed, i, j):
@@ -167,7 +167,7 @@ def test_blocks_of_models(rng):
     mask = np.ones((10, 77), bool)
     mask[3] = observed[3]
     joined = similarity(PackedLosses.from_blocks(iter(blocks), n_examples=77, names=list("abcdefghij")))
-    at_once = similarity(PackedLosses.from_correct(correct, observed=mask))
+    at_once = similarity(table(correct, mask))
     assert joined.names == tuple("abcdefghij")
     for name in ("wrong", "observed", "both_wrong", "common", "first_wrong", "second_wrong", "difficulty"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(at_once, name))
@@ -175,7 +175,23 @@ def test_blocks_of_models(rng):
 
 def test_nothing_missing_needs_no_mask(rng):
     correct = rng.random((4, 20)) < 0.5
-    assert PackedLosses.from_correct(correct, observed=np.ones((4, 20), bool)).observed is None
+    assert table(correct, np.ones((4, 20), bool)).observed is None
+
+
+@pytest.mark.parametrize("hidden", [0, 1])
+@pytest.mark.parametrize("kind", [bool, int, float])
+def test_masked_cells_are_missing(hidden, kind):
+    """Neither a 0 nor a 1 under the mask counts."""
+    cells = np.array([[1, 0, hidden, 1], [0, 0, 1, 1]], dtype=kind)
+    masked = np.ma.array(cells, mask=[[0, 0, 1, 0], [0, 0, 0, 0]])
+    observed = ~np.ma.getmaskarray(masked)
+    packed = PackedLosses.from_blocks([masked[:1], (masked[1:], observed[1:])], n_examples=4)
+    both = PackedLosses.from_blocks([(masked, np.array([[1, 1, 1, 0], [1, 1, 1, 1]]))], n_examples=4)
+    for result in (similarity(masked), similarity(list(masked)), similarity(packed)):
+        assert result.observed.tolist() == [3, 4]
+        assert result.wrong.tolist() == [1, 2]
+        assert result.counts(0, 1) == (1, 0, 1, 1)
+    assert similarity(both).counts(0, 1) == (1, 0, 1, 0)
 
 
 def test_missing_cells_do_not_matter(rng):  # whatever stands in a cell that is missing
@@ -243,12 +259,13 @@ def test_zeros_and_ones_are_right_and_wrong():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ([True, False], "shape"),
-        (np.zeros((0, 4), bool), "no model"),
-        (np.zeros((2, 0), bool), "no example"),
-        ([[3, 1], [1, 2]], "True and False"),
-        ([[1.0, math.nan], [1.0, 0.0]], "True and False"),
-        ([["cat", "dog"], ["cat", "cat"]], "True and False"),
+        (np.zeros((2, 2, 2), bool), "shape"),
+        (np.zeros((0, 4), bool), "0 models"),
+        (np.zeros((2, 0), bool), "0 examples"),
+        ([[3, 1], [1, 2]], "holds 3, but only 1"),
+        ([[1.0, math.nan], [1.0, 0.0]], "NaN stands in 1 of 4 cells"),
+        ([["cat", "dog"], ["cat", "cat"]], "'cat' is text"),
+        ("predictions.csv", r"heldout\.Predictions\.load"),
     ],
 )
 def test_refuses(bad, message):
@@ -259,10 +276,16 @@ def test_refuses(bad, message):
 def test_refuses_blocks_that_do_not_fit():
     with pytest.raises(InputError, match=r"\(n_models, 5\)"):
         PackedLosses.from_blocks([np.ones((2, 5), bool), np.ones((2, 4), bool)], n_examples=5)
+    with pytest.raises(InputError, match=r"\(2, 0\); it must be \(n_models, 0\).* at least one"):
+        PackedLosses.from_blocks([np.ones((2, 0), bool)], n_examples=0)
+    with pytest.raises(InputError, match="no model in the pool"):
+        PackedLosses.from_blocks([], n_examples=5)
+    with pytest.raises(InputError, match="True and False"):
+        PackedLosses.from_blocks([[[3, 1], [1, 2]]], n_examples=2)
     with pytest.raises(InputError, match="`observed` has 1 models but `correct` has 2"):
-        PackedLosses.from_correct(np.ones((2, 5), bool), observed=np.ones((1, 5), bool))
+        table(np.ones((2, 5), bool), np.ones((1, 5), bool))
     with pytest.raises(InputError, match="1 names for 2 models"):
-        PackedLosses.from_correct(np.ones((2, 5), bool), names=["a"])
+        PackedLosses.from_blocks([np.ones((2, 5), bool)], n_examples=5, names=["a"])
 
 
 @pytest.mark.skipif(not IMAGENET.exists(), reason="needs ../shared/data/imagenet_predictions.npz")

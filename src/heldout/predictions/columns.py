@@ -7,40 +7,33 @@ that column, the file is one model's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
+from heldout.predictions.join import different_examples
+from heldout.predictions.keys import (
+    CORRECT,
+    EXAMPLE,
+    INDEX,
+    LABEL,
+    LABEL_LIKE,
+    METADATA,
+    MODEL,
+    PREDICTION,
+    ROLE_NAMES,
+    Options,
+    Role,
+    flag,
+    pick,
+    plain_name,
+)
 from heldout.predictions.table import Predictions, make_table
-from heldout.predictions.values import ABSENT, as_text, listing
-
-MODEL = ("model", "model_name")
-EXAMPLE = ("id", "example_id", "doc_id", "question_id", "sample_id")
-PREDICTION = ("prediction", "pred", "answer")
-LABEL = ("label", "target", "gold", "reference")
-CORRECT = ("correct", "is_correct", "acc", "exact_match")
-WEAK = ("answer", "acc", "exact_match")  # could as well be columns of something else
-INDEX = ("", "Unnamed: 0")  # what pandas calls the index that it writes
+from heldout.predictions.values import ABSENT, Codes, as_text, listing
 
 Column = Any  # a list, tuple or array
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Where things stand in a file; None: under one of their usual names."""
-
-    predictions_key: str | None = None
-    labels_key: str | None = None
-    correct_key: str | None = None
-    names_key: str | None = None
-    ids_key: str | None = None
-    models_axis: int | None = None
-    codes: Sequence[Any] = ()
-    metric: str | None = None
 
 
 def from_columns(
@@ -59,23 +52,26 @@ def from_columns(
     text : bool
         Cells are text, as in CSV: numbers are read from it, and an empty cell is missing.
     """
-
+    options.refuse_metric(source)
     model, example, roles = _roles(columns, options, source=source)
     found = {role: columns[key] for role, key in roles.items() if key is not None}
     if not found.keys() & {"correct", "predictions"}:
         if model is not None or options.predictions_key is not None:
             raise InputError(
-                f"{source} has neither a column `correct` nor both `prediction` and `label` (correct_key, "
-                f"predictions_key, labels_key); it has {listing(list(columns), 8)}."
+                f"{source} has neither a column `correct` nor both `prediction` and `label`; it has "
+                f"{listing(list(columns), 8)}, so say which they are with {flag('correct_key')}, or with "
+                f"{flag('predictions_key')} and {flag('labels_key')}."
             )
         return _wide(columns, example, roles.get("labels"), options, source=source, text=text)
     ids = None if example is None else columns[example]
     if text:
-        found = _read_text(found)
+        found = _read_text(found, options.codes)
     if model is None:
         return make_table(**found, names=[name], ids=ids, missing=options.codes, source=source)
     if ids is None:
-        raise InputError(f"{source} has no column for the example's id, such as `id` (ids_key).")
+        raise InputError(
+            f"{source} has no column for the example's id, such as `id`; say which with {flag('ids_key')}."
+        )
     return _long(columns[model], ids, found, options, source=source)
 
 
@@ -83,27 +79,30 @@ def _roles(
     columns: dict[str, Column], options: Options, *, source: str
 ) -> tuple[str | None, str | None, dict[str, str | None]]:
     """Columns of the model's name, of the example's id, and of what is read of each cell."""
-    taken: set[str | None] = set()
+    taken = {key for key in (options.predictions_key, options.correct_key, options.labels_key) if key is not None}
 
-    def pick(wanted: str | None, usual: tuple[str, ...], option: str) -> str | None:
-        if wanted is not None and wanted not in columns:
-            raise InputError(f"{source} has no column {wanted!r} ({option}); it has {listing(list(columns), 8)}.")
-        if wanted is None:
-            wanted = next((key for key in usual if key in columns and key not in taken), None)
-        taken.add(wanted)
-        return wanted
+    def find(role: Role, wanted: str | None, *, weak: bool = False) -> str | None:
+        key = pick(columns, wanted, role, source=source, noun="column", weak=weak, taken=taken)
+        if key is not None:
+            taken.add(key)
+        return key
 
-    taken |= {options.predictions_key, options.correct_key}
-    model = pick(options.names_key, MODEL, "names_key")
-    example = pick(options.ids_key, EXAMPLE + INDEX, "ids_key")
-    label = pick(options.labels_key, LABEL, "labels_key")
-    correct = pick(options.correct_key, CORRECT if options.predictions_key is None else (), "correct_key")
-    answer = pick(options.predictions_key, PREDICTION if options.correct_key is None else (), "predictions_key")
-    if model is None and columns.keys() - taken:  # other columns may be the models of a wide table
-        correct = None if correct in WEAK and options.correct_key is None else correct
-        answer = None if answer in WEAK and options.predictions_key is None else answer
+    model = find(MODEL, options.names_key)
+    example = find(EXAMPLE, options.ids_key, weak=True)
+    known = ROLE_NAMES | METADATA
+    others = [key for key in columns if key not in taken and plain_name(key) not in known]
+    # else other columns may be the models of a wide table
+    alone = model is not None or all(options.exclude.fitting(key) for key in others)
+    label = find(LABEL, options.labels_key)
+    correct = answer = None
+    if options.correct_key is not None or options.predictions_key is None:
+        correct = find(CORRECT, options.correct_key, weak=alone)
+    if options.correct_key is None:
+        answer = find(PREDICTION, options.predictions_key, weak=alone)
     if correct is not None:  # the grader's word, who may accept more than the label's own spelling
         return model, example, {"correct": correct}
+    if label is None and (alone or answer is not None):
+        label = find(LABEL, None, weak=True)
     if label is None:
         answer = None  # answers without labels say nothing about who is right
     return model, example, {"predictions": answer, "labels": label}
@@ -118,15 +117,17 @@ def _wide(
     source: str,
     text: bool,
 ) -> Predictions:
-    names = [key for key in columns if key not in (example, label)]
+    names = [key for key in columns if key not in (example, label) and not INDEX.fullmatch(plain_name(key))]
     if not names:
         raise InputError(f"{source} has no column of a model beside {listing(list(columns), 8)}.")
+    names = options.exclude.kept(names)
+    _check_names(names, label, source=source)
     cells = {key: columns[key] for key in names}
     labels = None if label is None else columns[label]
     if text and labels is None:
-        cells = {key: text_marks(column) for key, column in cells.items()}
+        cells = {key: text_marks(column, options.codes) for key, column in cells.items()}
     elif text and labels is not None:
-        *read, labels = text_classes([*cells.values(), labels])
+        *read, labels = text_classes([*cells.values(), labels], options.codes)
         cells = dict(zip(names, read, strict=True))
     _check_strays(cells, labels, source=source)
     matrix = _stack(list(cells.values()))
@@ -143,10 +144,26 @@ def _wide(
     except InputError as error:
         if labels is None:
             raise InputError(
-                f"{str(error).removesuffix('.')}; without a column `label` (labels_key), the columns {listing(names)} "
-                "must be 0/1."
+                f"{str(error).removesuffix('.')}; without a column `label`, {flag('labels_key')}, the columns "
+                f"{listing(names)} must be 0/1."
             ) from error
         raise
+
+
+def _check_names(names: list[str], label: str | None, *, source: str) -> None:
+    """A column that is no model's by its name would be read as one, and the numbers be nonsense."""
+    for name in names:
+        if label is None and plain_name(name) in LABEL_LIKE:
+            raise InputError(
+                f"{source}: `{name}` looks like the labels: say so with labels_key={name!r} (--labels-key {name}), or "
+                "rename it."
+            )
+    for name in names:
+        if plain_name(name) in ROLE_NAMES | METADATA:
+            raise InputError(
+                f"{source}: the column `{name}` looks like no model's: leave it out with exclude={name!r} "
+                f"(--exclude {name}), or rename it if it is one."
+            )
 
 
 def _check_strays(cells: dict[str, Column], labels: Column | None, *, source: str) -> None:
@@ -158,7 +175,7 @@ def _check_strays(cells: dict[str, Column], labels: Column | None, *, source: st
         if there and not any(_looks_numeric(v) for v in there):
             raise InputError(
                 f"{source}: the column {key!r} holds text such as {there[0]!r} but labels are numbers such as "
-                f"{labels[0]}; leave columns out that are no model's predictions."
+                f"{labels[0]}; if it is no model's, leave it out with exclude={key!r} (--exclude {key})."
             )
 
 
@@ -176,39 +193,50 @@ def _stack(columns: list[Column]) -> NDArray[Any]:
     return matrix
 
 
-def _read_text(found: dict[str, Column]) -> dict[str, Column]:
+def _read_text(found: dict[str, Column], codes: Codes) -> dict[str, Column]:
     """Cells of a CSV in their roles."""
     if "correct" in found:
-        return {"correct": text_marks(found["correct"])}
-    return dict(zip(found, text_classes(list(found.values())), strict=True))
+        return {"correct": text_marks(found["correct"], codes)}
+    return dict(zip(found, text_classes(list(found.values()), codes), strict=True))
 
 
-def text_classes(columns: list[Column]) -> list[NDArray[Any]]:
-    """Text as numbers if every cell of all columns is one, else as it stands; an empty cell is None.
+def text_classes(columns: list[Column], codes: Codes) -> list[NDArray[Any]]:
+    """Text as numbers if every cell of all columns is one, else as it stands; None where empty or a code.
 
     Each distinct text is looked at once: a large table has few.
 
     Examples
     --------
-    >>> text_classes([["1", ""], ["2", "nan"]])
+    >>> text_classes([["1", ""], ["2", "nan"]], Codes())
     [array([1, None], dtype=object), array([2, nan], dtype=object)]
-    >>> text_classes([["1", ""], ["2", "x"]])
+    >>> text_classes([["1", ""], ["2", "x"]], Codes())
     [array(['1', None], dtype=object), array(['2', 'x'], dtype=object)]
+    >>> text_classes([["1", ""], ["2", "x"]], Codes("x"))
+    [array([1, None], dtype=object), array([2, None], dtype=object)]
     """
-    distinct = set().union(*columns) - {""}
+    gaps = _gaps(set().union(*columns), codes)
+    distinct = set().union(*columns) - gaps.keys()
     values = {text: _number(text) for text in distinct}
     if None in values.values():
         values = {text: text for text in distinct}
-    values[""] = None
+    values |= gaps
     return [np.array([values[cell] for cell in column], dtype=object) for column in columns]
 
 
-def text_marks(column: Column) -> NDArray[Any]:
+def text_marks(column: Column, codes: Codes) -> NDArray[Any]:
     """The same for right and wrong, which may also be spelled true and false."""
     truth = {"true": 1, "false": 0}
     values: dict[str, Any] = {text: truth.get(text.lower(), _number(text)) for text in set(column)}
-    values = {text: text if value is None else value for text, value in values.items()} | {"": None}
+    values = {text: text if value is None else value for text, value in values.items()} | _gaps(set(column), codes)
     return np.array([values[cell] for cell in column], dtype=object)
+
+
+def _gaps(cells: set[str], codes: Codes) -> dict[str, None]:
+    """What marks a missing cell."""
+    found = {str(code): code for code in codes if str(code) in cells}
+    for code in found.values():
+        codes.meet(code)
+    return dict.fromkeys(["", *found])
 
 
 def _number(text: str) -> int | float | None:
@@ -232,7 +260,10 @@ def _long(models: Column, ids: Column, found: dict[str, Column], options: Option
             f"{source}: the model {names[model]!r} has more than one row for the example "
             f"{examples[example]!r}; keep one."
         )
-    check_same_examples(names, counts.reshape(k, n).sum(axis=1), n, options.codes, source=source)
+    present = counts.reshape(k, n).sum(axis=1)
+    if ABSENT not in options.codes and (present < n).any():
+        where = int(np.argmin(present))
+        raise different_examples(source, f"{names[where]!r} {present[where]:,} of {n:,}")
     parts: dict[str, Any] = {}
     for role, column in found.items():
         if role == "labels":
@@ -264,17 +295,3 @@ def _labels_of_examples(column: Column, place: NDArray[np.intp], examples: list[
             f"{labels[place[where]]!r} in another."
         )
     return labels
-
-
-def check_same_examples(
-    names: Sequence[str], counts: NDArray[np.int64], n: int, codes: Iterable[Any], *, source: str
-) -> None:
-    """Every model must have all n examples, unless absent ones are declared missing."""
-    if ABSENT in codes or (counts == n).all():
-        return
-    where = int(np.argmin(counts))
-    raise InputError(
-        f"{source}: the models have different examples, {names[where]!r} {counts[where]:,} of {n:,}; join them on the "
-        'example\'s id (heldout.predictions.align), or give missing="absent" (--missing absent) to count what a model '
-        "lacks as not run."
-    )

@@ -9,24 +9,21 @@ import zlib
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, import_extra
 from heldout.predictions import inspect_logs, lm_eval
-from heldout.predictions.columns import Options, from_columns
+from heldout.predictions.columns import from_columns
+from heldout.predictions.keys import CORRECT, EXAMPLE, LABEL, MODEL, PREDICTION, Options, Role, check_key, flag, pick
 from heldout.predictions.raw import damaged, read_json_file, read_lines
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.values import as_array, listing
 
-PREDICTION_KEYS = ("predictions", "preds", "y_pred")
-LABEL_KEYS = ("labels", "y_true", "y", "targets")
-CORRECT_KEYS = ("correct",)
-NAME_KEYS = ("models", "names", "model_names")
-ID_KEYS = ("ids", "example_ids", "question_ids")
 NO_NAMES = "none"
+DELIMITERS = ",;\t"
 # What zipfile and NumPy raise over damaged bytes: RuntimeError (and NotImplementedError) where a flipped bit asks for
 # a password or an unknown packing.
 UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile)
@@ -46,7 +43,7 @@ class _Archive:
                 raise InputError(
                     f"{self._path.name}: {key!r} holds Python objects; save plain arrays of numbers or text."
                 ) from error
-            raise damaged(self._path, error) from error
+            raise damaged(self._path, error, "npz") from error
 
 
 def read_npz(path: Path, options: Options) -> Predictions:
@@ -56,7 +53,7 @@ def read_npz(path: Path, options: Options) -> Predictions:
             archive = stack.enter_context(np.load(stack.enter_context(path.open("rb")), allow_pickle=False))
             keys = list(archive.files)
         except (*UNREADABLE, AttributeError, TypeError) as error:  # a lone .npy has no keys
-            raise damaged(path, error) from error
+            raise damaged(path, error, "npz") from error
         return from_arrays_by_key(_Archive(path, archive), keys, options, source=path.name, name=path.stem)
 
 
@@ -66,35 +63,34 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
     def array(key: str) -> NDArray[Any]:
         return np.atleast_1d(as_array(arrays[key], what=key))
 
-    def pick(wanted: str | None, usual: tuple[str, ...], option: str) -> str | None:
-        if wanted is None:
-            return next((key for key in usual if key in keys), None)
-        if wanted not in keys:
-            raise InputError(f"{source} has no key {wanted!r} ({option}); it has {', '.join(keys)}.")
-        return wanted
+    def find(role: Role, wanted: str | None, *, weak: bool = False) -> str | None:
+        return pick(keys, wanted, role, source=source, noun="key", weak=weak)
 
-    answer = pick(options.predictions_key, PREDICTION_KEYS if options.correct_key is None else (), "predictions_key")
-    correct = pick(options.correct_key, CORRECT_KEYS if options.predictions_key is None else (), "correct_key")
-    label = pick(options.labels_key, LABEL_KEYS, "labels_key")
+    options.refuse_metric(source)
+    answer = find(PREDICTION, options.predictions_key) if options.correct_key is None else None
+    correct = find(CORRECT, options.correct_key) if options.correct_key or options.predictions_key is None else None
+    label = find(LABEL, options.labels_key, weak=True)
     if answer is None and correct is None:
         raise InputError(
-            f"{source} has neither predictions nor a 0/1 matrix under the usual names; of its keys "
-            f"{', '.join(keys)} say which they are with predictions_key or correct_key."
+            f"{source} has neither predictions nor a 0/1 matrix under the usual names; of its keys {listing(keys, 8)} "
+            f"say which they are with {flag('predictions_key')} or {flag('correct_key')}."
         )
     if label is None and correct is None:
-        raise InputError(f"{source} has no labels among its keys {', '.join(keys)}; say which with labels_key.")
+        raise InputError(
+            f"{source} has no labels among its keys {listing(keys, 8)}; say which with {flag('labels_key')}."
+        )
     main = correct or answer or ""  # a grader may accept more than the label's own spelling
     role = "predictions" if correct is None else "correct"
     matrices = {role: array(main), **({"observed": array("observed")} if "observed" in keys else {})}
     shape = matrices[role].shape
     labels = None if label is None else array(label)
-    ids_key = pick(options.ids_key, ID_KEYS, "ids_key")
+    ids_key = find(EXAMPLE, options.ids_key)
     ids = None if ids_key is None else array(ids_key)
     if ids is not None and options.ids_key is None and len(ids) not in shape:
         ids = None  # a usual name, but of something else
     if labels is not None and role == "correct" and len(labels) not in shape:
         labels = None
-    names = _names(arrays, keys, options, main, shape)
+    names = _names(arrays, keys, options, main, shape, source=source)
     axis = options.models_axis
     if axis is None and "models_axis" in keys:  # our own files say so
         axis = {"0": 0, "1": 1}.get(str(arrays["models_axis"]))
@@ -112,7 +108,9 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
     return make_table(**matrices, labels=labels, names=names, ids=ids, missing=options.codes, source=source)
 
 
-def _names(arrays: Any, keys: list[str], options: Options, main: str, shape: tuple[int, ...]) -> Sequence[Any] | None:
+def _names(
+    arrays: Any, keys: list[str], options: Options, main: str, shape: tuple[int, ...], *, source: str
+) -> Sequence[Any] | None:
     """Names of the models, where they are known; `a[b]` takes those of a at the positions b."""
     wanted = options.names_key
     if wanted == NO_NAMES:
@@ -121,27 +119,29 @@ def _names(arrays: Any, keys: list[str], options: Options, main: str, shape: tup
         picked = re.fullmatch(r"(.+)\[(.+)\]", wanted)
         base, index = picked.groups() if picked and wanted not in keys else (wanted, None)
         for key in (base, index):
-            if key is not None and key not in keys:
-                raise InputError(f"there is no key {key!r} (names_key); there are {', '.join(keys)}.")
+            if key is not None:
+                check_key(keys, key, MODEL.option, source=source, noun="key")
         names = np.atleast_1d(as_array(arrays[base], what=base))
         if index is None:
             return list(names)
         rows = np.atleast_1d(as_array(arrays[index], what=index))
         if rows.dtype.kind not in "iu" or rows.min(initial=0) < 0 or rows.max(initial=0) >= len(names):
-            raise InputError(f"{index!r} holds no positions among the {len(names):,} names of {base!r} (names_key).")
+            raise InputError(
+                f"{source}: {index!r} holds no positions among the {len(names):,} names of {base!r} ({wanted})."
+            )
         return list(names[rows])
-    key = next((key for key in NAME_KEYS if key in keys), None)
+    key = pick(keys, None, MODEL, source=source, noun="key")
     if key is None:
         return None
     names = np.atleast_1d(as_array(arrays[key], what=key))
     if len(shape) == 2 and len(names) not in shape:
-        advice = f'names_key (or number the models with names_key="{NO_NAMES}")'
+        advice = f'{flag("names_key")}, or number the models with names_key="{NO_NAMES}" (--names-key {NO_NAMES})'
         hint = _index_of_names(arrays, keys, main, shape, len(names))
         if hint is not None:
-            advice = f'names_key, perhaps "{key}[{hint}]"'
+            advice = f'{flag("names_key")}, perhaps "{key}[{hint}]"'
         raise InputError(
-            f"{key!r} holds {len(names):,} names but {main!r} has the shape {shape}; say where its models are named "
-            f"with {advice}."
+            f"{source}: {key!r} holds {len(names):,} names but {main!r} has the shape {shape}; say where its models "
+            f"are named with {advice}."
         )
     return list(names)
 
@@ -177,19 +177,21 @@ def _models_axis(shape: tuple[int, ...], axis: int | None, k: int | None, n: int
     if len(fits) == 2:
         raise InputError(
             f"{what} has the shape {shape}, and nothing tells which axis has the models; say so with models_axis=0 "
-            "(models first) or models_axis=1 (--models-axis)."
+            "(--models-axis 0, models first) or models_axis=1."
         )
     return fits[0]
 
 
 def read_csv(path: Path, options: Options) -> Predictions:
-    """A CSV with a header, in the wide or the long layout."""
+    """A CSV with a header, in the wide or the long layout; by commas, semicolons or tabs, as the header is."""
     limit = csv.field_size_limit(2**31 - 1)  # a long answer is no damage
     try:
         with path.open(newline="", encoding="utf-8-sig") as f:
-            rows = [row for row in csv.reader(f, strict=True) if row]
+            delimiter = _delimiter(f)
+            f.seek(0)
+            rows = [row for row in csv.reader(f, delimiter=delimiter, strict=True) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise damaged(path, error) from error
+        raise damaged(path, error, "csv") from error
     finally:
         csv.field_size_limit(limit)
     if len(rows) < 2:
@@ -204,6 +206,15 @@ def read_csv(path: Path, options: Options) -> Predictions:
     _check_header(header, path)
     columns: dict[str, Any] = dict(zip(header, zip(*body, strict=True), strict=True))
     return from_columns(columns, options, source=path.name, name=path.stem, text=True)
+
+
+def _delimiter(f: TextIO) -> str:
+    """The mark that splits the header into most columns; the comma where none does."""
+    widths = {}
+    for mark in DELIMITERS:
+        f.seek(0)
+        widths[mark] = len(next((row for row in csv.reader(f, delimiter=mark) if row), []))
+    return max(widths, key=lambda mark: widths[mark])
 
 
 def _check_header(header: list[str], path: Path) -> None:
@@ -224,7 +235,7 @@ def read_parquet(path: Path, options: Options) -> Predictions:
         with parquet.ParquetFile(path) as f:
             table = f.read()
     except (OSError, arrow.ArrowException) as error:
-        raise damaged(path, error) from error
+        raise damaged(path, error, "parquet") from error
     _check_header(list(table.column_names), path)
     columns = {
         name: column.to_pylist() if column.null_count else column.to_numpy()

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from heldout.errors import InputError, import_extra
-from heldout.predictions.columns import Options
 from heldout.predictions.join import side_by_side
+from heldout.predictions.keys import Options
 from heldout.predictions.raw import damaged, read_json_file
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.values import listing
@@ -47,18 +47,21 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     runs: dict[str, dict[str, tuple[Path, dict[str, Any]]]] = {}
     for path in files:
         header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
+        model, task = str(header["eval"].get("model")), str(header["eval"].get("task"))
+        if not options.exclude.keeps(model):
+            continue
         if header.get("status") != "success":
             raise InputError(
                 f"{path.name}: the run ended with the status {header.get('status')!r}, so that its samples are not "
                 "complete; finish it (inspect eval-retry) or leave it out."
             )
-        model, task = str(header["eval"].get("model")), str(header["eval"].get("task"))
         if task in runs.setdefault(model, {}):
             raise InputError(
                 f"{source}: {runs[model][task][0].name} and {path.name} are two runs of {model!r} on the task "
                 f"{task!r}; keep one of them."
             )
         runs[model][task] = path, _marks(samples, options.metric, path)
+    options.exclude.kept(runs)
     tables = []
     for model, tasks in runs.items():
         marks = {f"{task}/{name}": mark for task, (_, of_task) in tasks.items() for name, mark in of_task.items()}
@@ -70,7 +73,7 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
 
 def _read_json(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     if path.suffix.lower() == ".eval":
-        raise damaged(path, zipfile.BadZipFile())
+        raise damaged(path, zipfile.BadZipFile(), "inspect_ai")
     content = read_json_file(path)
     if not is_log(content):
         raise InputError(f"{path.name} is no log of inspect_ai (it has no `eval` and `status`).")
@@ -95,7 +98,7 @@ def _read_eval(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     except (OSError, ValueError, EOFError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile) as error:
         if isinstance(error, InputError):
             raise
-        raise damaged(path, error) from error
+        raise damaged(path, error, "inspect_ai") from error
     if not is_log(header):
         raise InputError(f"{path.name} is no log of inspect_ai (its header has no `eval` and `status`).")
     return header, samples
@@ -120,9 +123,9 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> bytes:
     try:
         content: bytes = zstandard.ZstdDecompressor().decompressobj().decompress(packed)
     except zstandard.ZstdError as error:
-        raise damaged(path, error) from error
+        raise damaged(path, error, "inspect_ai") from error
     if zlib.crc32(content) != info.CRC:
-        raise damaged(path, zipfile.BadZipFile())
+        raise damaged(path, zipfile.BadZipFile(), "inspect_ai")
     return content
 
 
@@ -140,11 +143,11 @@ def _marks(samples: list[dict[str, Any]], wanted: str | None, path: Path) -> dic
     if not scorers:
         raise InputError(f"{path.name} has no scores; score it first (inspect score).")
     if variant and variant not in epochs:
-        raise InputError(f"{path.name} has no epoch {variant!r} (metric={wanted!r}); it has {listing(epochs)}.")
+        raise InputError(f"{path.name} has no epoch {variant!r} (metric=, --metric); it has {listing(epochs)}.")
     if not variant and len(epochs) > 1:
         raise InputError(
             f"{path.name} ran every sample in {len(epochs)} epochs, which are no new examples; choose one with the "
-            f'metric, such as metric="{scorer},{epochs[0]}" (--metric).'
+            f'metric, such as metric="{scorer},{epochs[0]}" (--metric {scorer},{epochs[0]}).'
         )
     chosen = (sample for sample in samples if not variant or str(sample.get("epoch", 1)) == variant)
     return dict(_each_mark(chosen, scorer, path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,9 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.predictions.table import Predictions
-from heldout.predictions.values import ABSENT, listing, repeated
+from heldout.predictions.values import ABSENT, Codes, listing, repeated
 
 HOW = ("inner", "outer")
-JOIN = (
-    "join them on the example's id (heldout.predictions.align), or count what a model lacks as not run with "
-    'missing="absent" (--missing absent).'
-)
 
 
 def align(tables: Sequence[Predictions], *, how: str = "inner") -> Predictions:
@@ -39,6 +35,10 @@ def align(tables: Sequence[Predictions], *, how: str = "inner") -> Predictions:
     >>> print(align([a, b], how="outer"))
     2 models, 3 examples, 1 cell missing (2 tables)
     """
+    return _join(tables, how, source=f"{len(tables)} tables")
+
+
+def _join(tables: Sequence[Predictions], how: str, *, source: str) -> Predictions:
     if how not in HOW:
         raise InputError(f'`how` is {how!r}; "inner" or "outer" is needed.')
     if not tables:
@@ -54,32 +54,38 @@ def align(tables: Sequence[Predictions], *, how: str = "inner") -> Predictions:
         if not ids:
             raise InputError(f"no example id is in all {len(tables)} tables, so that nothing is left to join.")
     columns = [np.array([place.get(name, -1) for name in ids], dtype=np.intp) for place in places]
-    return _stack(tables, columns, tuple(ids), source=f"{len(tables)} tables")
+    return _stack(tables, columns, tuple(ids), source=source)
 
 
-def side_by_side(tables: Sequence[Predictions], codes: Iterable[Any], *, source: str) -> Predictions:
+def side_by_side(tables: Sequence[Predictions], codes: Codes, *, source: str) -> Predictions:
     """The same for files of one folder, which must have the same examples unless absent ones are declared missing."""
     first = tables[0]
     _check_names(tables)
-    with_ids = [table.ids is not None for table in tables]
-    if all(with_ids) and ABSENT in codes:
-        joined = align(tables, how="outer")
-        return Predictions(**{**vars(joined), "source": source})
+    with_ids = all(table.ids is not None for table in tables)
+    if with_ids and ABSENT in codes:
+        return _join(tables, "outer", source=source)
     for table in tables[1:]:
         same = table.n_examples == first.n_examples
-        if all(with_ids) and same:
+        if with_ids and same:
             same = set(table.ids or ()) == set(first.ids or ())
         if not same:
-            raise InputError(
-                f"{source}: the models have different examples, {first.names[0]!r} {first.n_examples:,} and "
-                f"{table.names[0]!r} {table.n_examples:,}{_shared(first, table)}; "
-                + (JOIN if all(with_ids) else "give every file the ids of its examples, so that they can be joined.")
-            )
-    if all(with_ids):
-        joined = align(tables)
-        return Predictions(**{**vars(joined), "source": source})
+            counted = f"{first.names[0]!r} {first.n_examples:,} and {table.names[0]!r} {table.n_examples:,}"
+            raise different_examples(source, counted + _shared(first, table), with_ids=with_ids)
+    if with_ids:
+        return _join(tables, "inner", source=source)
     order = np.arange(first.n_examples)
     return _stack(tables, [order] * len(tables), next((t.ids for t in tables if t.ids), None), source=source)
+
+
+def different_examples(source: str, counted: str, *, with_ids: bool = True) -> InputError:
+    """What to say where models were not run on the same examples."""
+    way_out = "give every file the ids of its examples, so that they can be joined."
+    if with_ids:
+        way_out = (
+            "join them on the example's id (heldout.predictions.align), or count what a model lacks as not run with "
+            'missing="absent" (--missing absent).'
+        )
+    return InputError(f"{source}: the models have different examples, {counted}; {way_out}")
 
 
 def _shared(a: Predictions, b: Predictions) -> str:

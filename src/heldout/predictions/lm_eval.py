@@ -2,7 +2,8 @@
 
 One file a model and task, `MODEL/samples_TASK_TIME.jsonl`, one line a document and filter. The tasks of a folder
 are pooled (MMLU alone is 57 files), so that an example's id is `task/doc_id`. What is read is the harness's own
-verdict, a metric that is 0 or 1.
+verdict, a metric that is 0 or 1. Tasks may have metrics and filters of their own: `,strict-match` reads each task by
+its usual metric, with that filter where the task was scored with several.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import InputError
-from heldout.predictions.columns import Options
 from heldout.predictions.join import side_by_side
+from heldout.predictions.keys import Options
 from heldout.predictions.raw import read_lines
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.values import listing
@@ -41,18 +42,22 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     runs: dict[str, dict[str, Path]] = {}
     for path in files:
         model, task = _model_and_task(path)
+        if not options.exclude.keeps(model):
+            continue
         other = runs.setdefault(model, {}).setdefault(task, path)
         if other != path:
             raise InputError(
                 f"{source}: {other.name} and {path.name} are two runs of {model!r} on the task "
                 f"{task!r}; keep one of them."
             )
+    options.exclude.kept(runs)
+    choice = _Choice(options.metric)
     hashes: dict[str, tuple[str, str]] = {}
     tables = []
     for model, tasks in runs.items():
         marks: dict[str, Any] = {}
         for task, path in tasks.items():
-            for row in _rows_of_one_filter(path, options.metric):
+            for row in choice.rows(path):
                 example = f"{task}/{row['doc_id']}"
                 if example in marks:
                     raise InputError(
@@ -66,6 +71,7 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
                         "run all models on the same version of the data."
                     )
         tables.append(make_table(correct=[list(marks.values())], names=[model], ids=marks, source=source))
+    choice.check(source)
     return side_by_side(tables, options.codes, source=source)
 
 
@@ -75,35 +81,64 @@ def _model_and_task(path: Path) -> tuple[str, str]:
     return path.resolve().parent.name, match["task"] if match else path.stem.removeprefix("samples_")
 
 
-def _rows_of_one_filter(path: Path, wanted: str | None) -> list[dict[str, Any]]:
-    """Lines of the chosen filter, each with its `mark` by the chosen metric."""
-    rows = read_lines(path)
-    if not rows or not all(is_sample(row) for row in rows):
-        raise InputError(
-            f"{path.name} holds no samples of lm-evaluation-harness (a `doc_id` and `resps` in each line)."
-        )
-    metric, _, variant = (wanted or "").partition(",")
-    filters = list(dict.fromkeys(str(row.get("filter", UNFILTERED)) for row in rows))
-    if variant and filters == [UNFILTERED]:
-        variant = ""  # pooled with tasks that have filters
-    if variant and variant not in filters:
-        raise InputError(f"{path.name} has no filter {variant!r} (metric={wanted!r}); it has {listing(filters)}.")
-    if not variant and len(filters) > 1:
+class _Choice:
+    """The metric and filter asked for (`metric,filter`, either may be empty), over files that may differ in both."""
+
+    def __init__(self, wanted: str | None) -> None:
+        self.metric, _, self.filter = (wanted or "").partition(",")
+        self.filters: dict[str, None] = {}  # all that were met
+
+    def rows(self, path: Path) -> list[dict[str, Any]]:
+        """Lines of the chosen filter, each with its `mark` by the chosen metric."""
+        rows = read_lines(path)
+        if not rows or not all(is_sample(row) for row in rows):
+            raise InputError(
+                f"{path.name} holds no samples of lm-evaluation-harness (a `doc_id` and `resps` in each line)."
+            )
+        rows = self._of_one_filter(rows, path)
+        name = self.metric or _default_metric(rows, path)
+        if any(name not in row for row in rows):
+            alone = f",{self.filter}" if self.filter else ""
+            way_out = f'metric="{alone}" (--metric {alone})' if alone else "no metric"
+            raise InputError(
+                f"{path.name} has no metric {name!r} (metric=, --metric); it has {listing(_metrics(rows))}, so choose "
+                f"one of these, or give {way_out} to read each task by its own."
+            )
+        broken = next((row for row in rows if not _is_mark(row[name])), None)
+        if broken is not None:
+            raise InputError(
+                f"{path.name}: the metric {name!r} of document {broken['doc_id']} is {broken[name]!r}; only metrics "
+                f"that are 0 or 1 can be used, choose one of {listing(_metrics(rows))} (metric=, --metric)."
+            )
+        return [{**row, "mark": int(row[name])} for row in rows]
+
+    def _of_one_filter(self, rows: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+        filters = list(dict.fromkeys(_filter(row) for row in rows))
+        self.filters |= dict.fromkeys(filters)
+        if len(filters) == 1:
+            return rows  # nothing to choose, as for a task pooled with others that have filters
+        if self.filter in filters:
+            return [row for row in rows if _filter(row) == self.filter]
+        if self.filter:
+            raise InputError(
+                f"{path.name} has no filter {self.filter!r} (metric=, --metric); it has {listing(filters)}."
+            )
+        known = self.metric if self.metric in _metrics(rows) else ""
         raise InputError(
             f"{path.name} was scored with the filters {listing(filters)}; choose one with the metric, such as "
-            f'metric="{metric or _metrics(rows)[0]},{filters[0]}" (--metric).'
+            f'metric="{known},{filters[0]}" (--metric {known},{filters[0]}).'
         )
-    rows = [row for row in rows if not variant or str(row.get("filter", UNFILTERED)) == variant]
-    name = metric or _default_metric(rows, path)
-    if any(name not in row for row in rows):
-        raise InputError(f"{path.name} has no metric {name!r} (metric=, --metric); it has {listing(_metrics(rows))}.")
-    broken = next((row for row in rows if not _is_mark(row[name])), None)
-    if broken is not None:
-        raise InputError(
-            f"{path.name}: the metric {name!r} of document {broken['doc_id']} is {broken[name]!r}; only metrics that "
-            f"are 0 or 1 can be used, choose one of {listing(_metrics(rows))} (metric=, --metric)."
-        )
-    return [{**row, "mark": int(row[name])} for row in rows]
+
+    def check(self, source: str) -> None:
+        """The filter must be that of some file."""
+        if self.filter and self.filter not in self.filters:
+            raise InputError(
+                f"{source} has no filter {self.filter!r} (metric=, --metric); it has {listing(list(self.filters))}."
+            )
+
+
+def _filter(row: dict[str, Any]) -> str:
+    return str(row.get("filter", UNFILTERED))
 
 
 def _is_mark(value: Any) -> bool:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.predictions import inspect_logs, lm_eval
-from heldout.predictions.columns import Options
 from heldout.predictions.formats import read_csv, read_json, read_jsonl, read_npz, read_parquet
 from heldout.predictions.join import side_by_side
+from heldout.predictions.keys import Options
 from heldout.predictions.raw import damaged
 from heldout.predictions.table import Predictions, make_table
 
@@ -32,12 +32,16 @@ def load(path: Path, format: str | None, options: Options) -> Predictions:
         format = {"eval": "inspect"}.get(format, format)
         if format not in FORMATS:
             what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
-            raise InputError(f"{path.name} {what}; {', '.join(FORMATS)} can be read (format=).")
+            raise InputError(f"{path.name} {what}; {', '.join(FORMATS)} can be read (format=, --format).")
     if format not in FORMATS:
-        raise InputError(f"`format` is {format!r}; it can be {', '.join(FORMATS)}.")
+        raise InputError(f"`format` is {format!r} (--format); it can be {', '.join(FORMATS)}.")
     if path.is_dir() and format not in ("folder", "lm-eval", "inspect"):
-        raise InputError(f"{path} is a folder, but format={format!r} is that of a file.")
-    return FORMATS[format](path, options)
+        raise InputError(f"{path} is a folder, but format={format!r} (--format) is that of a file.")
+    table = FORMATS[format](path, options)
+    kept = options.exclude.kept(table.names)
+    options.exclude.check()
+    options.codes.check()
+    return table if len(kept) == table.n_models else table.select(kept)
 
 
 def read_folder(folder: Path, options: Options) -> Predictions:
@@ -59,12 +63,17 @@ def read_folder(folder: Path, options: Options) -> Predictions:
             table = _read_npy(path, labels, options)
         else:
             table = FILE_READERS[path.suffix.lower()](path, options)
-        tables.append(replace(table, names=(path.stem,)) if table.n_models == 1 else table)
+        if table.n_models > 1:
+            tables.append(table)
+        elif options.exclude.keeps(path.stem):
+            tables.append(table if table.names == (path.stem,) else replace(table, names=(path.stem,)))
+    options.exclude.kept(name for table in tables for name in table.names)
     return side_by_side(tables, options.codes, source=folder.resolve().name)
 
 
 def _read_npy(path: Path, labels: list[Path], options: Options) -> Predictions:
     """One model's answers beside `labels.npy`, or its 0/1 marks."""
+    options.refuse_metric(path.name)
     answers = _load_npy(path)
     if labels:
         return make_table(
@@ -77,7 +86,7 @@ def _load_npy(path: Path) -> NDArray[Any]:
     try:
         return np.asarray(np.load(path, allow_pickle=False)).reshape(-1)
     except (OSError, ValueError, EOFError) as error:
-        raise damaged(path, error) from error
+        raise damaged(path, error, "npy") from error
 
 
 def read_lm_eval(path: Path, options: Options) -> Predictions:
@@ -97,6 +106,7 @@ Reader = Callable[[Path, Options], Predictions]
 FORMATS: dict[str, Reader] = {
     "npz": read_npz,
     "csv": read_csv,
+    "tsv": read_csv,
     "parquet": read_parquet,
     "json": read_json,
     "jsonl": read_jsonl,
@@ -104,5 +114,7 @@ FORMATS: dict[str, Reader] = {
     "inspect": read_inspect,
     "folder": read_folder,
 }
-FILE_READERS: dict[str, Reader] = {f".{name}": FORMATS[name] for name in ("npz", "csv", "parquet", "json", "jsonl")}
+FILE_READERS: dict[str, Reader] = {
+    f".{name}": FORMATS[name] for name in ("npz", "csv", "tsv", "parquet", "json", "jsonl")
+}
 FOLDER_SUFFIXES = (*FILE_READERS, ".npy")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.predictions.table import Predictions
 from heldout.predictions.values import as_array, plain
+
+if TYPE_CHECKING:
+    from heldout.predictions.table import Predictions
 
 ANY_CLASS = "any"
 
 
 def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | None = None) -> None:
     """Labels must name classes as the predictions do."""
+    if isinstance(classes, (int, np.integer)) and classes < 1:
+        raise InputError(f"`classes` is {classes} (--classes); there is at least 1 class.")
     if table.predictions is None or table.labels is None:
         return
     labels, answers = table.labels, table.predictions
@@ -24,7 +28,7 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
     if classes is not None and not isinstance(classes, str):
         _check_classes(table, classes, seen)
     elif classes is not None and classes != ANY_CLASS:
-        raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed.')
+        raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed (--classes).')
     elif classes is None and labels.dtype.kind in "iu":
         low, high = int(seen.min()), int(seen.max())
         outside = (labels < low) | (labels > high)
@@ -41,6 +45,24 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
             f"{table.source}: no model is right on any example; labels (such as {plain(labels[0])!r}) and predictions "
             f"(such as {plain(seen.flat[0])!r}) do not seem to name classes alike."
         )
+    if not isinstance(classes, str):
+        _check_never_right(table)
+
+
+def _check_never_right(table: Predictions) -> None:
+    """A column of something else passes for a model that is always wrong, in words that no label ever uses."""
+    assert table.labels is not None
+    assert table.predictions is not None
+    known = set(table.labels.tolist())
+    for i in np.flatnonzero(~table.correct.any(axis=1)):
+        cells = table.predictions[i] if table.observed is None else table.predictions[i][table.observed[i]]
+        if known.isdisjoint(cells.tolist()):
+            name = table.names[i]
+            raise InputError(
+                f"{table.source}: {name!r} is right on no example, and none of its answers, such as "
+                f"{plain(cells[0])!r}, is the label of any; leave it out if it is no model (exclude={name!r}, "
+                f'--exclude {name}), or give classes="any" (--classes any) if answers are free text.'
+            )
 
 
 def _check_classes(table: Predictions, classes: int | Sequence[Any], seen: NDArray[Any]) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 from heldout.errors import InputError
 
 
-def damaged(path: Path, error: Exception) -> InputError:
-    """What to say about a file that breaks off or is not what its suffix says."""
-    return InputError(f"{path.name} is damaged or cut short, or no {path.suffix} file ({type(error).__name__}).")
+def damaged(path: Path, error: Exception, kind: str) -> InputError:
+    """What to say about a file that breaks off or is not of the kind it is read as."""
+    return InputError(f"{path.name} is damaged or cut short, or no {kind} file ({type(error).__name__}).")
 
 
 def read_json_file(path: Path) -> Any:
@@ -19,7 +19,7 @@ def read_json_file(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
-        raise damaged(path, error) from error
+        raise damaged(path, error, "json") from error
 
 
 def read_lines(path: Path) -> list[Any]:
@@ -33,5 +33,5 @@ def read_lines(path: Path) -> list[Any]:
             f"{path.name}: line {len(values) + 1} is no JSON; the file is damaged or cut short."
         ) from error
     except (OSError, UnicodeDecodeError, RecursionError) as error:
-        raise damaged(path, error) from error
+        raise damaged(path, error, "jsonl") from error
     return values

@@ -13,16 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.predictions.values import (
-    as_array,
-    listing,
-    missing_codes,
-    plain,
-    read_cells,
-    read_ids,
-    read_marks,
-    read_names,
-)
+from heldout.predictions.cells import both_masks, matrix, read_answers
+from heldout.predictions.numbering import check_numbering
+from heldout.predictions.values import Codes, listing, read_ids, read_marks, read_names, refuse_path
 
 ARRAYS = "arrays"  # the source of what no file brought
 
@@ -69,6 +62,8 @@ class Predictions:
 
     def __post_init__(self) -> None:
         correct = np.asarray(self.correct)
+        if np.ma.is_masked(self.correct):
+            raise InputError("`correct` is masked; Predictions.from_correct takes masks.")
         if correct.ndim != 2 or correct.dtype != np.bool_:
             raise InputError(
                 f"`correct` has the shape {correct.shape} and the type {correct.dtype}; truth values of shape "
@@ -130,14 +125,13 @@ class Predictions:
             False for a cell that was not run.
         missing : value or several, optional
             Codes of a cell that was not run: -2, say, or "nan". Any other code that is no class, such as -1 for
-            an answer nobody could read, is simply wrong.
+            an answer nobody could read, is simply wrong. A code that no cell holds is refused.
         classes : int, sequence or "any", optional
             Labels must lie among the classes: a number m means 0 to m-1. Without it, whole-number labels must lie
             between the smallest and the largest prediction, since labels counted from 1 and predictions counted
-            from 0 are a common slip. "any" turns this check off (free-form answers).
+            from 0 are a common slip; and so must be an answer of every model that is never right. "any" turns
+            both checks off (free-form answers).
         """
-        from heldout.predictions.numbering import check_numbering  # which needs this class
-
         table = make_table(
             predictions=predictions, labels=labels, names=names, ids=ids, observed=observed, missing=missing
         )
@@ -178,17 +172,19 @@ class Predictions:
         missing: Any = None,
         classes: int | Sequence[Any] | str | None = None,
         metric: str | None = None,
+        exclude: str | Iterable[str] | None = None,
     ) -> Predictions:
         """Read a file or a folder.
 
         Parameters
         ----------
         path : path
-            `.npz`, `.csv`, `.parquet`, `.json`, `.jsonl`, an inspect_ai log (`.json`, `.eval`), samples of
-            lm-evaluation-harness (`.jsonl`), or a folder of one such file a model.
+            `.npz`, `.csv` (separated by commas, semicolons or tabs), `.tsv`, `.parquet`, `.json`, `.jsonl`, an
+            inspect_ai log (`.json`, `.eval`), samples of lm-evaluation-harness (`.jsonl`), or a folder of one such
+            file a model.
         format : str, optional
-            "npz", "csv", "parquet", "json", "jsonl", "lm-eval", "inspect" or "folder"; told from the suffix and
-            the content without.
+            "npz", "csv", "tsv", "parquet", "json", "jsonl", "lm-eval", "inspect" or "folder"; told from the suffix
+            and the content without.
         predictions_key, labels_key, correct_key, names_key, ids_key : str, optional
             Keys of an `.npz` or JSON object, or columns of a table. Names may be picked by an array of
             positions: `models[arc_a_rows]`.
@@ -199,11 +195,18 @@ class Predictions:
             missing.
         metric : str, optional
             Score to read from logs; `metric,filter` (lm-evaluation-harness) or `scorer,epoch` (inspect_ai)
-            where an example has several.
+            where an example has several. `,strict-match` chooses the filter alone: each task is read by its own
+            metric, and a task that was scored with one filter only by that one.
+        exclude : str or several, optional
+            Models, or columns that are none, to leave out before anything is checked; `fv_*` is a pattern.
+
+        Notes
+        -----
+        Damage is refused wherever it shows. A file of lines that was cut exactly at the end of a line cannot be
+        told from a shorter one.
         """
-        from heldout.predictions.columns import Options  # the readers make tables, so they import this module
-        from heldout.predictions.load import load
-        from heldout.predictions.numbering import check_numbering
+        from heldout.predictions.keys import Exclude, Options
+        from heldout.predictions.load import load  # the readers make tables, so that they import this module
 
         options = Options(
             predictions_key=predictions_key,
@@ -212,8 +215,9 @@ class Predictions:
             names_key=names_key,
             ids_key=ids_key,
             models_axis=models_axis,
-            codes=missing_codes(missing),
+            codes=Codes(missing),
             metric=metric,
+            exclude=Exclude(exclude),
         )
         table = load(Path(path), format, options)
         check_numbering(table, classes)
@@ -292,6 +296,9 @@ class Predictions:
         text = f"{_count(self.n_models, 'model')}, {_count(self.n_examples, 'example')}"
         if self.n_missing:
             text += f", {_count(self.n_missing, 'cell')} missing"
+        never = [name for name, right in zip(self.names, self.correct, strict=True) if not right.any()]
+        if self.labels is not None and never:  # perhaps no model at all, but a column of something else
+            text += f", right on no example: {listing(never)}"
         return f"{text} ({self.source})"
 
 
@@ -315,7 +322,8 @@ def make_table(
     What needs all models at once, whether labels and predictions number classes alike, is left to
     `check_numbering`: the models may come in several files.
     """
-    codes = missing_codes(missing)
+    codes = missing if isinstance(missing, Codes) else Codes(missing)
+    refuse_path(predictions if correct is None else correct, what="predictions" if correct is None else "correct")
     try:
         answers, truth = None, None
         if correct is not None:
@@ -323,70 +331,22 @@ def make_table(
         else:
             assert predictions is not None, "`correct`, or `predictions` and `labels`"
             assert labels is not None
-            answers, truth, seen = _read_answers(predictions, labels, codes)
+            answers, truth, seen = read_answers(predictions, labels, codes)
             marks = np.asarray(answers == truth)
-        marks = _matrix(marks, what="correct")
-        return Predictions(
-            names=read_names(names, len(marks)),
+        marks = matrix(marks, what="correct")
+        table = Predictions(
+            names=tuple(f"model {i}" for i in range(len(marks))) if names is None else tuple(names),
             correct=marks,
-            observed=_both(observed, seen, marks.shape),
+            observed=both_masks(observed, seen, marks.shape),
             predictions=answers,
             labels=truth,
-            ids=read_ids(ids, marks.shape[1]),
+            ids=None if ids is None else tuple(ids),
             source=source,
         )
+        if codes is not missing:  # else whoever made the codes reads more with them
+            codes.check()
+        return table
     except InputError as error:
         if source == ARRAYS:
             raise
         raise InputError(f"{source}: {error}") from error
-
-
-def _read_answers(
-    predictions: ArrayLike, labels: ArrayLike, codes: Sequence[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_] | None]:
-    truth = _read_labels(labels)
-    answers, seen = read_cells(predictions, codes, what="predictions")
-    answers = _matrix(answers, what="predictions")
-    if answers.shape[1] != len(truth):
-        raise InputError(
-            f"predictions have the shape {answers.shape} but there are {len(truth):,} labels; "
-            "(n_models, n_examples) is needed."
-        )
-    if (answers.dtype.kind in "UO") != (truth.dtype.kind in "UO"):
-        raise InputError(
-            f"labels such as {plain(truth[0])!r} and predictions such as {plain(answers[0, 0])!r} are of "
-            "different kinds; give both as class numbers or both as class names."
-        )
-    return answers, truth, seen
-
-
-def _matrix(cells: NDArray[Any], *, what: str) -> NDArray[Any]:
-    if cells.ndim == 1:
-        cells = cells[None]
-    if cells.ndim != 2:
-        raise InputError(f"{what} have the shape {cells.shape}; (n_models, n_examples) is needed.")
-    if 0 in cells.shape:
-        raise InputError(f"the pool is empty: {cells.shape[0]:,} models, {cells.shape[1]:,} examples.")
-    return cells
-
-
-def _both(given: ArrayLike | None, found: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
-    """Cells that are there by the mask given and by the cells themselves."""
-    there = None if found is None else found.reshape(shape)
-    if given is None:
-        return there
-    mask = _matrix(as_array(given, what="`observed`") != 0, what="`observed`")
-    if mask.shape != shape:
-        raise InputError(f"`observed` has the shape {mask.shape} but the cells have {shape}.")
-    return mask if there is None else mask & there
-
-
-def _read_labels(labels: ArrayLike) -> NDArray[Any]:
-    truth, seen = read_cells(labels, [], what="labels")
-    if truth.ndim == 2 and 1 in truth.shape:
-        truth = truth.ravel()
-    if truth.ndim != 1:
-        raise InputError(f"labels have the shape {truth.shape}; one label an example is needed.")
-    if seen is not None:
-        raise InputError(f"example {int(np.argmin(seen))} has no label; leave examples without a label out.")
-    return truth

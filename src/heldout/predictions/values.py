@@ -6,7 +6,8 @@ float NaN is nobody's code until it is named (`missing="nan"`), since a NaN is a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,51 +19,74 @@ Cells = tuple[NDArray[Any], NDArray[np.bool_] | None]
 
 ABSENT = "absent"  # as a code: a row or a file that is not there at all
 NAN = "nan"
-MARK_MISSING = 'mark a cell that was not run with missing="nan", an empty cell, a null or a masked array'
-WIDE_TEXT = (
-    2**26
-)  # characters of a text array past which it is kept as objects: one long answer sets every cell's width
+MARK_MISSING = (
+    'mark a cell that was not run with missing="nan" (--missing nan), an empty cell, a null or a masked array'
+)
+# Characters of a text array past which it is kept as objects: one long answer sets every cell's width.
+WIDE_TEXT = 2**26
 
 
-def missing_codes(missing: Any) -> list[Any]:
-    """A code or several, as a list.
+class Codes:
+    """Codes of missing cells; knows in the end which of them no cell held.
 
     Examples
     --------
-    >>> missing_codes(-2), missing_codes(["nan", -1]), missing_codes(None)
+    >>> list(Codes(-2)), list(Codes(["nan", -1])), list(Codes())
     ([-2], ['nan', -1], [])
     """
-    if missing is None:
-        return []
-    if isinstance(missing, (str, bytes)) or not isinstance(missing, Iterable):
-        missing = [missing]
-    return [NAN if isinstance(code, float) and np.isnan(code) else code for code in missing]
+
+    def __init__(self, missing: Any = None) -> None:
+        if missing is None:
+            missing = []
+        if isinstance(missing, (str, bytes)) or not isinstance(missing, Iterable):
+            missing = [missing]
+        self._codes = [NAN if isinstance(code, float) and np.isnan(code) else code for code in missing]
+        self._met: set[Any] = {ABSENT}
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._codes)
+
+    def __contains__(self, code: Any) -> bool:
+        return code in self._codes
+
+    def meet(self, code: Any) -> None:
+        """Note that a cell holds the code."""
+        self._met.add(code)
+
+    def check(self) -> None:
+        """A code that no cell holds is a slip, and the cells it was meant for would count as wrong."""
+        for code in self._codes:
+            if code not in self._met:
+                raise InputError(
+                    f"no cell holds {code!r} (missing=, --missing); leave it out, or name the code of the cells that "
+                    "were not run."
+                )
 
 
-def read_cells(values: ArrayLike, codes: Sequence[Any], *, what: str) -> Cells:
+def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
     """Classes as whole numbers or text, and which of them are there (None: all).
 
     Parameters
     ----------
     values : array of any shape
         Whole numbers (also as floats), text, or both None and one of them.
-    codes : list
+    codes : Codes
         Values that mark a missing cell.
     what : str
         What the cells are, for the error.
 
     Examples
     --------
-    >>> read_cells([3.0, float("nan")], ["nan"], what="predictions")
+    >>> read_cells([3.0, float("nan")], Codes("nan"), what="predictions")
     (array([3, 0]), array([ True, False]))
     """
-    observed = None
-    if isinstance(values, np.ma.MaskedArray):
-        observed = ~np.ma.getmaskarray(values)
-        values = values.data
     cells = as_array(values, what=what)
+    observed = None
+    if isinstance(cells, np.ma.MaskedArray):
+        observed = ~np.ma.getmaskarray(cells)
+        cells = cells.data
     if cells.dtype.kind == "O":
-        cells, there = _read_objects(cells, what=what)
+        cells, there = _read_objects(cells, codes, what=what)
         observed = there if observed is None or there is None else observed & there
     if cells.dtype.kind == "f":
         cells, observed = _read_floats(cells, observed, codes, what=what)
@@ -72,28 +96,41 @@ def read_cells(values: ArrayLike, codes: Sequence[Any], *, what: str) -> Cells:
         cells = np.char.decode(cells, "utf-8")
     if cells.dtype.kind not in "iuUO":
         raise InputError(f"{what}: cells of the type {cells.dtype} are neither class numbers nor class names.")
+    if cells.dtype.kind in "iu":
+        codes.meet(NAN)  # which whole numbers cannot hide
     for code in codes:
         marked = _equal_to_code(cells, code)
         if marked is not None and marked.any():
+            codes.meet(code)
             observed = ~marked if observed is None else observed & ~marked
     return cells, None if observed is None or observed.all() else observed
 
 
 def as_array(values: ArrayLike, *, what: str) -> NDArray[Any]:
-    """An array; ragged rows are an error that counts them."""
+    """An array, masked where its parts are; ragged rows are an error that counts them."""
     if isinstance(values, np.ndarray):
         return values
     try:
+        if isinstance(values, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+            return np.ma.stack([np.ma.asarray(row) for row in values])
         cells = np.asarray(values)
         if cells.dtype.kind in "US" and not _all_text(values):
             cells = np.asarray(values, dtype=object)  # NumPy would turn the numbers of a mixed list to text
     except ValueError as error:
-        lengths = sorted({len(row) for row in values if isinstance(row, Sequence)})  # type: ignore[union-attr]
+        rows: Any = values
+        lengths = sorted({len(row) for row in rows if isinstance(row, (Sequence, np.ndarray))})
         raise InputError(
             f"{what}: the models have different numbers of examples ({', '.join(map(str, lengths))}); join them on "
             "the example's id first (heldout.predictions.align)."
         ) from error
     return cells
+
+
+def refuse_path(values: Any, *, what: str) -> None:
+    """A file's name is no array of answers."""
+    value = values.item() if isinstance(values, np.ndarray) and values.ndim == 0 else values
+    if isinstance(value, (str, bytes, os.PathLike)):
+        raise InputError(f"`{what}` is {os.fsdecode(value)!r}; use heldout.Predictions.load to read a file.")
 
 
 def _all_text(values: Any) -> bool:
@@ -104,9 +141,13 @@ def _all_text(values: Any) -> bool:
     return isinstance(values, Iterable) and all(_all_text(v) for v in values)
 
 
-def _read_objects(cells: NDArray[Any], *, what: str) -> Cells:
-    """Python objects: None is missing; the rest must be of one kind."""
+def _read_objects(cells: NDArray[Any], codes: Codes, *, what: str) -> Cells:
+    """Python objects: None and codes in text are missing; the rest must be of one kind."""
     flat = cells.ravel().tolist()
+    for code in codes:
+        if isinstance(code, str) and any(isinstance(v, str) and v == code for v in flat):
+            codes.meet(code)
+            flat = [None if isinstance(v, str) and v == code else v for v in flat]
     there = np.array([v is not None for v in flat], dtype=bool).reshape(cells.shape)
     kinds = {type(v) for v in flat} - {type(None)}
     if kinds <= {str, np.str_}:
@@ -126,9 +167,10 @@ def text_array(texts: list[str]) -> NDArray[Any]:
     return np.array(texts, dtype=object if longest * len(texts) > WIDE_TEXT else np.str_)
 
 
-def _read_floats(cells: NDArray[Any], observed: NDArray[np.bool_] | None, codes: Sequence[Any], *, what: str) -> Cells:
+def _read_floats(cells: NDArray[Any], observed: NDArray[np.bool_] | None, codes: Codes, *, what: str) -> Cells:
     there = np.ones(cells.shape, dtype=bool) if observed is None else observed
     nan = np.isnan(cells)
+    codes.meet(NAN)
     if NAN in codes:
         there = there & ~nan
     elif (nan & there).any():
@@ -155,21 +197,25 @@ def _equal_to_code(cells: NDArray[Any], code: Any) -> NDArray[np.bool_] | None:
     return np.asarray(cells == int(number)) if number.is_integer() else None
 
 
-def read_marks(values: ArrayLike, codes: Sequence[Any], *, what: str) -> Cells:
+def read_marks(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
     """A 0/1 matrix as booleans, and which cells are there.
 
     Examples
     --------
-    >>> read_marks([[1, 0], [True, None]], [], what="correct")
+    >>> read_marks([[1, 0], [True, None]], Codes(), what="correct")
     (array([[ True, False],
            [ True, False]]), array([[ True,  True],
            [ True, False]]))
     """
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray) and values.dtype.kind == "b":
+        codes.meet(NAN)
         return values, None
     cells, observed = read_cells(values, codes, what=what)
+    if observed is not None and not observed.any():  # of no kind, then
+        return observed, observed
     if cells.dtype.kind in "UO":
-        raise InputError(f"{what}: the cell {plain(cells.ravel()[0])!r} is text; 1 stands for right and 0 for wrong.")
+        shown = first_there(cells, observed)
+        raise InputError(f"{what}: the cell {shown!r} is text; 1 stands for right and 0 for wrong.")
     marks = cells == 1
     strange = ~(marks | (cells == 0))
     if observed is not None:
@@ -179,7 +225,7 @@ def read_marks(values: ArrayLike, codes: Sequence[Any], *, what: str) -> Cells:
         place = tuple(int(i) for i in np.argwhere(strange)[0])
         raise InputError(
             f"{what}: the cell {place} holds {cells[place]}, but only 1 (right) and 0 (wrong) can stand there; a cell "
-            "that was not run is marked with missing=."
+            "that was not run is marked with missing= (--missing)."
         )
     return marks, observed
 
@@ -215,6 +261,11 @@ def read_ids(ids: Iterable[Any] | None, count: int) -> tuple[str, ...] | None:
 def as_text(value: Any) -> str:
     """A name or id as text; bytes are decoded."""
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def first_there(cells: NDArray[Any], observed: NDArray[np.bool_] | None) -> Any:
+    """The first cell that is not missing, for an error."""
+    return plain(cells.flat[0] if observed is None else cells[observed][0])
 
 
 def plain(value: Any) -> Any:

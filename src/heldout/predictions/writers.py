@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, import_extra
 from heldout.files import write_npz, write_text
-from heldout.predictions.columns import CORRECT, EXAMPLE, INDEX, LABEL, MODEL, PREDICTION
+from heldout.predictions.keys import INDEX, METADATA, ROLE_NAMES, plain_name
 from heldout.predictions.table import Predictions
 from heldout.predictions.values import listing
 
@@ -69,8 +69,8 @@ def _plain(value: Any) -> Any:
 
 def _columns(table: Predictions, path: Path) -> dict[str, list[Any]]:
     """The wide layout: one row an example, one column a model; a missing cell is None."""
-    taken = {*MODEL, *EXAMPLE, *PREDICTION, *LABEL, *CORRECT, *INDEX}
-    clash = [name for name in table.names if name in taken]
+    taken = ROLE_NAMES | METADATA
+    clash = [name for name in table.names if plain_name(name) in taken or INDEX.fullmatch(plain_name(name))]
     if clash:
         raise InputError(
             f"{path.name}: the model name {listing(clash)} is also the name of a usual column; save as .npz."

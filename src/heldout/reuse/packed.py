@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-
-if TYPE_CHECKING:
-    from heldout.predictions import Predictions
+from heldout.predictions import Predictions
+from heldout.predictions.values import read_names
 
 Bits = NDArray[np.uint8]
 
@@ -50,17 +48,6 @@ class PackedLosses:
         return len(self.wrong)
 
     @classmethod
-    def from_correct(
-        cls, correct: ArrayLike, *, names: Sequence[str] | None = None, observed: ArrayLike | None = None
-    ) -> PackedLosses:
-        """Pack a (k, n) matrix of right answers; cells that are not `observed` are missing."""
-        table = np.asarray(correct)
-        if table.ndim != 2:
-            raise InputError(f"`correct` has shape {table.shape}; it must be (n_models, n_examples).")
-        block = table if observed is None else (table, np.asarray(observed))
-        return cls.from_blocks([block], n_examples=table.shape[1], names=names)
-
-    @classmethod
     def from_blocks(
         cls,
         blocks: Iterable[ArrayLike | tuple[ArrayLike, ArrayLike]],
@@ -74,7 +61,7 @@ class PackedLosses:
         ----------
         blocks : iterable
             Each block is a (rows, n_examples) matrix of right answers, or a pair of such a matrix and one that
-            says which answers are there.
+            says which answers are there. Masked cells are not there.
         n_examples : int
             How many examples each block has.
         names : sequence of str, optional
@@ -92,6 +79,8 @@ class PackedLosses:
                 raise InputError(
                     f"`observed` has {len(mask)} models but `correct` has {len(right)}; both need the same."
                 )
+            if np.ma.is_masked(correct):
+                mask = mask & np.packbits(~np.ma.getmaskarray(correct), axis=1)
             wrong.append(np.bitwise_and(np.invert(right, out=right), mask, out=right))
             observed.append(mask)
             missing = missing or not (mask == full).all()
@@ -99,7 +88,7 @@ class PackedLosses:
         if not k:
             raise InputError("there is no model in the pool; give at least one row of right and wrong answers.")
         return cls(
-            names=_names(names, k),
+            names=read_names(names, k),
             n_examples=n_examples,
             wrong=np.concatenate(wrong),
             observed=np.concatenate(observed) if missing else None,
@@ -110,29 +99,21 @@ class PackedLosses:
         """Pack whatever says which answers are right: predictions, or a (k, n) matrix."""
         if isinstance(predictions, PackedLosses):
             return predictions
-        if hasattr(predictions, "correct"):
-            table: Any = predictions
-            return cls.from_correct(table.correct, names=table.names, observed=table.observed)
-        return cls.from_correct(predictions)
+        table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(predictions)
+        block = table.correct if table.observed is None else (table.correct, table.observed)
+        return cls.from_blocks([block], n_examples=table.n_examples, names=table.names)
 
 
 def _pack(values: ArrayLike, name: str, n: int) -> Bits:
-    table = np.asarray(values)
-    if table.ndim != 2 or table.shape[1] != n:
-        raise InputError(f"`{name}` has shape {table.shape}; it must be (n_models, {n:,}), one column an example.")
-    if n < 1:
-        raise InputError(f"`{name}` has no example; similarity needs at least one.")
+    """Bits of a block; what stands under a mask does not matter, since the mask is packed too."""
+    table = np.ma.filled(values, 0) if np.ma.is_masked(values) else np.asarray(values)
+    if n < 1 or table.ndim != 2 or table.shape[1] != n:
+        raise InputError(
+            f"`{name}` has shape {table.shape}; it must be (n_models, {n:,}), one column an example and at least one."
+        )
     if table.dtype != np.bool_ and (table.dtype.kind not in "iuf" or not ((table == 0) | (table == 1)).all()):
         raise InputError(
             f"`{name}` must hold True and False (or 1 and 0) only; turn answers and labels into right and wrong "
             "with heldout.Predictions, which also takes missing cells."
         )
     return np.packbits(table.astype(np.bool_, copy=False), axis=1)
-
-
-def _names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"model {i}" for i in range(k))
-    if len(names) != k:
-        raise InputError(f"`names` has {len(names)} names for {k} models; give one a model.")
-    return tuple(names)

@@ -1,0 +1,173 @@
+"""Where things stand in a file: the names that arrays and columns usually go by, one table for both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from heldout.errors import InputError
+from heldout.predictions.values import Codes, listing
+
+
+@dataclass(frozen=True)
+class Role:
+    """Names of one thing, in lower case with underscores, and the option that names it otherwise.
+
+    A weak name may as well be that of something else; it counts only where nothing else can be meant.
+    """
+
+    option: str
+    usual: tuple[str, ...]
+    weak: tuple[str, ...] = ()
+
+
+MODEL = Role("names_key", ("model", "models", "model_name", "model_names", "names"))
+EXAMPLE = Role(
+    "ids_key",
+    (
+        "id",
+        "ids",
+        "example_id",
+        "example_ids",
+        "doc_id",
+        "doc_ids",
+        "question_id",
+        "question_ids",
+        "sample_id",
+        "sample_ids",
+    ),
+    ("index", "idx", "", "unnamed:_0"),
+)
+PREDICTION = Role("predictions_key", ("prediction", "predictions", "pred", "preds", "y_pred"), ("answer", "answers"))
+LABEL = Role(
+    "labels_key",
+    ("label", "labels", "y_true", "target", "targets", "gold", "reference", "references", "ground_truth"),
+    ("y", "truth", "true_label", "true_labels", "gold_label", "gold_labels", "gt", "class", "true_class", "expected"),
+)
+CORRECT = Role("correct_key", ("correct", "is_correct"), ("acc", "exact_match"))
+INDEX = re.compile(r"|unnamed:_\d+(\.\d+)?")  # what pandas calls the index that it writes
+ROLE_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual + role.weak)
+LABEL_LIKE = frozenset(LABEL.usual + LABEL.weak + PREDICTION.weak)  # `answer` is the label of many data sets
+_NO_MODELS = """
+split fold index idx row line subset category categories subject topic task dataset domain language difficulty level
+group cluster source weight rank seed run epoch version date time timestamp question prompt text input sentence title
+comment comments remark remarks note notes url file filename file_name path image n count length tokens score
+confidence probability loss
+"""
+METADATA = frozenset(_NO_MODELS.split())  # columns that stand beside those of models
+
+
+class Exclude:
+    """Models to leave out, by name or pattern; knows in the end which patterns fitted nothing.
+
+    Examples
+    --------
+    >>> exclude = Exclude("fv_*")
+    >>> [name for name in ("a", "fv_b") if exclude.keeps(name)]
+    ['a']
+    >>> exclude.check()
+    """
+
+    def __init__(self, patterns: str | Iterable[str] | None = None) -> None:
+        self._patterns = [patterns] if isinstance(patterns, str) else list(patterns or ())
+        self._idle = set(self._patterns)
+        self._seen: set[str] = set()
+
+    def fitting(self, name: str) -> set[str]:
+        """Patterns that fit a name."""
+        return {pattern for pattern in self._patterns if pattern == name or fnmatchcase(name, pattern)}
+
+    def keeps(self, name: str) -> bool:
+        """Whether a model stays."""
+        self._seen.add(name)
+        fitting = self.fitting(name)
+        self._idle -= fitting
+        return not fitting
+
+    def kept(self, names: Iterable[str]) -> list[str]:
+        """The models that stay, of which there must be one."""
+        kept = [name for name in names if self.keeps(name)]
+        if not kept:
+            raise InputError("`exclude` (--exclude) leaves no model.")
+        return kept
+
+    def check(self) -> None:
+        """A pattern that fits nothing is a slip."""
+        for pattern in self._patterns:
+            if pattern in self._idle:
+                raise InputError(
+                    f"exclude={pattern!r} (--exclude {pattern}) fits none of the {len(self._seen):,} models, such as "
+                    f"{listing(sorted(self._seen))}."
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a file is to be read; None: by the usual names."""
+
+    predictions_key: str | None = None
+    labels_key: str | None = None
+    correct_key: str | None = None
+    names_key: str | None = None
+    ids_key: str | None = None
+    models_axis: int | None = None
+    codes: Codes = field(default_factory=Codes)
+    metric: str | None = None
+    exclude: Exclude = field(default_factory=Exclude)
+
+    def refuse_metric(self, source: str) -> None:
+        """Only logs have scores to choose from."""
+        if self.metric is not None:
+            raise InputError(
+                f"{source} is no log of lm-evaluation-harness or inspect_ai, so that metric={self.metric!r} (--metric) "
+                "chooses nothing; leave it out, or name the column of right and wrong with correct_key (--correct-key)."
+            )
+
+
+def plain_name(key: str) -> str:
+    """A name without what spelling adds.
+
+    Examples
+    --------
+    >>> plain_name("True Label"), plain_name("Example-ID")
+    ('true_label', 'example_id')
+    """
+    return re.sub(r"[\s-]+", "_", key.strip()).lower()
+
+
+def flag(option: str) -> str:
+    """An option in Python and on the command line.
+
+    Examples
+    --------
+    >>> flag("labels_key")
+    'labels_key (--labels-key)'
+    """
+    return f"{option} (--{option.replace('_', '-')})"
+
+
+def pick(
+    keys: Collection[str],
+    wanted: str | None,
+    role: Role,
+    *,
+    source: str,
+    noun: str,
+    weak: bool = False,
+    taken: Collection[str] = (),
+) -> str | None:
+    """The key that was asked for, else the first that goes by a usual name and is not taken."""
+    if wanted is not None:
+        check_key(keys, wanted, role.option, source=source, noun=noun)
+        return wanted
+    spelled = {plain_name(key): key for key in reversed(list(keys)) if key not in taken}
+    return next((spelled[name] for name in role.usual + (role.weak if weak else ()) if name in spelled), None)
+
+
+def check_key(keys: Collection[str], key: str, option: str, *, source: str, noun: str) -> None:
+    """A key that was asked for must be there."""
+    if key not in keys:
+        typed = f"{option}, --{option.replace('_', '-')}"
+        raise InputError(f"{source} has no {noun} {key!r} ({typed}); it has {listing(list(keys), 8)}.")
