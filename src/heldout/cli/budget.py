@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +70,18 @@ def add_budget(verbs: Any) -> None:
         help="value of a cell not run (-2, nan; may be repeated); 'absent': models may lack examples",
     )
     read.add_argument("--classes", metavar="M", help="labels are 0 to M-1; 'any' for free text")
-    read.add_argument("--metric", metavar="NAME", help="score to read from logs, where there are several")
-    read.add_argument("--format", metavar="F", help="npz, csv, parquet, json, jsonl, lm-eval, inspect, folder")
     read.add_argument(
-        "--exclude", action="append", default=[], metavar="NAME", help="model to leave out ('fv_*'; may be repeated)"
+        "--metric",
+        metavar="NAME",
+        help="score to read from logs, where there are several; ',strict-match' chooses the filter alone",
+    )
+    read.add_argument("--format", metavar="F", help="npz, csv, tsv, parquet, json, jsonl, lm-eval, inspect, folder")
+    read.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="model, or column that is none, to leave out ('fv_*'; may be repeated)",
     )
 
     numbers = verb.add_argument_group("without a file, from numbers")
@@ -143,15 +150,8 @@ def from_file(args: argparse.Namespace) -> BudgetResult:
         missing=args.missing,
         classes=classes,
         metric=args.metric,
+        exclude=args.exclude,
         **keys,
     )
-    for pattern in args.exclude:
-        if not any(fnmatch(name, pattern) for name in table.names):
-            raise InputError(f"--exclude {pattern} fits none of the {table.n_models} models.")
-    kept = [name for name in table.names if not any(fnmatch(name, pattern) for pattern in args.exclude)]
-    if not kept:
-        raise InputError("--exclude leaves no model.")
-    if len(kept) < table.n_models:
-        table = table.select(kept)
     say(str(table))
     return budget(table, epsilon=args.epsilon, delta=args.delta, progress=True)
