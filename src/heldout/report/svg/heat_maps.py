@@ -149,6 +149,8 @@ def _colour_legend(edges: Sequence[float], words: str, left: float, y: float) ->
     for i in sorted(range(n + 1), key=lambda i: (i % n != 0, i)):  # both ends first: they are never left out
         name = f"{edges[i]:.{digits}f}"
         x, half = left + i * width, len(name) * CHARACTER * SMALL / 2
+        if n == 1 and i == n:
+            continue  # a single class is a single value
         if i in (0, n) or (x - half >= free and x + half < left + n * width - half - 4):
             parts.append(text(x, y + 21, name, "middle", "small"))
             free = x + half + 4 if i < n else left + half + 4

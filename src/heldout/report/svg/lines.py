@@ -219,7 +219,7 @@ def _marked(marks: Sequence[Mark], across: Scale, up: Scale) -> list[str]:
     # Curves that rise leave room below them at the right and above them at the left; a flat one lies below the others.
     places = [up.place(m.y) + (9.0 if right else -1.0) for m in inside]
     if right and places:
-        places[-1] += 7
+        places = [place + 7 if places[-1] - place < SPACE else place for place in places]
     places = apart(places, up.start - 2)
     parts = [marker(across.place(m.x), up.place(m.y), m.style, m.hover, size=5) for m in inside]
     step, anchor = (9, "start") if right else (-9, "end")
