@@ -125,7 +125,7 @@ def _note(result: BudgetResult, key: str) -> str:
     if key == "naive_bayes":
         return f"{ratio}, but only if Assumption A1 holds, which no data can promise"
     if count == t.union:
-        return "how alike the models are changes nothing here"
+        return "similarity brings nothing for further models here"
     little = t.union and count < LITTLE * t.union
     alike = count < LARGEST and result.equal is not None  # else there is nothing to compare
     return ratio if little or not alike else f"{ratio}: {similarity_text(result)}"
