@@ -88,6 +88,7 @@ def budget(
         pool=_pool(bound, table.n_missing, float(exact(delta)), progress=progress),
         exact_error=error,
         exact_similarity=alike,
+        examples_each=_examples_each(counts),
         source=table.source,
         data_digest=table.digest(),
         version=__version__,
@@ -112,6 +113,7 @@ def budget_from_numbers(
         pool=None,
         exact_error=exact(error),
         exact_similarity=exact(similarity),
+        examples_each=n_examples,
         source="numbers",
         data_digest=None,
         version=__version__,
@@ -167,13 +169,19 @@ def _means(counts: SimilarityResult) -> tuple[Fraction, Fraction]:
 def _equal(
     counts: SimilarityResult, error: Fraction, alike: Fraction, *, epsilon: Number, delta: float
 ) -> TestableModels | None:
-    """The paper's plug-in, as if all models had the mean error and the mean similarity."""
-    if not 0 < error < 1:
+    """The paper's plug-in, as if all models had the mean error and the mean similarity; None where no models have both.
+
+    Where answers are missing the two means are of different examples, and may not fit together.
+    """
+    both = error + (alike - 1) / 2
+    if not 0 < error < 1 or not max(Fraction(0), 2 * error - 1) <= both <= error:
         return None
-    n = round(float(counts.observed.mean()))
-    # Where answers are missing the two means are of different examples, and may not fit together.
-    both = min(max(error + (alike - 1) / 2, 2 * error - 1, Fraction(0)), error)
-    return equal_models(n, error, both, epsilon=epsilon, delta=delta)
+    return equal_models(_examples_each(counts), error, both, epsilon=epsilon, delta=delta)
+
+
+def _examples_each(counts: SimilarityResult) -> int:
+    """Answers that a model has, on average."""
+    return round(float(counts.observed.mean()))
 
 
 def _theorem2(counts: SimilarityResult, curve: CoverCurve, delta: float) -> dict[str, float]:

@@ -107,11 +107,11 @@ class BudgetResult:
         Models that fit at epsilon and delta: like those of the pool, each kind with its own error and similarities; or,
         from four numbers, models with one error and one similarity.
     equal : TestableModels or None
-        The same if all models had the pool's mean error and mean similarity, as the paper plugs in; None where the mean
-        error is 0 or 1. Where errors differ much this is far too many.
+        The same if all models had the pool's mean error and mean similarity, as the paper plugs in; None where no such
+        models exist. Where errors differ much this is far too many.
     pool : PoolResult or None
         None where only four numbers were given.
-    exact_error, exact_similarity : Fraction
+    exact_error, exact_similarity, examples_each
         The means behind `equal`.
     """
 
@@ -127,6 +127,7 @@ class BudgetResult:
     pool: PoolResult | None
     exact_error: Fraction
     exact_similarity: Fraction
+    examples_each: int
     source: str
     data_digest: str | None
     version: str
@@ -152,14 +153,14 @@ class BudgetResult:
         """Testable models of the mean error against similarity (figures 1b and 2); None where `equal` is."""
         if self.equal is None:
             return None
-        return models_by_similarity(self.n_examples, self.exact_error, epsilon=self.epsilon, delta=self.delta)
+        return models_by_similarity(self.examples_each, self.exact_error, epsilon=self.epsilon, delta=self.delta)
 
     @cached_property
     def by_epsilon(self) -> Curve | None:
         """Testable models of the mean error and similarity against epsilon (figure 2); None where `equal` is."""
         if self.equal is None:
             return None
-        return models_by_epsilon(self.n_examples, self.exact_error, self.exact_similarity, delta=self.delta)
+        return models_by_epsilon(self.examples_each, self.exact_error, self.exact_similarity, delta=self.delta)
 
     @property
     def fitting_models(self) -> int:
@@ -279,8 +280,8 @@ class BudgetResult:
             raise InputError(f"{path}.npz is not a saved budget: {error!r}.") from error
 
 
-_PLAIN = ("n_models", "n_examples", "mean_error", "mean_similarity", "independent_similarity", "epsilon", "delta",
-          "source", "data_digest", "version")  # fmt: skip
+_PLAIN = ("n_models", "n_examples", "examples_each", "mean_error", "mean_similarity", "independent_similarity",
+          "epsilon", "delta", "source", "data_digest", "version")  # fmt: skip
 _SIMILARITY = ("wrong", "observed", "both_wrong", "common", "first_wrong", "second_wrong", "difficulty")
 _POOL = ("low", "high", "order", "ranks", "difficulty_forecast")
 _COVER = ("eta", "size")
@@ -351,6 +352,7 @@ def _pool_dict(pool: PoolResult) -> dict[str, Any]:
                 "worse_only": c.worse_only,
                 "log_p_value": c.log_p_value,
                 "survives": c.survives,
+                "contradicted": c.contradicted,
             }
             for c in pool.neighbours
         ],

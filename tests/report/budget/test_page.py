@@ -258,7 +258,7 @@ def test_models_that_never_err(flawless: BudgetResult, misfit: BudgetResult) -> 
     text = words(budget_html(flawless))
     assert "Every model is right on every example: the set is too easy" in text
     assert "100.0 % by chance" not in text
-    assert "Were all equal: not defined at a mean error of 0" in text
+    assert "Were all equal: not defined, since the mean error is 0" in text
     assert "do not fit together" in words(budget_html(misfit))
 
 

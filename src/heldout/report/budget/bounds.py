@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from heldout.report.budget.words import models_text
+from heldout.report.budget.words import models_text, unequal_text
 from heldout.report.numbers import NOT_DEFINED, bar_text, exact_text, fixed
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.theorems import corollary4
@@ -46,7 +46,7 @@ def _reasons(result: BudgetResult) -> list[str]:
     if result.pool is None:
         return reasons
     if result.equal is None:
-        return [*reasons, f"Were all equal: not defined at a mean error of {result.mean_error:g}."]
+        return [*reasons, f"Were all equal: not defined, since {unequal_text(result)}."]
     return [*reasons, *(f"Were all equal: {t}." for t in (result.equal.reason,) if t)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heldout.report.budget.words import confidence_text, equal_curves
+from heldout.report.budget.words import confidence_text, unequal_text
 from heldout.report.numbers import bar_text, fixed, percent
 from heldout.reuse.result import BudgetResult
 
@@ -59,13 +59,7 @@ def not_computed(result: BudgetResult) -> list[str]:
         missing.append(f"Forecast of Assumption A1: {why}")
     if result.equal is None:
         missing.append(
-            "Curves against similarity and error bar, and what would fit were all models equal: the mean error is "
-            f"{result.mean_error:g}"
-        )
-    elif equal_curves(result) is None:
-        missing.append(
-            "Curves against similarity and error bar: the mean error and the mean similarity come from different "
-            "examples and do not fit together"
+            f"Curves against similarity and error bar, and what would fit were all models equal: {unequal_text(result)}"
         )
     if pool.cover.size[0] == pool.cover.size[-1]:
         missing.append("Covering curve: it takes all models at every similarity")

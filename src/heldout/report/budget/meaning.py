@@ -35,12 +35,12 @@ def means(result: BudgetResult) -> list[str]:
         points.append(unequal)
     if t.similarity is None:
         points.append(_sentence(t.reason or "only the union bound applies"))
-    elif result.equal is None:
+    elif result.mean_error in (0.0, 1.0):
         right, easy = ("right", "easy") if result.mean_error == 0 else ("wrong", "hard")
         points.append(
             f"Every model is {right} on every example: the set is too {easy} for them. That so many fit says no more."
         )
-    elif t.similarity:
+    elif t.similarity and result.equal is not None:
         points.append(_gain(result))
     if t.similarity is not None and t.naive_bayes is None and t.reason:
         points.append(f"There is no Naive Bayes number: {t.reason}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from heldout.errors import InputError
 from heldout.report.numbers import PERCENT, bar_text, percent, times_text
 from heldout.report.svg.shapes import shorten
 from heldout.reuse.bounds import LARGEST
@@ -63,11 +62,15 @@ def ratio_text(count: int, union: int) -> str:
 
 def equal_curves(result: BudgetResult) -> tuple[Curve, Curve] | None:
     """Models of the mean error against similarity and against epsilon; None where there is no such pool."""
-    try:
-        by_similarity, by_epsilon = result.by_similarity, result.by_epsilon
-    except InputError:  # means over different examples, where answers are missing: no two models have both
-        return None
+    by_similarity, by_epsilon = result.by_similarity, result.by_epsilon
     return None if by_similarity is None or by_epsilon is None else (by_similarity, by_epsilon)
+
+
+def unequal_text(result: BudgetResult) -> str:
+    """Why no models can all have the mean error and the mean similarity."""
+    if result.mean_error in (0.0, 1.0):
+        return f"the mean error is {result.mean_error:g}"
+    return "the mean error and the mean similarity come from different examples and do not fit together"
 
 
 def narrowest_text(result: BudgetResult) -> str | None:
