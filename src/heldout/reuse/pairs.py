@@ -23,7 +23,7 @@ Each = Callable[[Callable[[int], None], Iterable[int]], object]  # calls a funct
 # the sum below 2**24, where float32 is exact, as long as no more than 4095 examples are summed.
 _SHIFT = 12
 _BASE = 1 << _SHIFT
-_BLOCK_BYTES = (_BASE - 1) // 8
+_MOST_SUMMED = _BASE - 1
 _ROWS = 64  # models unpacked at a time; even, since two share a row on the left
 _BLOCK_MEMORY = 192 * 2**20  # of unpacked losses at a time; more would not be faster
 _MOST_THREADS = 8  # each holds a few tiles of counts
@@ -58,7 +58,7 @@ class PairCounter:
         k = losses.n_models
         self.losses, self.k = losses, k
         n_bytes = losses.wrong.shape[1]
-        largest = min(_BLOCK_BYTES, max(1, int(_BLOCK_MEMORY / (32 * k * self.n_matrices))))
+        largest = max(1, int(_BLOCK_MEMORY / (32 * k * self.n_matrices)))
         n_blocks = -(-n_bytes // largest)
         self.block = -(-n_bytes // n_blocks)  # blocks of one size: none is too thin for BLAS
         self.wrong = np.zeros(k, np.int64)
@@ -69,7 +69,8 @@ class PairCounter:
 
     def _allocate(self, width: int) -> None:
         # below the models a row of ones, which counts each model's wrong answers in the same product
-        self._right = np.ones((self.k + 1, width), np.float32)
+        self._right = np.empty((self.k + 1, width), np.float32)
+        self._right[-1] = 1
         self._left = np.empty(((self.k + 1) // 2, width), np.float32)
 
     def blocks(self) -> Iterator[tuple[int, int]]:
@@ -92,9 +93,9 @@ class PairCounter:
 
         def multiply(tile: int) -> None:
             first = 2 * tile
-            products = left[tile : tile + _TILE] @ right[first:].T
-            counts = np.empty((2 * len(products), products.shape[1]), np.int32)
-            counts[0::2], counts[1::2] = _split(products)
+            even, odd = _two_counts(left[tile : tile + _TILE], right[first:])
+            counts = np.empty((2 * len(even), even.shape[1]), np.int32)
+            counts[0::2], counts[1::2] = even, odd
             counts = counts[: self.k - first]
             self.wrong[first : first + len(counts)] += counts[:, -1]
             self._add_pairs(self.both_wrong, first, counts)
@@ -127,7 +128,8 @@ class MaskedCounter(PairCounter):
     n_matrices = 3.0
 
     def _allocate(self, width: int) -> None:
-        self._right, self._there, self._left = (np.ones((self.k + 1, width), np.float32) for _ in range(3))
+        self._right, self._there, self._left = (np.empty((self.k + 1, width), np.float32) for _ in range(3))
+        self._right[-1] = 1
         self.observed[:] = 0
         self.common, self.first_wrong, self.second_wrong = (np.zeros_like(self.both_wrong) for _ in range(3))
 
@@ -145,12 +147,12 @@ class MaskedCounter(PairCounter):
 
         def multiply(first: int) -> None:
             rows = slice(first, min(first + _TILE, k))
-            both, second_wrong = _split(left[rows] @ wrong[first:].T)
+            both, second_wrong = _two_counts(left[rows], wrong[first:])
             self.wrong[rows] += both[:, -1]
             self.observed[rows] += second_wrong[:, -1]
             self._add_pairs(self.both_wrong, first, both)
             self._add_pairs(self.second_wrong, first, second_wrong)
-            first_wrong, common = _split(left[rows] @ there[first:k].T)
+            first_wrong, common = _two_counts(left[rows], there[first:k])
             self._add_pairs(self.first_wrong, first, first_wrong)
             self._add_pairs(self.common, first, common)
 
@@ -165,7 +167,14 @@ class MaskedCounter(PairCounter):
         return super().counts() | masked
 
 
-def _split(products: Floats32) -> tuple[Counts, Counts]:
-    """Take the two counts of each product apart."""
-    both = products.astype(np.int32)
-    return both & (_BASE - 1), both >> _SHIFT
+def _two_counts(left: Floats32, right: Floats32) -> tuple[Counts, Counts]:
+    """left @ right.T, a few thousand examples at a time, and the two counts of each product taken apart."""
+    width = left.shape[1]
+    n_parts = -(-width // _MOST_SUMMED)
+    step = -(-width // n_parts)  # parts of one size: none is too thin for BLAS
+    low, high = (np.zeros((len(left), len(right)), np.int32) for _ in range(2))
+    for start in range(0, width, step):
+        both = (left[:, start : start + step] @ right[:, start : start + step].T).astype(np.int32)
+        low += both & (_BASE - 1)
+        high += both >> _SHIFT
+    return low, high
