@@ -2,7 +2,6 @@
 
 import itertools
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from heldout.errors import InputError
 from heldout.reuse import cover as cover_module
 from heldout.reuse.cover import cover, cover_curve
+from heldout.reuse.packed import PackedLosses
 from heldout.reuse.similarity import similarity
 
 
@@ -26,7 +26,7 @@ def random_pool(rng, k, n, *, missing=0.0):
 
 def pool_of(correct, observed):
     names = tuple(f"net{i}" for i in range(len(correct)))
-    return similarity(SimpleNamespace(correct=correct, observed=observed, names=names))
+    return similarity(PackedLosses.from_blocks([(correct, observed)], n_examples=correct.shape[1], names=names))
 
 
 def error(correct, observed, q):
