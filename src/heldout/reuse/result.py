@@ -194,8 +194,8 @@ class BudgetResult:
 
     def _headline(self, sure: str) -> str:
         fit, used = self.fitting_models, self.n_models
-        like = "models like these" if used else "such models"
         one = "model like these" if used else "such model"
+        like = one if fit == 1 else one.replace("model", "models")
         within = f"to within ±{self.epsilon:g}"
         if fit == 0:
             return f"These {self.n_examples:,} examples cannot measure even one {one} {within} with {sure}."
