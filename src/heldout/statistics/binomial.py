@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc, gammaln, logsumexp
+from scipy.special import betainc, betaincc
 from scipy.stats import beta
 
 from heldout.errors import InputError
+
+MOST_TERMS = 100_000  # of a far tail; each is smaller than the one before by more than its distance from the mean
 
 
 def upper_tail(threshold: ArrayLike, n: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
@@ -43,6 +45,26 @@ def lower_tail(threshold: ArrayLike, n: ArrayLike, p: ArrayLike) -> NDArray[np.f
     return np.where(b < 0, 0.0, np.where(b >= n, 1.0, tail))
 
 
+def log_upper_tail(threshold: int, n: int, p: float) -> float:
+    """log P(X >= threshold) for X ~ Bin(n, p), finite far beyond where the tail itself underflows.
+
+    Past 1e-290 the tail is its first term times 1 + r_1 + r_1 r_2 + ..., with the falling ratios
+    r = (n - j) p / ((j + 1) (1 - p)) of one term to the next.
+
+    Examples
+    --------
+    >>> log_upper_tail(5000, 5000, 0.5) / math.log(2)
+    -5000.0
+    """
+    tail = float(upper_tail(threshold, n, p))
+    if tail > 1e-290 or not n * p < threshold <= n:
+        return math.log(tail) if tail > 0 else -math.inf
+    j = np.arange(threshold, min(n, threshold + MOST_TERMS))
+    series = 1.0 + float(np.cumprod((n - j) * p / ((j + 1) * (1 - p))).sum())
+    choose = math.lgamma(n + 1) - math.lgamma(threshold + 1) - math.lgamma(n - threshold + 1)
+    return choose + threshold * math.log(p) + (n - threshold) * math.log1p(-p) + math.log(series)
+
+
 def sign_test_log_pvalue(first: int, second: int) -> float:
     """Log p-value, two-sided and exact, that `first` and `second` come from a fair coin (McNemar's exact test).
 
@@ -55,14 +77,7 @@ def sign_test_log_pvalue(first: int, second: int) -> float:
     >>> round(sign_test_log_pvalue(0, 5000) / math.log(2), 9)  # p = 2^-4999
     -4999.0
     """
-    n, larger = first + second, max(first, second)
-    tail = float(upper_tail(larger, n, 0.5))
-    if tail > 1e-290:
-        log_tail = math.log(tail)
-    else:
-        j = np.arange(larger, n + 1)
-        log_tail = float(logsumexp(gammaln(n + 1) - gammaln(j + 1) - gammaln(n - j + 1)) - n * math.log(2))
-    return min(0.0, math.log(2) + log_tail)
+    return min(0.0, math.log(2) + log_upper_tail(max(first, second), first + second, 0.5))
 
 
 def clopper_pearson(

@@ -1,0 +1,1 @@
+"""Simulated analysts against an accuracy oracle: how far could somebody game this leaderboard?"""
