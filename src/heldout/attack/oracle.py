@@ -50,9 +50,8 @@ class Rounded:
 
     def answer(self, losses: NDArray[np.bool_]) -> float:
         """The rounded mean loss, from whole numbers: in floats 0.125 · 100 may fall on either side of a half."""
-        scale, n = 10**self.digits, len(losses)
-        units: int = (2 * int(losses.sum()) * scale + n) // (2 * n)
-        return units / scale
+        scale, n = int(10**self.digits), len(losses)
+        return (2 * int(losses.sum()) * scale + n) // (2 * n) / scale
 
 
 class AccuracyOracle:
