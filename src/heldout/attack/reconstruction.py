@@ -1,0 +1,173 @@
+"""The attack of section 4.2: recover the labels of t points exactly, from k accuracies known only up to a shift.
+
+Queries are random on t points and the same everywhere else, so each answer counts the hits among the t points plus an
+unknown number of hits outside. Which labellings fit all answers is an integer programme with t·m unknowns; CP-SAT finds
+one, and proves that there is no other or shows one. Theorem 4.5 promises uniqueness for m >= 3, t > 4m and enough
+random queries; the binary case rests on Erdős and Rényi.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError, import_extra
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reconstruction:
+    """What the answers leave open.
+
+    Parameters
+    ----------
+    labels : (t,) int or None
+        A labelling that fits all answers; None where time ran out, or where none fits.
+    shift : int or None
+        Its hits outside the t points.
+    unique : bool or None
+        Whether it is the only one: proved, refuted (`other` is another), or unknown for lack of time.
+    other : (t,) int or None
+        A second labelling that fits, where there is one.
+    possible : bool
+        False: proved that no labelling fits; the answers are not those of any labels.
+    seconds : float
+        Time spent.
+    """
+
+    labels: NDArray[np.int64] | None
+    shift: int | None
+    unique: bool | None
+    other: NDArray[np.int64] | None
+    possible: bool
+    seconds: float
+
+    def __str__(self) -> str:
+        if self.labels is None:
+            why = "ran out of time" if self.possible else "no labelling fits these answers"
+            return f"nothing recovered: {why} ({self.seconds:.1f} s)"
+        found = f"{len(self.labels):,} labels recovered in {self.seconds:.1f} s"
+        if self.unique:
+            return f"{found}; no other labelling fits (proved)"
+        return f"{found}; " + ("another labelling fits as well" if self.unique is False else "uniqueness not settled")
+
+
+def reconstruct(
+    queries: ArrayLike,
+    hits: ArrayLike,
+    m: int,
+    *,
+    outside: int,
+    slack: int = 0,
+    time_limit: float = 60.0,
+    seed: int = 0,
+) -> Reconstruction:
+    """Labels of t points from k queries that differ on them alone.
+
+    Parameters
+    ----------
+    queries : (k, t) int
+        What each query says on the t points, 0 to m - 1.
+    hits : (k,) int
+        Answers as numbers of points: accuracy times the size of the whole test set.
+    m : int
+        Classes.
+    outside : int
+        Other points of the test set, on which all queries say the same: the shift is 0 to this.
+    slack : int
+        How far an answer may be off: half a rounding step in points, 0 for exact answers.
+    time_limit : float
+        Seconds, for finding and for proving together.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> labels, queries = rng.integers(0, 3, 30), rng.integers(0, 3, (40, 30))
+    >>> found = reconstruct(queries, (queries == labels).sum(axis=1) + 417, 3, outside=1000)
+    >>> bool((found.labels == labels).all()), found.shift, found.unique
+    (True, 417, True)
+    """
+    table, counts = _check(queries, hits, m, outside, slack)
+    cp_model = import_extra("ortools.sat.python.cp_model", extra="attack")
+    started = time.monotonic()
+
+    def left() -> float:
+        return max(0.0, time_limit - (time.monotonic() - started))
+
+    status, first = _solve(cp_model, table, counts, m, outside, slack, left(), seed, None)
+    if first is None:
+        spent = time.monotonic() - started
+        return Reconstruction(
+            labels=None, shift=None, unique=None, other=None, possible=status != cp_model.INFEASIBLE, seconds=spent
+        )
+    status, second = _solve(cp_model, table, counts, m, outside, slack, left(), seed, first[0])
+    unique = False if second is not None else True if status == cp_model.INFEASIBLE else None
+    return Reconstruction(
+        labels=first[0],
+        shift=first[1],
+        unique=unique,
+        other=None if second is None else second[0],
+        possible=True,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _solve(
+    cp_model: Any,
+    queries: NDArray[np.int64],
+    hits: NDArray[np.int64],
+    m: int,
+    outside: int,
+    slack: int,
+    seconds: float,
+    seed: int,
+    not_this: NDArray[np.int64] | None,
+) -> tuple[int, tuple[NDArray[np.int64], int] | None]:
+    """One labelling that fits, and its shift; other than a given one."""
+    t = queries.shape[1]
+    model = cp_model.CpModel()
+    if m == 2:  # one unknown a point is enough
+        second = [model.NewBoolVar("") for _ in range(t)]
+        is_label = [[v.Not(), v] for v in second]
+    else:
+        is_label = [[model.NewBoolVar("") for _ in range(m)] for _ in range(t)]
+        for point in is_label:
+            model.AddExactlyOne(point)
+    shift = model.NewIntVar(0, outside, "")
+    for query, count in zip(queries.tolist(), hits.tolist(), strict=True):
+        total = sum(is_label[i][label] for i, label in enumerate(query)) + shift
+        model.AddLinearConstraint(total, count - slack, count + slack)
+    if not_this is not None:
+        model.Add(sum(is_label[i][label] for i, label in enumerate(not_this.tolist())) <= t - 1)
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.random_seed = seed
+    solver.parameters.num_workers = 1  # so that equal seeds give equal answers
+    status = solver.Solve(model)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return status, None
+    labels = [next(label for label in range(m) if solver.BooleanValue(point[label])) for point in is_label]
+    return status, (np.array(labels, dtype=np.int64), int(solver.Value(shift)))
+
+
+def _check(
+    queries: ArrayLike, hits: ArrayLike, m: int, outside: int, slack: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    table, counts = np.asarray(queries), np.asarray(hits)
+    if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iu":
+        raise InputError(f"`queries` has the shape {table.shape}; whole numbers of shape (queries, points) are needed.")
+    if counts.shape != table.shape[:1] or counts.dtype.kind not in "iu":
+        raise InputError(
+            f"`hits` has the shape {counts.shape} and the type {counts.dtype}; one whole number a query is needed, the "
+            "accuracy times the number of points."
+        )
+    if m < 2 or table.min() < 0 or table.max() >= m:
+        raise InputError(
+            f"queries name the labels {table.min()} to {table.max()}; with {m} classes they are 0 to {m - 1}."
+        )
+    if outside < 0 or slack < 0:
+        raise InputError(f"`outside` is {outside} and `slack` {slack}; neither can be below 0.")
+    return table.astype(np.int64), counts.astype(np.int64)
