@@ -151,6 +151,30 @@ def test_the_pool_fits_exactly_where_its_own_error_bar_says_so(cifar10_predictio
     assert (union >= 30) == (pool_reach(pool, None, 0.05) <= math.ceil(10_000 * Fraction(epsilon)) - 1)
 
 
+@pytest.mark.parametrize("epsilon", ["0.01234567890123456", "0.0123456789012345678901234567890", "1e-30"])
+def test_epsilon_of_any_length(cifar10_predictions, epsilon):
+    """Thresholds are whole examples: all digits count, and none may overflow."""
+    pool = PoolBound(similarity(cifar10_predictions))
+    like = LikeThese(pool, Fraction(epsilon), 0.05)
+    assert (like.reach == math.ceil(10_000 * Fraction(epsilon))).all()
+    found = heldout.budget(cifar10_predictions, epsilon=epsilon).testable
+    assert found == like.testable()
+    assert (found.union > 30) == (epsilon != "1e-30")
+
+
+def test_some_kinds_stand_for_all(cifar10_predictions, monkeypatch):
+    """Large pools are counted by kinds taken evenly down the leaderboard; the union bound by all of them."""
+    pool = PoolBound(similarity(cifar10_predictions))
+    whole = LikeThese(pool, Fraction(12, 1000), 0.05).testable()
+    monkeypatch.setattr("heldout.reuse.like_these.MOST_KINDS", 15)
+    like = LikeThese(pool, Fraction(12, 1000), 0.05)
+    assert len(like.kinds) == 15
+    some = like.testable()
+    assert some.union == whole.union
+    assert some.similarity == pytest.approx(whole.similarity, rel=0.1)
+    assert some.naive_bayes == pytest.approx(whole.naive_bayes, rel=0.5)
+
+
 def test_missing_cells_count_each_model_by_its_own_examples(rng):
     correct = rng.random((20, 5000)) < 0.8
     observed = rng.random((20, 5000)) < 0.3

@@ -14,8 +14,8 @@ from scipy.stats import binomtest, multivariate_normal
 
 from heldout.predictions import Predictions
 from heldout.reuse.leaderboard import simultaneous_intervals
-from heldout.reuse.pool import PoolBound, Tree, condensed_row, normal_overlap, pool_level, pool_reach
-from heldout.reuse.similarity import similarity
+from heldout.reuse.pool import PoolBound, Tree, normal_overlap, pool_level, pool_reach
+from heldout.reuse.similarity import condensed_row, similarity
 from heldout.statistics.binomial import lower_tail, upper_tail
 
 

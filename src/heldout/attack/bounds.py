@@ -15,6 +15,7 @@ import math
 
 from heldout.errors import InputError
 from heldout.statistics.binomial import log_upper_tail
+from heldout.statistics.search import first_where
 
 
 def possible_answers(n: int, digits: int | None = None) -> int:
@@ -67,14 +68,8 @@ def exact_accuracy_bound(n: int, m: int, k: int, *, delta: float, answers: int |
     """
     _check(n, m, k, delta)
     b = information(k, n + 1 if answers is None else answers, delta)
-    low, high = math.floor(n / m), n + 1
-    while low < high:
-        middle = (low + high) // 2
-        if middle > n or log_upper_tail(middle, n, 1 / m) <= -b:
-            high = middle
-        else:
-            low = middle + 1
-    return min(1.0, low / n)
+    smallest = first_where(lambda s: log_upper_tail(s, n, 1 / m) <= -b, n // m, n + 1)
+    return min(1.0, smallest / n)
 
 
 def _check(n: int, m: int, k: int, delta: float) -> None:

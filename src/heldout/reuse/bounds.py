@@ -32,6 +32,7 @@ from heldout.reuse.thresholds import (
 )
 from heldout.statistics.binomial import lower_tail, upper_tail
 from heldout.statistics.joint_binomial import Coupling
+from heldout.statistics.search import first_where
 
 MOST_EXAMPLES = 10**9  # beyond, tails are no longer exact to ten digits
 LARGEST = 10**18  # counts stop here: a bound that allows more says "at least this many"
@@ -265,17 +266,6 @@ class SimilarityBound:
 def similarity_bound_models(setting: Setting, delta: float) -> int:
     """The largest k by the similarity union bound (3)."""
     return SimilarityBound(setting).models(delta)
-
-
-def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The first whole number in low..high from which on a condition holds; high where it holds for none."""
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 def largest_where(fits: Callable[[float], bool]) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.reuse.similarity import SimilarityResult
+from heldout.reuse.similarity import SimilarityResult, condensed_row
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -137,11 +137,7 @@ class _Pool:
 
     def row(self, i: int) -> Floats:
         """Similarity of model i with all models, itself included."""
-        row = np.empty(self.k)
-        row[:i] = self.agreement[self.start[:i] + (i - 1 - np.arange(i))]
-        row[i] = 1.0
-        row[i + 1 :] = self.agreement[self.start[i] : self.start[i + 1]]
-        return row
+        return np.insert(self.agreement[condensed_row(i, self.k)], i, 1.0)
 
     def tables(self, eta: float) -> tuple[Table, Table]:
         """Who covers whom from below and from above at `eta`: (k, k), the one that covers first."""

@@ -37,8 +37,8 @@ class LikeThese:
 
     def __init__(self, pool: PoolBound, epsilon: Fraction, delta: float) -> None:
         self.pool, self.delta = pool, delta
-        # Whole numbers of examples, exactly: n_i epsilon rounded up.
-        self.reach: Counts = -(-pool.n * epsilon.numerator // epsilon.denominator)
+        # Whole numbers of examples, n_i epsilon rounded up; as Python integers, for a long decimal overflows int64.
+        self.reach: Counts = np.array([math.ceil(n * epsilon) for n in pool.n.tolist()], dtype=np.int64)
         self.above, self.below = pool.marginals(pool.wrong - self.reach, pool.wrong + self.reach)
         self.cost = float(np.mean(self.above + self.below))
         order = np.argsort(pool.p, kind="stable")

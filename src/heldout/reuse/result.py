@@ -136,17 +136,16 @@ class BudgetResult:
     def further(self) -> dict[str, int | None]:
         """By each bound: testable models less those already there, at least 0."""
         used = self.n_models or 0
-
-        def left(k: int | None) -> int | None:
-            return k if k is None or k >= LARGEST else max(0, k - used)
-
-        return {name: left(k) for name, k in self.testable.to_dict().items()}
+        return {
+            name: k if k is None or k >= LARGEST else max(0, k - used) for name, k in self.testable.to_dict().items()
+        }
 
     @property
     def further_models(self) -> int:
         """How many more models fit beside those that are there."""
-        fit = self.fitting_models
-        return fit if fit >= LARGEST else max(0, fit - (self.n_models or 0))
+        left = self.further["union" if self.testable.similarity is None else "similarity"]
+        assert left is not None
+        return left
 
     @cached_property
     def by_similarity(self) -> Curve | None:
@@ -357,6 +356,6 @@ def _pool_dict(pool: PoolResult) -> dict[str, Any]:
             for c in pool.neighbours
         ],
         "groups": [[names[i] for i in group] for group in pool.groups],
-        "cover": {"eta": pool.cover.eta.tolist(), "size": pool.cover.size.tolist()},
+        "cover": pool.cover.to_dict(),
         "theorem2": {k: None if math.isnan(v) else v for k, v in pool.theorem2.items()},
     }

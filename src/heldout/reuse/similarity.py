@@ -268,6 +268,20 @@ def similarity(predictions: Predictions | PackedLosses | ArrayLike, *, progress:
     )
 
 
+def condensed_row(node: int, k: int) -> NDArray[np.intp]:
+    """Where the pairs of one model with all others stand in a condensed array (pdist's order).
+
+    Examples
+    --------
+    >>> condensed_row(1, 4).tolist()  # pairs 01 02 03 12 13 23
+    [0, 3, 4]
+    """
+    before = np.arange(node)
+    start = before * k - before * (before + 1) // 2 + node - before - 1
+    own = node * k - node * (node + 1) // 2 + np.arange(k - node - 1)
+    return np.concatenate([start, own]).astype(np.intp)
+
+
 def _independent(row: PairRow) -> Floats:
     with np.errstate(invalid="ignore"):
         first, second = row.first_wrong / row.common, row.second_wrong / row.common

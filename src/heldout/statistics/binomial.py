@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 from heldout.errors import InputError
 
-MOST_TERMS = 100_000  # of a far tail; each is smaller than the one before by more than its distance from the mean
+MOST_TERMS = 100_000  # of a tail below 1e-290: even at 10^9 examples the last of them is e^-200 of the first
 
 
 def upper_tail(threshold: ArrayLike, n: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
@@ -102,12 +102,13 @@ def clopper_pearson(
     """
     if not 0 <= successes <= n or n < 1:
         raise InputError(f"{successes} of {n} is not a share; n must be at least 1 and successes within 0..n.")
-    if (confidence is None) == (level is None):
+    given = {name: value for name, value in (("confidence", confidence), ("level", level)) if value is not None}
+    if len(given) != 1:
         raise InputError("give either `confidence` or `level`.")
-    name, value = ("confidence", confidence) if level is None else ("level", level)
-    if not 0 < value < 1:  # type: ignore[operator]
+    ((name, value),) = given.items()
+    if not 0 < value < 1:
         raise InputError(f"`{name}` is {value}; it must be between 0 and 1.")
-    tail = (1.0 - confidence if confidence is not None else level) / 2.0  # type: ignore[operator]
+    tail = (value if name == "level" else 1.0 - value) / 2.0
     low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, n - successes + 1))
     high = 1.0 if successes == n else float(beta.isf(tail, successes + 1, n - successes))
     return low, high

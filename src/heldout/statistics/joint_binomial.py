@@ -31,8 +31,6 @@ TAILS = {"upper": upper_tail, "lower": lower_tail}
 POINTS_PER_WIDTH = 2
 WINDOW = 12.0  # standard deviations of the number of W on each side; beyond lie 1e-32
 SKEWED = 60.0  # and this many more, for counts too small to be bell-shaped
-
-
 CHUNK = 1 << 20  # summands held at once
 
 
