@@ -11,8 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from heldout import Predictions, budget, testable_models
+from heldout import Predictions, SimilarityResult, budget, testable_models
 from heldout.report import write_budget_report
+from heldout.reuse.pool import PoolBound
+from heldout.statistics.binomial import upper_tail
+from heldout.statistics.joint_binomial import joint_tail
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -27,6 +30,25 @@ def resampled_limit(correct: np.ndarray, *, delta: float, repetitions: int, rng:
         draws = rng.multinomial(n, np.full(n, 1 / n), size=200).astype(np.float32)
         largest.append(np.abs(draws @ wrong.T - wrong.sum(axis=1)).max(axis=1))
     return float(np.quantile(np.concatenate(largest).astype(np.float64), 1 - delta)) / n
+
+
+def tree_or_anchor(counts: SimilarityResult, m: int) -> dict[str, float]:
+    """P(some model has m or more errors too many): union bound, spanning tree, and the best single anchor at its best
+    t, (3), over the eight models that are most like the others."""
+    pool = PoolBound(counts)
+    high = pool.wrong + m
+    above = upper_tail(high, pool.n, pool.p)
+    tree = pool.tree(high)
+    i, j = tree.first, tree.second
+    joined = above.sum() - joint_tail(pool.n[i], pool.p[i], pool.p[j], tree.both_wrong, high[i], high[j]).sum()
+    anchored = []
+    for a in np.argsort(-counts.matrix().mean(axis=1))[:8]:
+        share, others = pool.shares_with(int(a))
+        pair = pool.n[others], pool.p[others], pool.p[a], share[others], high[others]
+        for c in range(m, m // 2, -m // 40):
+            own = float(upper_tail(pool.wrong[a] + c, pool.n[a], pool.p[a]))
+            anchored.append(own + joint_tail(*pair, pool.wrong[a] + c - 1, sides=("upper", "lower")).sum())
+    return {"union": float(above.sum()), "tree": float(joined), "anchor": float(min(anchored))}
 
 
 if __name__ == "__main__":
@@ -55,6 +77,7 @@ if __name__ == "__main__":
             "testable_models": plain["testable_models"],
             "epsilon": plain["epsilon"],
             "resampled_limit": resampled_limit(table.correct, delta=0.05, repetitions=arguments.repetitions, rng=rng),
+            "one tail at 322 examples": tree_or_anchor(pool.pool.similarity, 322),
             "theorem2": plain["pool"]["theorem2"],
             "neighbours_told_apart": sum(c["survives"] for c in plain["pool"]["neighbours"]),
         },
