@@ -1,0 +1,352 @@
+"""What a stress test returns: prints itself, travels as a dict, is saved as npz + JSON."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.files import read_result, write_result
+
+TERMINAL = 118  # characters
+TITLES = {
+    "nb": "naive Bayes",
+    "majority": "majority vote",
+    "plurality": "plurality above 1 sd",
+    "linear-scan": "linear scan",
+    "reconstruction": "reconstruction",
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StressRun:
+    """One attack on one oracle, simulated several times, with what was to be expected.
+
+    Parameters
+    ----------
+    attack : str
+        "nb", "majority", "plurality", "linear-scan" or "reconstruction".
+    n_examples, n_classes : int
+        The test set.
+    answers : str
+        What the oracle says: "exact", "2 digits", or the name of another mechanism.
+    digits : int or None
+        Digits of a rounded answer.
+    points : int
+        Examples that are attacked; the others keep the best guess there was.
+    top : int or None
+        Labels that are considered at each of them; None: all classes.
+    queries : (c,) int
+        Numbers of answers, growing; the last is what was asked for.
+    accuracy : (trials, c) float
+        True accuracy on all examples after so many answers, one row a trial.
+    baseline : float
+        Accuracy of the best guess without any answer, mean over the trials: 1/m without prior knowledge.
+    forecast : (c,) float
+        Expected accuracy in closed form; NaN where there is none.
+    upper_bound : (c,) float
+        Accuracy that no attack whatever passes with probability 1 - delta, by the exact tail; 1 where that says
+        nothing, NaN where the mechanism's answers cannot be counted.
+    theorem_bound : (c,) float
+        The same by Theorem 3.1 as printed; NaN with a prior, which it does not know.
+    notes : tuple of str
+        What was noticed: sentences.
+    """
+
+    attack: str
+    n_examples: int
+    n_classes: int
+    answers: str
+    digits: int | None
+    points: int
+    top: int | None
+    queries: NDArray[np.int64]
+    accuracy: NDArray[np.float64]
+    baseline: float
+    forecast: NDArray[np.float64]
+    upper_bound: NDArray[np.float64]
+    theorem_bound: NDArray[np.float64]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The attack in words."""
+        return TITLES[self.attack]
+
+    @property
+    def trials(self) -> int:
+        """How often it was simulated."""
+        return len(self.accuracy)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """(c,) mean accuracy over the trials."""
+        return np.asarray(self.accuracy.mean(axis=0))
+
+    @property
+    def std(self) -> NDArray[np.float64]:
+        """(c,) standard deviation over the trials; NaN for one trial."""
+        if self.trials == 1:
+            return np.full(len(self.queries), math.nan)
+        return np.asarray(self.accuracy.std(axis=0, ddof=1))
+
+    @property
+    def advantage(self) -> NDArray[np.float64]:
+        """(c,) mean accuracy less the baseline: what the answers gave away."""
+        return self.mean - self.baseline
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the upper bound excludes nothing at the full number of answers."""
+        return bool(self.upper_bound[-1] >= 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole curve as plain data; an undefined number is None."""
+        return {
+            "attack": self.attack,
+            "n_examples": self.n_examples,
+            "n_classes": self.n_classes,
+            "answers": self.answers,
+            "digits": self.digits,
+            "points": self.points,
+            "top": self.top,
+            "trials": self.trials,
+            "baseline": self.baseline,
+            "queries": self.queries.tolist(),
+            "accuracy": _plain(self.mean),
+            "std": _plain(self.std),
+            "advantage": _plain(self.advantage),
+            "forecast": _plain(self.forecast),
+            "upper_bound": _plain(self.upper_bound),
+            "theorem_bound": _plain(self.theorem_bound),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StressResult:
+    """How far somebody could game a leaderboard.
+
+    Parameters
+    ----------
+    run : StressRun
+        What was asked for.
+    by_attack, by_digits, by_classes : tuple of StressRun
+        The same with other attacks, with answers of other digits, with other numbers of classes; each contains `run`
+        itself, or is empty where nothing was compared.
+    expected_bound : float
+        What no attack passes on average (after Remark 3.2), exact answers and no prior; else NaN.
+    reach : dict of float to int
+        Answers that bring so many points more than the baseline, by the forecast without prior; empty with one.
+    regime : dict
+        Section 4 for this n, m and k: "k_min" = ln n + m ln m of Theorem 4.3 without its constant, "rate" =
+        sqrt(k/n)/m; "reconstructable", the points that Theorem 4.5 says can be recovered exactly, "theorem_4_5", the
+        queries for them, "corollary_4_6", k >= 40 m ln m or not.
+    seed : int
+    delta : float
+        Probability that an attack passes the upper bound.
+    labels, prior : str
+        Where they came from: "uniform at random", "given", ...
+    source : str
+        The files, or the numbers.
+    """
+
+    run: StressRun
+    by_attack: tuple[StressRun, ...]
+    by_digits: tuple[StressRun, ...]
+    by_classes: tuple[StressRun, ...]
+    expected_bound: float
+    reach: dict[float, int]
+    regime: dict[str, float]
+    seed: int
+    delta: float
+    labels: str
+    prior: str | None
+    source: str
+    data_digest: str | None
+    version: str
+
+    @property
+    def accuracy(self) -> float:
+        """Mean accuracy after all answers."""
+        return float(self.run.mean[-1])
+
+    @property
+    def advantage(self) -> float:
+        """What all answers together gave away."""
+        return float(self.run.advantage[-1])
+
+    @property
+    def queries(self) -> int:
+        """Answers handed out."""
+        return int(self.run.queries[-1])
+
+    @cached_property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        run = self.run
+        exact = "" if run.answers == "exact" else f" of {run.answers}" if run.digits else f" by {run.answers}"
+        text = f"After {self.queries:,} answers{exact} a determined analyst {gain_words(self.advantage)}"
+        coarser = [r for r in self.by_digits if r.digits == 2 and run.digits is None]
+        if coarser and self.advantage > 0:
+            gain = float(coarser[0].advantage[-1])
+            text += f", with two-digit answers {gain_words(gain, again=True)}"
+        return text + "."
+
+    def __str__(self) -> str:
+        run = self.run
+        std, forecast = run.std[-1], run.forecast[-1]
+        spread = "" if math.isnan(std) else f"   (sd {std:.4f} over {run.trials} trials)"
+        attacked = "all" if run.points == run.n_examples else f"{run.points:,} of {run.n_examples:,}"
+        labels = f"all {run.n_classes:,}" if run.top is None else f"{run.top} of {run.n_classes:,}"
+        lines = [
+            *textwrap.wrap(self.headline, TERMINAL),
+            "",
+            f"attack               {run.title}, {run.answers} answers",
+            f"test set             {run.n_examples:,} examples, {run.n_classes:,} classes, labels {self.labels}",
+            f"attacked             {attacked} examples, {labels} labels each"
+            + (f"; prior: {self.prior}" if self.prior else ""),
+            f"accuracy before      {run.baseline:.4f}",
+            f"accuracy after       {self.accuracy:.4f}{spread}",
+            f"advantage            {self.advantage:+.4f}",
+            "forecast             " + ("none in closed form" if math.isnan(forecast) else f"{forecast:.4f}"),
+            "nobody passes        " + self._bound_words(),
+        ]
+        if self.reach:
+            steps = ", ".join(f"+{100 * a:g} points {k:,}" for a, k in self.reach.items())
+            lines += [f"answers needed       {steps}   (naive Bayes, exact answers, forecast)"]
+        for title, runs in (("other attacks", self.by_attack), ("other answers", self.by_digits)):
+            others = [r for r in runs if r is not run]
+            if others:
+                names = (r.title if runs is self.by_attack else r.answers for r in others)
+                gains = ", ".join(
+                    f"{name} {r.advantage[-1]:+.4f}"
+                    + ("" if r.queries[-1] == self.queries else f" ({r.queries[-1]:,} answers)")
+                    for name, r in zip(names, others, strict=True)
+                )
+                lines += textwrap.wrap(gains, TERMINAL, initial_indent=f"{title:20s} ", subsequent_indent=" " * 21)
+        for note in run.notes:
+            lines += ["", *textwrap.wrap(note, TERMINAL)]
+        return "\n".join(lines)
+
+    def _bound_words(self) -> str:
+        bound, theorem = self.run.upper_bound[-1], self.run.theorem_bound[-1]
+        if math.isnan(bound):
+            return "unknown: the answers of this mechanism cannot be counted"
+        if bound >= 1:
+            return f"vacuous: {self.queries:,} such answers could give away every label"
+        printed = (
+            "" if math.isnan(theorem) else f"; Theorem 3.1 {theorem:.4f}" if theorem < 1 else "; Theorem 3.1 vacuous"
+        )
+        given = " if the prior is right" if self.prior else ""
+        return f"{bound:.4f}   (with probability {1 - self.delta:g}{given}{printed})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON; an undefined number is None."""
+        run = self.run
+        return {
+            "accuracy": self.accuracy,
+            "advantage": self.advantage,
+            "std": _number(run.std[-1]),
+            "forecast": _number(run.forecast[-1]),
+            "upper_bound": _number(run.upper_bound[-1]),
+            "upper_bound_vacuous": run.vacuous,
+            "theorem_bound": _number(run.theorem_bound[-1]),
+            "expected_bound": _number(self.expected_bound),
+            "baseline": run.baseline,
+            "queries": self.queries,
+            "n_examples": run.n_examples,
+            "n_classes": run.n_classes,
+            "attack": run.attack,
+            "answers": run.answers,
+            "digits": run.digits,
+            "points": run.points,
+            "top": run.top,
+            "trials": run.trials,
+            "seed": self.seed,
+            "delta": self.delta,
+            "labels": self.labels,
+            "prior": self.prior,
+            "curve": run.to_dict(),
+            "by_attack": [r.to_dict() for r in self.by_attack],
+            "by_digits": [r.to_dict() for r in self.by_digits],
+            "by_classes": [r.to_dict() for r in self.by_classes],
+            "queries_to_reach": {f"{a:g}": k for a, k in self.reach.items()},
+            "regime": {key: _number(value) for key, value in self.regime.items()},
+            "notes": list(run.notes),
+            "source": self.source,
+            "data_digest": self.data_digest,
+            "version": self.version,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write `path`.npz (everything) and `path`.json (what `to_dict` gives)."""
+        runs = self._runs()
+        record: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN}
+        record["reach"] = list(self.reach.items())
+        record["regime"] = self.regime
+        record["runs"] = [{name: getattr(r, name) for name in _RUN_PLAIN} for r in runs]
+        for group in _GROUPS:
+            record[group] = [next(i for i, r in enumerate(runs) if r is member) for member in getattr(self, group)]
+        arrays = {f"{name}_{i}": getattr(r, name) for i, r in enumerate(runs) for name in _RUN_ARRAYS}
+        write_result(path, plain=self.to_dict(), record=record, arrays=arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> StressResult:
+        """Read what `save` wrote; every number comes back to the last bit."""
+        record, arrays = read_result(path)
+        try:
+            runs = [
+                StressRun(
+                    **(plain | {"notes": tuple(plain["notes"])}),
+                    **{name: arrays[f"{name}_{i}"] for name in _RUN_ARRAYS},
+                )
+                for i, plain in enumerate(record.pop("runs"))
+            ]
+            groups: dict[str, Any] = {group: tuple(runs[i] for i in record.pop(group)) for group in _GROUPS}
+            reach = {float(a): int(k) for a, k in record.pop("reach")}
+            return cls(run=runs[0], reach=reach, **groups, **record)
+        except Exception as error:
+            raise InputError(f"{path}.npz is not a saved stress test: {error!r}.") from error
+
+    def _runs(self) -> list[StressRun]:
+        """All runs, each once, the main one first."""
+        runs = [self.run]
+        for group in _GROUPS:
+            runs += [r for r in getattr(self, group) if not any(r is seen for seen in runs)]
+        return runs
+
+
+_PLAIN = ("expected_bound", "seed", "delta", "labels", "prior", "source", "data_digest", "version")
+_GROUPS = ("by_attack", "by_digits", "by_classes")
+_RUN_PLAIN = ("attack", "n_examples", "n_classes", "answers", "digits", "points", "top", "baseline", "notes")
+_RUN_ARRAYS = ("queries", "accuracy", "forecast", "upper_bound", "theorem_bound")
+
+
+def gain_words(advantage: float, *, again: bool = False) -> str:
+    """A gain in percentage points.
+
+    Examples
+    --------
+    >>> gain_words(0.0304), gain_words(0.026, again=True), gain_words(-0.0002)
+    ('gains 3.0 points', 'still 2.6', 'gains nothing')
+    """
+    if advantage < 0.0005:
+        return "nothing" if again else "gains nothing"
+    points = f"{100 * advantage:.1f}" if advantage >= 0.001 else f"{100 * advantage:.2f}"
+    return f"still {points}" if again else f"gains {points} points"
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _plain(values: NDArray[np.float64]) -> list[float | None]:
+    return [_number(v) for v in values.tolist()]
