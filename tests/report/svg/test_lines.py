@@ -11,7 +11,7 @@ import pytest
 from heldout.report import svg
 from heldout.report.svg.axes import Scale
 from heldout.report.svg.lines import SPACE, apart, runs
-from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH
+from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, marker
 
 
 def chart(series: svg.Series, **options: object) -> ET.Element:
@@ -108,3 +108,63 @@ def test_ticks_stand_inside(kind: str) -> None:
     assert len(ticks) >= 2
     assert all(20 <= scale.place(t) <= 300 for t, _ in ticks)
     assert len({name for _, name in ticks}) == len(ticks)
+
+
+def error_bars(root: ET.Element) -> list[str]:
+    return [e.attrib["d"] for e in root.findall("path") if e.attrib["class"] == "a bar"]
+
+
+def test_error_bars_at_points() -> None:
+    """One a point, as high as told; none where the end is not known, and no band."""
+    series = svg.Series(
+        name="s", x=[0, 5, 10], y=[4.0, 5.0, 6.0], low=[3.0, math.nan, 4.0], high=[5.0, math.nan, 8.0],
+        hover=["", "", ""], whiskers=True,
+    )  # fmt: skip
+    root = chart(series, y_range=(0.0, 10.0))
+    assert not root.findall("polygon")
+    up = Scale(low=0, high=10, start=290 - BOTTOM, end=TOP + 20)
+    first, last = error_bars(root)
+    for path, low, high in ((first, 3.0, 5.0), (last, 4.0, 8.0)):
+        assert f" {up.place(low):.1f}V{up.place(high):.1f}" in path
+        assert path.count("h6.0") == 2
+    assert len(root.findall("circle")) == 3
+
+
+def test_error_bars_are_cut() -> None:
+    outside = svg.Series(
+        name="s", x=[0, 10], y=[9.0, 30.0], low=[8.0, 25.0], high=[12.0, 35.0], hover=["", ""], whiskers=True
+    )
+    (bar,) = error_bars(chart(outside, y_range=(0.0, 10.0)))
+    assert f"V{TOP + 20:.1f}" in bar
+    assert bar.count("h6.0") == 1  # the end that is not seen has no crossbar
+
+
+def test_points_without_a_line() -> None:
+    loose = svg.Series(name="points", x=[0, 10], y=[1.0, 2.0], hover=["", ""], joined=False)
+    bare = svg.Series(name="line", x=[0, 10], y=[1.0, 2.0], hover=["", ""], style="b", markers=False)
+    root = ET.fromstring(svg.line_chart([loose, bare], label="l", x_label="x", y_label="y"))
+    assert [e.attrib["class"] for e in root.findall("polyline")] == ["b line"]
+    assert (
+        len([c for c in root.findall("circle") if c.attrib["class"] == "a fill"]) == 3
+    )  # two points, one in the legend
+    assert not root.findall("rect")  # nor does the legend promise markers that are not there
+    assert len([e for e in root.findall("path") if e.attrib["class"] == "b line"]) == 1
+
+
+def test_log_axes_leave_out_what_is_not_positive_and_cut_straight() -> None:
+    falling = svg.Series(name="s", x=[1, 10, 100, 1000], y=[100.0, 0.01, -1.0, 1.0], hover=[""] * 4, markers=False)
+    root = chart(falling, x_log=True, y_log=True, x_range=(1.0, 1000.0), y_range=(1.0, 100.0))
+    ((start, end),) = points(root)
+    across = Scale(low=1, high=1000, start=LEFT + 8, end=WIDTH - RIGHT - 8, kind="log")
+    assert start == (pytest.approx(across.place(1), abs=0.1), pytest.approx(TOP + 20, abs=0.1))
+    assert end == (pytest.approx(across.place(10**0.5), abs=0.1), pytest.approx(290 - BOTTOM, abs=0.1))
+
+
+def test_every_style_has_a_shape_and_a_colour_of_its_own() -> None:
+    from typing import get_args
+
+    styles = get_args(svg.Style)
+    assert len({marker(0, 0, style, None).replace(f'"{style} ', '"') for style in styles}) == len(styles)
+    for style in styles:
+        for kind in ("line", "fill", "bar"):
+            assert f".chart .{style}.{kind}" in svg.STYLE

@@ -1,4 +1,4 @@
-"""Lines and steps, with markers, bands and marked points."""
+"""Lines and steps, with markers, error bars, bands and marked points."""
 
 from __future__ import annotations
 
@@ -27,15 +27,19 @@ from heldout.report.svg.shapes import (
 Point = tuple[float, float]
 
 HEIGHT = 290.0
+CROSSBAR = 3.0  # half the width of an error bar's ends
 SPACE = 14.0  # between the texts of two marked points
 
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """A line of `line_chart`, with a band around it where `low` and `high` are given.
+    """A line of `line_chart`, with a band around it where `low` and `high` are given, or with `whiskers` an error bar
+    at every point.
 
-    A `y` that is NaN leaves a gap. Without `markers` a point only answers to a pointer. With `step` the line
-    keeps the height of its next point and drops or climbs at the points: y[i] holds on (x[i - 1], x[i]].
+    A `y` that is NaN leaves a gap, and so does one of 0 or less on a log axis; a `low` or `high` that is NaN leaves
+    out its bar. Without `markers` a point only answers to a pointer; points that are not `joined` have no line. With
+    `step` the line keeps the height of its next point and drops or climbs at the points: y[i] holds on
+    (x[i - 1], x[i]].
     """
 
     name: str
@@ -46,6 +50,8 @@ class Series:
     high: Sequence[float] | None = None
     style: Style = "a"
     markers: bool = True
+    joined: bool = True
+    whiskers: bool = False
     step: bool = False
 
 
@@ -98,7 +104,10 @@ def line_chart(
     marks : sequence of Mark
         Points with their text, drawn over the lines.
     """
-    names, names_height = legend([(s.name, s.style) for s in series])
+    marked = {m.style for m in marks}
+    names, names_height = legend(
+        [(s.name, s.style) for s in series], drawn=[(s.joined, s.markers or s.style in marked) for s in series]
+    )
     top, bottom = TOP + names_height, HEIGHT - BOTTOM
     xs = [v for s in series for v in s.x]
     ys = [v for s in series for values in (s.y, s.low or (), s.high or ()) for v in values if math.isfinite(v)]
@@ -123,24 +132,28 @@ def line_chart(
         parts.append(text(WIDTH - RIGHT - 2, y + 14, reference[1], "end"))
     if x_reference is not None:
         parts.append(line("reference", across.place(x_reference), top, across.place(x_reference), bottom))
-    parts += [_band(s, across, up) for s in series if s.low is not None]
+    parts += [_band(s, across, up) for s in series if s.low is not None and not s.whiskers]
     for s in series:
-        parts += _drawn(s, across, up)
+        parts += [*(_bars(s, across, up) if s.whiskers else ()), *_drawn(s, across, up)]
     return svg_element(HEIGHT, label, parts + _marked(marks, across, up))
 
 
 def _around(values: Sequence[float], *, log: bool) -> Point:
     if not log:
         return room(min(values), max(values))
-    low, high = room(math.log10(min(values)), math.log10(max(values)))
+    logs = [math.log10(v) for v in values if v > 0]
+    low, high = room(min(logs), max(logs))
     return 10.0**low, 10.0**high
 
 
 def _drawn(s: Series, across: Scale, up: Scale) -> list[str]:
     points = list(zip(s.x, s.y, strict=True))
+    # Cut where they are drawn and not where they are computed: on a log axis a straight line is another one.
+    places = [(across.place(x), _height(y, up)) for x, y in (_stairs(points) if s.step else points)]
+    window = (across.start, across.end), (up.end, up.start)
     parts = [
-        f'<polyline class="{s.style} line" points="{_places(run, across, up)}"/>'
-        for run in runs(_stairs(points) if s.step else points, (across.low, across.high), (up.low, up.high))
+        f'<polyline class="{s.style} line" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in run)}"/>'
+        for run in (runs(places, *window) if s.joined else ())
     ]
     for (x, y), hover in zip(points, s.hover, strict=True):
         if across.low <= x <= across.high and up.low <= y <= up.high:
@@ -151,6 +164,30 @@ def _drawn(s: Series, across: Scale, up: Scale) -> list[str]:
                 parts.append(
                     f'<circle class="hit" cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="5">{title(hover)}</circle>'
                 )
+    return parts
+
+
+def _height(value: float, up: Scale) -> float:
+    """Where a value stands; NaN where its axis has no place for it."""
+    return math.nan if up.kind == "log" and not value > 0 else up.place(value)
+
+
+def _bars(s: Series, across: Scale, up: Scale) -> list[str]:
+    """Error bars, cut at the edge of the picture; an end that lies outside has no crossbar."""
+    assert s.low is not None
+    assert s.high is not None
+    parts = []
+    for x, low, high in zip(s.x, s.low, s.high, strict=True):
+        if not (math.isfinite(low) and math.isfinite(high) and across.low <= x <= across.high):
+            continue
+        if high < up.low or low > up.high:
+            continue
+        place = across.place(x)
+        bottom, top = up.place(max(low, up.low)), up.place(min(high, up.high))
+        path = f"M{place:.1f} {bottom:.1f}V{top:.1f}"
+        for end, y in ((low, bottom), (high, top)):
+            path += f"M{place - CROSSBAR:.1f} {y:.1f}h{2 * CROSSBAR:.1f}" if up.low <= end <= up.high else ""
+        parts.append(f'<path class="{s.style} bar" d="{path}"/>')
     return parts
 
 

@@ -11,7 +11,7 @@ WIDTH = 420.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
 CHARACTER = 6.4  # estimated width of a character at the charts' font size
 
-Style = Literal["a", "b", "c", "d"]
+Style = Literal["a", "b", "c", "d", "e", "f"]
 
 
 def svg_element(height: float, label: str, parts: Sequence[str], *, width: float = WIDTH) -> str:
@@ -58,26 +58,33 @@ def marker(x: float, y: float, style: Style, hover: str | None, *, size: float =
     outline = f"0 {-1.3 * s:.1f} {1.3 * s:.1f} 0 0 {1.3 * s:.1f} {-1.3 * s:.1f} 0"
     if style == "d":
         outline = f"0 {-1.2 * s:.1f} {1.2 * s:.1f} {s:.1f} {-1.2 * s:.1f} {s:.1f}"
+    if style == "e":
+        outline = f"0 {1.2 * s:.1f} {1.2 * s:.1f} {-s:.1f} {-1.2 * s:.1f} {-s:.1f}"
+    if style == "f":
+        outline = f"{-1.3 * s:.1f} {-s:.1f} {1.3 * s:.1f} {-s:.1f} {-1.3 * s:.1f} {s:.1f} {1.3 * s:.1f} {s:.1f}"
     return f'<polygon class="{style} fill" transform="translate({x:.1f} {y:.1f})" points="{outline}">{told}</polygon>'
 
 
-def legend(entries: Sequence[tuple[str, Style]], *, swatch: bool = False) -> tuple[str, float]:
+def legend(
+    entries: Sequence[tuple[str, Style]], *, swatch: bool = False, drawn: Sequence[tuple[bool, bool]] | None = None
+) -> tuple[str, float]:
     """Names of the lines (or, as a swatch, of the areas) above the picture, wrapped where they do not fit; its height.
 
-    A single line needs no legend.
+    `drawn` says of each whether it has a line and whether it has markers; both unless told. A single line needs no
+    legend.
     """
     if len(entries) < 2:
         return "", 20.0
     parts, x, y = [], LEFT, 10.0
-    for name, style in entries:
+    for (name, style), (joined, marked) in zip(entries, drawn or [(True, True)] * len(entries), strict=True):
         width = 30 + len(name) * CHARACTER
         if x > LEFT and x + width > WIDTH:
             x, y = LEFT, y + 18
         if swatch:
             parts.append(f'<rect class="{style} wash" x="{x + 4:.1f}" y="{y - 5:.1f}" width="16" height="10"/>')
         else:
-            parts.append(f'<path class="{style} line" d="M{x:.1f} {y:.1f}h20"/>')
-            parts.append(marker(x + 10, y, style, None))
+            parts += [f'<path class="{style} line" d="M{x:.1f} {y:.1f}h20"/>'] if joined else []
+            parts += [marker(x + 10, y, style, None)] if marked else []
         parts.append(text(x + 26, y + 4, name, "start"))
         x += width + 12
     return "".join(parts), y + 26.0

@@ -18,11 +18,22 @@ STYLE = """\
 .chart .b.line, .chart .b.whisker { stroke: var(--series-b); }
 .chart .c.line, .chart .c.whisker { stroke: var(--series-c); }
 .chart .d.line, .chart .d.whisker { stroke: var(--series-d); }
+.chart .e.line { stroke: var(--series-e); }
+.chart .f.line { stroke: var(--series-f); }
 .chart .b.line { stroke-dasharray: 6 4; }
+.chart .bar { stroke-width: 1.3; stroke-linecap: butt; fill: none; }
+.chart .a.bar { stroke: var(--series-a); }
+.chart .b.bar { stroke: var(--series-b); }
+.chart .c.bar { stroke: var(--series-c); }
+.chart .d.bar { stroke: var(--series-d); }
+.chart .e.bar { stroke: var(--series-e); }
+.chart .f.bar { stroke: var(--series-f); }
 .chart .a.fill { fill: var(--series-a); }
 .chart .b.fill { fill: var(--series-b); }
 .chart .c.fill { fill: var(--series-c); }
 .chart .d.fill { fill: var(--series-d); }
+.chart .e.fill { fill: var(--series-e); }
+.chart .f.fill { fill: var(--series-f); }
 .chart .hit { fill: transparent; stroke: none; pointer-events: all; }
 .chart .halo { paint-order: stroke; stroke: var(--page); stroke-width: 4px; stroke-linejoin: round; }
 .chart .wash { fill-opacity: 0.3; stroke-width: 1.5; stroke-linejoin: round; }
