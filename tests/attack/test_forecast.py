@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from heldout.attack.confidence import query_weight
+from heldout.attack.confidence import query_weights
 from heldout.attack.forecast import (
     EFFICIENCY,
     forced_choice,
@@ -55,7 +55,7 @@ def attack(rng, n, m, k, kind):
         query = rng.integers(0, m, n)
         accuracy = float((query == labels).mean())
         weight = {
-            "nb": query_weight(accuracy, m),
+            "nb": query_weights(accuracy, m),
             "majority": math.copysign(1.0, accuracy - 1 / m),
             "plurality": float(accuracy > 1 / m + sd),
         }[kind]

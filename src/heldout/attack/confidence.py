@@ -31,7 +31,7 @@ def log_confidence(point: ArrayLike, accuracies: ArrayLike, m: int) -> NDArray[n
     return np.array([np.where(labels == label, hit, miss).sum() for label in range(m)])
 
 
-def query_weight(accuracy: float, m: int) -> float:
+def query_weights(accuracies: ArrayLike, m: int) -> NDArray[np.float64]:
     """w = ln(α (m-1) / (1-α)): what a query adds to the score of the label it named; ±∞ at accuracies of 1 and 0.
 
     Examples
@@ -39,12 +39,14 @@ def query_weight(accuracy: float, m: int) -> float:
     It is the weight of a classifier in multiclass AdaBoost (SAMME), ln((1 - error)/error) + ln(m - 1):
 
     >>> error, m = 0.3, 5
-    >>> abs(query_weight(1 - error, m) - (math.log((1 - error) / error) + math.log(m - 1))) < 1e-12
-    True
-    >>> query_weight(1 / 10, 10)  # a query at chance says nothing
+    >>> samme = np.log((1 - error) / error) + np.log(m - 1)
+    >>> abs(query_weights(1 - error, m) - samme) < 1e-12
+    np.True_
+    >>> float(query_weights(1 / 10, 10))  # a query at chance says nothing
     0.0
     """
-    if accuracy in (0.0, 1.0):
-        return math.inf if accuracy == 1.0 else -math.inf
-    # At chance exactly 0: α (m-1) and 1-α may round differently.
-    return math.log(accuracy * (m - 1)) - math.log1p(-accuracy) if accuracy * m != 1.0 else 0.0
+    alpha = np.asarray(accuracies, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        weights = np.log(alpha) + math.log(m - 1) - np.log1p(-alpha)
+    # At chance exactly 0: the logarithms may round differently.
+    return np.where(np.abs(alpha * m - 1) < 1e-12, 0.0, weights)

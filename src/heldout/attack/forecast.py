@@ -12,6 +12,7 @@ the m-alternative forced choice of signal detection. Weaker weights only scale d
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,15 @@ EFFICIENCY = {
     "plurality": math.exp(-0.5) / math.sqrt(2 * math.pi) / math.sqrt(float(ndtr(-1.0))),
 }
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
+_FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(32)
+WIDTH = 7.0  # the same for `win_probability`: beyond lie 1e-12
+BATCH = 4_000_000  # numbers held at once
 REACH = 9.0  # standard deviations of the true label's score that are integrated over; beyond lie 1e-19
 
 
-def detectability(k: float, n: float, m: int, *, attack: str = "nb") -> float:
-    """d' after k queries on n points with m classes."""
-    return EFFICIENCY[attack] * math.sqrt(k / n * m / (m - 1))
+def detectability(k: float, n: float, m: int) -> float:
+    """d' of NB after k queries on n points with m classes."""
+    return math.sqrt(k / n * m / (m - 1))
 
 
 def forced_choice(d: float, m: int) -> float:
@@ -51,8 +55,10 @@ def forced_choice(d: float, m: int) -> float:
     return float(REACH * np.sum(_WEIGHTS * density * np.exp((m - 1) * log_ndtr(z))))
 
 
-def forecast(n: int, m: int, k: int, *, attack: str = "nb") -> float:
+def forecast(n: int, m: int, k: int, *, attack: str = "nb", efficiency: float | None = None) -> float:
     """Expected accuracy after k queries without prior knowledge.
+
+    `efficiency` is what answers and weights keep of NB's signal; by default that of the attack with exact answers.
 
     Examples
     --------
@@ -62,10 +68,13 @@ def forecast(n: int, m: int, k: int, *, attack: str = "nb") -> float:
     0.6
     """
     _check(n, m, k)
-    return forced_choice(detectability(k, n, m, attack=attack), m)
+    kept = EFFICIENCY[attack] if efficiency is None else efficiency
+    return forced_choice(kept * detectability(k, n, m), m)
 
 
-def forecast_top(n_points: int, top: int, k: int, *, share: float, attack: str = "nb") -> float:
+def forecast_top(
+    n_points: int, top: int, k: int, *, share: float, attack: str = "nb", efficiency: float | None = None
+) -> float:
     """Expected accuracy on the attacked points, where the label is among the top R with probability `share`.
 
     Only those points answer to a query, so they alone carry the signal and its noise:
@@ -76,7 +85,8 @@ def forecast_top(n_points: int, top: int, k: int, *, share: float, attack: str =
         raise InputError(f"`share` is {share}; it must lie between 0 and 1.")
     if share == 0:
         return 0.0
-    return share * forced_choice(detectability(k, n_points * share, top, attack=attack), top)
+    kept = EFFICIENCY[attack] if efficiency is None else efficiency
+    return share * forced_choice(kept * detectability(k, n_points * share, top), top)
 
 
 def forecast_with_prior(prior: NDArray[np.float64], n: int, k: int) -> float:
@@ -89,8 +99,6 @@ def forecast_with_prior(prior: NDArray[np.float64], n: int, k: int) -> float:
     n, k : int
         Points that are queried, and queries.
 
-    A point's label is the one with the highest log π + d' Z, Z being the scores in units of their spread.
-
     Examples
     --------
     >>> uniform = np.full((1, 10), 0.1)
@@ -100,18 +108,90 @@ def forecast_with_prior(prior: NDArray[np.float64], n: int, k: int) -> float:
     points, m = prior.shape
     _check(n, m, k)
     d = detectability(k, n, m)
-    if d == 0:
-        return float(prior.max(axis=1).mean())
-    z = d + REACH * _NODES
-    density = REACH * _WEIGHTS * np.exp(-0.5 * (REACH * _NODES) ** 2) / math.sqrt(2 * math.pi)
-    total = 0.0
     with np.errstate(divide="ignore"):
         logs = np.log(prior)
-    for row, log_row in zip(prior, logs, strict=True):
-        for label in np.flatnonzero(row > 0).tolist():
-            ahead = (log_row[label] - np.delete(log_row, label)) / d  # infinite where the rival is impossible
-            total += row[label] * float(np.sum(density * np.exp(log_ndtr(z[:, None] + ahead).sum(axis=1))))
-    return float(total / points)
+    wins = [prior[:, label] * win_probability(logs, np.full(points, label), d) for label in range(m)]
+    return float(np.sum(wins) / points)
+
+
+def win_probability(log_prior: NDArray[np.float64], labels: NDArray[Any], d: float) -> NDArray[np.float64]:
+    """(p,) probability that the given label is the one with the highest log π + d Z, if it is the true one.
+
+    Z are the scores in units of their spread, the true label's about d, the others' about 0. Rivals so far behind that
+    they cannot catch up, and points where a rival is too far ahead, are left out of the integral.
+
+    Parameters
+    ----------
+    log_prior : (p, m) float
+        Only differences within a row matter.
+    labels : (p,) int
+        Column of the true label; outside 0 … m - 1 it cannot win.
+    """
+    won = np.zeros(len(log_prior))
+    inside = np.flatnonzero((labels >= 0) & (labels < log_prior.shape[1]))
+    own = log_prior[inside, labels[inside]]
+    inside, own = inside[own > -np.inf], own[own > -np.inf]
+    lead = own[:, None] - log_prior[inside]
+    lead[np.arange(len(inside)), labels[inside]] = np.inf
+    if d == 0:
+        ties = (lead == 0).sum(axis=1)
+        won[inside] = np.where((lead < 0).any(axis=1), 0.0, 1 / (1 + ties))
+        return won
+    lead /= d
+    possible = lead.min(axis=1) > -2 * WIDTH - d
+    inside, lead = inside[possible], lead[possible]
+    rivals = (lead < 2 * WIDTH - d).sum(axis=1)
+    order = np.argsort(rivals, kind="stable")
+    z, density = d + WIDTH * _FEW_NODES, WIDTH * _FEW_WEIGHTS * np.exp(-0.5 * (WIDTH * _FEW_NODES) ** 2)
+    density /= math.sqrt(2 * math.pi)
+    at = 0
+    while at < len(order):
+        size = max(1, int(BATCH / (len(z) * max(1, rivals[order[min(at + 999, len(order) - 1)]]))))
+        rows = order[at : at + min(size, 1000)]
+        most = int(rivals[rows[-1]])
+        near = np.sort(lead[rows], axis=1)[:, :most]
+        won[inside[rows]] = ndtr(z[:, None] + near[:, None, :]).prod(axis=2) @ density
+        at += len(rows)
+    return won
+
+
+def answer_efficiency(
+    attack: str, hits: NDArray[Any], probability: NDArray[np.float64], answers: NDArray[np.float64], *, n: int
+) -> float:
+    """What an attack keeps of the signal where many numbers of hits get the same answer.
+
+    A weight w(answer) keeps E[Z w] / sqrt(E[w²]) of it, Z being the hits in standard deviations.
+
+    Parameters
+    ----------
+    hits, probability : (c,)
+        Numbers of hits of a random query on the attacked points, and how probable they are.
+    answers : (c,) float
+        Accuracy that is said of each.
+    n : int
+        Examples behind an accuracy.
+
+    Examples
+    --------
+    >>> hits = np.arange(10_001)
+    >>> p = np.exp(-((hits - 5000) ** 2) / 5000)
+    >>> told = np.where(hits > 5000, 1.0, np.where(hits < 5000, 0.0, 0.5))  # only better or worse than chance is told
+    >>> round(answer_efficiency("nb", hits, p / p.sum(), told, n=10_000), 2), round(EFFICIENCY["majority"], 2)
+    (0.8, 0.8)
+    """
+    mean = float(np.sum(probability * hits))
+    sd = math.sqrt(float(np.sum(probability * (hits - mean) ** 2)))
+    said, index = np.unique(answers, return_inverse=True)
+    mass = np.bincount(index, probability)
+    z = np.divide(np.bincount(index, probability * (hits - mean) / sd), mass, out=np.zeros(len(mass)), where=mass > 0)
+    above = said - float(np.sum(probability * answers))
+    weight = {
+        "nb": z,
+        "majority": np.sign(np.where(np.abs(above) < 1e-9, 0.0, above)),
+        "plurality": above > sd / n + 1e-9,
+    }[attack]
+    power = float(np.sum(mass * weight**2))
+    return 0.0 if power <= 0 else float(np.sum(mass * weight * z)) / math.sqrt(power)
 
 
 def queries_to_reach(advantage: float, n: int, m: int, *, attack: str = "nb") -> int:

@@ -1,18 +1,24 @@
 """The only thing an analyst may ask: how accurate is this on the hidden labels?
 
 A mechanism decides what is said. It has one method, `answer(losses) -> float`: the 0/1 losses of a query go in, the
-loss that is shown comes out, so that every mechanism that can guard a test set can also be attacked.
+loss that is shown comes out, so that every mechanism that can guard a test set can also be attacked. One that looks at
+nothing but the number of losses may have a second, `answer_counts`, which answers many queries at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.attack.knowledge import Knowledge, check_labels
+from heldout.attack.queries import Queries, count_hits
 from heldout.errors import InputError
+
+MOST_DIGITS = 9  # so that 2 n 10^digits stays far inside 64 bits
 
 
 class Mechanism(Protocol):
@@ -29,7 +35,14 @@ class Exact:
 
     def answer(self, losses: NDArray[np.bool_]) -> float:
         """The mean loss itself."""
-        return float(losses.mean())
+        return float(self.answer_counts(np.array([losses.sum()]), len(losses))[0])
+
+    def answer_counts(self, wrong: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+        """The same for numbers of losses among n."""
+        return wrong / n
+
+    def __str__(self) -> str:
+        return "exact"
 
 
 @dataclass(frozen=True)
@@ -48,10 +61,20 @@ class Rounded:
         if self.digits < 1:
             raise InputError(f"`digits` is {self.digits}; an answer needs at least one digit after the point.")
 
+        if self.digits > MOST_DIGITS:
+            raise InputError(f"`digits` is {self.digits}; more than {MOST_DIGITS} are as good as exact.")
+
     def answer(self, losses: NDArray[np.bool_]) -> float:
-        """The rounded mean loss, from whole numbers: in floats 0.125 · 100 may fall on either side of a half."""
-        scale, n = int(10**self.digits), len(losses)
-        return (2 * int(losses.sum()) * scale + n) // (2 * n) / scale
+        """The rounded mean loss."""
+        return float(self.answer_counts(np.array([losses.sum()]), len(losses))[0])
+
+    def answer_counts(self, wrong: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+        """The same for numbers of losses, in whole numbers: in floats 0.125 · 100 may fall on either side of a half."""
+        scale = 10**self.digits
+        return np.asarray((2 * wrong.astype(np.int64) * scale + n) // (2 * n) / scale)
+
+    def __str__(self) -> str:
+        return f"{self.digits} digit" + ("s" if self.digits > 1 else "")
 
 
 class AccuracyOracle:
@@ -72,12 +95,7 @@ class AccuracyOracle:
     """
 
     def __init__(self, labels: ArrayLike, mechanism: Mechanism | None = None) -> None:
-        self._labels: NDArray[Any] = np.asarray(labels)
-        if self._labels.ndim != 1 or len(self._labels) == 0 or self._labels.dtype.kind not in "iu":
-            raise InputError(
-                f"`labels` has the shape {self._labels.shape} and the type {self._labels.dtype}; whole numbers of "
-                "shape (n,), at least one, are needed."
-            )
+        self._labels = check_labels(labels, None)
         self.mechanism: Mechanism = Exact() if mechanism is None else mechanism
         self.queries = 0
 
@@ -91,6 +109,32 @@ class AccuracyOracle:
             raise InputError(f"a query has {labels.shape} labels; the test set has {len(self)}.")
         self.queries += 1
         return 1.0 - self.mechanism.answer(labels != self._labels)
+
+    def accuracies(
+        self,
+        known: Knowledge,
+        queries: Queries,
+        start: int,
+        stop: int,
+        *,
+        n_jobs: int = 1,
+        tell: Callable[[float], None] | None = None,
+    ) -> NDArray[np.float64]:
+        """The same for random queries start … stop - 1 on the points that are attacked, without writing them out.
+
+        A mechanism that wants to see whole vectors of losses gets them, one after the other.
+        """
+        by_count = getattr(self.mechanism, "answer_counts", None)
+        if by_count is None:
+            answers = np.empty(stop - start)
+            for j in range(start, stop):
+                answers[j - start] = self.accuracy(known.labels(queries.labels(j)))
+                if tell is not None:
+                    tell(1 / (stop - start))
+            return answers
+        hits = count_hits(queries, known.option_of(self._labels), start, stop, n_jobs=n_jobs, tell=tell)
+        self.queries += stop - start
+        return np.asarray(1.0 - by_count(len(self) - known.hits_elsewhere(self._labels) - hits, len(self)))
 
     def true_accuracy(self, query: ArrayLike) -> float:
         """The accuracy itself, uncounted: for judging an attack, not for making it."""

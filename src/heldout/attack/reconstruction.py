@@ -8,14 +8,21 @@ random queries; the binary case rests on Erdős and Rényi.
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.attack.bounds import determined_labels
+from heldout.attack.knowledge import Knowledge
+from heldout.attack.naive_bayes import NaiveBayes
 from heldout.errors import InputError, import_extra
+
+EASY = 0.4  # measured: experiments/feldman/results/reconstruction.json
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -113,6 +120,61 @@ def reconstruct(
         possible=True,
         seconds=time.monotonic() - started,
     )
+
+
+def usual_size(k: int, m: int) -> int:
+    """Points whose labels k answers give away within seconds, as a rule: two fifths of what they determine at most.
+
+    Examples
+    --------
+    >>> usual_size(60, 2), usual_size(60, 10), usual_size(1, 1000)
+    (124, 23, 1)
+    """
+    return max(1, int(EASY * determined_labels(k, m)))
+
+
+class ReconstructionAttack(NaiveBayes):
+    """Random queries on t points and the same labels elsewhere; then all t labels at once, if the answers allow it.
+
+    Where more than one labelling fits, or time runs out, the labels are those of naive Bayes on the same answers.
+
+    Parameters
+    ----------
+    known : Knowledge
+        With the t points, and all classes as options.
+    time_limit : float
+        Seconds a prediction may take.
+    """
+
+    def __init__(
+        self, known: Knowledge, *, seed: int, digits: int | None = None, sure: bool = True, time_limit: float = 10.0
+    ) -> None:
+        super().__init__(known, seed=seed, digits=digits, sure=sure)
+        if known.options is not None:
+            raise InputError("a reconstruction considers all classes; leave out `top`.")
+        self._time_limit = time_limit
+        self.found: dict[int, Reconstruction] = {}
+
+    def predict_after(
+        self, stops: Sequence[int], *, n_jobs: int = 1, tell: Callable[[float], None] | None = None
+    ) -> NDArray[np.int64]:
+        """(stops, n) labels after the first so many answers; `found` says how each came out."""
+        predicted = super().predict_after(stops, n_jobs=n_jobs)
+        known = self.known
+        slack = 0 if self.digits is None else math.ceil(known.n / 10**self.digits / 2)
+        for row, stop in enumerate(stops):
+            if stop:
+                asked = np.array([self._queries.labels(j) for j in range(stop)])
+                hits = np.rint(self._answers[:stop] * known.n).astype(np.int64)
+                found = reconstruct(
+                    asked, hits, known.m, outside=known.n - known.n_points, slack=slack, time_limit=self._time_limit
+                )
+                self.found[stop] = found
+                if found.unique and found.labels is not None:
+                    predicted[row] = known.labels(found.labels)
+            if tell is not None:
+                tell(1 / len(stops))
+        return predicted
 
 
 def _solve(

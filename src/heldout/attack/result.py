@@ -81,6 +81,13 @@ class StressRun:
         return TITLES[self.attack]
 
     @property
+    def answer_words(self) -> str:
+        """The answers in words."""
+        if self.answers == "exact":
+            return "exact answers"
+        return f"answers of {self.answers}" if self.digits else f"answers by {self.answers}"
+
+    @property
     def trials(self) -> int:
         """How often it was simulated."""
         return len(self.accuracy)
@@ -192,8 +199,8 @@ class StressResult:
     def headline(self) -> str:
         """The answer in one sentence."""
         run = self.run
-        exact = "" if run.answers == "exact" else f" of {run.answers}" if run.digits else f" by {run.answers}"
-        text = f"After {self.queries:,} answers{exact} a determined analyst {gain_words(self.advantage)}"
+        answers = "answers" if run.answers == "exact" else run.answer_words
+        text = f"After {self.queries:,} {answers} a determined analyst {gain_words(self.advantage)}"
         coarser = [r for r in self.by_digits if r.digits == 2 and run.digits is None]
         if coarser and self.advantage > 0:
             gain = float(coarser[0].advantage[-1])
@@ -209,7 +216,7 @@ class StressResult:
         lines = [
             *textwrap.wrap(self.headline, TERMINAL),
             "",
-            f"attack               {run.title}, {run.answers} answers",
+            f"attack               {run.title}, {run.answer_words}",
             f"test set             {run.n_examples:,} examples, {run.n_classes:,} classes, labels {self.labels}",
             f"attacked             {attacked} examples, {labels} labels each"
             + (f"; prior: {self.prior}" if self.prior else ""),
@@ -220,7 +227,7 @@ class StressResult:
             "nobody passes        " + self._bound_words(),
         ]
         if self.reach:
-            steps = ", ".join(f"+{100 * a:g} points {k:,}" for a, k in self.reach.items())
+            steps = ", ".join(f"+{100 * a:g} {'point' if a == 0.01 else 'points'} {k:,}" for a, k in self.reach.items())
             lines += [f"answers needed       {steps}   (naive Bayes, exact answers, forecast)"]
         for title, runs in (("other attacks", self.by_attack), ("other answers", self.by_digits)):
             others = [r for r in runs if r is not run]
@@ -303,13 +310,10 @@ class StressResult:
         """Read what `save` wrote; every number comes back to the last bit."""
         record, arrays = read_result(path)
         try:
-            runs = [
-                StressRun(
-                    **(plain | {"notes": tuple(plain["notes"])}),
-                    **{name: arrays[f"{name}_{i}"] for name in _RUN_ARRAYS},
-                )
-                for i, plain in enumerate(record.pop("runs"))
-            ]
+            runs = []
+            for i, plain in enumerate(record.pop("runs")):
+                fields: dict[str, Any] = plain | {name: arrays[f"{name}_{i}"] for name in _RUN_ARRAYS}
+                runs.append(StressRun(**(fields | {"notes": tuple(plain["notes"])})))
             groups: dict[str, Any] = {group: tuple(runs[i] for i in record.pop(group)) for group in _GROUPS}
             reach = {float(a): int(k) for a, k in record.pop("reach")}
             return cls(run=runs[0], reach=reach, **groups, **record)

@@ -1,0 +1,94 @@
+"""The two passes of `queries`, compiled by numba. They release the interpreter's lock, so threads run side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from heldout.attack.queries import FIRST, GOLDEN, LOW, S27, S30, S31, S32, SECOND
+
+U, ONE = np.uint64, np.uint64(1)
+CHUNK = 256  # streams whose labels are drawn before they are counted up
+
+
+def _compile(function: Any, **options: Any) -> Any:
+    """Compiled and kept on disk for the next process, where there is a place for it."""
+    try:
+        return numba.njit(nogil=True, cache=True, **options)(function)
+    except RuntimeError:  # no folder that numba can write to
+        return numba.njit(nogil=True, **options)(function)
+
+
+def _mix(z: Any) -> Any:
+    z = (z ^ (z >> S30)) * FIRST
+    z = (z ^ (z >> S27)) * SECOND
+    return z ^ (z >> S31)
+
+
+mix = _compile(_mix, inline="always")
+
+
+def _count(truth: Any, keys: Any, m: Any, hits: Any) -> None:
+    """hits[p, half] += points whose label in that query is the true one."""
+    classes, streams = U(m), keys.shape[0]
+    low, high = np.zeros(streams, np.int32), np.zeros(streams, np.int32)
+    for i in range(truth.shape[0]):
+        hidden, step = U(truth[i]), GOLDEN * U(i + 1)
+        if hidden >= classes:
+            continue
+        # ⌊u m / 2^32⌋ = t where u lies in [⌈t 2^32 / m⌉, ⌈(t + 1) 2^32 / m⌉)
+        begin = ((hidden << S32) + classes - ONE) // classes
+        width = (((hidden + ONE) << S32) + classes - ONE) // classes - begin
+        for p in range(streams):
+            z = mix(keys[p] + step)
+            low[p] += np.int32((((z & LOW) - begin) & LOW) < width)
+            high[p] += np.int32((((z >> S32) - begin) & LOW) < width)
+    for p in range(streams):
+        hits[p, 0] += low[p]
+        hits[p, 1] += high[p]
+
+
+count = _compile(_count)
+
+
+def _vote(first: Any, keys: Any, m: Any, weights: Any, stops: Any, scores: Any, ties: Any, out: Any) -> None:
+    """Scores of every point added up in the order of the queries; out[c] names the highest at each stop."""
+    classes = U(m)
+    drawn = np.empty(2 * CHUNK, np.int32)
+    for i in range(scores.shape[0]):
+        step, row = GOLDEN * U(first + i + 1), scores[i]
+        done, begin, end = 0, 0, 0  # queries counted up; those whose labels are in `drawn`
+        for c in range(stops.shape[0]):
+            while done < stops[c]:
+                if done >= end:
+                    p0 = done // 2
+                    p1 = min(keys.shape[0], p0 + CHUNK)
+                    for p in range(p0, p1):
+                        z = mix(keys[p] + step)
+                        drawn[2 * (p - p0)] = np.int32(((z & LOW) * classes) >> S32)
+                        drawn[2 * (p - p0) + 1] = np.int32(((z >> S32) * classes) >> S32)
+                    begin, end = 2 * p0, 2 * p1
+                until = min(end, stops[c])
+                for j in range(done, until):
+                    row[drawn[j - begin]] += weights[j]
+                done = until
+            best, tied = -np.inf, 0
+            for label in range(m):
+                if row[label] > best:
+                    best, tied = row[label], 1
+                elif row[label] == best:
+                    tied += 1
+            place = ((ties[i] & LOW) * U(tied if tied > 0 else m)) >> S32
+            chosen = m - 1
+            for label in range(m):
+                if tied == 0 or row[label] == best:
+                    if place == U(0):
+                        chosen = label
+                        break
+                    place -= ONE
+            out[c, i] = chosen
+
+
+vote = _compile(_vote)

@@ -1,0 +1,193 @@
+"""What an analyst knows before asking, and where the attack is aimed because of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+
+ROWS = 4096  # rows of a prior that are looked at together
+TOLERANCE = 1e-3  # a softmax in half precision is off by less
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Knowledge:
+    """Which points are attacked, with which labels, and the best guess everywhere else.
+
+    Parameters
+    ----------
+    n, m : int
+        Examples and classes.
+    guess : (n,) int or None
+        Best guess without any answer; None where there is nothing to go by and all points are attacked.
+    points : (q,) int or None
+        The attacked examples; None: all.
+    options : (q, R) int or None
+        The labels considered at each of them, best first; None: all classes.
+    prior : (n, m) float or None
+        Probability of each class at each example.
+    unlikely : (q,) int or None
+        The least probable label at each attacked point; known where `options` are.
+    """
+
+    n: int
+    m: int
+    guess: NDArray[np.int64] | None = None
+    points: NDArray[np.int64] | None = None
+    options: NDArray[np.int64] | None = None
+    prior: NDArray[Any] | None = None
+    unlikely: NDArray[np.int64] | None = None
+
+    @property
+    def n_points(self) -> int:
+        """How many points are attacked."""
+        return self.n if self.points is None else len(self.points)
+
+    @property
+    def n_options(self) -> int:
+        """How many labels are considered at each."""
+        return self.m if self.options is None else self.options.shape[1]
+
+    @property
+    def mean_hits(self) -> float | None:
+        """Expected hits of a random query on the attacked points; None where the share in the options is unknown."""
+        return None if self.options is not None else self.n_points / self.m
+
+    def labels(self, drawn: NDArray[Any]) -> NDArray[np.int64]:
+        """(n,) labels that name option drawn[i] at attacked point i and the best guess elsewhere."""
+        named = drawn.astype(np.int64) if self.options is None else self.options[np.arange(self.n_points), drawn]
+        return self._elsewhere(named)
+
+    def constant(self) -> NDArray[np.int64]:
+        """(n,) labels that are wrong at the attacked points, as far as is known, and the best guess elsewhere."""
+        assert self.unlikely is not None
+        return self._elsewhere(self.unlikely)
+
+    def option_of(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        """(q,) number of the true label among the options; -1 where it is none of them."""
+        there = labels if self.points is None else labels[self.points]
+        if self.options is None:
+            return there.astype(np.int64)
+        is_label = self.options == there[:, None]
+        return np.where(is_label.any(axis=1), is_label.argmax(axis=1), -1)
+
+    def hits_elsewhere(self, labels: NDArray[Any]) -> int:
+        """How many of the points that are not attacked the best guess gets right."""
+        if self.points is None or self.guess is None:
+            return 0
+        right = self.guess == labels
+        return int(right.sum() - right[self.points].sum())
+
+    def log_prior(self, first: int, last: int) -> NDArray[np.float64]:
+        """(last - first, R) log probabilities of the options at attacked points first … last - 1."""
+        assert self.prior is not None
+        rows = np.arange(first, last) if self.points is None else self.points[first:last]
+        prior = np.asarray(self.prior[rows], dtype=np.float64)
+        if self.options is not None:
+            prior = np.take_along_axis(prior, self.options[first:last], axis=1)
+        with np.errstate(divide="ignore"):  # a label that is known to be impossible
+            return np.asarray(np.log(prior))
+
+    def _elsewhere(self, named: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self.points is None:
+            return named
+        assert self.guess is not None
+        whole = self.guess.copy()
+        whole[self.points] = named
+        return whole
+
+
+def without_prior(n: int, m: int, *, points: int | None = None, rng: np.random.Generator) -> Knowledge:
+    """Nothing is known: some points, or all, are attacked with all labels; elsewhere any guess is as good."""
+    if points is None or points == n:
+        return Knowledge(n=n, m=m)
+    return Knowledge(n=n, m=m, guess=rng.integers(0, m, n), points=np.sort(rng.choice(n, points, replace=False)))
+
+
+def with_prior(
+    prior: NDArray[Any], *, top: int | None = None, points: int | None = None, rng: np.random.Generator
+) -> Knowledge:
+    """Aim by a prior: at the points of lowest confidence, with the labels of highest probability there.
+
+    Parameters
+    ----------
+    prior : (n, m) float
+        Checked by `check_prior`.
+    top : int, optional
+        R of the paper's last heuristic; all classes by default.
+    points : int, optional
+        The q points whose most probable label is least probable, ties at random; all by default.
+    rng : numpy.random.Generator
+        Breaks ties.
+    """
+    n, m = prior.shape
+    guess, confidence = np.empty(n, dtype=np.int64), np.empty(n)
+    for a in range(0, n, ROWS):
+        rows = np.asarray(prior[a : a + ROWS])
+        guess[a : a + ROWS] = rows.argmax(axis=1)
+        confidence[a : a + ROWS] = rows.max(axis=1)
+    chosen = None
+    if points is not None and points < n:
+        shuffled = rng.permutation(n)  # so that equals come in random order
+        chosen = np.sort(shuffled[np.argsort(confidence[shuffled], kind="stable")[:points]])
+    if top is None or top == m:
+        return Knowledge(n=n, m=m, guess=guess, points=chosen, prior=prior)
+    attacked = np.arange(n) if chosen is None else chosen
+    options, unlikely = np.empty((len(attacked), top), dtype=np.int64), np.empty(len(attacked), dtype=np.int64)
+    for a in range(0, len(attacked), ROWS):
+        rows = np.asarray(prior[attacked[a : a + ROWS]], dtype=np.float64)
+        order = np.argsort(-rows, axis=1, kind="stable")
+        options[a : a + ROWS], unlikely[a : a + ROWS] = order[:, :top], order[:, -1]
+    return Knowledge(n=n, m=m, guess=guess, points=attacked, options=options, prior=prior, unlikely=unlikely)
+
+
+def check_prior(prior: ArrayLike, n: int | None, m: int | None) -> NDArray[Any]:
+    """Probabilities of shape (n, m), or a sentence that says what is wrong with them."""
+    table = np.asanyarray(prior)
+    if table.ndim != 2 or 0 in table.shape or table.dtype.kind != "f":
+        raise InputError(
+            f"`prior` has the shape {table.shape} and the type {table.dtype}; probabilities of shape "
+            "(examples, classes) are needed."
+        )
+    if n is not None and table.shape[0] != n:
+        raise InputError(f"`prior` is for {table.shape[0]:,} examples, the test set has {n:,}.")
+    if m is not None and table.shape[1] != m:
+        raise InputError(f"`prior` has {table.shape[1]:,} classes, the test set {m:,}.")
+    if table.shape[1] < 2:
+        raise InputError("`prior` has one class only; at least 2 are needed.")
+    for a in range(0, len(table), ROWS):
+        rows = np.asarray(table[a : a + ROWS], dtype=np.float64)
+        bad = ~np.isfinite(rows).all(axis=1)
+        if bad.any():
+            raise InputError(f"`prior` is not a finite number at example {a + int(bad.argmax())}.")
+        bad = (rows < 0).any(axis=1)
+        if bad.any():
+            i = int(bad.argmax())
+            raise InputError(
+                f"`prior` is negative at example {a + i} ({rows[i].min():g}); probabilities are needed (of logits, "
+                "take the softmax first)."
+            )
+        bad = np.abs(rows.sum(axis=1) - 1) > TOLERANCE
+        if bad.any():
+            i = int(bad.argmax())
+            raise InputError(f"`prior` sums to {rows[i].sum():g} at example {a + i}; probabilities must sum to 1.")
+    return table
+
+
+def check_labels(labels: ArrayLike, m: int | None) -> NDArray[np.int64]:
+    """Whole numbers 0 … m - 1 of shape (n,), or a sentence that says what is wrong with them."""
+    table = np.asarray(labels)
+    if table.ndim != 1 or len(table) == 0 or table.dtype.kind not in "iu":
+        raise InputError(
+            f"`labels` has the shape {table.shape} and the type {table.dtype}; whole numbers of shape (n,), at least "
+            "one, are needed."
+        )
+    if table.min() < 0 or (m is not None and table.max() >= m):
+        wrong = int(table.min()) if table.min() < 0 else int(table.max())
+        classes = "0, 1, 2, ..." if m is None else f"0 to {m - 1}"
+        raise InputError(f"`labels` contains {wrong}; the classes are {classes}.")
+    return table.astype(np.int64)

@@ -1,0 +1,161 @@
+"""What the point-wise attacks share: random queries, a weight for each answer, the label with the most weight.
+
+The queries are uniform over the labels that are considered at each attacked point, and do not depend on the answers. A
+point's label is the one with the highest sum of weights; with a prior, NB adds its logarithm.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.attack.knowledge import Knowledge
+from heldout.attack.oracle import AccuracyOracle
+from heldout.attack.queries import Queries, winners
+from heldout.attack.reading import answer_law, expected_hits
+from heldout.errors import InputError
+
+SAME = 1e-9  # answers closer than this are the same
+
+
+class Pointwise(ABC):
+    """A non-adaptive attack that decides every point for itself.
+
+    Where only some labels are considered, the first query finds out how many of the points that are not attacked are
+    right (it names the least probable label at the attacked ones), so that this constant can be taken off the answers.
+
+    Parameters
+    ----------
+    known : Knowledge
+        Where to aim.
+    seed : int
+        Of the queries and of ties.
+    digits : int, optional
+        How the answers are rounded; exact by default.
+    sure : bool
+        Whether an answer of exactly 0 or 1 is meant literally: not where the answers may be noisy.
+    """
+
+    uses_prior: ClassVar[bool] = False
+
+    def __init__(self, known: Knowledge, *, seed: int, digits: int | None = None, sure: bool = True) -> None:
+        self.known, self.digits, self.sure = known, digits, sure and digits is None
+        self._queries = Queries(known.n_points, known.n_options, seed)
+        self._answers = np.zeros(0)
+        self._constant: float | None = None
+
+    @property
+    def extra(self) -> int:
+        """Queries that are not random: one where only some labels are considered."""
+        return 0 if self.known.options is None else 1
+
+    @property
+    def asked(self) -> int:
+        """Answers so far."""
+        return len(self._answers) + (self._constant is not None)
+
+    def ask(self) -> NDArray[np.int64]:
+        """(n,) labels of the next query."""
+        if self.extra and self._constant is None:
+            return self.known.constant()
+        return self.known.labels(self._queries.labels(len(self._answers)))
+
+    def tell(self, accuracy: float) -> None:
+        """The answer to it."""
+        if self.extra and self._constant is None:
+            self._constant = accuracy
+        else:
+            self._answers = np.append(self._answers, accuracy)
+
+    def play(
+        self, oracle: AccuracyOracle, k: int, *, n_jobs: int = 1, tell: Callable[[float], None] | None = None
+    ) -> None:
+        """Ask until there are k answers: the same as `ask` and `tell` in turn, all at once."""
+        while self.extra > self.asked and self.asked < k:
+            self.tell(oracle.accuracy(self.ask()))
+        first, last = len(self._answers), k - self.extra
+        if last > first:
+            more = oracle.accuracies(self.known, self._queries, first, last, n_jobs=n_jobs, tell=tell)
+            self._answers = np.concatenate((self._answers, more))
+
+    def predict(self) -> NDArray[np.int64]:
+        """(n,) labels that all answers so far speak for."""
+        return np.asarray(self.predict_after([self.asked])[0])
+
+    def predict_after(
+        self, stops: Sequence[int], *, n_jobs: int = 1, tell: Callable[[float], None] | None = None
+    ) -> NDArray[np.int64]:
+        """(stops, n) the same after the first so many answers, stops growing."""
+        counts = [max(0, stop - self.extra) for stop in stops]
+        if counts[-1] > len(self._answers):
+            raise InputError(f"{stops[-1]:,} answers are looked back on, {self.asked:,} were given.")
+        weights = [self.weights(self._answers[:count]) for count in counts]
+        prior = self.known.log_prior if self.uses_prior and self.known.prior is not None else None
+        if all(np.array_equal(w, weights[-1][: len(w)]) for w in weights):
+            drawn = winners(self._queries, weights[-1], counts, prior=prior, n_jobs=n_jobs, tell=tell)
+        else:  # what earlier answers weigh depends on later ones
+            share = 1 / len(counts)
+            told = None if tell is None else (lambda part: tell(part * share))
+            drawn = np.concatenate(
+                [
+                    winners(self._queries, w, [count], prior=prior, n_jobs=n_jobs, tell=told)
+                    for w, count in zip(weights, counts, strict=True)
+                ]
+            )
+        return np.array([self.known.labels(row) for row in drawn])
+
+    @abstractmethod
+    def weights(self, answers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(k,) what each query adds to the score of the labels it named, given these answers."""
+
+    def reachable(self, answers: NDArray[np.float64]) -> float:
+        """Attacked points whose label is among those considered, as far as the answers tell: q a."""
+        known = self.known
+        if known.mean_hits is not None:
+            return float(known.n_points)
+        assert self._constant is not None
+        hits = (float(answers.mean()) - self._constant) * known.n
+        return min(max(hits * known.n_options, 1.0), float(known.n_points))
+
+    @property
+    def whole(self) -> bool:
+        """Whether every label of every example is in play, so that the answers' law is known."""
+        return self.known.n_points == self.known.n and self.known.options is None
+
+    def standard(self, answers: NDArray[np.float64]) -> tuple[float, float]:
+        """Mean of the answers to random queries, and the standard deviation of the accuracies behind them."""
+        n, options = self.known.n, self.known.n_options
+        points = self.reachable(answers)
+        mean = float(answers.mean())
+        if self.whole and self.digits is None:
+            mean = 1 / options
+        elif self.whole and self.digits is not None:
+            _, probability, told = answer_law(n, points=points, options=options, digits=self.digits, outside=0.0)
+            mean = float(np.sum(probability * told))
+        return mean, math.sqrt(points / options * (1 - 1 / options)) / n
+
+    def hit_rates(self, answers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(k,) α' of each query: the share it gets right of the attacked points whose label is considered."""
+        known = self.known
+        points = self.reachable(answers)
+        if self.digits is not None:
+            hits = expected_hits(
+                answers,
+                known.n,
+                points=points,
+                options=known.n_options,
+                digits=self.digits,
+                outside=0.0 if self.whole else None,
+            )
+        elif self.whole:
+            hits = answers * known.n
+        else:
+            outside = float(answers.mean()) * known.n - points / known.n_options
+            hits = answers * known.n - outside
+        rates = hits / points
+        return rates if self.whole and self.sure else np.clip(rates, 0.5 / points, 1 - 0.5 / points)

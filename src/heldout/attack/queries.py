@@ -1,0 +1,216 @@
+"""Random queries that are never stored: every label comes from (seed, query, point) alone.
+
+A query names one of m labels at each of n points, uniformly at random. Queries 2p and 2p + 1 are the lower and the
+upper 32 bits u of the i-th output of a SplitMix64 stream [1]_ that starts at a random place of its cycle, label =
+⌊u m / 2^32⌋, whose bias is below m / 2^32. So an oracle and an analyst can both see the same query without either of
+them keeping it: k queries on n points with m classes take O(n + k) memory, not O(n k) or O(n m).
+
+Two passes do all the work, each linear in n k and flat in m: `count_hits` for the oracle, `winners` for the analyst.
+They are compiled where numba is there (the extra `attack`) and the same to the last bit where it is not.
+
+References
+----------
+.. [1] Steele, Lea, Flood (2014). Fast splittable pseudorandom number generators. OOPSLA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Labels = NDArray[np.int32]
+Words = NDArray[np.uint64]
+GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+S30, S27, S31, S32, LOW = (np.uint64(c) for c in (30, 27, 31, 32, 0xFFFFFFFF))
+TIES = 1 << 62  # the stream that breaks ties, beyond all queries
+POINTS = 1024  # points a piece
+QUERIES = 512  # queries a block: their counters stay near the processor
+
+
+def mix(z: Words) -> Words:
+    """The finaliser of SplitMix64, wrapping at 2^64."""
+    z = (z ^ (z >> S30)) * FIRST
+    z = (z ^ (z >> S27)) * SECOND
+    return z ^ (z >> S31)
+
+
+class Queries:
+    """All uniform queries over m labels at n points that a seed gives.
+
+    Parameters
+    ----------
+    n, m : int
+        Points and labels.
+    seed : int
+        Of 64 bits; others are cut to that.
+
+    Examples
+    --------
+    >>> queries = Queries(6, 10, seed=1)
+    >>> queries.labels(4).tolist() == queries.labels(4).tolist(), queries.labels(4).dtype
+    (True, dtype('int32'))
+    >>> truth = queries.labels(0)  # hidden labels that query 0 gets all right
+    >>> int(count_hits(queries, truth, 0, 2)[0])
+    6
+    """
+
+    def __init__(self, n: int, m: int, seed: int) -> None:
+        self.n, self.m = n, m
+        self._start = mix(np.array([seed & (2**64 - 1)], dtype=np.uint64))
+
+    def keys(self, first: int, last: int) -> Words:
+        """Where the streams first … last - 1 start, each of which makes two queries."""
+        return mix(self._start + GOLDEN * np.arange(first + 1, last + 1, dtype=np.uint64))
+
+    def words(self, stream: int) -> Words:
+        """(n,) 64 random bits a point."""
+        return mix(self.keys(stream, stream + 1) + GOLDEN * np.arange(1, self.n + 1, dtype=np.uint64))
+
+    def labels(self, query: int) -> Labels:
+        """(n,) what a query says."""
+        return _half(self.words(query // 2), query % 2, self.m)
+
+
+def count_hits(
+    queries: Queries,
+    truth: NDArray[Any],
+    start: int,
+    stop: int,
+    *,
+    n_jobs: int = 1,
+    tell: Callable[[float], None] | None = None,
+) -> NDArray[np.int64]:
+    """How many points queries start … stop - 1 get right; a truth outside 0 … m - 1 is never met.
+
+    `tell` hears after each block which share of these queries it had; `n_jobs` threads share the blocks.
+    """
+    hidden = np.where((truth >= 0) & (truth < queries.m), truth, queries.m).astype(np.int64)
+    compiled = _compiled()
+    count = _count_numpy if compiled is None else compiled.count
+    first, last = start // 2, (stop + 1) // 2
+    hits = np.zeros((last - first, 2), dtype=np.int64)
+
+    def block(a: int, b: int) -> None:
+        count(hidden, queries.keys(a, b), queries.m, hits[a - first : b - first])
+        if tell is not None:
+            tell((b - a) / (last - first))
+
+    _side_by_side(block, first, last, QUERIES // 2, n_jobs)
+    return hits.reshape(-1)[start - 2 * first : stop - 2 * first]
+
+
+def winners(
+    queries: Queries,
+    weights: NDArray[np.float64],
+    stops: Sequence[int],
+    *,
+    prior: Callable[[int, int], NDArray[np.float64]] | None = None,
+    n_jobs: int = 1,
+    tell: Callable[[float], None] | None = None,
+) -> Labels:
+    """The label with the highest score at every point, after so many queries.
+
+    Parameters
+    ----------
+    weights : (k,) float
+        What query j adds to the score of the label it names.
+    stops : sequence of int
+        Numbers of queries, growing, at most k.
+    prior : function, optional
+        Log prior of points first … last - 1 as (points, m) float64: where the scores begin; 0 without one.
+    n_jobs : int
+        Threads that share the points.
+    tell : function, optional
+        Hears after each piece which share of the points it had.
+
+    Returns
+    -------
+    (stops, n) int32
+        Ties are broken at random, the same way whenever the seed is the same.
+    """
+    ends = np.asarray(stops, dtype=np.int64)
+    keys = queries.keys(0, (int(ends[-1]) + 1) // 2)
+    added = np.zeros(2 * len(keys))
+    added[: ends[-1]] = weights[: ends[-1]]
+    compiled = _compiled()
+    vote = _vote_numpy if compiled is None else compiled.vote
+    out = np.empty((len(ends), queries.n), dtype=np.int32)
+    ties = queries.words(TIES)
+
+    def piece(a: int, b: int) -> None:
+        scores = np.zeros((b - a, queries.m)) if prior is None else np.array(prior(a, b), dtype=np.float64)
+        with np.errstate(invalid="ignore"):  # +∞ and -∞ meet only where answers contradict each other
+            vote(a, keys, queries.m, added, ends, scores, ties[a:b], out[:, a:b])
+        if tell is not None:
+            tell((b - a) / queries.n)
+
+    _side_by_side(piece, 0, queries.n, POINTS, n_jobs)
+    return out
+
+
+def _side_by_side(work: Callable[[int, int], None], first: int, last: int, size: int, n_jobs: int) -> None:
+    """work(a, b) on pieces of first … last, in threads; each piece writes to its own place."""
+    pieces = [(a, min(last, a + size)) for a in range(first, last, size)]
+    if n_jobs == 1 or len(pieces) < 2:
+        for a, b in pieces:
+            work(a, b)
+    else:
+        from joblib import Parallel, delayed
+
+        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(work)(a, b) for a, b in pieces)
+
+
+def _half(words: Words, half: int, m: int) -> Labels:
+    """Labels from the lower or the upper 32 bits."""
+    part = (words >> S32) if half else (words & LOW)
+    return ((part * np.uint64(m)) >> S32).astype(np.int32)
+
+
+def _count_numpy(truth: NDArray[np.int64], keys: Words, m: int, hits: NDArray[np.int64]) -> None:
+    steps = GOLDEN * np.arange(1, len(truth) + 1, dtype=np.uint64)
+    for p, key in enumerate(keys):
+        words = mix(key + steps)
+        for half in (0, 1):
+            hits[p, half] = np.count_nonzero(_half(words, half, m) == truth)
+
+
+def _vote_numpy(
+    first: int,
+    keys: Words,
+    m: int,
+    weights: NDArray[np.float64],
+    stops: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    ties: Words,
+    out: Labels,
+) -> None:
+    n = len(scores)
+    rows, steps = np.arange(n), GOLDEN * np.arange(first + 1, first + n + 1, dtype=np.uint64)
+    done = 0
+    words = np.zeros(0, dtype=np.uint64)
+    for c, stop in enumerate(stops.tolist()):
+        for j in range(done, stop):
+            if j % 2 == 0 or j == done:
+                words = mix(keys[j // 2] + steps)
+            scores[rows, _half(words, j % 2, m)] += weights[j]
+        done = stop
+        best = np.where(np.isnan(scores), -np.inf, scores).max(axis=1)
+        tied = scores == best[:, None]
+        tied[~tied.any(axis=1)] = True
+        place = ((ties & LOW) * tied.sum(axis=1).astype(np.uint64)) >> S32
+        out[c] = (np.cumsum(tied, axis=1) <= place[:, None].astype(np.int64)).sum(axis=1)
+
+
+@cache
+def _compiled() -> Any:
+    """The same in machine code, or None without numba."""
+    if find_spec("numba") is None:
+        return None
+    from heldout.attack import kernels
+
+    return kernels

@@ -1,0 +1,420 @@
+"""`stress`: simulate the analysts, forecast them, and bound them all."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout._version import __version__
+from heldout.attack.bounds import (
+    corollary_4_6_applies,
+    expected_accuracy_bound,
+    reconstructable,
+    theorem_4_5_queries,
+)
+from heldout.attack.forecast import queries_to_reach
+from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior, without_prior
+from heldout.attack.linear_scan import LinearScan
+from heldout.attack.majority import Majority, Plurality
+from heldout.attack.naive_bayes import NaiveBayes
+from heldout.attack.oracle import AccuracyOracle, Exact, Mechanism, Rounded
+from heldout.attack.outlook import bound_curves, forecast_curve
+from heldout.attack.pointwise import Pointwise
+from heldout.attack.reconstruction import ReconstructionAttack, usual_size
+from heldout.attack.result import StressResult, StressRun
+from heldout.errors import InputError, import_extra
+from heldout.progress import plain_bar
+
+POINTWISE: dict[str, type[Pointwise]] = {
+    "nb": NaiveBayes,
+    "majority": Majority,
+    "plurality": Plurality,
+    "reconstruction": ReconstructionAttack,
+}
+ATTACKS = (*POINTWISE, "linear-scan")
+STOPS = 10  # numbers of answers after which the accuracy is taken
+CLASSES = (2, 10, 100, 1000)  # compared with
+DIGITS = (3, 2, 1)
+GAINS = (0.01, 0.02, 0.05, 0.1)
+WIDEST = 2**31 - 1  # classes and points fit into 32 bits
+
+
+def stress(
+    n_examples: int | None = None,
+    n_classes: int | None = None,
+    *,
+    queries: int,
+    labels: ArrayLike | None = None,
+    prior: ArrayLike | None = None,
+    top: int | None = None,
+    points: int | None = None,
+    attack: str = "nb",
+    digits: int | None = None,
+    mechanism: Mechanism | None = None,
+    trials: int = 10,
+    seed: int = 0,
+    delta: float = 0.05,
+    compare: bool = False,
+    n_jobs: int = -1,
+    progress: bool = False,
+    source: str | None = None,
+    prior_source: str | None = None,
+) -> StressResult:
+    """How far could somebody game a leaderboard that has answered so many queries?
+
+    Parameters
+    ----------
+    n_examples, n_classes : int, optional
+        The test set, where labels and prior do not say.
+    queries : int
+        Answers that are handed out.
+    labels : (n,) int, optional
+        The true labels; drawn anew in each trial by default, from the prior where there is one.
+    prior : (n, m) float, optional
+        What the analyst knows before asking: a probability for each label at each example, as a model gives it.
+    top : int, optional
+        Consider only so many labels at each example, those the prior thinks likeliest.
+    points : int, optional
+        Attack only so many examples, those of which the prior is least sure (without a prior: at random).
+    attack : str
+        "nb", "majority", "plurality", "linear-scan" or "reconstruction".
+    digits : int, optional
+        The oracle rounds its answers to so many digits; exact by default.
+    mechanism : Mechanism, optional
+        Any other way to answer: an object with `answer(losses) -> float`. Each trial gets a copy of its own.
+    trials : int
+        Independent simulations.
+    delta : float
+        Probability that the upper bound is passed.
+    compare : bool
+        Also other attacks, answers of other digits and (without a prior) other numbers of classes.
+    n_jobs : int
+        Threads, as joblib counts them; the result does not depend on it.
+
+    Returns
+    -------
+    StressResult
+
+    Examples
+    --------
+    >>> result = stress(2000, 2, queries=200, trials=4)
+    >>> round(float(result.run.forecast[-1]), 3), abs(result.accuracy - 0.624) < 0.03
+    (0.624, True)
+    """
+    task = _task(n_examples, n_classes, queries, labels, prior, top, points, attack, digits, mechanism, trials, seed)
+    if not 0 < delta < 1:
+        raise InputError(f"`delta` is {delta}; it must lie strictly between 0 and 1.")
+    others = _comparisons(task) if compare else {}
+    work = [task, *(t for group in others.values() for t in group)]
+    with plain_bar(sum(t.trials * t.queries for t in work), "queries", unit="queries", shown=progress) as bar:
+        lock = threading.Lock()
+
+        def tell(done: float) -> None:
+            with lock:
+                bar.update(done)
+
+        run = _simulate(task, delta, n_jobs, tell)
+        groups = {
+            name: tuple(sorted([run, *(_simulate(t, delta, n_jobs, tell) for t in group)], key=_ORDER[name]))
+            for name, group in others.items()
+            if group
+        }
+    n, m, free = task.n, task.m, task.prior is None
+    return StressResult(
+        run=run,
+        by_attack=groups.get("by_attack", ()),
+        by_digits=groups.get("by_digits", ()),
+        by_classes=groups.get("by_classes", ()),
+        expected_bound=expected_accuracy_bound(n, m, queries) if free and run.answers == "exact" else math.nan,
+        reach={a: queries_to_reach(a, n, m) for a in GAINS if a < 1 - 1 / m} if free else {},
+        regime=_regime(n, m, queries),
+        seed=seed,
+        delta=delta,
+        labels=task.label_words,
+        prior=None if free else prior_source or "probabilities",
+        source=source or f"{n:,} examples, {m:,} classes",
+        data_digest=_digest(task),
+        version=__version__,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Task:
+    """One attack that is to be simulated."""
+
+    n: int
+    m: int
+    queries: int
+    labels: NDArray[np.int64] | None
+    prior: NDArray[Any] | None
+    top: int | None
+    points: int | None
+    attack: str
+    mechanism: Mechanism
+    trials: int
+    seed: int
+
+    @property
+    def label_words(self) -> str:
+        if self.labels is not None:
+            return "given"
+        return "uniform at random" if self.prior is None else "drawn from the prior"
+
+    @property
+    def digits(self) -> int | None:
+        return self.mechanism.digits if isinstance(self.mechanism, Rounded) else None
+
+    @property
+    def stops(self) -> NDArray[np.int64]:
+        """Numbers of answers after which the accuracy is taken."""
+        if self.attack == "reconstruction":  # each is a programme to solve
+            return np.unique(np.ceil(np.array([0.25, 0.5, 0.75, 1.0]) * self.queries).astype(np.int64))
+        return np.unique(np.rint(np.geomspace(max(1, self.queries / 100), self.queries, STOPS)).astype(np.int64))
+
+    def seeds(self) -> list[np.random.SeedSequence]:
+        """One a trial, and one for what all trials share."""
+        return np.random.SeedSequence(self.seed).spawn(self.trials + 1)
+
+    def shared(self) -> Knowledge | None:
+        """What is known in every trial alike: all that follows from a prior."""
+        if self.prior is None:
+            return None
+        return with_prior(self.prior, top=self.top, points=self.points, rng=np.random.default_rng(self.seeds()[-1]))
+
+
+def _simulate(task: _Task, delta: float, n_jobs: int, tell: Callable[[float], None]) -> StressRun:
+    """All trials of one attack, with forecast and bounds."""
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    if task.attack == "reconstruction":
+        import_extra("ortools.sat.python.cp_model", extra="attack")
+    known, seeds, stops = task.shared(), task.seeds(), task.stops
+    workers = effective_n_jobs(n_jobs)
+    inner = max(1, workers // task.trials)
+    results = Parallel(n_jobs=workers, require="sharedmem")(
+        delayed(_trial)(task, known, seed, stops, inner, tell) for seed in seeds[:-1]
+    )
+    accuracy = np.array([r.accuracy for r in results])
+    labels = task.labels
+    if labels is None and task.prior is not None:
+        labels = _draw_labels(task, np.random.default_rng(seeds[0]))
+    aim = known or without_prior(task.n, task.m, points=task.points, rng=np.random.default_rng(seeds[-1]))
+    upper, theorem = bound_curves(task.n, task.m, stops, mechanism=task.mechanism, prior=task.prior, delta=delta)
+    forecast = forecast_curve(
+        task.attack, aim, stops, mechanism=task.mechanism, labels=labels, drawn=task.labels is None
+    )
+    return StressRun(
+        attack=task.attack,
+        n_examples=task.n,
+        n_classes=task.m,
+        answers=_mechanism_name(task.mechanism),
+        digits=task.digits,
+        points=aim.n_points,
+        top=None if aim.options is None else aim.n_options,
+        queries=stops,
+        accuracy=accuracy,
+        baseline=float(np.mean([r.baseline for r in results])),
+        forecast=forecast,
+        upper_bound=upper,
+        theorem_bound=theorem,
+        notes=tuple(_notes(task, [r.attack for r in results])),
+    )
+
+
+@dataclass(frozen=True)
+class _Trial:
+    accuracy: NDArray[np.float64]
+    baseline: float
+    attack: Any
+
+
+def _trial(
+    task: _Task,
+    shared: Knowledge | None,
+    seed: np.random.SeedSequence,
+    stops: NDArray[np.int64],
+    n_jobs: int,
+    tell: Callable[[float], None],
+) -> _Trial:
+    """One analyst against one oracle."""
+    rng = np.random.default_rng(seed)
+    labels = _draw_labels(task, rng) if task.labels is None else task.labels
+    oracle = AccuracyOracle(labels, copy.deepcopy(task.mechanism))
+    query_seed = int(rng.integers(2**63))
+    known = shared or without_prior(task.n, task.m, points=task.points, rng=rng)
+    baseline = 1 / task.m if task.prior is None or known.guess is None else float((known.guess == labels).mean())
+    if task.attack == "linear-scan":
+        scan = LinearScan(task.n, task.m, seed=query_seed)
+        accuracy = []
+        for stop in stops.tolist():
+            asked = scan.asked
+            while scan.asked < stop:
+                scan.tell(oracle.accuracy(scan.ask()))
+            tell(stop - asked)
+            accuracy.append(oracle.true_accuracy(scan.predict()))
+        return _Trial(np.array(accuracy), baseline, scan)
+    half = task.queries / 2
+    analyst = POINTWISE[task.attack](known, seed=query_seed, digits=task.digits, sure=isinstance(task.mechanism, Exact))
+    analyst.play(oracle, task.queries, n_jobs=n_jobs, tell=lambda share: tell(half * share))
+    predicted = analyst.predict_after(stops.tolist(), n_jobs=n_jobs, tell=lambda share: tell(half * share))
+    return _Trial(np.array([oracle.true_accuracy(p) for p in predicted]), baseline, analyst)
+
+
+def _draw_labels(task: _Task, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Labels nobody knows: uniform, or from the prior."""
+    if task.prior is None:
+        return rng.integers(0, task.m, task.n)
+    labels = np.empty(task.n, dtype=np.int64)
+    for a in range(0, task.n, ROWS):
+        rows = np.cumsum(np.asarray(task.prior[a : a + ROWS], dtype=np.float64), axis=1)
+        labels[a : a + ROWS] = (rows <= rng.random((len(rows), 1)) * rows[:, -1:]).sum(axis=1)
+    return np.minimum(labels, task.m - 1)
+
+
+def _comparisons(task: _Task) -> dict[str, list[_Task]]:
+    """The same with another attack, with answers of other digits, with other numbers of classes."""
+    plain = isinstance(task.mechanism, Exact | Rounded)
+    attacks = ["nb", "majority", "plurality"]
+    if task.prior is None and task.points is None:
+        attacks.append("linear-scan")
+    levels: list[int | None] = [None, *DIGITS]
+    compared = {
+        "by_attack": [replace(task, attack=a) for a in attacks if a != task.attack],
+        "by_digits": [
+            replace(task, mechanism=Exact() if d is None else Rounded(d)) for d in levels if plain and d != task.digits
+        ],
+    }
+    if task.prior is None and task.attack in ("nb", "majority", "plurality", "linear-scan"):
+        compared["by_classes"] = [replace(task, m=m, labels=None) for m in CLASSES if m != task.m]
+    return compared
+
+
+_ORDER: dict[str, Callable[[StressRun], Any]] = {
+    "by_attack": lambda r: ATTACKS.index(r.attack),
+    "by_digits": lambda r: -math.inf if r.digits is None and r.answers == "exact" else -(r.digits or 0),
+    "by_classes": lambda r: r.n_classes,
+}
+
+
+def _notes(task: _Task, attacks: list[Any]) -> list[str]:
+    notes = []
+    step = 0.0 if task.digits is None else 10.0**-task.digits
+    if task.attack == "linear-scan" and step > 1 / task.n:
+        notes.append(
+            f"A single label moves the accuracy by {1 / task.n:g}, which answers of {task.mechanism} do not show: a "
+            "linear scan then takes right labels for wrong ones."
+        )
+    if task.attack == "reconstruction":
+        solved = sum(bool(a.found[task.queries].unique) for a in attacks)
+        t = attacks[0].known.n_points
+        notes.append(
+            f"All {t:,} labels came back for certain, no other labelling fits, in {solved} of {task.trials} trials; "
+            "elsewhere the labels are those of naive Bayes. The forecast is the accuracy where they come back."
+        )
+    return notes
+
+
+def _regime(n: int, m: int, k: int) -> dict[str, float]:
+    """Section 4 for these numbers."""
+    t = min(n, reconstructable(k, m))
+    k_min = math.log(n) + m * math.log(m)
+    return {
+        "k_min": k_min,
+        "theorem_4_3_applies": float(n >= k >= k_min),
+        "rate": math.sqrt(k / n) / m,
+        "reconstructable": float(t),
+        "theorem_4_5_queries": theorem_4_5_queries(t, m),
+        "corollary_4_6_applies": float(corollary_4_6_applies(k, m)),
+        "corollary_4_6_accuracy": (t + (n - t) / m) / n,
+    }
+
+
+def _mechanism_name(mechanism: Mechanism) -> str:
+    return str(mechanism) if isinstance(mechanism, Exact | Rounded) else type(mechanism).__name__
+
+
+def _digest(task: _Task) -> str | None:
+    if task.labels is None and task.prior is None:
+        return None
+    digest = hashlib.sha256()
+    for array in (task.labels, task.prior):
+        if array is not None:
+            digest.update(f"{array.shape} {array.dtype}".encode())
+            for a in range(0, len(array), ROWS):
+                digest.update(np.ascontiguousarray(array[a : a + ROWS]).tobytes())
+    return digest.hexdigest()
+
+
+def _task(
+    n: int | None,
+    m: int | None,
+    queries: int,
+    labels: ArrayLike | None,
+    prior: ArrayLike | None,
+    top: int | None,
+    points: int | None,
+    attack: str,
+    digits: int | None,
+    mechanism: Mechanism | None,
+    trials: int,
+    seed: int,
+) -> _Task:
+    """Everything that was handed in, checked once."""
+    if attack not in ATTACKS:
+        raise InputError(f"`attack` is {attack!r}; there are {', '.join(ATTACKS)}.")
+    for name, value, least in (("queries", queries, 1), ("trials", trials, 1), ("seed", seed, 0)):
+        if value < least:
+            raise InputError(f"`{name}` is {value}; at least {least} is needed.")
+    if digits is not None and mechanism is not None:
+        raise InputError("give `digits` or a `mechanism`, not both.")
+    table = None if prior is None else check_prior(prior, n, m)
+    m = table.shape[1] if table is not None else m
+    truth = None
+    if labels is not None:
+        truth = check_labels(labels, m)
+        m = max(2, int(truth.max()) + 1) if m is None else m
+        if n is not None and len(truth) != n:
+            raise InputError(f"`labels` has {len(truth):,} examples, `n_examples` is {n:,}.")
+        n = len(truth)
+    if table is not None:
+        table = check_prior(table, n, m) if n is not None and len(table) != n else table
+        n = len(table)
+    if n is None or m is None:
+        raise InputError("the test set is not known: give `n_examples` and `n_classes`, or labels, or a prior.")
+    if not 1 <= n <= WIDEST or not 2 <= m <= WIDEST:
+        raise InputError(
+            f"{n:,} examples and {m:,} classes: at least 1 example and 2 classes are needed, 2^31 at most."
+        )
+    if top is not None and not 2 <= top <= m:
+        raise InputError(f"`top` is {top}; of {m:,} classes it can take 2 to {m:,}.")
+    if top is not None and top < m and table is None:
+        raise InputError("`top` needs a prior: without one no label is likelier than another.")
+    if points is not None and not 1 <= points <= n:
+        raise InputError(f"`points` is {points:,}; the test set has {n:,} examples.")
+    if attack == "linear-scan" and (table is not None or points is not None):
+        raise InputError("a linear scan uses no prior and goes through all points; leave out `prior` and `points`.")
+    if attack == "reconstruction":
+        if top is not None and top < m:
+            raise InputError("a reconstruction considers all classes; leave out `top`.")
+        points = min(n, usual_size(queries, m)) if points is None else points
+    return _Task(
+        n=n,
+        m=m,
+        queries=queries,
+        labels=truth,
+        prior=table,
+        top=top,
+        points=points,
+        attack=attack,
+        mechanism=mechanism if mechanism is not None else Exact() if digits is None else Rounded(digits),
+        trials=trials,
+        seed=seed,
+    )
