@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from heldout.attack.result import StressResult
 from heldout.files import write_text
 from heldout.independence.result import AuditResult
 from heldout.report.audit.comparison import comparison_table
 from heldout.report.audit.html import audit_html, demo_html
 from heldout.report.budget.html import budget_html
+from heldout.report.stress.html import stress_html
 from heldout.reuse.result import BudgetResult
 
 __all__ = [
@@ -16,9 +18,11 @@ __all__ = [
     "budget_html",
     "comparison_table",
     "demo_html",
+    "stress_html",
     "write_audit_report",
     "write_budget_report",
     "write_demo_report",
+    "write_stress_report",
 ]
 
 
@@ -40,4 +44,11 @@ def write_budget_report(result: BudgetResult, folder: str | Path, *, command: st
     """The same for a budget."""
     path = Path(folder) / "report.html"
     write_text(path, budget_html(result, command=command))
+    return path
+
+
+def write_stress_report(result: StressResult, folder: str | Path, *, command: str | None = None) -> Path:
+    """The same for a stress test."""
+    path = Path(folder) / "report.html"
+    write_text(path, stress_html(result, command=command))
     return path

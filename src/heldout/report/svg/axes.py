@@ -10,6 +10,8 @@ from typing import Literal
 
 from heldout.report.svg.shapes import CHARACTER, LEFT, RIGHT, WIDTH, line, text
 
+EVEN = 4  # times as much; a log axis that is shorter has even steps
+
 
 def linear_ticks(low: float, high: float, *, count: int = 5) -> list[float]:
     """Round numbers in [low, high], about `count` of them.
@@ -40,7 +42,7 @@ def log_ticks(low: float, high: float) -> list[float]:
     >>> log_ticks(1, 1e6)
     [1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0]
     """
-    if high / low < 4:
+    if high / low < EVEN:
         return linear_ticks(low, high, count=4)
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1.0, 2.0, 5.0) if high / low < 2e3 else (1.0,)
@@ -107,6 +109,8 @@ class Scale:
     (100.0, (1.0, '1'))
     >>> [name for _, name in Scale(low=0, high=2, start=0, end=1, whole=True).ticks()]
     ['0', '1', '2']
+    >>> [name for _, name in Scale(low=0.1, high=10, start=0, end=1, kind="log").ticks()]
+    ['0.1', '0.2', '0.5', '1', '2', '5', '10']
     """
 
     low: float
@@ -132,6 +136,8 @@ class Scale:
         )
         if self.whole:
             places = [t for t in places if t == round(t)]
+        if self.kind == "log" and self.high / self.low >= EVEN:
+            return [(t, number_text(t, t)) for t in places]
         step = min((b - a for a, b in pairwise(places)), default=1.0)
         return [(t, number_text(t, step)) for t in places]
 

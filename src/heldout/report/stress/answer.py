@@ -1,0 +1,77 @@
+"""The box at the top: what a determined analyst gains, and what nobody can pass."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from heldout.attack.result import StressResult
+from heldout.report.numbers import percent
+from heldout.report.stress.words import (
+    answers_text,
+    bound_value,
+    confidence_text,
+    count_text,
+    points_text,
+    spread_text,
+)
+
+
+def answer_view(result: StressResult) -> dict[str, Any]:
+    """Headline, sentence and the numbers that stand large."""
+    run = result.run
+    return {
+        "headline": result.headline,
+        "sentence": _sentence(result),
+        "subject": _subject(result),
+        "numbers": [
+            ("Accuracy before", percent(run.baseline, 2), _before(result)),
+            ("Accuracy after", percent(result.accuracy, 2), spread_text(run)),
+            ("Forecast", *_forecast(result)),
+            ("Upper bound", bound_value(float(run.upper_bound[-1])), _bound(result)),
+        ],
+    }
+
+
+def _sentence(result: StressResult) -> str:
+    """The same with what was done: one attack, its answers, its trials."""
+    run = result.run
+    times = "once" if run.trials == 1 else f"{run.trials:,} times"
+    prior = "starts from prior knowledge of the labels, " if result.prior is not None else ""
+    return (
+        f"The analyst is simulated, {times}. It {prior}asks for {answers_text(run)} and nothing else, and puts them "
+        f"together by {run.title}. The score moves by {points_text(result.advantage, sign=True)} points, and nothing "
+        "has been learned that would help on fresh data."
+    )
+
+
+def _subject(result: StressResult) -> str:
+    """The files and what is in them; without files the source says it all."""
+    if result.data_digest is None:
+        return result.source
+    return f"{result.source}: {count_text(result.run.n_examples, 'example')}, {result.run.n_classes:,} classes"
+
+
+def _before(result: StressResult) -> str:
+    if result.prior is None:
+        return f"a guess among {result.run.n_classes:,} classes"
+    return "the best guess without any answer"
+
+
+def _forecast(result: StressResult) -> tuple[str, str]:
+    value = float(result.run.forecast[-1])
+    if math.isnan(value):
+        return "none", "there is no closed form for this attack and these answers"
+    return percent(value, 2), "in closed form, to first order"
+
+
+def _bound(result: StressResult) -> str:
+    run = result.run
+    if math.isnan(run.upper_bound[-1]):
+        return "the answers of this mechanism cannot be counted"
+    if run.vacuous:
+        return (
+            f"the bound excludes nothing here: {count_text(result.queries, 'such answer')} could give away every label"
+        )
+    given = ", if the prior is right" if result.prior is not None else ""
+    return f"no attack passes it, with probability {confidence_text(result)}{given}"
