@@ -1,6 +1,9 @@
 """How much is this test score still worth?"""
 
 from heldout._version import __version__
+from heldout.attack.forecast import queries_to_reach
+from heldout.attack.result import StressResult, StressRun
+from heldout.attack.stress import stress
 from heldout.errors import HeldoutError, InputError
 from heldout.images import LabelledImages, split
 from heldout.independence.audit import audit, audit_many
@@ -32,6 +35,8 @@ __all__ = [
     "NModelTestResult",
     "Predictions",
     "SimilarityResult",
+    "StressResult",
+    "StressRun",
     "TestableModels",
     "Translations",
     "__version__",
@@ -42,8 +47,10 @@ __all__ = [
     "control_test",
     "independence_test",
     "n_model_test",
+    "queries_to_reach",
     "score_map_statistics",
     "similarity",
     "split",
+    "stress",
     "testable_models",
 ]

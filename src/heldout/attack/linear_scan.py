@@ -7,7 +7,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.signal import fftconvolve
 
 from heldout.attack.pointwise import SAME
 
@@ -160,4 +159,6 @@ def _scans_begun(law: NDArray[np.float64], n: int, tests: int) -> NDArray[np.flo
     size = next_fast_len(int(max(tests + 1, n * mean + 40 * spread + 2 * len(law))) + 1, real=True)
     all_settled = np.maximum(irfft(rfft(law, size) ** n, size)[: tests + 1], 0.0)  # P(S_n = s)
     # A scan that would begin after the n-th point does not: take off (S_n's law) * u.
-    return np.asarray(np.maximum(begun - fftconvolve(all_settled, begun)[: tests + 1], 0.0))
+    twice = next_fast_len(2 * tests + 1, real=True)
+    late = irfft(rfft(all_settled, twice) * rfft(begun, twice), twice)[: tests + 1]
+    return np.asarray(np.maximum(begun - late, 0.0))

@@ -11,7 +11,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 from heldout.attack.oracle import Rounded
 
 REACH = 12.0  # standard deviations of the hits that are looked at
-TRIED = 201  # places tried for what lies outside the attacked points
+TRIED = 101  # places tried for what lies outside the attacked points
 
 
 def hits_law(points: float, options: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -31,13 +31,19 @@ def hits_law(points: float, options: int) -> tuple[NDArray[np.int64], NDArray[np
     return h, pmf / pmf.sum()
 
 
+def answer_codes(hits: NDArray[np.int64], n: int, *, digits: int, outside: float) -> NDArray[np.int64]:
+    """What is said of so many hits on the attacked points, in units of the last digit."""
+    wrong = np.clip(n - np.rint(outside + hits).astype(np.int64), 0, n)
+    scale = 10**digits
+    return np.asarray(scale - np.rint(Rounded(digits).answer_counts(wrong, n) * scale), dtype=np.int64)
+
+
 def answer_law(
     n: int, *, points: float, options: int, digits: int, outside: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Numbers of hits on the attacked points, their probabilities, and the accuracy that is said of each."""
     hits, probability = hits_law(points, options)
-    wrong = np.clip(n - np.rint(outside + hits).astype(np.int64), 0, n)
-    return hits, probability, 1.0 - Rounded(digits).answer_counts(wrong, n)
+    return hits, probability, answer_codes(hits, n, digits=digits, outside=outside) / 10**digits
 
 
 def expected_hits(
@@ -62,10 +68,11 @@ def expected_hits(
     scale = 10**digits
     said, index, counts = np.unique(np.rint(answers * scale).astype(np.int64), return_inverse=True, return_counts=True)
 
+    hits, p = hits_law(points, options)
+
     def law_of(elsewhere: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Probability of each answer that was given, and the mean of the hits behind it."""
-        hits, p, told = answer_law(n, points=points, options=options, digits=digits, outside=elsewhere)
-        code = np.rint(told * scale).astype(np.int64)
+        code = answer_codes(hits, n, digits=digits, outside=elsewhere)
         found = np.minimum(np.searchsorted(said, code), len(said) - 1)
         there = said[found] == code
         mass = np.asarray(np.bincount(found[there], p[there], len(said)), dtype=np.float64)

@@ -15,6 +15,7 @@ from heldout.cli.budget import add_budget
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_FINE, EXIT_STOPPED
 from heldout.cli.demo import add_demo
 from heldout.cli.split import add_split
+from heldout.cli.stress import add_stress
 from heldout.errors import HeldoutError
 
 
@@ -25,7 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"heldout {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for add in (add_audit, add_budget, add_demo, add_split):
+    for add in (add_audit, add_budget, add_stress, add_demo, add_split):
         add(verbs)
     return parser
 

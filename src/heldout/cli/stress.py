@@ -1,0 +1,126 @@
+"""`heldout stress`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from heldout.attack.inputs import read_labels, read_prior
+from heldout.attack.stress import ATTACKS, stress
+from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
+from heldout.errors import InputError
+
+EPILOG = """\
+attacks:
+  nb               naive Bayes on random queries, the best that decides each example for itself; uses a prior
+  majority         queries above chance vote for their labels, those below against them (Blum and Hardt)
+  plurality        only queries above chance by one standard deviation vote
+  linear-scan      one label changed at a time
+  reconstruction   the labels of some examples at once, exactly, by integer programming (extra: attack)
+
+what can be read:
+  --labels         class numbers, .npy or .npz
+  --prior          probabilities (examples x classes), .npy or .npz; or class numbers (examples x places x models), the
+                   first ranks of several models, from which a prior is made
+
+examples:
+  heldout stress --examples 10000 --classes 10 --queries 1000 --out stress
+  heldout stress --examples 10000 --classes 10 --queries 1000 --digits 2
+  heldout stress --labels labels.npy --prior probs.npy --top 2 --points 10000 --queries 5200
+  heldout stress --examples 5000 --classes 2 --queries 60 --attack reconstruction --trials 3
+
+exit codes: 0 fine, 1 an analyst gains more than --fail-over, 2 bad input, 3 a bug in heldout, 130 stopped
+"""
+
+
+def add_stress(verbs: Any) -> None:
+    """Its options."""
+    verb = verbs.add_parser(
+        "stress",
+        help="how far could somebody game this leaderboard?",
+        description="How much of a hidden test set do accuracy answers give away? Simulates analysts who only see "
+        "accuracies, says beforehand how far they get, and what nobody can pass.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    board = verb.add_argument_group("the leaderboard")
+    board.add_argument("--examples", type=int, metavar="N", help="size of the test set")
+    board.add_argument("--classes", type=int, metavar="M", help="number of classes")
+    board.add_argument("--labels", metavar="FILE", help="the true labels, instead of random ones")
+    board.add_argument("--labels-key", metavar="KEY", help="array of a .npz that holds them")
+    board.add_argument("--queries", type=int, required=True, metavar="K", help="answers that are handed out")
+    board.add_argument("--digits", type=int, metavar="D", help="answers are rounded to D digits (default: exact)")
+
+    analyst = verb.add_argument_group("the analyst")
+    analyst.add_argument("--attack", choices=ATTACKS, default="nb", help="default nb")
+    analyst.add_argument("--prior", metavar="FILE", help="what is known before asking")
+    analyst.add_argument("--prior-key", metavar="KEY", help="array of a .npz that holds it")
+    analyst.add_argument("--prior-models", nargs="+", default=[], metavar="NAME",
+                         help="of several models' ranks, only these ('resnet*')")  # fmt: skip
+    analyst.add_argument("--top", type=int, metavar="R", help="consider only the R likeliest labels of each example")
+    analyst.add_argument("--points", type=int, metavar="Q", help="attack only the Q examples that are least sure")
+
+    how = verb.add_argument_group("the simulation")
+    how.add_argument("--trials", type=int, default=10, metavar="T", help="default 10")
+    how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
+    how.add_argument("--delta", type=float, default=0.05, metavar="D",
+                     help="probability that somebody passes the upper bound (default 0.05)")  # fmt: skip
+    how.add_argument("--n-jobs", type=int, default=-1, metavar="J", help="threads (default: all cores)")
+    how.add_argument("--compare", action=argparse.BooleanOptionalAction,
+                     help="also other attacks, digits and numbers of classes (default: with --out)")  # fmt: skip
+
+    out = verb.add_argument_group("reporting")
+    out.add_argument("--fail-over", type=float, metavar="A", help="exit 1 when the accuracy gained exceeds A (0.02)")
+    out.add_argument("--out", type=Path, metavar="DIR", help="write report.html, result.npz, result.json")
+    out.add_argument("--json", action="store_true", help="print JSON")
+    verb.set_defaults(command=run_stress)
+
+
+def run_stress(args: argparse.Namespace) -> int:
+    """`heldout stress`."""
+    if args.fail_over is not None and not 0 <= args.fail_over < 1:
+        raise InputError(f"--fail-over {args.fail_over:g}: give a gain in accuracy, from 0 to below 1.")
+    if args.n_jobs == 0:
+        raise InputError("--n-jobs 0: give a number of threads, or -1 for all cores.")
+    if args.out is not None:
+        make_folder(args.out)
+    labels = None if args.labels is None else read_labels(args.labels, key=args.labels_key)
+    prior, prior_source = None, None
+    if args.prior is not None:
+        classes = args.classes
+        if classes is None and labels is not None and labels.dtype.kind in "iu" and labels.size:
+            classes = int(labels.max()) + 1
+        prior, prior_source = read_prior(args.prior, key=args.prior_key, models=args.prior_models, m=classes)
+    result = stress(
+        args.examples,
+        args.classes,
+        queries=args.queries,
+        labels=labels,
+        prior=prior,
+        top=args.top,
+        points=args.points,
+        attack=args.attack,
+        digits=args.digits,
+        trials=args.trials,
+        seed=args.seed,
+        delta=args.delta,
+        compare=args.out is not None if args.compare is None else args.compare,
+        n_jobs=args.n_jobs,
+        progress=True,
+        source=args.labels or args.prior,
+        prior_source=prior_source,
+    )
+    if args.out is not None:
+        from heldout.report import write_stress_report
+
+        result.save(args.out / "result")
+        report = write_stress_report(result, args.out, command=args.line)
+    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
+    say(f"report: {report}" if args.out is not None else "add --out DIR for a report with pictures")
+    if args.fail_over is not None and result.advantage > args.fail_over:
+        say(f"heldout: an analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
+        return EXIT_CHECK_FAILED
+    return EXIT_FINE

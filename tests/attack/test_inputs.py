@@ -1,0 +1,118 @@
+"""Labels and priors from files; a prior from ranks; where an attack is aimed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from heldout.attack.inputs import read_labels, read_prior
+from heldout.attack.knowledge import with_prior, without_prior
+from heldout.attack.ranks import prior_from_ranks, rank_profile
+from heldout.errors import InputError
+
+
+def made_ranks(rng, n=500, m=20, models=4, skill=0.7):
+    """Models that put the truth first with some skill, and rank the rest at random."""
+    truth = rng.integers(0, m, n)
+    scores = rng.random((n, m, models))
+    scores[np.arange(n), truth] += skill * rng.random((n, models)) / 0.5
+    return np.argsort(-scores, axis=1)[:, :5], truth
+
+
+def test_prior_from_ranks(rng):
+    ranks, truth = made_ranks(rng)
+    prior = prior_from_ranks(ranks, 20)
+    np.testing.assert_allclose(prior.sum(axis=1), 1, atol=1e-5)
+    assert prior.min() >= 0
+    profile = rank_profile(ranks)
+    by_hand = np.mean([(ranks[:, 0, a] == ranks[:, 0, b]).mean() for a in range(4) for b in range(4) if a != b])
+    assert profile[0] == pytest.approx(by_hand)
+    assert profile[0] > 5 * profile[1:].max()
+    single = (ranks[:, 0, 0] == truth).mean()
+    assert (prior.argmax(axis=1) == truth).mean() > single  # several models know more than one
+    agree = (ranks[:, 0] == ranks[:, :1, 0]).all(axis=1)
+    assert prior[agree].max(axis=1).min() > prior[~agree].max(axis=1).mean()
+
+
+def test_large_priors_are_single_precision_and_sum_to_one(rng):
+    ranks = np.argsort(rng.random((2000, 600, 2)), axis=1)[:, :3]
+    prior = prior_from_ranks(ranks, 600)
+    assert prior.dtype == np.float32
+    np.testing.assert_allclose(prior.sum(axis=1), 1, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "words"),
+    [
+        (np.zeros((4, 2), int), "shape"),
+        (np.zeros((4, 2, 2)), "shape"),
+        (np.array([[[0], [1]]]), "one model"),
+        (np.array([[[0, 0], [9, 1]]]), "classes 0 to 9"),
+        (np.array([[[0, 0], [0, 1]]]), "twice"),
+    ],
+)
+def test_bad_ranks(ranks, words):
+    with pytest.raises(InputError, match=words):
+        prior_from_ranks(ranks, 3)
+
+
+def test_files(tmp_path, rng):
+    ranks, truth = made_ranks(rng)
+    probabilities = rng.dirichlet(np.ones(20), 500)
+    np.save(tmp_path / "labels.npy", truth)
+    np.save(tmp_path / "probs.npy", probabilities)
+    np.savez(tmp_path / "both.npz", labels=truth, top5=ranks, models=["a1", "a2", "b1", "b2"])
+    np.savez(tmp_path / "odd.npz", first=truth, second=truth)
+    np.testing.assert_array_equal(read_labels(tmp_path / "labels.npy"), truth)
+    np.testing.assert_array_equal(read_labels(tmp_path / "both.npz"), truth)
+    np.testing.assert_array_equal(read_labels(tmp_path / "odd.npz", key="second"), truth)
+    prior, words = read_prior(tmp_path / "probs.npy")
+    np.testing.assert_array_equal(prior, probabilities)
+    assert words == "probabilities from probs.npy"
+    prior, words = read_prior(tmp_path / "both.npz", m=20)
+    np.testing.assert_array_equal(prior, prior_from_ranks(ranks, 20))
+    assert words == "the first 5 ranks of 4 models from both.npz"
+    chosen, _ = read_prior(tmp_path / "both.npz", models=["a*"], m=20)
+    np.testing.assert_array_equal(chosen, prior_from_ranks(ranks[:, :, :2], 20))
+    with pytest.raises(InputError, match="there is a1, a2, b1, b2"):
+        read_prior(tmp_path / "both.npz", models=["c*"], m=20)
+    with pytest.raises(InputError, match="holds probabilities"):
+        read_prior(tmp_path / "probs.npy", models=["a*"])
+    with pytest.raises(InputError, match="holds first, second; name the array with --labels-key"):
+        read_labels(tmp_path / "odd.npz")
+    with pytest.raises(InputError, match="is not a file"):
+        read_labels(tmp_path / "absent.npy")
+    (tmp_path / "text.npy").write_text("0\n1\n")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_labels(tmp_path / "text.npy")
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "both.npz").read_bytes()[:2000])
+    with pytest.raises(InputError, match="cannot be read"):
+        read_prior(tmp_path / "cut.npz")
+
+
+def test_aim(rng):
+    prior = rng.dirichlet(np.full(6, 0.5), 300)
+    known = with_prior(prior, top=2, points=100, rng=rng)
+    sure = prior.max(axis=1)
+    outside = np.setdiff1d(np.arange(300), known.points)
+    assert sure[known.points].max() <= sure[outside].min()
+    np.testing.assert_array_equal(known.options, np.argsort(-prior[known.points], axis=1)[:, :2])
+    labels = rng.integers(0, 6, 300)
+    option = known.option_of(labels)
+    for i, point in enumerate(known.points):
+        assert option[i] == (list(known.options[i]).index(labels[point]) if labels[point] in known.options[i] else -1)
+    drawn = rng.integers(0, 2, 100)
+    query = known.labels(drawn)
+    np.testing.assert_array_equal(query[outside], prior.argmax(axis=1)[outside])
+    np.testing.assert_array_equal(query[known.points], known.options[np.arange(100), drawn])
+    assert (known.constant()[known.points] == prior[known.points].argmin(axis=1)).all()
+    assert known.hits_elsewhere(labels) == (query == labels)[outside].sum()
+
+
+def test_ties_of_confidence_are_broken_at_random():
+    prior = np.full((1000, 4), 0.25)
+    first, second = (with_prior(prior, points=500, rng=np.random.default_rng(s)).points for s in (0, 1))
+    assert len(np.intersect1d(first, second)) < 320
+    assert abs(first.mean() - 500) < 60
+    free = without_prior(1000, 4, points=500, rng=np.random.default_rng(0))
+    assert abs(free.points.mean() - 500) < 60

@@ -1,0 +1,296 @@
+"""`stress` as a whole: the issue's figures, equal bits on any number of workers, the bound nobody passes."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import heldout
+from heldout.attack import queries as queries_module
+from heldout.attack.bounds import (
+    corollary_4_6_applies,
+    determined_labels,
+    exact_accuracy_bound,
+    prior_accuracy_bound,
+    reconstructable,
+    theorem_4_5_queries,
+)
+from heldout.attack.result import StressResult
+from heldout.attack.stress import ATTACKS, stress
+from heldout.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "trials", "accuracy", "tolerance"),
+    [(2, 1000, 20, 0.622, 0.004), (10, 1000, 20, 0.161, 0.004), (100, 5000, 4, 0.048, 0.002)],
+)
+def test_the_design_s_figures(m, k, trials, accuracy, tolerance):
+    result = stress(10_000, m, queries=k, trials=trials)
+    assert result.accuracy == pytest.approx(accuracy, abs=tolerance)
+    assert result.run.forecast[-1] == pytest.approx(result.accuracy, abs=0.005)
+
+
+def same(one: StressResult, other: StressResult) -> None:
+    assert one.to_dict() == other.to_dict()
+    for a, b in zip(one._runs(), other._runs(), strict=True):
+        np.testing.assert_array_equal(a.accuracy, b.accuracy)
+
+
+def some_prior(n=1200, m=6, seed=0):
+    return np.random.default_rng(seed).dirichlet(np.full(m, 0.4), n)
+
+
+def some_labels():
+    return (some_prior().cumsum(axis=1) < np.random.default_rng(1).random((1200, 1))).sum(axis=1)
+
+
+CASES = {
+    "plain": {"n_examples": 3000, "n_classes": 7},
+    "compared": {"n_examples": 1500, "n_classes": 4, "compare": True, "trials": 2},
+    "rounded": {"n_examples": 3000, "n_classes": 3, "digits": 2},
+    "some points": {"n_examples": 3000, "n_classes": 3, "points": 500},
+    "one trial": {"n_examples": 5000, "n_classes": 3, "trials": 1},
+    "prior": {"prior": some_prior()},
+    "top": {
+        "prior": some_prior(),
+        "labels": some_labels(),
+        "top": 2,
+        "points": 300,
+        "compare": True,
+        "queries": 200,
+        "trials": 2,
+    },
+    "scan": {"n_examples": 300, "n_classes": 5, "attack": "linear-scan"},
+    "exactly": {"n_examples": 300, "n_classes": 3, "attack": "reconstruction", "points": 12, "trials": 2},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_any_number_of_workers(monkeypatch, case):
+    arguments = {"queries": 60, "trials": 5, "seed": 3} | CASES[case]
+    one = stress(**arguments, n_jobs=1)
+    same(one, stress(**arguments, n_jobs=2))
+    same(one, stress(**arguments, n_jobs=7))
+    other = stress(**arguments | {"seed": 4}, n_jobs=2)
+    assert (other.run.accuracy != one.run.accuracy).any()
+    monkeypatch.setattr(queries_module, "_compiled", lambda: None)  # as without numba
+    same(one, stress(**arguments, n_jobs=2))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_saved_and_read(tmp_path, case):
+    result = stress(**{"queries": 40, "trials": 2} | CASES[case])
+    result.save(tmp_path / "result")
+    same(result, StressResult.load(tmp_path / "result"))
+    assert json.loads((tmp_path / "result.json").read_text()) == result.to_dict()
+    text = str(result)
+    assert result.headline in " ".join(text.split())
+    assert max(map(len, text.splitlines())) < 160
+
+
+def test_what_json_carries():
+    plain = stress(500, 3, queries=20, trials=3).to_dict()
+    for key in (
+        "accuracy",
+        "advantage",
+        "std",
+        "forecast",
+        "upper_bound",
+        "queries",
+        "n_examples",
+        "n_classes",
+        "attack",
+    ):
+        assert plain[key] is not None
+    assert plain["advantage"] == pytest.approx(plain["accuracy"] - 1 / 3)
+    assert (plain["queries"], plain["n_examples"], plain["n_classes"], plain["attack"]) == (20, 500, 3, "nb")
+    assert stress(500, 3, queries=20, trials=1).to_dict()["std"] is None
+
+
+@pytest.mark.parametrize("attack", [a for a in ATTACKS if a != "reconstruction"])
+@pytest.mark.parametrize(("n", "m", "k"), [(300, 2, 4), (300, 10, 20), (1000, 2, 50)])
+@pytest.mark.parametrize("digits", [None, 1])
+def test_nobody_passes_the_bound(attack, n, m, k, digits):
+    """On uniform labels, 1,000 trials; at delta = 0.5, so that the bound is as low as it gets."""
+    result = stress(n, m, queries=k, trials=1000, attack=attack, digits=digits, delta=0.5)
+    bound = result.run.upper_bound
+    assert bound[-1] < 1
+    passed = (result.run.accuracy >= bound).mean(axis=0)
+    assert passed.max() <= 0.5
+    assert (result.run.theorem_bound >= bound).all()
+
+
+def test_a_vacuous_bound_is_called_so():
+    result = stress(1000, 2, queries=400, trials=2)
+    assert result.run.vacuous
+    assert "vacuous" in str(result)
+    assert "vacuous" not in str(stress(10_000, 2, queries=40, trials=2))
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(6, 2, 1), (7, 3, 1), (5, 4, 2)])
+def test_the_exact_bound_by_hand(n, m, k):
+    """The smallest s with (n+1)^k P(Bin(n, 1/m) >= s) <= delta, from SciPy's tail."""
+    for delta in (0.05, 0.5):
+        s = next((s for s in range(n + 1) if (n + 1) ** k * binom.sf(s - 1, n, 1 / m) <= delta), n)
+        assert exact_accuracy_bound(n, m, k, delta=delta) == pytest.approx(s / n)
+
+
+def test_the_bound_with_a_prior(rng):
+    """Never below the exact quantile where the prior is flat; holds for the exact Poisson-binomial tail elsewhere."""
+    for n, m, k in ((2000, 2, 5), (5000, 10, 40)):
+        flat = np.full(n, 1 / m)
+        exact = exact_accuracy_bound(n, m, k, delta=0.05)
+        assert exact <= prior_accuracy_bound(flat, k, delta=0.05, answers=n + 1) <= exact + 0.02
+    best = rng.uniform(0.3, 0.9, 400)
+    law = np.array([1.0])
+    for p in best:
+        law = np.convolve(law, [1 - p, p])
+    for k in (1, 3, 6):
+        bound = prior_accuracy_bound(best, k, delta=0.1, answers=401)
+        assert law[round(bound * 400) :].sum() * 401.0**k <= 0.1
+    assert prior_accuracy_bound(best, 1000, delta=0.1, answers=401) == 1.0
+    assert prior_accuracy_bound(np.ones(10), 1, delta=0.1, answers=11) == 1.0
+
+
+def test_theorem_4_5_and_what_answers_determine():
+    for m, k in ((3, 500), (3, 5000), (10, 5000)):
+        t = reconstructable(k, m)
+        assert t > 4 * m
+        assert theorem_4_5_queries(t, m) <= k < theorem_4_5_queries(t + 1, m)
+        assert t < determined_labels(k, m)  # no theorem promises more than there is
+    assert math.isnan(theorem_4_5_queries(1000, 2))
+    assert corollary_4_6_applies(140, 3)
+    assert not corollary_4_6_applies(120, 3)
+
+
+def test_prior_free_and_labels_given_agree():
+    """NB gains the same on any labels: its queries are uniform."""
+    labels = np.zeros(4000, dtype=int)
+    given = stress(labels=labels, n_classes=2, queries=400, trials=6)
+    assert given.accuracy == pytest.approx(0.6241, abs=0.012)
+    assert given.labels == "given"
+
+
+def test_with_a_prior():
+    """The gain over the prior's own guess, by the mixture of points; labels drawn from the prior."""
+    prior = some_prior(6000, 8, seed=1)
+    result = stress(prior=prior, queries=1500, trials=8)
+    assert result.run.baseline == pytest.approx(prior.max(axis=1).mean(), abs=0.01)
+    gain = result.run.forecast[-1] - prior.max(axis=1).mean()
+    assert result.advantage == pytest.approx(gain, abs=0.006)
+    assert result.advantage > 0.02
+    top = stress(prior=prior, queries=1500, trials=8, top=2, points=2000)
+    assert top.run.points == 2000
+    assert top.run.top == 2
+    assert top.advantage == pytest.approx(top.run.forecast[-1] - prior.max(axis=1).mean(), abs=0.006)
+    assert top.advantage > result.advantage
+
+
+class Stuck:
+    """Answers exactly, until it has answered ten times."""
+
+    def __init__(self):
+        self.answered = 0
+
+    def answer(self, losses):
+        self.answered += 1
+        return float(losses.mean()) if self.answered <= 10 else 0.5
+
+
+def test_any_mechanism_and_each_trial_has_its_own():
+    mechanism = Stuck()
+    result = stress(400, 2, queries=30, trials=4, mechanism=mechanism)
+    assert mechanism.answered == 0
+    assert result.run.answers == "Stuck"
+    assert math.isnan(result.run.upper_bound[-1])
+    assert math.isnan(result.run.forecast[-1])
+    exact = stress(400, 2, queries=10, trials=4)
+    assert result.accuracy == pytest.approx(exact.accuracy, abs=0.06)
+    same_again = stress(400, 2, queries=30, trials=4, mechanism=mechanism, n_jobs=1)
+    same(result, same_again)
+
+
+def test_a_noisy_mechanism_is_not_taken_literally():
+    class Lies:
+        def answer(self, losses):
+            return 0.0 if losses[0] else float(losses.mean())
+
+    result = stress(500, 2, queries=200, trials=2, mechanism=Lies())
+    assert 0.3 < result.accuracy < 1
+
+
+def test_coarse_answers_say_less():
+    gains = [stress(10_000, 2, queries=500, trials=4, digits=d).advantage for d in (None, 3, 2, 1)]
+    assert gains[0] > gains[2] > 0.05 > gains[3]
+    assert gains[1] == pytest.approx(gains[0], abs=0.01)
+
+
+def test_comparisons():
+    result = stress(2000, 10, queries=100, trials=2, compare=True)
+    assert [r.attack for r in result.by_attack] == ["nb", "majority", "plurality", "linear-scan"]
+    assert [r.digits for r in result.by_digits] == [None, 3, 2, 1]
+    assert [r.n_classes for r in result.by_classes] == [2, 10, 100, 1000]
+    for group in (result.by_attack, result.by_digits, result.by_classes):
+        assert sum(r is result.run for r in group) == 1
+    assert "with two-digit answers" in result.headline
+
+
+def test_reconstruction_in_a_stress_test():
+    result = stress(1000, 3, queries=40, trials=2, attack="reconstruction", points=30)
+    assert result.run.points == 30
+    assert "in 2 of 2 trials" in result.run.notes[0]
+    assert result.run.forecast[-1] == pytest.approx((30 + 970 / 3) / 1000)
+    few = stress(1000, 3, queries=4, trials=2, attack="reconstruction", points=30)
+    assert "in 0 of 2 trials" in few.run.notes[0]
+
+
+def bad(**changes):
+    return {"n_examples": 100, "n_classes": 3, "queries": 10, "trials": 1} | changes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (bad(queries=0), "`queries` is 0"),
+        (bad(trials=0), "`trials` is 0"),
+        (bad(seed=-1), "`seed`"),
+        (bad(delta=0.0), "`delta`"),
+        (bad(attack="magic"), "`attack` is 'magic'"),
+        (bad(n_classes=1), "2 classes"),
+        (bad(n_examples=0), "at least 1 example"),
+        (bad(n_examples=None), "the test set is not known"),
+        (bad(points=101), "`points` is 101; the test set has 100"),
+        (bad(points=0), "`points` is 0"),
+        (bad(top=2), "needs a prior"),
+        (bad(top=4), "`top` is 4"),
+        (bad(top=1), "`top` is 1"),
+        (bad(digits=0), "`digits` is 0"),
+        (bad(digits=12), "as good as exact"),
+        (bad(digits=2, mechanism=Stuck()), "not both"),
+        (bad(labels=np.zeros(99, int)), "`labels` has 99 examples"),
+        (bad(labels=np.full(100, 3)), "`labels` contains 3; the classes are 0 to 2"),
+        (bad(labels=np.full(100, -1)), "`labels` contains -1"),
+        (bad(labels=np.zeros(100)), "whole numbers"),
+        (bad(prior=np.full((99, 3), 1 / 3)), "`prior` is for 99 examples, the test set has 100"),
+        (bad(prior=np.full((100, 4), 1 / 4)), "`prior` has 4 classes"),
+        (bad(prior=np.full((100, 3), 0.5)), "sums to 1.5 at example 0"),
+        (bad(prior=np.full((100, 3), np.nan)), "not a finite number"),
+        (bad(prior=np.tile([1.5, -0.5, 0.0], (100, 1))), "negative"),
+        (bad(prior=np.zeros((100, 3), int)), "probabilities of shape"),
+        (bad(prior=np.full((100, 3), 1 / 3), top=4), "`top` is 4; of 3 classes"),
+        (bad(prior=np.full((100, 3), 1 / 3), attack="linear-scan"), "linear scan uses no prior"),
+        (bad(prior=np.full((100, 3), 1 / 3), top=2, attack="reconstruction"), "considers all classes"),
+    ],
+)
+def test_bad_input(arguments, words):
+    with pytest.raises(InputError, match=words):
+        stress(**arguments)
+
+
+def test_public_names():
+    assert heldout.stress is stress
+    assert heldout.queries_to_reach(0.1, 10_000, 2) == 642
