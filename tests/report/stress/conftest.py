@@ -14,6 +14,9 @@ from heldout.attack.result import StressResult, StressRun
 
 HOSTILE = "<script>alert('&amp;')</script>\"><img src=x onerror=alert(1)>"
 DELTA = 0.05
+REGIME = (
+    "k_min", "rate", "reconstructable", "theorem_4_5_queries", "corollary_4_6_applies", "corollary_4_6_accuracy",
+)  # fmt: skip
 BLUR = {None: 1.0, 3: 0.99, 2: 0.85, 1: 0.05}  # of the queries' worth that digits leave; made up
 
 
@@ -70,8 +73,9 @@ def result_of(run: StressRun, **fields: object) -> StressResult:
             "k_min": math.log(n) + m * math.log(m),
             "rate": math.sqrt(k / n) / m,
             "reconstructable": float(t),
-            "theorem_4_5": queries_for(t, m) if t else math.nan,
-            "corollary_4_6": float(k >= 40 * m * math.log(m)),
+            "theorem_4_5_queries": queries_for(t, m) if t else math.nan,
+            "corollary_4_6_applies": float(k >= 40 * m * math.log(m)),
+            "corollary_4_6_accuracy": (t + (n - t) / m) / n,
         },
         "seed": 7,
         "delta": DELTA,
@@ -148,7 +152,7 @@ def prior() -> StressResult:
         run,
         expected_bound=math.nan,
         reach={},
-        regime=dict.fromkeys(("k_min", "rate", "reconstructable", "theorem_4_5", "corollary_4_6"), math.nan),
+        regime=dict.fromkeys(REGIME, math.nan),
         labels="given",
         prior="resnet50.npz",
         source="resnet50.npz, labels.csv",

@@ -95,6 +95,12 @@ def test_answer_first(result: StressResult) -> None:
     assert f"Forecast{shown}" in answer
 
 
+def test_subject_once(plain: StressResult, prior: StressResult) -> None:
+    """Numbers that are their own source are not repeated."""
+    assert box(stress_html(plain)).count("10,000 examples, 10 classes") == 1
+    assert "resnet50.npz, labels.csv: 50,000 examples, 1,000 classes" in box(stress_html(prior))
+
+
 def test_bound_in_words(
     plain: StressResult, vacuous: StressResult, prior: StressResult, no_forecast: StressResult
 ) -> None:
@@ -119,11 +125,11 @@ def test_says_what_it_is_not(result: StressResult) -> None:
     assert "Only the upper bound is for all attacks" in limits
     assert ("holds only if the prior is right" in limits) == (result.prior is not None)
     assert ("every label is taken to be equally likely" in limits) == (result.prior is None)
-    assert ("The forecast is of first order" in limits) == math.isfinite(result.run.forecast[-1])
     pointwise = result.run.attack != "linear-scan"
+    assert ("The forecast is of first order" in limits) == (pointwise and math.isfinite(result.run.forecast[-1]))
     assert ("works point by point and needs no pictures" in limits) == pointwise
     assert ("has to tell the examples apart" in limits) != pointwise
-    optimal = result.run.attack == "nb" and result.run.answers == "exact"
+    optimal = result.run.attack == "nb" and result.run.answers == "exact" and result.run.top is None
     assert ("Theorem 4.2" in limits) == optimal
 
 
@@ -355,14 +361,56 @@ def test_regime(plain: StressResult, scan: StressResult, fading: StressResult) -
     assert "It promises no exact recovery here: 1,000 answers are too few for it" in text
     assert "40 m ln m = 921 answers" in text
     assert "1,000 answers are enough for it" in text
-    queries, points = (f"{scan.regime[key]:,.0f}" for key in ("theorem_4_5", "reconstructable"))
+    queries, points = (f"{math.ceil(scan.regime[key]):,}" for key in ("theorem_4_5_queries", "reconstructable"))
+    rest = plain_spaces(percent(scan.regime["corollary_4_6_accuracy"], 2))
+    assert f"With guesses for the rest that would be an accuracy of {rest}" in words(stress_html(scan))
     assert f"{queries} random queries settle the labels of {points} examples exactly" in words(stress_html(scan))
     assert "It promises no exact recovery here: it is for three classes or more" in words(stress_html(fading))
-    few = replace(plain, regime={"k_min": 5000.0, "rate": 0.01, "corollary_4_6": 0.0, "reconstructable": math.nan})
+    few = replace(
+        plain, regime={"k_min": 5000.0, "rate": 0.01, "corollary_4_6_applies": 0.0, "reconstructable": math.nan}
+    )
     text = words(stress_html(few))
     assert "which has not been reached" in text
     assert "are not enough for it" in text
     assert "Theorem 4.5" not in text
+
+
+def test_keys_of_the_real_regime() -> None:
+    """What `stress` itself hands over is told, a line a theorem."""
+    from heldout.attack.stress import stress
+
+    result = stress(400, 3, queries=1_300, trials=2, n_jobs=1)
+    assert result.regime["reconstructable"] == 400  # or the test shows nothing
+    regime = words(part(stress_html(result), "theory") + "</section>")
+    regime = regime[regime.index("The regime of section 4") :]
+    queries = math.ceil(result.regime["theorem_4_5_queries"])
+    assert f"{queries:,} random queries settle the labels of 400 examples exactly" in regime
+    assert "With guesses for the rest" not in regime  # nothing is left to guess
+    for theorem in ("Theorem 4.3", "Theorem 4.5", "Corollary 4.6"):
+        assert theorem in regime
+
+
+def test_regime_is_without_the_prior(prior: StressResult, plain: StressResult) -> None:
+    known = replace(prior, regime=plain.regime)
+    assert "For an analyst without the prior." in words(stress_html(known))
+    assert "For an analyst without the prior." not in words(stress_html(plain))
+
+
+def test_words_for_the_forecast(plain: StressResult, scan: StressResult) -> None:
+    assert "16.11 %in closed form, to first order" in box(stress_html(plain))
+    whole = replace(scan, run=replace(scan.run, forecast=scan.run.mean))
+    text = words(stress_html(whole))
+    assert "The forecast is in closed form." in text
+    assert "first order" not in text
+    recovered = replace(whole, run=replace(whole.run, attack="reconstruction"))
+    assert "if all attacked labels come back" in box(stress_html(recovered))
+
+
+def test_some_points_only(plain: StressResult) -> None:
+    """What more examples would bring is told only where the forecast is for all points."""
+    some = replace(plain, run=replace(plain.run, points=500))
+    assert "would bring" in words(stress_html(plain))
+    assert "would bring" not in words(stress_html(some))
 
 
 def test_more_answers_than_examples(vacuous: StressResult, plain: StressResult) -> None:
@@ -408,6 +456,23 @@ def test_log_axes_only_where_all_gain(plain: StressResult) -> None:
     useless = replace(useless, accuracy=np.full_like(useless.accuracy, useless.baseline - 1e-4))
     assert "Both scales are logarithmic" in section(plain)
     assert "logarithmic" not in section(replace(plain, by_classes=(*plain.by_classes[:-1], useless)))
+
+
+def test_stops_in_even_ratios_get_room(plain: StressResult) -> None:
+    """Ten stops from 10 to 1,000 would stand on top of each other at the left of a plain axis."""
+
+    def spread(runs: tuple[StressRun, ...]) -> tuple[str, float]:
+        html = stress_html(replace(plain, run=runs[0], by_attack=runs, by_digits=(), by_classes=()))
+        (figure,) = drawings(part(html, "attacks"))
+        places = [float(c.attrib["cx"]) for c in classed(figure, "circle", "a fill") if c.find("title") is not None]
+        return str([t.text for t in figure.findall("text")]), float(np.diff(places).min())
+
+    even = np.unique(np.rint(np.geomspace(10, 1_000, 12)).astype(np.int64))
+    first, second = (replace(r, queries=even) for r in plain.by_attack[:2])
+    names, closest = spread((first, second))
+    assert "answers (log scale)" in names
+    assert closest > 20
+    assert "log scale" not in spread(plain.by_attack[:2])[0]
 
 
 def test_notes_of_the_others(plain: StressResult) -> None:

@@ -31,6 +31,7 @@ def summarise(result: StressResult) -> dict[str, Any]:
         "reach": reach_view(result),
         "bounds": bounds_view(result),
         "regime": regime_view(result),
+        "prior": result.prior is not None,
         "facts": facts_view(result),
         "notes": list(result.run.notes),
         "not_computed": not_computed(result),

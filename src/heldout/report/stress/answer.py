@@ -12,6 +12,7 @@ from heldout.report.stress.words import (
     bound_value,
     confidence_text,
     count_text,
+    forecast_words,
     points_text,
     spread_text,
 )
@@ -46,10 +47,9 @@ def _sentence(result: StressResult) -> str:
 
 
 def _subject(result: StressResult) -> str:
-    """The files and what is in them; without files the source says it all."""
-    if result.data_digest is None:
-        return result.source
-    return f"{result.source}: {count_text(result.run.n_examples, 'example')}, {result.run.n_classes:,} classes"
+    """The files and what is in them; without files the source says it already."""
+    size = f"{result.run.n_examples:,} examples, {result.run.n_classes:,} classes"
+    return size if result.source == size else f"{result.source}: {size}"
 
 
 def _before(result: StressResult) -> str:
@@ -62,7 +62,7 @@ def _forecast(result: StressResult) -> tuple[str, str]:
     value = float(result.run.forecast[-1])
     if math.isnan(value):
         return "none", "there is no closed form for this attack and these answers"
-    return percent(value, 2), "in closed form, to first order"
+    return percent(value, 2), forecast_words(result.run)
 
 
 def _bound(result: StressResult) -> str:

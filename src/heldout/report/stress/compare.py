@@ -33,13 +33,16 @@ def compare_view(
     """
     shown = _drawn(runs, own)
     log = log and all(runs[i].advantage[-1] > 0 for i in shown)
+    across = log or crowded([runs[i] for i in shown])
     series = [
-        gain_series(runs[i], shorten(names[i], LONGEST_IN_LEGEND), style=STYLES[place], log=log)
+        gain_series(runs[i], shorten(names[i], LONGEST_IN_LEGEND), style=STYLES[place], log=across)
         for place, i in enumerate(shown)
     ]
     ends = "; ".join(f"{names[i]} {points_text(float(runs[i].advantage[-1]), sign=True)}" for i in shown)
     return {
-        "chart": _chart(series, f"Gain against the number of answers by {what}; in the end: {ends}", log=log),
+        "chart": _chart(
+            series, f"Gain against the number of answers by {what}; in the end: {ends}", x_log=across, y_log=log
+        ),
         "log": log,
         "hidden": len(runs) - len(shown),
         "bars": bool(np.isfinite([r.std[-1] for r in runs]).any()),
@@ -61,21 +64,32 @@ def _drawn(runs: Sequence[StressRun], own: StressRun) -> list[int]:
     return sorted(picked | {mine})
 
 
-def _chart(series: Sequence[svg.Series], label: str, *, log: bool) -> str:
+def _chart(series: Sequence[svg.Series], label: str, *, x_log: bool, y_log: bool) -> str:
     ends = [v for s in series for values in (s.y, s.low or (), s.high or ()) for v in values if math.isfinite(v)]
     low, top = min(0.0, *ends), max(0.0, *ends)
-    if not log:
-        last, pad = max(float(s.x[-1]) for s in series), 0.06 * (top - low) or 1.0
-        return svg.line_chart(
-            series, label=label, x_label="answers", y_label="gain, percentage points",
-            x_range=(0.0, 1.03 * last), x_whole=True, y_range=(low - pad if low < 0 else 0.0, top + pad),
-        )  # fmt: skip
-    gains = [v for s in series for v in s.y if v > 0]
-    low = max(min(gains), top / DECADES)
+    if y_log:
+        gains = [v for s in series for v in s.y if v > 0]
+        y_range = max(min(gains), top / DECADES) / 1.3, top * 1.15
+    else:
+        pad = 0.06 * (top - low) or 1.0
+        y_range = low - pad if low < 0 else 0.0, top + pad
     return svg.line_chart(
-        series, label=label, x_label="answers (log scale)", y_label="gain, percentage points (log scale)",
-        x_log=True, y_log=True, y_range=(low / 1.3, top * 1.15),
-    )  # fmt: skip
+        series,
+        label=label,
+        x_label="answers (log scale)" if x_log else "answers",
+        y_label="gain, percentage points (log scale)" if y_log else "gain, percentage points",
+        x_log=x_log,
+        y_log=y_log,
+        x_whole=True,
+        x_range=None if x_log else (0.0, 1.03 * max(float(s.x[-1]) for s in series)),
+        y_range=y_range,
+    )
+
+
+def crowded(runs: Sequence[StressRun]) -> bool:
+    """Whether most stops stand in the first quarter of the axis: a log axis then gives them room."""
+    stops = np.concatenate([r.queries for r in runs])
+    return bool(stops.min() > 0 and np.median(stops) < stops.max() / 4)
 
 
 def _row(run: StressRun, name: str, *, chosen: bool) -> dict[str, Any]:

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from heldout.attack.result import StressResult, StressRun
 from heldout.report import svg
 from heldout.report.numbers import percent
-from heldout.report.stress.words import bound_value, confidence_text, count_text, last_telling, points_text
+from heldout.report.stress.words import (
+    bound_value,
+    confidence_text,
+    count_text,
+    forecast_words,
+    last_telling,
+    points_text,
+)
 
 ROOM = 2.5  # times the height that the data need; a bound that asks for more would press them flat, so it is cut
 MAX_ROWS, MAX_MARKERS = 13, 16
@@ -151,7 +158,7 @@ def _caption(run: StressRun) -> str:
         "" if math.isnan(run.std[-1]) else f"; bars are one standard deviation over {count_text(run.trials, 'trial')}"
     )
     known = math.isfinite(run.forecast[-1])
-    forecast = " The forecast is in closed form, to first order." if known else ""
+    forecast = f" The forecast is {forecast_words(run)}." if known else ""
     n, shown = len(run.queries), len(drawn_stops(run))
     some = f" {shown} of {n} stops are drawn." if shown < n else ""
     return f"Accuracy less the {percent(run.baseline, 2)} before any answer{bars}.{forecast}{some}"

@@ -14,6 +14,7 @@ from heldout.report.stress.words import (
     bound_value,
     confidence_text,
     count_text,
+    forecast_words,
     last_telling,
     points_text,
 )
@@ -56,7 +57,10 @@ def _forecast(result: StressResult) -> str | None:
         return None
     off = result.accuracy - value
     side = "above" if off > 0 else "below"
-    return f"The forecast is {percent(value, 2)}; the simulation lies {points_text(abs(off))} points {side} it."
+    return (
+        f"The forecast is {percent(value, 2)} ({forecast_words(result.run)}); the simulation lies "
+        f"{points_text(abs(off))} points {side} it."
+    )
 
 
 def _attacks(result: StressResult) -> str | None:
@@ -109,7 +113,9 @@ def _bound(result: StressResult) -> str:
 
 def not_means(result: StressResult) -> list[str]:
     """What must not be read into them."""
-    best = BEST if result.run.attack == "nb" and result.run.answers == "exact" else ""
+    run = result.run
+    whole = run.top is None and run.points == run.n_examples
+    best = BEST if run.attack == "nb" and run.answers == "exact" and whole else ""
     points = [
         "It accuses nobody. The analyst is simulated and determined: it does nothing but game the score. Nothing here "
         "says that anybody did.",
@@ -128,7 +134,7 @@ def not_means(result: StressResult) -> list[str]:
             "It starts from no knowledge: every label is taken to be equally likely. Somebody with a good model "
             "starts higher and needs to guess only where that model is unsure."
         )
-    if not math.isnan(result.run.forecast[-1]):
+    if not math.isnan(result.run.forecast[-1]) and result.run.attack in POINTWISE:
         points.append("The forecast is of first order: small test sets and few answers may be off.")
     return points
 
@@ -191,12 +197,8 @@ def _limit(result: StressResult) -> str:
 def _examples(result: StressResult) -> str:
     run = result.run
     n = run.n_examples
-    if (
-        run.attack not in POINTWISE
-        or run.answers != "exact"
-        or math.isnan(run.forecast[-1])
-        or result.prior is not None
-    ):
+    told = run.attack in POINTWISE and run.answers == "exact" and run.points == n and result.prior is None
+    if not told or math.isnan(run.forecast[-1]):
         return f"Use more examples than {n:,}: the same answers then give away less."
     left = forecast(4 * n, run.n_classes, result.queries, attack=run.attack) - 1 / run.n_classes
     return (

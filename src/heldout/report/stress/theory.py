@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from heldout.attack.result import StressResult
-from heldout.report.numbers import fixed
+from heldout.report.numbers import fixed, percent
 from heldout.report.stress.words import bound_value, confidence_text, count_text, points_text
 
 
@@ -52,14 +52,14 @@ def regime_view(result: StressResult) -> list[tuple[str, str]]:
         )
     if "reconstructable" in known:
         facts.append(("Theorem 4.5", _reconstruction(known, result)))
-    if "corollary_4_6" in known:
+    if "corollary_4_6_applies" in known:
         least = 40 * run.n_classes * math.log(run.n_classes)
         facts.append(
             (
                 "Corollary 4.6",
                 f"From 40 m ln m = {least:,.0f} answers on there is an attack whose gain grows as k ln(k/m)/(n ln m), "
                 f"faster than naive Bayes; {count_text(k, 'answer')} {'are' if k > 1 else 'is'} "
-                f"{'enough' if known['corollary_4_6'] else 'not enough'} for it. It has to tell the examples "
+                f"{'enough' if known['corollary_4_6_applies'] else 'not enough'} for it. It has to tell the examples "
                 "apart, and its search is out of reach for large sets.",
             )
         )
@@ -72,8 +72,11 @@ def _reconstruction(known: dict[str, float], result: StressResult) -> str:
         few = f"{count_text(result.queries, 'answer')} {'are' if result.queries > 1 else 'is'} too few for it"
         why = few if result.run.n_classes > 2 else "it is for three classes or more"
         return f"It promises no exact recovery here: {why}."
-    queries = f"{known['theorem_4_5']:,.0f} random queries" if "theorem_4_5" in known else "random queries"
+    queries = math.ceil(known["theorem_4_5_queries"]) if "theorem_4_5_queries" in known else result.queries
+    rest = ""
+    if "corollary_4_6_accuracy" in known and points < result.run.n_examples:
+        rest = f" With guesses for the rest that would be an accuracy of {percent(known['corollary_4_6_accuracy'], 2)}."
     return (
-        f"{queries[0].upper()}{queries[1:]} settle the labels of {count_text(points, 'example')} exactly, with "
-        "probability at least one half; finding them is another matter."
+        f"{queries:,} random queries settle the labels of {count_text(points, 'example')} exactly, with probability "
+        f"at least one half; finding them is another matter.{rest}"
     )

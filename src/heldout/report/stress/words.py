@@ -8,7 +8,7 @@ from heldout.attack.result import StressResult, StressRun
 from heldout.report.numbers import NOT_DEFINED, PERCENT, percent
 from heldout.report.svg.shapes import shorten
 
-LONGEST = 48  # characters of a mechanism's name in tables and sentences
+LONGEST = 58  # characters of a mechanism's name with "answers by" in tables and sentences
 VACUOUS = "vacuous"
 
 
@@ -48,10 +48,7 @@ def count_text(count: int, what: str) -> str:
 
 def answers_text(run: StressRun) -> str:
     """What the oracle says."""
-    if run.digits is not None:
-        return f"answers of {count_text(run.digits, 'digit')}"
-    name = shorten(run.answers, LONGEST)
-    return "exact answers" if run.answers == "exact" else f"answers by {name}"
+    return shorten(run.answer_words, LONGEST)
 
 
 def attacked_text(run: StressRun) -> str:
@@ -66,6 +63,13 @@ def spread_text(run: StressRun) -> str:
     if math.isnan(run.std[-1]):
         return "one trial, so the spread is not known"
     return f"±{points_text(float(run.std[-1]))} points (sd over {count_text(run.trials, 'trial')})"
+
+
+def forecast_words(run: StressRun) -> str:
+    """What kind of number the forecast is."""
+    if run.attack == "reconstruction":
+        return "if all attacked labels come back"
+    return "in closed form" if run.attack == "linear-scan" else "in closed form, to first order"
 
 
 def bound_value(bound: float) -> str:
