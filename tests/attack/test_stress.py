@@ -239,6 +239,12 @@ def test_comparisons():
     assert "with two-digit answers" in result.headline
 
 
+def test_a_scan_that_does_better_is_named():
+    result = stress(1000, 2, queries=900, trials=2)
+    assert "linear scan does better: 0.9495" in result.run.notes[0]  # 899 labels known, half of the others
+    assert stress(1000, 2, queries=300, trials=2).run.notes == ()
+
+
 def test_reconstruction_in_a_stress_test():
     result = stress(1000, 3, queries=40, trials=2, attack="reconstruction", points=30)
     assert result.run.points == 30

@@ -22,7 +22,7 @@ from heldout.attack.bounds import (
 )
 from heldout.attack.forecast import queries_to_reach
 from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior, without_prior
-from heldout.attack.linear_scan import LinearScan
+from heldout.attack.linear_scan import LinearScan, expected_scan_accuracy
 from heldout.attack.majority import Majority, Plurality
 from heldout.attack.naive_bayes import NaiveBayes
 from heldout.attack.oracle import AccuracyOracle, Exact, Mechanism, Rounded
@@ -225,7 +225,7 @@ def _simulate(task: _Task, delta: float, n_jobs: int, tell: Callable[[float], No
         forecast=forecast,
         upper_bound=upper,
         theorem_bound=theorem,
-        notes=tuple(_notes(task, [r.attack for r in results])),
+        notes=tuple(_notes(task, float(forecast[-1]), [r.attack for r in results])),
     )
 
 
@@ -304,8 +304,15 @@ _ORDER: dict[str, Callable[[StressRun], Any]] = {
 }
 
 
-def _notes(task: _Task, attacks: list[Any]) -> list[str]:
+def _notes(task: _Task, forecast: float, attacks: list[Any]) -> list[str]:
     notes = []
+    if task.attack in ("nb", "majority", "plurality") and task.prior is None and isinstance(task.mechanism, Exact):
+        scan = expected_scan_accuracy(task.n, task.m, task.queries)
+        if scan > forecast:
+            notes.append(
+                f"With so many exact answers for so few labels a linear scan does better: {scan:.4f} on average "
+                "(--attack linear-scan)."
+            )
     step = 0.0 if task.digits is None else 10.0**-task.digits
     if task.attack == "linear-scan" and step > 1 / task.n:
         notes.append(

@@ -1,0 +1,142 @@
+"""`heldout stress` as a user meets it: real files, exit codes, one clear sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from heldout import StressResult, stress
+from heldout.cli import main
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*argv) -> tuple[int, str, str]:
+        code = main(["stress", *map(str, argv)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path, rng):
+    prior = rng.dirichlet(np.full(5, 0.5), 400)
+    labels = (prior.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)
+    np.save(tmp_path / "labels.npy", labels)
+    np.save(tmp_path / "probs.npy", prior.astype(np.float32))
+    np.savez(tmp_path / "top.npz", labels=labels, ranks=np.argsort(rng.random((400, 5, 3)), axis=1)[:, :3])
+    return tmp_path
+
+
+def test_numbers(run):
+    code, out, err = run("--examples", 2000, "--classes", 2, "--queries", 200, "--trials", 4, "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["forecast"] == pytest.approx(0.6241, abs=1e-4)
+    assert answer["accuracy"] == pytest.approx(0.6241, abs=0.03)
+    assert "--out DIR" in err
+    code, out, _ = run("--examples", 2000, "--classes", 2, "--queries", 200, "--trials", 4)
+    assert code == 0
+    assert out.startswith("After 200 answers a determined analyst gains 1")
+    assert "forecast             0.6241" in out
+
+
+def test_command_line_and_python_agree(run, files):
+    where = files / "out"
+    options = ["--top", 2, "--points", 100, "--queries", 60, "--trials", 2, "--digits", 2, "--seed", 5]
+    code, out, err = run(
+        "--labels", files / "labels.npy", "--prior", files / "probs.npy", *options, "--json", "--out", where
+    )
+    result = stress(
+        labels=np.load(files / "labels.npy"), prior=np.load(files / "probs.npy"), top=2, points=100, queries=60,
+        trials=2, digits=2, seed=5, compare=True, source=str(files / "labels.npy"),
+        prior_source="probabilities from probs.npy",
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(out) == json.loads(json.dumps(result.to_dict()))
+    assert json.loads((where / "result.json").read_text()) == json.loads(out)
+    assert StressResult.load(where / "result").to_dict() == result.to_dict()
+    assert "report.html" in err
+    page = (where / "report.html").read_text()
+    assert "determined analyst" in page
+
+
+def test_ranks(run, files):
+    code, out, _ = run("--labels", files / "top.npz", "--prior", files / "top.npz", "--classes", 5, "--queries", 20)
+    assert code == 0
+    assert "the first 3 ranks of 3 models from top.npz" in out
+
+
+def test_fail_over(run):
+    numbers = ["--examples", 500, "--classes", 2, "--queries", 100, "--trials", 3]
+    assert run(*numbers, "--fail-over", 0.9)[0] == 0
+    code, out, err = run(*numbers, "--fail-over", 0.01)
+    assert code == 1
+    assert "more than --fail-over 0.01" in err
+    assert "gains" in out
+
+
+def test_comparisons_are_made_for_a_report_or_when_asked_for(run):
+    numbers = ["--examples", 300, "--classes", 3, "--queries", 20, "--trials", 2]
+    assert json.loads(run(*numbers, "--json")[1])["by_attack"] == []
+    compared = json.loads(run(*numbers, "--json", "--compare")[1])
+    assert [r["attack"] for r in compared["by_attack"]] == ["nb", "majority", "plurality", "linear-scan"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--queries", 10], "the test set is not known"),
+        (["--examples", 100, "--classes", 2, "--queries", 0], "`queries` is 0"),
+        (["--examples", 100, "--classes", 1, "--queries", 5], "2 classes"),
+        (["--examples", 100, "--classes", 2, "--queries", 5, "--points", 101], "`points` is 101"),
+        (["--examples", 100, "--classes", 2, "--queries", 5, "--top", 2, "--digits", 0], "`digits` is 0"),
+        (["--examples", 100, "--classes", 9, "--queries", 5, "--top", 2], "needs a prior"),
+        (["--examples", 100, "--classes", 2, "--queries", 5, "--n-jobs", 0], "--n-jobs 0"),
+        (["--examples", 100, "--classes", 2, "--queries", 5, "--fail-over", 2], "--fail-over 2"),
+        (["--labels", "absent.npy", "--queries", 5], "absent.npy is not a file"),
+        (["--labels", "{}/labels.npy", "--classes", 3, "--queries", 5], "the classes are 0 to 2"),
+        (["--labels", "{}/labels.npy", "--prior", "{}/wrong.npy", "--queries", 5], "`prior` is for 399 examples"),
+        (["--labels", "{}/labels.npy", "--prior", "{}/nan.npy", "--queries", 5], "not a finite number at example 7"),
+        (["--labels", "{}/labels.npy", "--prior", "{}/negative.npy", "--queries", 5], "negative at example 3"),
+        (["--labels", "{}/labels.npy", "--prior", "{}/twice.npy", "--queries", 5], "sums to 2 at example 0"),
+        (
+            ["--labels", "{}/labels.npy", "--prior", "{}/probs.npy", "--top", 6, "--queries", 5],
+            "`top` is 6; of 5 classes",
+        ),
+        (["--labels", "{}/labels.npy", "--prior", "{}/labels.npy", "--queries", 5], "ranks have the shape"),
+        (["--prior", "{}/top.npz", "--prior-models", "a", "--queries", 5], "names 0 models"),
+    ],
+)
+def test_bad_input(run, files, argv, words):
+    prior = np.load(files / "probs.npy")
+    np.save(files / "wrong.npy", prior[1:])
+    broken = prior.copy()
+    broken[7, 0] = np.nan
+    np.save(files / "nan.npy", broken)
+    np.save(files / "twice.npy", 2 * prior)
+    broken = prior.copy()
+    broken[3] = (1.5, -0.5, 0, 0, 0)
+    np.save(files / "negative.npy", broken)
+    code, out, err = run(*(str(a).format(files) for a in argv))
+    assert code == 2
+    assert words in err
+    assert out == ""
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_as_a_program(tmp_path):
+    """The whole way through a shell, with a report, and stopped by nothing."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "heldout", "stress", "--examples", "1000", "--classes", "10", "--queries",
+         "50", "--trials", "2", "--out", str(tmp_path / "out")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "determined analyst" in done.stdout
+    assert (tmp_path / "out" / "report.html").is_file()
