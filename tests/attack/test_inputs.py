@@ -74,6 +74,13 @@ def test_files(tmp_path, rng):
     assert words == "the first 5 ranks of 4 models from both.npz"
     chosen, _ = read_prior(tmp_path / "both.npz", models=["a*"], m=20)
     np.testing.assert_array_equal(chosen, prior_from_ranks(ranks[:, :, :2], 20))
+    np.savez(tmp_path / "votes.npz", preds=ranks[:, 0].T)
+    votes, words = read_prior(tmp_path / "votes.npz", m=20)
+    np.testing.assert_array_equal(votes, prior_from_ranks(ranks[:, :1], 20))
+    assert words == "the predictions of 4 models from votes.npz"
+    np.savez(tmp_path / "turned.npz", preds=ranks[:, 0])
+    with pytest.raises(InputError, match=r"\(models, examples\) or ranks"):
+        read_prior(tmp_path / "turned.npz", m=20)
     with pytest.raises(InputError, match="there is a1, a2, b1, b2"):
         read_prior(tmp_path / "both.npz", models=["c*"], m=20)
     with pytest.raises(InputError, match="holds probabilities"):

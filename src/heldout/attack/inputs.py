@@ -15,7 +15,7 @@ from heldout.attack.ranks import prior_from_ranks
 from heldout.errors import InputError
 
 LABEL_KEYS = ("labels", "y", "targets", "y_test")
-PRIOR_KEYS = ("prior", "probabilities", "probs", "ranks", "top5", "top")
+PRIOR_KEYS = ("prior", "probabilities", "probs", "ranks", "top5", "top", "predictions", "preds")
 
 
 def read_labels(path: str | Path, *, key: str | None = None) -> NDArray[Any]:
@@ -31,8 +31,8 @@ def read_prior(
     Parameters
     ----------
     path : path
-        .npy or .npz with probabilities (examples, classes), or with class numbers (examples, places, models), best
-        first, from which `prior_from_ranks` makes probabilities.
+        .npy or .npz with probabilities (examples, classes); or with class numbers, from which `prior_from_ranks` makes
+        probabilities: predictions (models, examples), or ranks (examples, places, models), best first.
     key : str, optional
         The array, where a .npz has several.
     models : sequence of str
@@ -45,6 +45,14 @@ def read_prior(
         if models:
             raise InputError(f"{path} holds probabilities; --prior-models chooses among several models' ranks.")
         return table, f"probabilities from {Path(path).name}"
+    predictions = table.ndim == 2
+    if predictions:
+        if len(table) >= table.shape[1]:
+            raise InputError(
+                f"{path} holds class numbers of shape {table.shape}; predictions of shape (models, examples) or ranks "
+                "of shape (examples, places, models) are needed."
+            )
+        table = table.T[:, None, :]  # each model's first place
     if table.ndim == 3 and models:
         names = [str(name) for name in beside.get("models", np.array([]))]
         if len(names) != table.shape[2]:
@@ -56,7 +64,8 @@ def read_prior(
         table = table[:, :, chosen]
     classes = int(table.max(initial=1)) + 1 if m is None else m
     prior = prior_from_ranks(table, classes)
-    return prior, f"the first {table.shape[1]} ranks of {table.shape[2]} models from {Path(path).name}"
+    what = "predictions" if predictions else f"first {table.shape[1]} ranks"
+    return prior, f"the {what} of {table.shape[2]} models from {Path(path).name}"
 
 
 def _read(

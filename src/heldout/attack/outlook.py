@@ -13,11 +13,17 @@ from heldout.attack.bounds import accuracy_bound, exact_accuracy_bound, possible
 from heldout.attack.forecast import EFFICIENCY, answer_efficiency, detectability, forced_choice, win_probability
 from heldout.attack.knowledge import ROWS, Knowledge
 from heldout.attack.linear_scan import expected_scan_accuracy
+from heldout.attack.majority import Majority, Plurality
+from heldout.attack.naive_bayes import NaiveBayes
 from heldout.attack.oracle import Exact, Mechanism, Rounded
-from heldout.attack.reading import answer_law
+from heldout.attack.pointwise import Pointwise
+from heldout.attack.reading import answer_codes, answer_law, hits_law
+from heldout.attack.score_law import discrete_forecast
 
 Curve = NDArray[np.float64]
 QUANTILES = 41
+MANY = 10  # classes from which on labels are as good as independent, so that the law of their scores can be used
+VOTES: dict[str, type[Pointwise]] = {"nb": NaiveBayes, "majority": Majority, "plurality": Plurality}
 
 
 def forecast_curve(
@@ -29,7 +35,11 @@ def forecast_curve(
     labels: NDArray[np.int64] | None = None,
     drawn: bool = False,
 ) -> Curve:
-    """(c,) expected accuracy after so many answers; NaN where there is no closed form.
+    """(c,) expected accuracy after so many answers; NaN where it cannot be computed.
+
+    Without a prior and with few classes by the forced choice of `forecast`, with many by the law of the scores
+    themselves (`score_law`): the two agree where each label is named often. With a prior by the forced choice over the
+    mixture of points.
 
     Parameters
     ----------
@@ -51,6 +61,13 @@ def forecast_curve(
         return np.where(stops > 0, (q + hits) / n, math.nan)
     if known.prior is None:
         elsewhere = (n - q) / known.m
+        if known.m >= MANY and (digits is None or q == n):
+            hits, probability = hits_law(q, known.m)
+            codes = hits if digits is None else answer_codes(hits, n, digits=digits, outside=0.0)
+            told = np.asarray(codes / (q if digits is None else 10**digits))
+            weights = VOTES[attack](Knowledge(n=q, m=known.m), seed=0, digits=digits, sure=False).weights(told)
+            right = [discrete_forecast(weights, hits, probability, points=q, m=known.m, k=k) for k in stops.tolist()]
+            return np.asarray((q * np.array(right) + elsewhere) / n)
         kept = _kept(attack, known, digits, float(q), elsewhere, math.sqrt(elsewhere * (1 - 1 / known.m)))
         won = [forced_choice(x * detectability(k, q, known.m), known.m) for k in stops.tolist() for x in kept]
         return np.asarray((q * np.reshape(won, (len(stops), -1)).mean(axis=1) + elsewhere) / n)

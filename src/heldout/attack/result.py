@@ -50,7 +50,7 @@ class StressRun:
     baseline : float
         Accuracy of the best guess without any answer, mean over the trials: 1/m without prior knowledge.
     forecast : (c,) float
-        Expected accuracy in closed form; NaN where there is none.
+        Expected accuracy, computed and not simulated; NaN where that cannot be done.
     upper_bound : (c,) float
         Accuracy that no attack whatever passes with probability 1 - delta, by the exact tail; 1 where that says
         nothing, NaN where the mechanism's answers cannot be counted.
@@ -153,9 +153,10 @@ class StressResult:
     reach : dict of float to int
         Answers that bring so many points more than the baseline, by the forecast without prior; empty with one.
     regime : dict
-        Section 4 for this n, m and k: "k_min" = ln n + m ln m of Theorem 4.3 without its constant, "rate" =
-        sqrt(k/n)/m; "reconstructable", the points that Theorem 4.5 says can be recovered exactly, "theorem_4_5", the
-        queries for them, "corollary_4_6", k >= 40 m ln m or not.
+        Section 4 for this n, m and k, without a prior: "k_min" = ln n + m ln m and "rate" = sqrt(k/n)/m of Theorem 4.3
+        without its constants, "theorem_4_3_applies"; "reconstructable", the points that Theorem 4.5 says can be
+        recovered exactly, "theorem_4_5_queries", the queries for them; "corollary_4_6_applies", k >= 40 m ln m or not,
+        and "corollary_4_6_accuracy", what those points make.
     seed : int
     delta : float
         Probability that an attack passes the upper bound.
@@ -200,6 +201,8 @@ class StressResult:
         """The answer in one sentence."""
         run = self.run
         answers = "answers" if run.answers == "exact" else run.answer_words
+        if self.queries == 1:
+            answers = answers.replace("answers", "answer", 1)
         text = f"After {self.queries:,} {answers} a determined analyst {gain_words(self.advantage)}"
         coarser = [r for r in self.by_digits if r.digits == 2 and run.digits is None]
         if coarser and self.advantage > 0:
@@ -223,7 +226,7 @@ class StressResult:
             f"accuracy before      {run.baseline:.4f}",
             f"accuracy after       {self.accuracy:.4f}{spread}",
             f"advantage            {self.advantage:+.4f}",
-            "forecast             " + ("none in closed form" if math.isnan(forecast) else f"{forecast:.4f}"),
+            "forecast             " + ("none for such answers" if math.isnan(forecast) else f"{forecast:.4f}"),
             "nobody passes        " + self._bound_words(),
         ]
         if self.reach:

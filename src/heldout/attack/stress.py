@@ -23,22 +23,15 @@ from heldout.attack.bounds import (
 from heldout.attack.forecast import queries_to_reach
 from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior, without_prior
 from heldout.attack.linear_scan import LinearScan, expected_scan_accuracy
-from heldout.attack.majority import Majority, Plurality
-from heldout.attack.naive_bayes import NaiveBayes
 from heldout.attack.oracle import AccuracyOracle, Exact, Mechanism, Rounded
-from heldout.attack.outlook import bound_curves, forecast_curve
+from heldout.attack.outlook import VOTES, bound_curves, forecast_curve
 from heldout.attack.pointwise import Pointwise
 from heldout.attack.reconstruction import ReconstructionAttack, usual_size
 from heldout.attack.result import StressResult, StressRun
 from heldout.errors import InputError, import_extra
 from heldout.progress import plain_bar
 
-POINTWISE: dict[str, type[Pointwise]] = {
-    "nb": NaiveBayes,
-    "majority": Majority,
-    "plurality": Plurality,
-    "reconstruction": ReconstructionAttack,
-}
+POINTWISE: dict[str, type[Pointwise]] = {**VOTES, "reconstruction": ReconstructionAttack}
 ATTACKS = (*POINTWISE, "linear-scan")
 STOPS = 10  # numbers of answers after which the accuracy is taken
 CLASSES = (2, 10, 100, 1000)  # compared with

@@ -22,8 +22,9 @@ attacks:
 
 what can be read:
   --labels         class numbers, .npy or .npz
-  --prior          probabilities (examples x classes), .npy or .npz; or class numbers (examples x places x models), the
-                   first ranks of several models, from which a prior is made
+  --prior          probabilities (examples x classes), .npy or .npz; or class numbers, from which a prior is made by
+                   how far models agree: predictions (models x examples), or their first ranks (examples x places x
+                   models), best first
 
 examples:
   heldout stress --examples 10000 --classes 10 --queries 1000 --out stress
@@ -59,7 +60,7 @@ def add_stress(verbs: Any) -> None:
     analyst.add_argument("--prior", metavar="FILE", help="what is known before asking")
     analyst.add_argument("--prior-key", metavar="KEY", help="array of a .npz that holds it")
     analyst.add_argument("--prior-models", nargs="+", default=[], metavar="NAME",
-                         help="of several models' ranks, only these ('resnet*')")  # fmt: skip
+                         help="of several models, only these ('resnet*')")  # fmt: skip
     analyst.add_argument("--top", type=int, metavar="R", help="consider only the R likeliest labels of each example")
     analyst.add_argument("--points", type=int, metavar="Q", help="attack only the Q examples that are least sure")
 

@@ -209,7 +209,7 @@ def test_sections(result: StressResult) -> None:
     assert ("The regime of section 4" in headings) == any(v is not None for v in data["regime"].values())
     assert ("Noticed on the way" in headings) == bool(result.run.notes)
     assert ("Theorem 3.1: " in lacking) == (data["theorem_bound"] is None)
-    assert ("Forecast: there is no closed form" in lacking) == (data["forecast"] is None)
+    assert ("Forecast: it cannot be computed" in lacking) == (data["forecast"] is None)
     assert ("Spread: there is one trial only" in lacking) == (data["std"] is None)
 
 
@@ -397,10 +397,10 @@ def test_regime_is_without_the_prior(prior: StressResult, plain: StressResult) -
 
 
 def test_words_for_the_forecast(plain: StressResult, scan: StressResult) -> None:
-    assert "16.11 %in closed form, to first order" in box(stress_html(plain))
+    assert "16.11 %computed, to first order" in box(stress_html(plain))
     whole = replace(scan, run=replace(scan.run, forecast=scan.run.mean))
     text = words(stress_html(whole))
-    assert "The forecast is in closed form." in text
+    assert "The forecast is computed." in text
     assert "first order" not in text
     recovered = replace(whole, run=replace(whole.run, attack="reconstruction"))
     assert "if all attacked labels come back" in box(stress_html(recovered))

@@ -61,7 +61,7 @@ def _before(result: StressResult) -> str:
 def _forecast(result: StressResult) -> tuple[str, str]:
     value = float(result.run.forecast[-1])
     if math.isnan(value):
-        return "none", "there is no closed form for this attack and these answers"
+        return "none", "it cannot be computed for this attack and these answers"
     return percent(value, 2), forecast_words(result.run)
 
 

@@ -27,7 +27,7 @@ def not_computed(result: StressResult) -> list[str]:
     """What this page lacks, and why; silence must not read as "nothing to see"."""
     run, missing = result.run, []
     if math.isnan(run.forecast[-1]):
-        missing.append("Forecast: there is no closed form for this attack and these answers")
+        missing.append("Forecast: it cannot be computed for this attack and these answers")
     if math.isnan(run.upper_bound[-1]):
         missing.append("Upper bound: the answers of this mechanism cannot be counted")
     if math.isnan(run.theorem_bound[-1]):

@@ -69,7 +69,7 @@ def forecast_words(run: StressRun) -> str:
     """What kind of number the forecast is."""
     if run.attack == "reconstruction":
         return "if all attacked labels come back"
-    return "in closed form" if run.attack == "linear-scan" else "in closed form, to first order"
+    return "computed" if run.attack == "linear-scan" else "computed, to first order"
 
 
 def bound_value(bound: float) -> str:
