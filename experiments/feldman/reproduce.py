@@ -119,8 +119,10 @@ def figures() -> None:
         k = [r["k"] for r in mine]
         axis.plot(k, [r["largest_t"] for r in mine], "o-", color=f"C{colour}", ms=4, label=f"m = {m}")
         axis.plot(k, [r["determined"] for r in mine], ":", color=f"C{colour}", lw=1)
-    axis.set(xlabel="answers", ylabel="labels recovered for certain (dotted: what the answers determine at most)")
-    axis.yaxis.label.set_fontsize(8)
+    axis.set(
+        xlabel="answers", ylabel="labels recovered for certain", title="dotted: what the answers determine at most"
+    )
+    axis.title.set_fontsize(9)
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
     figure.savefig(RESULTS / "reconstruction.png", dpi=90)

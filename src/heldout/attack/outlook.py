@@ -57,22 +57,26 @@ def forecast_curve(
         return np.array([expected_scan_accuracy(known.n, known.m, k) for k in stops.tolist()])
     n, q = known.n, known.n_points
     if attack == "reconstruction":  # if it succeeds
-        hits = (n - q) / known.m if labels is None else known.hits_elsewhere(labels)
-        return np.where(stops > 0, (q + hits) / n, math.nan)
+        guessed = (n - q) / known.m if labels is None else known.hits_elsewhere(labels)
+        return np.where(stops > 0, (q + guessed) / n, math.nan)
     if known.prior is None:
-        elsewhere = (n - q) / known.m
-        if known.m >= MANY and (digits is None or q == n):
-            hits, probability = hits_law(q, known.m)
-            codes = hits if digits is None else answer_codes(hits, n, digits=digits, outside=0.0)
-            told = np.asarray(codes / (q if digits is None else 10**digits))
-            weights = VOTES[attack](Knowledge(n=q, m=known.m), seed=0, digits=digits, sure=False).weights(told)
-            right = [discrete_forecast(weights, hits, probability, points=q, m=known.m, k=k) for k in stops.tolist()]
-            return np.asarray((q * np.array(right) + elsewhere) / n)
-        kept = _kept(attack, known, digits, float(q), elsewhere, math.sqrt(elsewhere * (1 - 1 / known.m)))
-        won = [forced_choice(x * detectability(k, q, known.m), known.m) for k in stops.tolist() for x in kept]
-        return np.asarray((q * np.reshape(won, (len(stops), -1)).mean(axis=1) + elsewhere) / n)
+        return _without_prior(attack, known, stops, digits)
     assert labels is not None
     return _with_prior(attack, known, stops, digits, labels, drawn)
+
+
+def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None) -> Curve:
+    n, q, m = known.n, known.n_points, known.m
+    elsewhere = (n - q) / m
+    if m >= MANY and (digits is None or q == n):
+        hits, probability = hits_law(q, m)
+        told = hits / q if digits is None else answer_codes(hits, n, digits=digits, outside=0.0) / 10**digits
+        weights = VOTES[attack](Knowledge(n=q, m=m), seed=0, digits=digits, sure=False).weights(np.asarray(told))
+        right = [discrete_forecast(weights, hits, probability, points=q, m=m, k=k) for k in stops.tolist()]
+        return np.asarray((q * np.array(right) + elsewhere) / n)
+    kept = _kept(attack, known, digits, float(q), elsewhere, math.sqrt(elsewhere * (1 - 1 / m)))
+    won = [forced_choice(x * detectability(k, q, m), m) for k in stops.tolist() for x in kept]
+    return np.asarray((q * np.reshape(won, (len(stops), -1)).mean(axis=1) + elsewhere) / n)
 
 
 def _with_prior(
