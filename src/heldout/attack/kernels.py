@@ -53,12 +53,34 @@ def _count(truth: Any, keys: Any, m: Any, hits: Any) -> None:
 count = _compile(_count)
 
 
-def _vote(first: Any, keys: Any, m: Any, weights: Any, stops: Any, scores: Any, ties: Any, out: Any) -> None:
+def _highest(row: Any) -> Any:
+    best = row[0]
+    for label in range(1, row.shape[0]):
+        best = max(best, row[label])
+    return best
+
+
+highest = _compile(_highest, fastmath={"nnan", "nsz"})  # so that it is done eight at a time; there are no NaN
+
+
+def _tied(row: Any, best: Any) -> Any:
+    count = 0
+    for label in range(row.shape[0]):
+        count += row[label] == best
+    return count
+
+
+tied = _compile(_tied)
+
+
+def _vote(first: Any, keys: Any, m: Any, weights: Any, stops: Any, start: Any, ties: Any, out: Any) -> None:
     """Scores of every point added up in the order of the queries; out[c] names the highest at each stop."""
     classes = U(m)
     drawn = np.empty(2 * CHUNK, np.int32)
-    for i in range(scores.shape[0]):
-        step, row = GOLDEN * U(first + i + 1), scores[i]
+    row = np.empty(m)
+    for i in range(out.shape[1]):
+        row[:] = start[i if start.shape[0] > 1 else 0]
+        step = GOLDEN * U(first + i + 1)
         done, begin, end = 0, 0, 0  # queries counted up; those whose labels are in `drawn`
         for c in range(stops.shape[0]):
             while done < stops[c]:
@@ -74,21 +96,14 @@ def _vote(first: Any, keys: Any, m: Any, weights: Any, stops: Any, scores: Any, 
                 for j in range(done, until):
                     row[drawn[j - begin]] += weights[j]
                 done = until
-            best, tied = -np.inf, 0
+            best = highest(row)
+            place = ((ties[i] & LOW) * U(tied(row, best))) >> S32  # which of those that tie
             for label in range(m):
-                if row[label] > best:
-                    best, tied = row[label], 1
-                elif row[label] == best:
-                    tied += 1
-            place = ((ties[i] & LOW) * U(tied if tied > 0 else m)) >> S32
-            chosen = m - 1
-            for label in range(m):
-                if tied == 0 or row[label] == best:
+                if row[label] == best:
                     if place == U(0):
-                        chosen = label
+                        out[c, i] = label
                         break
                     place -= ONE
-            out[c, i] = chosen
 
 
 vote = _compile(_vote)

@@ -28,6 +28,7 @@ Words = NDArray[np.uint64]
 GOLDEN, FIRST, SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 S30, S27, S31, S32, LOW = (np.uint64(c) for c in (30, 27, 31, 32, 0xFFFFFFFF))
 TIES = 1 << 62  # the stream that breaks ties, beyond all queries
+CERTAIN, IMPOSSIBLE = 1e15, 1e30  # stand for infinite weights and priors: sums stay numbers, and no other comes near
 POINTS = 1024  # points a piece
 QUERIES = 512  # queries a block: their counters stay near the processor
 
@@ -136,16 +137,15 @@ def winners(
     ends = np.asarray(stops, dtype=np.int64)
     keys = queries.keys(0, (int(ends[-1]) + 1) // 2)
     added = np.zeros(2 * len(keys))
-    added[: ends[-1]] = weights[: ends[-1]]
+    added[: ends[-1]] = np.clip(weights[: ends[-1]], -CERTAIN, CERTAIN)
     compiled = _compiled()
     vote = _vote_numpy if compiled is None else compiled.vote
     out = np.empty((len(ends), queries.n), dtype=np.int32)
     ties = queries.words(TIES)
 
     def piece(a: int, b: int) -> None:
-        scores = np.zeros((b - a, queries.m)) if prior is None else np.array(prior(a, b), dtype=np.float64)
-        with np.errstate(invalid="ignore"):  # +∞ and -∞ meet only where answers contradict each other
-            vote(a, keys, queries.m, added, ends, scores, ties[a:b], out[:, a:b])
+        start = np.zeros((1, queries.m)) if prior is None else np.maximum(prior(a, b), -IMPOSSIBLE)
+        vote(a, keys, queries.m, added, ends, start, ties[a:b], out[:, a:b])
         if tell is not None:
             tell((b - a) / queries.n)
 
@@ -185,11 +185,12 @@ def _vote_numpy(
     m: int,
     weights: NDArray[np.float64],
     stops: NDArray[np.int64],
-    scores: NDArray[np.float64],
+    start: NDArray[np.float64],
     ties: Words,
     out: Labels,
 ) -> None:
-    n = len(scores)
+    n = out.shape[1]
+    scores = np.array(np.broadcast_to(start, (n, m)))
     rows, steps = np.arange(n), GOLDEN * np.arange(first + 1, first + n + 1, dtype=np.uint64)
     done = 0
     words = np.zeros(0, dtype=np.uint64)
@@ -199,9 +200,7 @@ def _vote_numpy(
                 words = mix(keys[j // 2] + steps)
             scores[rows, _half(words, j % 2, m)] += weights[j]
         done = stop
-        best = np.where(np.isnan(scores), -np.inf, scores).max(axis=1)
-        tied = scores == best[:, None]
-        tied[~tied.any(axis=1)] = True
+        tied = scores == scores.max(axis=1, keepdims=True)
         place = ((ties & LOW) * tied.sum(axis=1).astype(np.uint64)) >> S32
         out[c] = (np.cumsum(tied, axis=1) <= place[:, None].astype(np.int64)).sum(axis=1)
 
