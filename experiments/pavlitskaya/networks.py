@@ -14,6 +14,21 @@ from torch.nn import functional as F
 CLASSES = 10
 
 
+class Masked(torch.autograd.Function):
+    """x * mask * scale in one pass, forwards and backwards."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, mask: Tensor, scale: float) -> Tensor:
+        ctx.save_for_backward(mask)
+        ctx.scale = scale
+        return torch.ops.aten.native_dropout_backward(x, mask, scale)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (mask,) = ctx.saved_tensors
+        return torch.ops.aten.native_dropout_backward(gradient, mask, ctx.scale), None, None
+
+
 class Dropout(nn.Module):
     """Dropout that draws from a generator of its own, so that networks trained side by side do not share one."""
 
@@ -25,8 +40,8 @@ class Dropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0:
             return x
-        keep = torch.rand(x.shape, device=x.device, generator=self.generator) >= self.p
-        return x * keep.to(x.dtype) / (1 - self.p)
+        keep = torch.empty_like(x, dtype=torch.bool).bernoulli_(1 - self.p, generator=self.generator)
+        return Masked.apply(x, keep, 1 / (1 - self.p))
 
 
 class VGG(nn.Module):
@@ -189,7 +204,15 @@ class Setting:
         else:
             network = (LeNet if self.family == "lenet" else MobileNet)(channels)
         initialise(network, generator, he=self.family == "resnet")
+        for module in network.modules():
+            if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d):
+                module.num_batches_tracked = None  # of no use here, and a kernel a step
         return network
+
+    @property
+    def half(self) -> bool:
+        """Whether the passes run in bfloat16 (the weights stay float32); the small, unregularised ones use TF32."""
+        return self.family in ("vgg", "mobilenet") or self.regularised
 
     def rate_at(self, epoch: int) -> float:
         """Learning rate: halved every 20 of 250 epochs (VGG), cut at 80, 120, 160, 180 of 200 (ResNet), or fixed."""

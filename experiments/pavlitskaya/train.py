@@ -1,20 +1,28 @@
 """Train the pool at every rate of label noise, many networks side by side on one GPU.
 
-python experiments/pavlitskaya/train.py DATA OUT [--only vgg-C1 ...] [--seeds 0] [--seconds 560] [--epochs-factor 1]
+python experiments/pavlitskaya/train.py DATA OUT --plan plan.json
 
-DATA holds cifar10.npz or the six PNG batches, and mnist.npz. Nothing but torch, numpy and Pillow is needed. All rates
-of a network train at once, each in a CUDA graph of its own on a stream of its own; OUT/pool-<call>.npz is written anew
-after each network, and no network is begun that would not end before --seconds.
+DATA holds cifar10.npz, or the three parts that `--pack` makes of it, and mnist.npz. Nothing but torch, numpy and
+Pillow is needed. Each training is a CUDA graph of one step; all graphs are made first, and the images may come later:
+a network is begun once the images it needs are there.
 
-What is kept of every training: the labels it was trained on, and what the finished network says of its training, its
-validation and the test images; PMV, PTV, gaps and their intervals all follow from these.
+The plan says what is trained, in lanes that run side by side, and is read anew before every network, so that it can be
+changed on the way: {"deadline": seconds, "lanes": [[["vgg-C5", seed, epochs], ...], ...], "settings": [names],
+"urgent": [lanes whose kernels go first]}. The six rates of a network train at once, each on a stream of its own.
+Networks of a fixed learning rate stop at the deadline, and a rate stops when its labels are fitted (99.95 % of them in two epochs running); the others need their schedule.
+
+Kept of every training, in OUT/<network>-seed<n>.npz: the labels it was trained on, and what the finished network says
+of its training, its validation and the test images; PMV, PTV, gaps and their intervals all follow from these.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import json
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -25,40 +33,97 @@ from torch import Tensor
 from torch.nn import functional as F
 
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+SMALL = 5_000
+LOOKS = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 180)  # epochs after which accuracies are written down
+PARTS = ("part-0.png", "part-1.png", "part-2.png")
+STARTED = time.monotonic()
 
 
-def load(folder: Path) -> dict[str, dict[str, np.ndarray]]:
-    """CIFAR-10 and MNIST, split once and for all: 10 % of the training images are for validation."""
-    found = {}
-    if (folder / "cifar10.npz").exists():
-        with np.load(folder / "cifar10.npz") as f:
-            x, y, xt, yt = (f[k] for k in ("x_train", "y_train", "x_test", "y_test"))
-    else:
-        x, y, xt, yt = read_png(folder)
-    found["cifar"] = split(x.transpose(0, 3, 1, 2), y, xt.transpose(0, 3, 1, 2), yt)
-    if (folder / "mnist.npz").exists():
-        with np.load(folder / "mnist.npz") as f:
-            pad = ((0, 0), (2, 2), (2, 2))
-            x, xt = (np.pad(f[k], pad)[:, None] for k in ("x_train", "x_test"))
-            found["mnist"] = split(x, f["y_train"], xt, f["y_test"])
-    return found
-
-
-def read_png(folder: Path) -> tuple[np.ndarray, ...]:
-    """The PNG batches as `get_cifar10.py --png` leaves them, with labels.npz beside them."""
-    from PIL import Image
-
-    Image.MAX_IMAGE_PIXELS = None
-    parts = [np.asarray(Image.open(p)).reshape(10_000, 32, 32, 3) for p in sorted(folder.glob("data_batch_*.png"))]
-    test = np.asarray(Image.open(folder / "test_batch.png")).reshape(10_000, 32, 32, 3)
-    with np.load(folder / "labels.npz") as f:
-        return np.concatenate(parts), f["y_train"], test, f["y_test"]
+def say(text: str) -> None:
+    print(f"{time.monotonic() - STARTED:7.1f}  {text}", flush=True)
 
 
 def split(x: np.ndarray, y: np.ndarray, xt: np.ndarray, yt: np.ndarray) -> dict[str, np.ndarray]:
+    """Once and for all: 10 % of the training images are for validation; the first 5,000 left are the small set."""
     order = np.random.default_rng(20220927).permutation(len(x))
     held, rest = order[: len(x) // 10], order[len(x) // 10 :]
     return {"train": x[rest], "train_y": y[rest], "val": x[held], "val_y": y[held], "test": xt, "test_y": yt}
+
+
+def read_cifar(folder: Path) -> dict[str, np.ndarray]:
+    with np.load(folder / "cifar10.npz") as f:
+        x, y, xt, yt = (f[k] for k in ("x_train", "y_train", "x_test", "y_test"))
+    return split(x.transpose(0, 3, 1, 2), y, xt.transpose(0, 3, 1, 2), yt)
+
+
+def read_mnist(folder: Path) -> dict[str, np.ndarray]:
+    with np.load(folder / "mnist.npz") as f:
+        pad = ((0, 0), (2, 2), (2, 2))
+        x, xt = (np.pad(f[k], pad)[:, None] for k in ("x_train", "x_test"))
+        return split(x, f["y_train"], xt, f["y_test"])
+
+
+def pack(folder: Path, out: Path) -> None:
+    """CIFAR-10 as three PNG files, the first of which is enough for the networks of 5,000 images."""
+    from PIL import Image
+
+    s = read_cifar(folder)
+    first = np.concatenate([s["test"], s["val"], s["train"][:SMALL]])
+    for name, x in zip(PARTS, (first, s["train"][SMALL:25_000], s["train"][25_000:]), strict=True):
+        Image.fromarray(x.transpose(0, 2, 3, 1).reshape(-1, 32, 3)).save(out / name, optimize=True)
+    np.savez(out / "split_labels.npz", **{k: s[k].astype(np.uint8) for k in ("train_y", "val_y", "test_y")})
+
+
+def read_part(path: Path) -> np.ndarray:
+    from PIL import Image
+
+    Image.MAX_IMAGE_PIXELS = None
+    return np.asarray(Image.open(path)).reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
+
+
+class Data:
+    """The images on the device, in places that do not move, and the labels; `ready` says which may be used."""
+
+    def __init__(self, folder: Path, device: str) -> None:
+        self.folder, self.device = folder, device
+        self.images: dict[str, dict[str, Tensor]] = {}
+        self.labels: dict[str, dict[str, np.ndarray]] = {}
+        self.ready: set[tuple[str, int]] = set()
+        if (folder / "mnist.npz").exists():
+            self.take("mnist", read_mnist(folder))
+            self.ready.add(("mnist", 54_000))
+        if (folder / "cifar10.npz").exists():
+            self.take("cifar", read_cifar(folder))
+            self.ready |= {("cifar", SMALL), ("cifar", 45_000)}
+        elif (folder / PARTS[0]).exists():
+            with np.load(folder / "split_labels.npz") as f:
+                found = {k: f[k] for k in f.files}
+            x = read_part(folder / PARTS[0])
+            train = np.zeros((45_000, 3, 32, 32), np.uint8)
+            train[:SMALL] = x[15_000:]
+            self.take("cifar", found | {"test": x[:10_000], "val": x[10_000:15_000], "train": train})
+            self.ready.add(("cifar", SMALL))
+            threading.Thread(target=self.wait, daemon=True).start()
+
+    def take(self, name: str, s: dict[str, np.ndarray]) -> None:
+        self.images[name] = {
+            part: torch.as_tensor(np.ascontiguousarray(s[part]), device=self.device)
+            for part in ("train", "val", "test")
+        }
+        self.labels[name] = {k: s[k] for k in ("train_y", "val_y", "test_y")}
+
+    def wait(self) -> None:
+        """Fill in the other two parts when they come."""
+        for number, name in enumerate(PARTS[1:]):
+            while not (self.folder / name).exists():
+                time.sleep(0.3)
+            at = SMALL + 20_000 * number
+            x = torch.as_tensor(np.ascontiguousarray(read_part(self.folder / name)))
+            self.images["cifar"]["train"][at : at + 20_000] = x.to(self.device)
+        if self.device == "cuda":
+            torch.cuda.current_stream().synchronize()
+        self.ready.add(("cifar", 45_000))
+        say("all images are there")
 
 
 def noisy(y: np.ndarray, rate: float, seed: int) -> np.ndarray:
@@ -73,29 +138,27 @@ def noisy(y: np.ndarray, rate: float, seed: int) -> np.ndarray:
 class Training:
     """One network on its way: everything a step needs lies on the device, so that a step can be one graph."""
 
-    def __init__(self, setting: Setting, data: dict[str, Tensor], targets: np.ndarray, seed: int, device: str) -> None:
+    def __init__(self, setting: Setting, images: Tensor, device: str) -> None:
         self.setting, self.device = setting, device
         self.generator = torch.Generator(device=device)
-        self.generator.manual_seed(seed)
-        host = torch.Generator().manual_seed(seed)
-        self.network = setting.build(host).to(device, memory_format=torch.channels_last)
+        self.network = setting.build(torch.Generator().manual_seed(0)).to(device, memory_format=torch.channels_last)
         for module in self.network.modules():
             if isinstance(module, Dropout):
                 module.generator = self.generator
         self.parameters = list(self.network.parameters())
         self.kernels = [p for p in self.parameters if p.ndim > 1]
-        self.state = [torch.zeros_like(p) for p in self.parameters]
-        self.second = [torch.zeros_like(p) for p in self.parameters]
-        self.images = data["train"][: setting.size]
-        self.targets = torch.as_tensor(targets.astype(np.int64), device=device)
-        self.order = torch.zeros(setting.size, dtype=torch.int64, device=device)
+        self.others = [p for p in self.parameters if p.ndim == 1]
+        self.first = {id(p): torch.zeros_like(p) for p in self.parameters}
+        self.second = {id(p): torch.zeros_like(p) for p in self.parameters} if setting.optimiser == "adam" else {}
+        self.counts = {id(p): torch.zeros((), device=device) for p in self.parameters}
+        self.images = images[: setting.size]
+        self.targets = torch.zeros(setting.size, dtype=torch.int64, device=device)
+        self.order = torch.arange(setting.size, device=device)
         self.at = torch.zeros((), dtype=torch.int64, device=device)
-        self.count = torch.zeros((), device=device)
-        self.rate = torch.tensor(setting.rate, device=device)
+        self.rate = torch.zeros((), device=device)
         self.within = torch.arange(setting.batch, device=device)
-        self.loss = torch.zeros((), device=device)
+        self.right = torch.zeros((), device=device)
         self.steps = setting.size // setting.batch
-        self.stream = torch.cuda.Stream() if device == "cuda" else None
         self.graph: torch.cuda.CUDAGraph | None = None
 
     def random(self, *shape: int) -> Tensor:
@@ -105,7 +168,7 @@ class Training:
         """Shifts up to a tenth, turns, flips; what comes in from outside repeats the border, as Keras does."""
         n, turn = len(x), self.setting.rotation * np.pi / 180
         angle = (2 * self.random(n) - 1) * turn
-        flip = torch.where(self.random(n) < 0.5, -1.0, 1.0)
+        flip = 1 - 2 * (self.random(n) < 0.5).float()
         shift = (2 * self.random(n, 2) - 1) * 0.2  # a tenth of the width, in coordinates from -1 to 1
         cos, sin = torch.cos(angle), torch.sin(angle)
         matrix = torch.stack(
@@ -121,168 +184,295 @@ class Training:
         if self.setting.augmented:
             x = self.augment(x)
         x = x.contiguous(memory_format=torch.channels_last)
-        with torch.autocast(self.device, dtype=torch.bfloat16, cache_enabled=False, enabled=self.device == "cuda"):
+        half = self.setting.half and self.device == "cuda"
+        with torch.autocast(self.device, dtype=torch.bfloat16, cache_enabled=False, enabled=half):
             out = self.network(x)
-        loss = F.cross_entropy(out.float(), self.targets[rows])
-        gradients = list(torch.autograd.grad(loss, self.parameters))
-        self.loss.copy_(loss.detach())
+        wanted = self.targets[rows]
+        loss = F.cross_entropy(out.float(), wanted)
+        gradients = dict(zip(map(id, self.parameters), torch.autograd.grad(loss, self.parameters), strict=True))
         with torch.no_grad():
-            if self.setting.l2:
-                places = {id(p): i for i, p in enumerate(self.parameters)}
-                own = [gradients[places[id(p)]] for p in self.kernels]
-                torch._foreach_add_(own, self.kernels, alpha=2 * self.setting.l2)
-            if self.setting.optimiser == "sgd":
-                torch._foreach_mul_(self.state, self.setting.momentum)
-                torch._foreach_add_(self.state, gradients)
-                torch._foreach_sub_(self.parameters, torch._foreach_mul(self.state, self.rate))
-            else:
-                self.count += 1
-                torch._foreach_lerp_(self.state, gradients, 0.1)
-                torch._foreach_mul_(self.second, 0.999)
-                torch._foreach_addcmul_(self.second, gradients, gradients, 0.001)
-                first = torch._foreach_div(self.state, 1 - 0.9**self.count)
-                root = torch._foreach_sqrt(torch._foreach_div(self.second, 1 - 0.999**self.count))
-                torch._foreach_add_(root, 1e-7)
-                torch._foreach_sub_(self.parameters, torch._foreach_mul(torch._foreach_div(first, root), self.rate))
+            self.right += (out.argmax(dim=1) == wanted).sum()
+            for parameters, decay in ((self.kernels, 2 * self.setting.l2), (self.others, 0.0)):
+                self.update(parameters, [gradients[id(p)] for p in parameters], decay)
 
-    def prepare(self) -> None:
-        """Turn a step into a graph; the weights are put back to where they began."""
+    def update(self, parameters: list[Tensor], gradients: list[Tensor], decay: float) -> None:
+        first = [self.first[id(p)] for p in parameters]
+        gradients = [
+            g.contiguous(memory_format=torch.channels_last) if g.ndim == 4 else g.contiguous() for g in gradients
+        ]
+        if self.setting.optimiser == "sgd":
+            torch._fused_sgd_(
+                parameters, gradients, first if self.setting.momentum else [], weight_decay=decay,
+                momentum=self.setting.momentum, lr=self.rate, dampening=0.0, nesterov=False, maximize=False,
+                is_first_step=False,
+            )  # fmt: skip
+        else:
+            counts = [self.counts[id(p)] for p in parameters]
+            torch._foreach_add_(counts, 1)
+            torch._fused_adam_(
+                parameters, gradients, first, [self.second[id(p)] for p in parameters], [], counts, lr=self.rate,
+                beta1=0.9, beta2=0.999, weight_decay=decay, eps=1e-7, amsgrad=False, maximize=False,
+            )  # fmt: skip
+
+    def prepare(self, stream: torch.cuda.Stream | None) -> None:
+        """Turn a step into a graph."""
         self.network.train()
-        if self.stream is None:
+        if stream is None:
             return
-        kept = [t.detach().clone() for t in (*self.network.state_dict().values(), *self.state, *self.second)]
-        self.stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self.stream):
-            for _ in range(3):
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            for _ in range(2):
                 self.at.zero_()
                 self.step()
-        torch.cuda.current_stream().wait_stream(self.stream)
         torch.cuda.synchronize()
+        torch._C._cuda_clearCublasWorkspaces()  # else graphs that run side by side would share one
         self.graph = torch.cuda.CUDAGraph()
         self.graph.register_generator_state(self.generator)
-        with torch.cuda.graph(self.graph, stream=self.stream):
+        with torch.cuda.graph(self.graph, stream=stream):
             self.step()
-        torch.cuda.synchronize()
-        with torch.no_grad():
-            places = (*self.network.state_dict().values(), *self.state, *self.second)
-            for place, value in zip(places, kept, strict=True):
-                place.copy_(value)
-            self.count.zero_()
+        torch._C._cuda_clearCublasWorkspaces()
 
-    def begin_epoch(self, epoch: int) -> None:
-        self.rate.fill_(self.setting.rate_at(epoch))
+    @torch.no_grad()
+    def begin(self, targets: np.ndarray, seed: int) -> None:
+        """A network as new."""
+        self.generator.manual_seed(seed)
+        fresh = self.setting.build(torch.Generator().manual_seed(seed)).state_dict()
+        for name, place in self.network.state_dict().items():
+            place.copy_(fresh[name])
+        for t in (*self.first.values(), *self.second.values(), *self.counts.values()):
+            t.zero_()
+        self.targets.copy_(torch.as_tensor(targets.astype(np.int64)))
+
+    def begin_epoch(self, rate: float) -> None:
+        self.rate.fill_(rate)
         self.order.copy_(torch.randperm(self.setting.size, device=self.device, generator=self.generator))
         self.at.zero_()
+        self.right.zero_()
 
-    def go(self) -> None:
-        if self.graph is None:
-            self.step()
-        else:
-            with torch.cuda.stream(self.stream):
+    def go(self, steps: int) -> None:
+        for _ in range(steps):
+            if self.graph is None:
+                self.step()
+            else:
                 self.graph.replay()
 
     @torch.no_grad()
     def predict(self, images: Tensor) -> np.ndarray:
         self.network.eval()
         out = []
-        for i in range(0, len(images), 1000):
-            x = (images[i : i + 1000].float() * self.setting.scale).contiguous(memory_format=torch.channels_last)
+        for i in range(0, len(images), 2500):
+            x = (images[i : i + 2500].float() * self.setting.scale).contiguous(memory_format=torch.channels_last)
             out.append(self.network(x).float().argmax(dim=1).to(torch.uint8))
-        return torch.cat(out).cpu().numpy()
+        found = torch.cat(out).cpu().numpy()
+        self.network.train()
+        return found
 
 
-def train_all(setting: Setting, data: dict[str, Tensor], labels: dict[str, np.ndarray], seed: int, device: str) -> dict:
-    """All rates of one network at once."""
-    clean = labels["train_y"][: setting.size]
-    targets = {rate: noisy(clean, rate, seed) for rate in RATES}
-    trainings = {rate: Training(setting, data, targets[rate], 1000 * seed + round(10 * rate), device) for rate in RATES}
-    for training in trainings.values():
-        training.prepare()
-    started, losses = time.monotonic(), []
-    for epoch in range(setting.epochs):
-        for training in trainings.values():
-            training.begin_epoch(epoch)
-        if device == "cuda":
+def on(stream: torch.cuda.Stream | None) -> contextlib.AbstractContextManager:
+    return contextlib.nullcontext() if stream is None else torch.cuda.stream(stream)
+
+
+class Pool:
+    """All trainings, ready to run, and what has become of them."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        torch.backends.cudnn.benchmark = self.device == "cuda"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+        self.data = Data(args.data, self.device)
+        say(f"{self.device}; {sorted(self.data.ready)}")
+        self.settings = {k: s for k, s in settings().items() if k in self.plan().get("settings", [k])}
+        if args.limit:
+            for name, images in self.data.images.items():
+                images |= {part: images[part][: args.limit] for part in ("val", "test")}
+                self.data.labels[name] = {k: y[: args.limit] for k, y in self.data.labels[name].items()}
+            self.settings = {
+                k: dataclasses.replace(s, size=min(s.size, args.limit), batch=min(s.batch, args.limit))
+                for k, s in self.settings.items()
+            }
+        self.trainings: dict[str, list[Training]] = {}
+        lanes, urgent = len(self.plan()["lanes"]), self.plan().get("urgent", [])
+        cuda = self.device == "cuda"
+        self.streams = [
+            [torch.cuda.Stream(priority=-1 if i in urgent else 0) if cuda else None for _ in RATES]
+            for i in range(lanes)
+        ]
+        aside = torch.cuda.Stream() if cuda else None
+        self.lock, self.begun, self.busy = threading.Lock(), set(), set()
+        for name, s in self.settings.items():
+            try:
+                began = time.monotonic()
+                self.trainings[name] = [Training(s, self.data.images[s.data]["train"], self.device) for _ in RATES]
+                for t in self.trainings[name]:
+                    t.prepare(aside)
+                took = time.monotonic() - began
+                if cuda:
+                    say(f"{name}: made in {took:.1f} s; {self.time(name)}")
+            except Exception as e:
+                say(f"{name} failed: {type(e).__name__}: {e}")
+                self.trainings.pop(name, None)
+        torch.backends.cudnn.benchmark = False
+        if cuda:
+            say(f"{torch.cuda.memory_reserved() / 2**30:.1f} GiB")
+
+    def plan(self) -> dict:
+        return json.loads(self.args.plan.read_text())
+
+    def time(self, name: str, steps: int = 40) -> str:
+        """Milliseconds a step, of one training alone and of all rates at once."""
+        trainings, found = self.trainings[name], []
+        for some in (trainings[:1], trainings):
+            for t in some:
+                t.rate.zero_()
+                t.at.zero_()
             torch.cuda.synchronize()
-        for _ in range(trainings[0.0].steps):
-            for training in trainings.values():
-                training.go()
-        if device == "cuda":
+            began = time.monotonic()
+            for _ in range(steps // 8):
+                for t, stream in zip(some, self.streams[0], strict=False):
+                    with on(stream):
+                        t.go(8)
+                        t.at.zero_()
             torch.cuda.synchronize()
-        losses.append([float(t.loss) for t in trainings.values()])
-    seconds = time.monotonic() - started
+            found.append(1000 * (time.monotonic() - began) / steps)
+        seconds = found[1] * trainings[0].steps / 1000
+        return f"{found[0]:.3f} ms a step alone, {found[1]:.3f} for all; an epoch {seconds:.2f} s"
+
+    def usable(self, name: str) -> bool:
+        s = settings()[name]
+        return (s.data, s.size) in self.data.ready and name in self.trainings and name not in self.busy
+
+    def lane(self, number: int) -> None:
+        """Work through one lane of the plan until the deadline."""
+        while True:
+            try:
+                plan = self.plan()
+            except ValueError:  # just being written
+                time.sleep(0.2)
+                continue
+            now = time.monotonic() - STARTED
+            with self.lock:
+                jobs = plan["lanes"][number] if number < len(plan["lanes"]) else []
+                left = [j for j in jobs if tuple(j[:2]) not in self.begun]
+                job = next((j for j in left if self.usable(j[0])), None)
+                if job is not None and now < plan["deadline"]:
+                    self.begun.add(tuple(job[:2]))
+                    self.busy.add(job[0])
+            if now >= plan["deadline"] or (not left and not plan.get("wait", False)):
+                return
+            if job is None:
+                time.sleep(0.5)
+                continue
+            try:
+                self.train(*job, self.streams[number])
+            except Exception as e:
+                say(f"{job} failed: {type(e).__name__}: {e}")
+            with self.lock:
+                self.busy.discard(job[0])
+
+    def train(self, name: str, seed: int, epochs: int, streams: list) -> None:
+        """All rates of one network at once."""
+        setting = dataclasses.replace(self.settings[name], epochs=epochs)
+        labels, images = self.data.labels[setting.data], self.data.images[setting.data]
+        clean = labels["train_y"][: setting.size]
+        trainings = dict(zip(RATES, self.trainings[name], strict=True))
+        targets = {rate: noisy(clean, rate, seed) for rate in RATES}
+        for (rate, t), stream in zip(trainings.items(), streams, strict=True):
+            with on(stream):
+                t.begin(targets[rate], 1000 * seed + round(10 * rate))
+        say(f"{name} seed {seed} begins, {epochs} epochs at most")
+        running, looks, ended = [], {}, dict.fromkeys(RATES, 0)
+        began = time.monotonic()
+
+        def look(rate: float, stream: torch.cuda.Stream | None) -> dict[str, np.ndarray]:
+            with on(stream):
+                parts = {"train": images["train"][: setting.size], "val": images["val"], "test": images["test"]}
+                return {part: trainings[rate].predict(x) for part, x in parts.items()}
+
+        def judge(rate: float, said: dict[str, np.ndarray]) -> dict[str, float]:
+            wanted = {"pmv": ("train", targets[rate]), "ptv": ("train", clean)}
+            wanted |= {"val": ("val", labels["val_y"]), "test": ("test", labels["test_y"])}
+            return {k: round(float((said[p] == y).mean()), 5) for k, (p, y) in wanted.items()}
+
+        for epoch in range(epochs):
+            alive = [(r, t, s) for (r, t), s in zip(trainings.items(), streams, strict=True) if not ended[r]]
+            for _, t, stream in alive:
+                with on(stream):
+                    t.begin_epoch(setting.rate_at(epoch))
+            steps = setting.size // setting.batch
+            for i in range(0, steps, 8):
+                for _, t, stream in alive:
+                    with on(stream):
+                        t.go(min(8, steps - i))
+            row = dict.fromkeys(RATES, 1.0)
+            for rate, t, stream in alive:
+                with on(stream):
+                    row[rate] = round(t.right.item() / (steps * setting.batch), 4)
+            running.append(list(row.values()))
+            if epoch + 1 in LOOKS:
+                looks[epoch + 1] = {r: judge(r, look(r, s)) for r, _, s in alive}
+            if epoch + 1 in LOOKS or epoch % 10 == 9:
+                each = (time.monotonic() - began) / (epoch + 1)
+                say(f"{name}/{seed} {epoch + 1}: {each:.2f} s, " + " ".join(f"{v:.3f}" for v in row.values()))
+            if setting.schedule == "fixed":
+                if len(running) > 1:
+                    for i, rate in enumerate(RATES):
+                        if not ended[rate] and min(running[-1][i], running[-2][i]) >= 0.9995:
+                            ended[rate] = epoch + 1
+                late = time.monotonic() - STARTED > self.plan()["deadline"]
+                if all(ended.values()) or late:
+                    break
+        seconds = time.monotonic() - began
+        found: dict[str, np.ndarray] = {}
+        summary = {}
+        for rate, stream in zip(RATES, streams, strict=True):
+            said = look(rate, stream)
+            key = f"{name}/seed{seed}/rate{rate:.1f}"
+            found[f"{key}/targets"] = targets[rate].astype(np.uint8)
+            found |= {f"{key}/{part}": values for part, values in said.items()}
+            summary[rate] = judge(rate, said) | {"epochs": ended[rate] or len(running)}
+        record = {"setting": vars(setting), "seconds": round(seconds, 1), "running": running, "looks": looks}
+        found[f"{name}/seed{seed}/record"] = np.array(json.dumps(record | {"summary": summary}))
+        part = self.args.out / f".{name}-seed{seed}.part.npz"
+        np.savez_compressed(part, **found)
+        os.replace(part, self.args.out / f"{name}-seed{seed}.npz")
+        k = {m: np.polyfit(RATES, [s[m] for s in summary.values()], 1)[0] for m in ("pmv", "ptv")}
+        lines = [f"   {r:.1f}  " + "  ".join(f"{m} {v:.4f}" for m, v in s.items()) for r, s in summary.items()]
+        head = f"{name} seed {seed}: {len(running)} epochs in {seconds:.1f} s, k {k['pmv']:.4f}, PTV {k['ptv']:.4f}"
+        say("\n".join([head, *lines]))
+
+
+def merge(out: Path, to: Path) -> None:
+    """All that is finished, in one file."""
     found: dict[str, np.ndarray] = {}
-    for rate, training in trainings.items():
-        key = f"{setting.name}/seed{seed}/rate{rate:.1f}"
-        found[f"{key}/targets"] = targets[rate].astype(np.uint8)
-        for part in ("train", "val", "test"):
-            images = data[part][: setting.size] if part == "train" else data[part]
-            found[f"{key}/{part}"] = training.predict(images)
-    summary = {
-        rate: {
-            "pmv": float((found[f"{setting.name}/seed{seed}/rate{rate:.1f}/train"] == targets[rate]).mean()),
-            "ptv": float((found[f"{setting.name}/seed{seed}/rate{rate:.1f}/train"] == clean).mean()),
-            "val": float((found[f"{setting.name}/seed{seed}/rate{rate:.1f}/val"] == labels["val_y"]).mean()),
-            "test": float((found[f"{setting.name}/seed{seed}/rate{rate:.1f}/test"] == labels["test_y"]).mean()),
-        }
-        for rate in RATES
-    }
-    record = {
-        "setting": vars(setting),
-        "seconds": seconds,
-        "losses": losses[:: max(1, len(losses) // 20)],
-        "summary": summary,
-    }
-    found[f"{setting.name}/seed{seed}/record"] = np.array(json.dumps(record))
-    print(f"{setting.name} seed {seed}: {seconds:.1f} s, {setting.epochs} epochs", flush=True)
-    for rate, s in summary.items():
-        print(f"   {rate:.1f}  " + "  ".join(f"{k} {v:.4f}" for k, v in s.items()), flush=True)
-    return found
+    for path in sorted(out.glob("[a-z]*-seed*.npz")):
+        with np.load(path) as f:
+            found |= {k: f[k] for k in f.files}
+    np.savez_compressed(to, **found)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--only", nargs="+")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--seconds", type=float, default=560.0)
-    parser.add_argument("--epochs-factor", type=float, default=1.0)
+    parser.add_argument("--plan", type=Path)
     parser.add_argument("--limit", type=int, help="no more images than this (for trying things out)")
-    parser.add_argument("--call", default="0")
+    parser.add_argument("--pack", action="store_true", help="write the three parts of DATA/cifar10.npz to OUT")
+    parser.add_argument("--merge", type=Path, help="put what is finished in OUT into one file, and stop")
     args = parser.parse_args()
-    started = time.monotonic()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.backends.cudnn.benchmark = device == "cuda"
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    sets = load(args.data)
-    if args.limit:
-        sets = {name: {part: values[: args.limit] for part, values in s.items()} for name, s in sets.items()}
-    on_device = {
-        name: {part: torch.as_tensor(np.ascontiguousarray(s[part]), device=device) for part in ("train", "val", "test")}
-        for name, s in sets.items()
-    }
-    print(f"{device}; data in {time.monotonic() - started:.1f} s", flush=True)
-    results: dict[str, np.ndarray] = {}
-    longest = 0.0
-    for seed in args.seeds:
-        for name, setting in settings().items():
-            if (args.only and name not in args.only) or setting.data not in sets:
-                continue
-            values = vars(setting) | {"epochs": max(1, round(setting.epochs * args.epochs_factor))}
-            if args.limit:
-                values["size"] = min(setting.size, args.limit)
-            begun = time.monotonic()
-            if begun - started + longest > args.seconds:
-                print(f"no time left for {name}", flush=True)
-                break
-            results |= train_all(Setting(**values), on_device[setting.data], sets[setting.data], seed, device)
-            longest = max(longest, time.monotonic() - begun) if args.only is None else time.monotonic() - begun
-            part = args.out / f".pool-{args.call}.part.npz"
-            np.savez_compressed(part, **results)
-            os.replace(part, args.out / f"pool-{args.call}.npz")
-            if device == "cuda":
-                torch.cuda.empty_cache()
+    if args.pack:
+        return pack(args.data, args.out)
+    if args.merge:
+        return merge(args.out, args.merge)
+    args.out.mkdir(parents=True, exist_ok=True)
+    pool = Pool(args)
+    lanes = [threading.Thread(target=pool.lane, args=(i,)) for i in range(len(pool.streams))]
+    for lane in lanes:
+        lane.start()
+    for lane in lanes:
+        lane.join()
+    say("done")
+    return None
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How much is this test score still worth?"""
 
 from heldout._version import __version__
-from heldout.attack.forecast import queries_to_reach
+from heldout.attack.outlook import queries_to_reach
 from heldout.attack.result import StressResult, StressRun
 from heldout.attack.stress import stress
 from heldout.errors import HeldoutError, InputError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -15,6 +16,7 @@ from heldout.attack.bounds import (
     corollary_4_6_applies,
     determined_labels,
     exact_accuracy_bound,
+    information,
     possible_answers,
     prior_accuracy_bound,
     reconstructable,
@@ -180,6 +182,28 @@ def test_theorem_4_5_and_what_answers_determine():
     assert not corollary_4_6_applies(120, 3)
 
 
+@pytest.mark.parametrize(("n", "m"), [(5, 2), (6, 2), (4, 3)])
+def test_the_best_analyst_of_all_does_not_pass_it_either(n, m):
+    """One query, every labelling and every final answer: P(accuracy >= s) at its largest, against A P(Bin >= s).
+
+    With half the information in the bound, some s would be passed: so this test can fail.
+    """
+    labellings = np.array(list(itertools.product(range(m), repeat=n)))
+    hits = (labellings == 0).sum(axis=1)  # all queries are alike by symmetry
+    right = (labellings[:, None, :] == labellings[None, :, :]).sum(axis=2)
+    halved = False
+    for s in range(1, n + 1):
+        best = sum(int((right[hits == h] >= s).sum(axis=0).max()) for h in range(n + 1)) / len(labellings)
+        tail = float(binom.sf(s - 1, n, 1 / m))
+        assert best <= (n + 1) * tail + 1e-12
+        halved |= best > math.sqrt(n + 1) * tail
+    assert halved
+
+
+def test_information():
+    assert information(3, 11, 0.1) == pytest.approx(math.log(11**3 / 0.1))
+
+
 def test_prior_free_and_labels_given_agree():
     """NB gains the same on any labels: its queries are uniform."""
     labels = np.zeros(4000, dtype=int)
@@ -201,6 +225,92 @@ def test_with_a_prior():
     assert top.run.top == 2
     assert top.advantage == pytest.approx(top.run.forecast[-1] - prior.max(axis=1).mean(), abs=0.006)
     assert top.advantage > result.advantage
+
+
+UNINFORMATIVE = {
+    "flat, top 3 of 10": (np.full((2000, 10), 0.1), 3, 1000),
+    "flat, top 3 of 4": (np.full((2000, 4), 0.25), 3, 500),
+    "one likely, the rest alike": (np.array([0.4, 0.15, 0.15, 0.15, 0.15]), 4, 500),
+    "nearly flat": (np.array([0.45, 0.2, 0.18, 0.17]), 3, 500),
+}
+
+
+@pytest.mark.parametrize("case", UNINFORMATIVE)
+def test_priors_whose_least_likely_label_is_not_unlikely(rng, case):
+    """The first query of a top-R attack then has hits on the attacked points, which must not count as others'."""
+    row, top, k = UNINFORMATIVE[case]
+    prior = row if row.ndim == 2 else rng.permuted(np.tile(row, (2000, 1)), axis=1)
+    result = stress(prior=prior, top=top, queries=k, trials=12, seed=1)
+    error = float(result.run.std[-1]) / math.sqrt(12)
+    assert result.accuracy == pytest.approx(result.run.forecast[-1], abs=4 * error + 0.008)
+    assert result.advantage > 0.015
+    assert result.accuracy > stress(prior=prior, top=top, queries=k, trials=12, seed=1, attack="majority").accuracy
+
+
+def test_a_prior_that_is_sure_and_wrong(rng):
+    """The truth is spread evenly; the weights must still come out right."""
+    prior = np.full((2000, 3), 0.01)
+    prior[np.arange(2000), rng.integers(0, 3, 2000)] = 0.98
+    labels = rng.integers(0, 3, 2000)
+    result = stress(prior=prior, labels=labels, top=2, queries=4000, trials=6)
+    assert result.accuracy == pytest.approx(result.run.forecast[-1], abs=0.02)
+
+
+def test_ties_of_a_prior_are_broken_at_random():
+    """All labels are 0, or all 9: the same to an analyst whose prior is flat."""
+    for label in (0, 9):
+        result = stress(prior=np.full((1000, 10), 0.1), labels=np.full(1000, label), top=2, queries=100, trials=4)
+        assert result.run.baseline == pytest.approx(0.1, abs=0.03)
+        assert 0.09 < result.accuracy < 0.2
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "k"), [(1000, 1000, 3000), (300, 1000, 1000), (100, 1000, 200), (30, 100, 100), (10, 10, 50)]
+)
+def test_fewer_examples_than_classes(n, m, k):
+    """Most queries have no hit at all, and rule labels out."""
+    result = stress(n, m, queries=k, trials=40)
+    error = float(result.run.std[-1]) / math.sqrt(40)
+    assert result.accuracy == pytest.approx(result.run.forecast[-1], abs=5 * error + 0.02)
+
+
+def test_coarse_answers_that_never_change_do_no_harm(rng):
+    """A top-R attack with one digit: the analyst ends where he started."""
+    prior = rng.dirichlet(np.full(20, 0.3), 3000)
+    for seed in range(6):
+        result = stress(prior=prior, top=3, points=900, digits=1, queries=300, trials=1, seed=seed)
+        assert result.advantage > -0.003
+
+
+def test_labels_that_refute_the_prior(rng):
+    """A prior that is far too modest: no upper bound is given, and the note says why."""
+    labels = rng.integers(0, 4, 3000)
+    prior = np.full((3000, 4), 0.2)
+    prior[np.arange(3000), labels] = 0.4
+    result = stress(prior=prior, labels=labels, queries=5, trials=2)
+    assert math.isnan(result.run.upper_bound[-1])
+    assert "refute the prior" in result.run.notes[0]
+    assert "unknown: the labels refute the prior" in str(result)
+    drawn = stress(prior=prior, queries=5, trials=2)
+    assert drawn.run.upper_bound[-1] < 1
+
+
+def test_a_common_label_is_named():
+    labels = np.repeat([0, 1], [900, 100])
+    result = stress(labels=labels, n_classes=10, queries=5, trials=2)
+    assert "0.9000 of the examples" in result.run.notes[0]
+    assert "if all labels are equally likely" in str(result)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"attack": "linear-scan"}, {"points": 20}, {"attack": "reconstruction", "points": 5}]
+)
+def test_luck_is_no_gain(arguments):
+    """The gain is counted from the guess a trial starts from, not from 1/m: with one answer there is next to none."""
+    result = stress(400, 2, queries=1, trials=20, **arguments)
+    assert abs(result.advantage) < 0.012
+    assert result.run.baseline != 0.5
+    assert result.run.chance == 0.5
 
 
 class Stuck:
@@ -225,6 +335,31 @@ def test_any_mechanism_and_each_trial_has_its_own():
     assert result.accuracy == pytest.approx(exact.accuracy, abs=0.06)
     same_again = stress(400, 2, queries=30, trials=4, mechanism=mechanism, n_jobs=1)
     same(result, same_again)
+
+
+class Noisy:
+    """Answers with noise of its own."""
+
+    def __init__(self, rng):
+        self.rng, self.first = rng, None
+
+    def answer(self, losses):
+        noise = float(self.rng.normal(0, 0.01))
+        SEEN.append(noise)
+        return float(losses.mean()) + noise
+
+
+SEEN: list[float] = []
+
+
+def test_a_mechanism_with_noise_is_made_anew_for_each_trial():
+    SEEN.clear()
+    result = stress(300, 2, queries=3, trials=4, mechanism=Noisy, n_jobs=1)
+    assert len(SEEN) == len(set(SEEN)) == 12
+    assert result.run.answers == "Noisy"
+    first = list(SEEN)
+    stress(300, 2, queries=3, trials=4, mechanism=Noisy, n_jobs=1)
+    assert SEEN[12:] == first
 
 
 def test_a_noisy_mechanism_is_not_taken_literally():
@@ -261,10 +396,11 @@ def test_a_scan_that_does_better_is_named():
 def test_reconstruction_in_a_stress_test():
     result = stress(1000, 3, queries=40, trials=2, attack="reconstruction", points=30)
     assert result.run.points == 30
-    assert "in 2 of 2 trials" in result.run.notes[0]
+    assert "In 2 of 2 trials" in result.run.notes[0]
     assert result.run.forecast[-1] == pytest.approx((30 + 970 / 3) / 1000)
     few = stress(1000, 3, queries=4, trials=2, attack="reconstruction", points=30)
-    assert "in 0 of 2 trials" in few.run.notes[0]
+    assert "In 0 of 2 trials" in few.run.notes[0]
+    assert "Naive Bayes on all examples gains more here" in result.run.notes[1]
 
 
 def bad(**changes):
@@ -280,9 +416,16 @@ def bad(**changes):
         (bad(delta=0.0), "`delta`"),
         (bad(attack="magic"), "`attack` is 'magic'"),
         (bad(n_classes=1), "2 classes"),
+        (bad(queries=10.0), "`queries` is 10.0; a whole number"),
+        (bad(n_examples="100"), "whole number"),
+        (bad(digits=2.0), "whole number"),
+        (bad(mechanism=3), "needs a method `answer"),
+        (bad(labels=np.full(100, 1), n_classes=None), "numbered from 0: subtract 1"),
+        (bad(labels=np.array(["a"] * 100)), "number the names first"),
+        (bad(prior=[[0.5, 0.5], [1.0]]), "no table"),
         (bad(n_examples=0), "at least 1 example"),
         (bad(n_examples=None), "the test set is not known"),
-        (bad(points=101), "`points` is 101; the test set has 100"),
+        (bad(points=101), "`points` is 101; of the test set's 100"),
         (bad(points=0), "`points` is 0"),
         (bad(top=2), "needs a prior"),
         (bad(top=4), "`top` is 4"),
@@ -291,9 +434,9 @@ def bad(**changes):
         (bad(digits=12), "as good as exact"),
         (bad(digits=2, mechanism=Stuck()), "not both"),
         (bad(labels=np.zeros(99, int)), "`labels` has 99 examples"),
-        (bad(labels=np.full(100, 3)), "`labels` contains 3; the classes are 0 to 2"),
+        (bad(labels=np.full(100, 3)), "`labels` contains 3; classes are 0 to 2"),
         (bad(labels=np.full(100, -1)), "`labels` contains -1"),
-        (bad(labels=np.zeros(100)), "whole numbers"),
+        (bad(labels=np.zeros(100)), "class numbers"),
         (bad(prior=np.full((99, 3), 1 / 3)), "`prior` is for 99 examples, the test set has 100"),
         (bad(prior=np.full((100, 4), 1 / 4)), "`prior` has 4 classes"),
         (bad(prior=np.full((100, 3), 0.5)), "sums to 1.5 at example 0"),

@@ -100,7 +100,7 @@ def test_comparisons_are_made_for_a_report_or_when_asked_for(run):
         (["--examples", 100, "--classes", 2, "--queries", 5, "--n-jobs", 0], "--n-jobs 0"),
         (["--examples", 100, "--classes", 2, "--queries", 5, "--fail-over", 2], "--fail-over 2"),
         (["--labels", "absent.npy", "--queries", 5], "absent.npy is not a file"),
-        (["--labels", "{}/labels.npy", "--classes", 3, "--queries", 5], "the classes are 0 to 2"),
+        (["--labels", "{}/labels.npy", "--classes", 3, "--queries", 5], "classes are 0 to 2"),
         (["--labels", "{}/labels.npy", "--prior", "{}/wrong.npy", "--queries", 5], "`prior` is for 399 examples"),
         (["--labels", "{}/labels.npy", "--prior", "{}/nan.npy", "--queries", 5], "not a finite number at example 7"),
         (["--labels", "{}/labels.npy", "--prior", "{}/negative.npy", "--queries", 5], "negative at example 3"),
@@ -111,6 +111,9 @@ def test_comparisons_are_made_for_a_report_or_when_asked_for(run):
         ),
         (["--labels", "{}/labels.npy", "--prior", "{}/labels.npy", "--queries", 5], "ranks have the shape"),
         (["--prior", "{}/top.npz", "--prior-models", "a", "--queries", 5], "names 0 models"),
+        (["--labels", "{}/labels.npy", "--labels-key", "y", "--queries", 5], "without a name; leave out --labels-key"),
+        (["--examples", 9, "--classes", 2, "--labels-key", "y", "--queries", 5], "--labels-key says how --labels"),
+        (["--examples", 9, "--classes", 2, "--prior-models", "y", "--queries", 5], "--prior-models says how --prior"),
     ],
 )
 def test_bad_input(run, files, argv, words):

@@ -107,6 +107,8 @@ def prior_accuracy_bound(best: NDArray[Any], k: int, *, delta: float, answers: i
         hits = float(np.sum(p / (p + (1 - p) * math.exp(-tilt))))
         return hits, tilt * hits - float(np.sum(tilt + np.log(p + (1 - p) * math.exp(-tilt))))
 
+    if tilted(LARGEST_TILT)[1] <= b:
+        return 1.0
     tilt = float(brentq(lambda x: tilted(x)[1] - b, 0.0, LARGEST_TILT, xtol=1e-12))
     return min(1.0, math.ceil(tilted(tilt)[0]) / n)
 
@@ -131,16 +133,18 @@ def reconstructable(k: int, m: int) -> int:
 
     Examples
     --------
-    >>> reconstructable(1242, 3), reconstructable(60, 3), reconstructable(1000, 2)
-    (1000, 0, 0)
+    >>> reconstructable(1242, 3), reconstructable(243, 3), reconstructable(242, 3), reconstructable(1000, 2)
+    (1000, 19, 0, 0)
     """
     if m < 3:
         return 0
-    lowest = math.ceil(4 * m * math.e)  # the minimum of t / ln(t / 4m)
-    if theorem_4_5_queries(lowest, m) > k:
+    rising = math.ceil(4 * m * math.e)  # from here on: the minimum of t / ln(t / 4m)
+    fits = [t for t in range(4 * m + 1, rising + 1) if theorem_4_5_queries(t, m) <= k]
+    if not fits:
         return 0
     return (
-        first_where(lambda t: theorem_4_5_queries(t, m) > k, lowest, 10 * lowest + 10 * k * (1 + int(math.log(k)))) - 1
+        first_where(lambda t: theorem_4_5_queries(t, m) > k, fits[-1], 10 * rising + 10 * k * (1 + int(math.log(k))))
+        - 1
     )
 
 

@@ -29,7 +29,8 @@ EFFICIENCY = {
     "plurality": math.exp(-0.5) / math.sqrt(2 * math.pi) / math.sqrt(float(ndtr(-1.0))),
 }
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
-_FEW_NODES, _FEW_WEIGHTS = np.polynomial.legendre.leggauss(32)
+_RULES = {few: np.polynomial.legendre.leggauss(few) for few in (32, 128)}  # the latter where rivals are many
+MANY_RIVALS = 30
 WIDTH = 7.0  # the same for `win_probability`: beyond lie 1e-12
 BATCH = 4_000_000  # numbers held at once
 REACH = 9.0  # standard deviations of the true label's score that are integrated over; beyond lie 1e-19
@@ -142,15 +143,14 @@ def win_probability(log_prior: NDArray[np.float64], labels: NDArray[Any], d: flo
     inside, lead = inside[possible], lead[possible]
     rivals = (lead < 2 * WIDTH - d).sum(axis=1)
     order = np.argsort(rivals, kind="stable")
-    z, density = d + WIDTH * _FEW_NODES, WIDTH * _FEW_WEIGHTS * np.exp(-0.5 * (WIDTH * _FEW_NODES) ** 2)
-    density /= math.sqrt(2 * math.pi)
     at = 0
     while at < len(order):
-        size = max(1, int(BATCH / (len(z) * max(1, rivals[order[min(at + 999, len(order) - 1)]]))))
-        rows = order[at : at + min(size, 1000)]
-        most = int(rivals[rows[-1]])
-        near = np.sort(lead[rows], axis=1)[:, :most]
-        won[inside[rows]] = ndtr(z[:, None] + near[:, None, :]).prod(axis=2) @ density
+        many = int(rivals[order[min(at + 999, len(order) - 1)]])
+        nodes, rule = _RULES[128 if many > MANY_RIVALS else 32]
+        density = WIDTH * rule * np.exp(-0.5 * (WIDTH * nodes) ** 2) / math.sqrt(2 * math.pi)
+        rows = order[at : at + min(max(1, BATCH // (len(nodes) * max(1, many))), 1000)]
+        near = np.sort(lead[rows], axis=1)[:, : int(rivals[rows[-1]])]
+        won[inside[rows]] = ndtr((d + WIDTH * nodes)[:, None] + near[:, None, :]).prod(axis=2) @ density
         at += len(rows)
     return won
 
@@ -194,19 +194,16 @@ def answer_efficiency(
     return 0.0 if power <= 0 else float(np.sum(mass * weight * z)) / math.sqrt(power)
 
 
-def queries_to_reach(advantage: float, n: int, m: int, *, attack: str = "nb") -> int:
-    """The smallest number of queries whose forecast is at least 1/m + advantage.
+def forced_choice_queries(advantage: float, n: int, m: int, *, attack: str = "nb") -> float:
+    """Queries after which the forecast is 1/m + advantage, 0 < advantage < 1 - 1/m.
 
     Examples
     --------
-    >>> queries_to_reach(0.1, 10_000, 2)  # Φ(√(k/n)) = 0.6, k/n = 0.2533²
-    642
+    >>> round(forced_choice_queries(0.1, 10_000, 2), 1)
+    641.8
     """
-    _check(n, m, 0)
-    if not 0 < advantage < 1 - 1 / m:
-        raise InputError(f"`advantage` is {advantage}; over {m} classes it lies between 0 and {1 - 1 / m:g}.")
     d = float(brentq(lambda d: forced_choice(d, m) - 1 / m - advantage, 0.0, 50.0, xtol=1e-12))
-    return math.ceil((d / EFFICIENCY[attack]) ** 2 * n * (m - 1) / m - 1e-9)
+    return (d / EFFICIENCY[attack]) ** 2 * n * (m - 1) / m
 
 
 def _check(n: int, m: int, k: int) -> None:

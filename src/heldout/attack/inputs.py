@@ -76,14 +76,19 @@ def _read(
         raise InputError(f"{path} is not a file.")
     try:
         with path.open("rb") as f:
-            is_archive = f.read(2) == b"PK"
-        if not is_archive:
+            magic = f.read(6)
+        if magic[:2] != b"PK" and magic != b"\x93NUMPY":
+            raise InputError(f"{path} cannot be read: it is no .npy or .npz file; numpy.save writes one.")
+        if magic[:2] != b"PK":
+            if key:
+                raise InputError(f"{path} holds one array without a name; leave out {option}.")
             return np.load(path, mmap_mode="r", allow_pickle=False), {}
         with path.open("rb") as f, np.load(f, allow_pickle=False) as archive:  # closed even where it is damaged
             names = list(archive.files)
             found = [key] if key else [k for k in usual if k in names][:1] or (names if len(names) == 1 else [])
             if not found or found[0] not in names:
-                raise InputError(f"{path} holds {', '.join(names)}; name the array with {option}.")
+                held = ", ".join(names) or "no arrays"
+                raise InputError(f"{path} holds {held}; name the array with {option}.")
             beside = {"models": archive["models"]} if "models" in names else {}
             return archive[found[0]], beside
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:

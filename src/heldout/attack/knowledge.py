@@ -52,11 +52,6 @@ class Knowledge:
         """How many labels are considered at each."""
         return self.m if self.options is None else self.options.shape[1]
 
-    @property
-    def mean_hits(self) -> float | None:
-        """Expected hits of a random query on the attacked points; None where the share in the options is unknown."""
-        return None if self.options is not None else self.n_points / self.m
-
     def labels(self, drawn: NDArray[Any]) -> NDArray[np.int64]:
         """(n,) labels that name option drawn[i] at attacked point i and the best guess elsewhere."""
         named = drawn.astype(np.int64) if self.options is None else self.options[np.arange(self.n_points), drawn]
@@ -81,6 +76,21 @@ class Knowledge:
             return 0
         right = self.guess == labels
         return int(right.sum() - right[self.points].sum())
+
+    def option_shares(self) -> tuple[float, float]:
+        """What the prior says of the attacked points: the share whose label is considered, and of the others, the share
+        whose label is the least probable one."""
+        assert self.prior is not None
+        assert self.options is not None
+        assert self.unlikely is not None
+        assert self.points is not None
+        inside = least = 0.0
+        for a in range(0, self.n_points, ROWS):
+            rows = np.asarray(self.prior[self.points[a : a + ROWS]], dtype=np.float64)
+            inside += float(np.take_along_axis(rows, self.options[a : a + ROWS], axis=1).sum())
+            least += float(rows[np.arange(len(rows)), self.unlikely[a : a + ROWS]].sum())
+        inside, least = inside / self.n_points, least / self.n_points
+        return min(inside, 1.0), (1.0 if inside >= 1 - 1e-9 else min(1.0, least / (1 - inside)))
 
     def log_prior(self, first: int, last: int) -> NDArray[np.float64]:
         """(last - first, R) log probabilities of the options at attacked points first … last - 1."""
@@ -125,29 +135,42 @@ def with_prior(
         Breaks ties.
     """
     n, m = prior.shape
+    restricted = top is not None and top < m
     guess, confidence = np.empty(n, dtype=np.int64), np.empty(n)
+    first = np.empty((n, top if restricted and top else 0), dtype=np.int64)
+    last = np.empty(n, dtype=np.int64)
     for a in range(0, n, ROWS):
-        rows = np.asarray(prior[a : a + ROWS])
-        guess[a : a + ROWS] = rows.argmax(axis=1)
+        rows = np.asarray(prior[a : a + ROWS], dtype=np.float64)
         confidence[a : a + ROWS] = rows.max(axis=1)
+        untied = _untie(rows, rng)
+        guess[a : a + ROWS] = untied.argmax(axis=1)
+        if restricted:
+            order = np.argsort(-untied, axis=1)
+            first[a : a + ROWS], last[a : a + ROWS] = order[:, :top], order[:, -1]
     chosen = None
     if points is not None and points < n:
         shuffled = rng.permutation(n)  # so that equals come in random order
         chosen = np.sort(shuffled[np.argsort(confidence[shuffled], kind="stable")[:points]])
-    if top is None or top == m:
+    if not restricted:
         return Knowledge(n=n, m=m, guess=guess, points=chosen, prior=prior)
     attacked = np.arange(n) if chosen is None else chosen
-    options, unlikely = np.empty((len(attacked), top), dtype=np.int64), np.empty(len(attacked), dtype=np.int64)
-    for a in range(0, len(attacked), ROWS):
-        rows = np.asarray(prior[attacked[a : a + ROWS]], dtype=np.float64)
-        order = np.argsort(-rows, axis=1, kind="stable")
-        options[a : a + ROWS], unlikely[a : a + ROWS] = order[:, :top], order[:, -1]
-    return Knowledge(n=n, m=m, guess=guess, points=attacked, options=options, prior=prior, unlikely=unlikely)
+    return Knowledge(
+        n=n, m=m, guess=guess, points=attacked, options=first[attacked], prior=prior, unlikely=last[attacked]
+    )
+
+
+def _untie(rows: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """The same order, and a random one among equals; numbers that differ by one part in 10^9 count as equal."""
+    noise = rng.random(rows.shape)
+    return rows * (1 + 1e-9 * noise) + 1e-30 * noise
 
 
 def check_prior(prior: ArrayLike, n: int | None, m: int | None) -> NDArray[Any]:
     """Probabilities of shape (n, m), or a sentence that says what is wrong with them."""
-    table = np.asanyarray(prior)
+    try:
+        table = np.asanyarray(prior)
+    except ValueError as error:
+        raise InputError(f"`prior` is no table: {error}.") from error
     if table.ndim != 2 or 0 in table.shape or table.dtype.kind != "f":
         raise InputError(
             f"`prior` has the shape {table.shape} and the type {table.dtype}; probabilities of shape "
@@ -182,12 +205,14 @@ def check_labels(labels: ArrayLike, m: int | None) -> NDArray[np.int64]:
     """Whole numbers 0 … m - 1 of shape (n,), or a sentence that says what is wrong with them."""
     table = np.asarray(labels)
     if table.ndim != 1 or len(table) == 0 or table.dtype.kind not in "iu":
+        hint = " (number the names first)" if table.dtype.kind in "USO" else ""
+        hint = " (of probabilities take the argmax first)" if table.dtype.kind == "f" and table.ndim == 2 else hint
         raise InputError(
-            f"`labels` has the shape {table.shape} and the type {table.dtype}; whole numbers of shape (n,), at least "
-            "one, are needed."
+            f"`labels` has the shape {table.shape} and the type {table.dtype}; class numbers (whole, from 0 on) of "
+            f"shape (n,) are needed{hint}."
         )
     if table.min() < 0 or (m is not None and table.max() >= m):
         wrong = int(table.min()) if table.min() < 0 else int(table.max())
-        classes = "0, 1, 2, ..." if m is None else f"0 to {m - 1}"
-        raise InputError(f"`labels` contains {wrong}; the classes are {classes}.")
+        classes = "numbered from 0" if m is None else f"0 to {m - 1}"
+        raise InputError(f"`labels` contains {wrong}; classes are {classes}.")
     return table.astype(np.int64)

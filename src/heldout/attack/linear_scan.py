@@ -127,7 +127,7 @@ def expected_scan_accuracy(n: int, m: int, k: int) -> float:
     if tests >= n * longest:
         return 1.0
     starts = _scans_begun(law, n, tests)
-    settled = float(np.sum(starts) - _in_progress(law, starts, 0))
+    settled = float(np.sum(starts)) - _in_progress(law, starts)
     waiting = 0.0  # of the point being scanned: expected rightness, beyond 1/m
     for ruled_out in range(1, min(longest, tests + 1)):
         begun = float(starts[tests - ruled_out]) * float(law[ruled_out + 1 :].sum())
@@ -135,10 +135,10 @@ def expected_scan_accuracy(n: int, m: int, k: int) -> float:
     return (settled + (n - settled) / m + waiting) / n
 
 
-def _in_progress(law: NDArray[np.float64], starts: NDArray[np.float64], least: int) -> float:
-    """P(the point scanned last is not settled), having had at least so many answers."""
+def _in_progress(law: NDArray[np.float64], starts: NDArray[np.float64]) -> float:
+    """P(the point scanned last is not settled)."""
     total = 0.0
-    for age in range(least, min(len(law) - 1, len(starts))):
+    for age in range(min(len(law) - 1, len(starts))):
         total += float(starts[len(starts) - 1 - age]) * float(law[age + 1 :].sum())
     return total
 

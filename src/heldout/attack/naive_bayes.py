@@ -27,8 +27,7 @@ class NaiveBayes(Pointwise):
     uses_prior = True
 
     def weights(self, answers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """ln(α' (R-1) / (1-α')); no weight where all answers are the same."""
+        """ln(α' (R-1) / (1-α'))."""
         if len(answers) == 0:
             return answers
-        rates = self.hit_rates(answers)
-        return query_weights(rates, self.known.n_options)
+        return query_weights(self.hit_rates(answers), self.known.n_options)

@@ -7,9 +7,10 @@ nothing but the number of losses may have a second, `answer_counts`, which answe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.attack.knowledge import Knowledge, check_labels
 from heldout.attack.queries import Queries, count_hits
 from heldout.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 MOST_DIGITS = 9  # so that 2 n 10^digits stays far inside 64 bits
 
@@ -27,6 +31,14 @@ class Mechanism(Protocol):
     def answer(self, losses: NDArray[np.bool_]) -> float:
         """The loss that is shown for a query."""
         ...
+
+
+MechanismMaker = Callable[[np.random.Generator], Mechanism]
+
+
+def is_maker(mechanism: Mechanism | MechanismMaker) -> TypeIs[MechanismMaker]:
+    """Whether this makes mechanisms rather than being one: a class, or a function."""
+    return isinstance(mechanism, type) or not hasattr(mechanism, "answer")
 
 
 @dataclass(frozen=True)
@@ -108,7 +120,10 @@ class AccuracyOracle:
         if labels.shape != self._labels.shape:
             raise InputError(f"a query has {labels.shape} labels; the test set has {len(self)}.")
         self.queries += 1
-        return 1.0 - self.mechanism.answer(labels != self._labels)
+        loss: object = self.mechanism.answer(labels != self._labels)
+        if not isinstance(loss, float | int | np.floating | np.integer) or not math.isfinite(loss):
+            raise InputError(f"the mechanism answered {loss!r} to query {self.queries}; a finite loss is needed.")
+        return 1.0 - float(loss)
 
     def accuracies(
         self,

@@ -10,18 +10,30 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from heldout.attack.bounds import accuracy_bound, exact_accuracy_bound, possible_answers, prior_accuracy_bound
-from heldout.attack.forecast import EFFICIENCY, answer_efficiency, detectability, forced_choice, win_probability
+from heldout.attack.forecast import (
+    EFFICIENCY,
+    answer_efficiency,
+    detectability,
+    forced_choice,
+    forced_choice_queries,
+    win_probability,
+)
 from heldout.attack.knowledge import ROWS, Knowledge
 from heldout.attack.linear_scan import expected_scan_accuracy
 from heldout.attack.majority import Majority, Plurality
 from heldout.attack.naive_bayes import NaiveBayes
-from heldout.attack.oracle import Exact, Mechanism, Rounded
+from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded
 from heldout.attack.pointwise import Pointwise
 from heldout.attack.reading import answer_codes, answer_law, hits_law
 from heldout.attack.score_law import discrete_forecast
+from heldout.errors import InputError
+from heldout.statistics.search import first_where
 
 Curve = NDArray[np.float64]
 QUANTILES = 41
+SUMMED = 32  # options up to which a forecast sums over all of them
+DRAWN = 20_000  # labels that are drawn from a prior otherwise, at least
+LARGEST = 10**15  # queries
 MANY = 10  # classes from which on labels are as good as independent, so that the law of their scores can be used
 VOTES: dict[str, type[Pointwise]] = {"nb": NaiveBayes, "majority": Majority, "plurality": Plurality}
 
@@ -31,9 +43,8 @@ def forecast_curve(
     known: Knowledge,
     stops: NDArray[np.int64],
     *,
-    mechanism: Mechanism,
+    mechanism: Mechanism | MechanismMaker,
     labels: NDArray[np.int64] | None = None,
-    drawn: bool = False,
 ) -> Curve:
     """(c,) expected accuracy after so many answers; NaN where it cannot be computed.
 
@@ -44,9 +55,7 @@ def forecast_curve(
     Parameters
     ----------
     labels : (n,) int, optional
-        The labels, needed with a prior: how far it is right decides.
-    drawn : bool
-        Whether these labels are a draw from the prior; the forecast is then for any such draw.
+        With a prior: the labels themselves, where they are known; otherwise they are taken to be drawn from it.
     """
     digits = mechanism.digits if isinstance(mechanism, Rounded) else None
     if digits is None and not isinstance(mechanism, Exact):
@@ -55,14 +64,50 @@ def forecast_curve(
         if digits is not None:
             return np.full(len(stops), math.nan)
         return np.array([expected_scan_accuracy(known.n, known.m, k) for k in stops.tolist()])
-    n, q = known.n, known.n_points
+    if known.prior is None:
+        labels = None  # any labels are the same to an analyst who knows nothing
     if attack == "reconstruction":  # if it succeeds
-        guessed = (n - q) / known.m if labels is None else known.hits_elsewhere(labels)
-        return np.where(stops > 0, (q + guessed) / n, math.nan)
+        return np.where(stops > 0, (known.n_points + _elsewhere(known, labels)[0]) / known.n, math.nan)
     if known.prior is None:
         return _without_prior(attack, known, stops, digits)
-    assert labels is not None
-    return _with_prior(attack, known, stops, digits, labels, drawn)
+    return _with_prior(attack, known, stops, digits, labels)
+
+
+def expected_accuracy(n: int, m: int, k: int, *, attack: str = "nb") -> float:
+    """What k exact answers bring an analyst who knows nothing.
+
+    Examples
+    --------
+    >>> round(expected_accuracy(10_000, 2, 1000), 4), round(expected_accuracy(10_000, 1000, 100), 5)
+    (0.6241, 0.00194)
+    """
+    return float(forecast_curve(attack, Knowledge(n=n, m=m), np.array([k]), mechanism=Exact())[0])
+
+
+def queries_to_reach(advantage: float, n: int, m: int, *, attack: str = "nb") -> int:
+    """The smallest number of exact answers whose forecast is at least 1/m + advantage.
+
+    Examples
+    --------
+    >>> queries_to_reach(0.1, 10_000, 2)  # Φ(√(k/n)) = 0.6, k/n = 0.2533²
+    642
+    """
+    if n < 1 or m < 2:
+        raise InputError(f"{n} points and {m} classes: at least 1 point and 2 classes are needed.")
+    if attack not in VOTES:
+        raise InputError(f"`attack` is {attack!r}; there are {', '.join(VOTES)}.")
+    if not 0 < advantage < 1 - 1 / m:
+        raise InputError(f"`advantage` is {advantage}; over {m} classes it lies between 0 and {1 - 1 / m:g}.")
+    goal = 1 / m + advantage - 1e-12
+    high = max(1, round(forced_choice_queries(advantage, n, m, attack=attack)))
+    low = high
+    while low > 0 and expected_accuracy(n, m, low, attack=attack) >= goal:
+        low = int(low * 0.9)
+    while expected_accuracy(n, m, high, attack=attack) < goal:
+        low, high = high, math.ceil(high * 1.1) + 1
+        if high > LARGEST:
+            raise InputError(f"{advantage:g} is out of reach for this attack on {n:,} points.")
+    return first_where(lambda k: expected_accuracy(n, m, k, attack=attack) >= goal, low, high)
 
 
 def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None) -> Curve:
@@ -71,43 +116,69 @@ def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digi
     if m >= MANY and (digits is None or q == n):
         hits, probability = hits_law(q, m)
         told = hits / q if digits is None else answer_codes(hits, n, digits=digits, outside=0.0) / 10**digits
-        weights = VOTES[attack](Knowledge(n=q, m=m), seed=0, digits=digits, sure=False).weights(np.asarray(told))
+        analyst = VOTES[attack](Knowledge(n=q, m=m), seed=0, digits=digits, sure=q == n)
+        weights = analyst.weights(np.asarray(told))
         right = [discrete_forecast(weights, hits, probability, points=q, m=m, k=k) for k in stops.tolist()]
         return np.asarray((q * np.array(right) + elsewhere) / n)
-    kept = _kept(attack, known, digits, float(q), elsewhere, math.sqrt(elsewhere * (1 - 1 / m)))
+    kept = _kept(attack, known, digits, float(q), *_elsewhere(known, None))
     won = [forced_choice(x * detectability(k, q, m), m) for k in stops.tolist() for x in kept]
     return np.asarray((q * np.reshape(won, (len(stops), -1)).mean(axis=1) + elsewhere) / n)
 
 
 def _with_prior(
-    attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None, labels: NDArray[np.int64], drawn: bool
+    attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None, labels: NDArray[np.int64] | None
 ) -> Curve:
-    assert known.prior is not None
-    assert known.guess is not None
     n, options = known.n, known.n_options
-    option = known.option_of(labels)
-    inside = int(((option >= 0) & (option < options)).sum())
-    elsewhere = known.hits_elsewhere(labels)
-    spread = 0.0
-    if drawn and digits is not None:
-        best = _best(known.prior)
-        best[np.arange(n) if known.points is None else known.points] = 0.0
-        spread = math.sqrt(float(np.sum(best * (1 - best))))
+    elsewhere, spread = _elsewhere(known, labels)
+    option = None if labels is None else known.option_of(labels)
+    inside = float(known.n_points)
+    if known.options is not None:
+        inside = known.option_shares()[0] * inside if option is None else float((option >= 0).sum())
     # To first order the gain is linear in what is kept, so its mean will do.
-    kept = float(np.mean(_kept(attack, known, digits, float(inside), elsewhere, spread)))
+    kept = float(np.mean(_kept(attack, known, digits, inside, elsewhere, spread)))
     random = np.maximum(0, stops - (known.options is not None))
-    d = [kept * detectability(k, max(1, inside), options) for k in random.tolist()]
+    d = [kept * detectability(k, max(1.0, inside), options) for k in random.tolist()]
     if attack != "nb":  # the prior aims, it does not vote
         return np.array([(inside * forced_choice(x, options) + elsewhere) / n for x in d])
     won = np.zeros(len(stops))
     for a in range(0, known.n_points, ROWS):
         b = min(known.n_points, a + ROWS)
         logs = known.log_prior(a, b)
-        won += [win_probability(logs, option[a:b], x).sum() for x in d]
-    accuracy = (won + elsewhere) / n
-    if drawn:  # less what this draw was luckier than draws are
-        accuracy += float(_best(known.prior).mean()) - float((known.guess == labels).mean())
-    return accuracy
+        won += _won(logs, d) if option is None else [win_probability(logs, option[a:b], x).sum() for x in d]
+    return np.asarray((won + elsewhere) / n)
+
+
+def _won(logs: NDArray[np.float64], d: list[float]) -> NDArray[np.float64]:
+    """(c,) expected number of points won if the labels are drawn from the prior.
+
+    Few options are summed over. With many, labels are drawn; what the draw was luckier than draws are is taken off.
+    """
+    prior = np.exp(logs)
+    points, options = logs.shape
+    if options <= SUMMED:
+        return np.array(
+            [
+                sum(float(np.sum(prior[:, r] * win_probability(logs, np.full(points, r), x))) for r in range(options))
+                for x in d
+            ]
+        )
+    rng = np.random.default_rng(points)
+    total = np.cumsum(prior, axis=1)
+    found = np.zeros(len(d))
+    for _ in range(draws := max(1, round(DRAWN / points))):
+        drawn = np.minimum((total <= rng.random((points, 1)) * total[:, -1:]).sum(axis=1), options - 1)
+        lucky = float((win_probability(logs, drawn, 0.0)).sum()) - float(prior.max(axis=1).sum())
+        found += [float(win_probability(logs, drawn, x).sum()) - lucky for x in d]
+    return np.asarray(found / draws)
+
+
+def _elsewhere(known: Knowledge, labels: NDArray[np.int64] | None) -> tuple[float, float]:
+    """Hits of the best guess on the points that are not attacked: expected, and their standard deviation."""
+    if labels is not None:
+        return float(known.hits_elsewhere(labels)), 0.0
+    best = np.full(known.n, 1 / known.m) if known.prior is None else _best(known.prior)
+    best[slice(None) if known.points is None else known.points] = 0.0
+    return float(best.sum()), math.sqrt(float(np.sum(best * (1 - best))))
 
 
 def _kept(
@@ -128,14 +199,34 @@ def _kept(
     return np.array([answer_efficiency(attack, *law, n=known.n) for law in laws])
 
 
+def expected_guess(known: Knowledge) -> float:
+    """Expected accuracy of the best guess without any answer."""
+    return 1 / known.m if known.prior is None else float(_best(known.prior).mean())
+
+
+def refutes(labels: NDArray[np.int64], known: Knowledge) -> bool:
+    """Whether a prior's best guess is right far more often than the prior allows: by more than three sd."""
+    if known.prior is None or known.guess is None:
+        return False
+    best = _best(known.prior)
+    sd = math.sqrt(float(np.sum(best * (1 - best))))
+    return float((known.guess == labels).sum()) > float(best.sum()) + 3 * sd + 1e-9
+
+
 def _best(prior: NDArray[Any]) -> NDArray[np.float64]:
-    """(n,) probability of the most probable label."""
-    parts = [np.asarray(prior[a : a + ROWS]).max(axis=1) for a in range(0, len(prior), ROWS)]
-    return np.concatenate(parts).astype(np.float64)
+    """(n,) probability of the most probable label, in rows that sum to 1 exactly."""
+    parts = (np.asarray(prior[a : a + ROWS], dtype=np.float64) for a in range(0, len(prior), ROWS))
+    return np.concatenate([rows.max(axis=1) / rows.sum(axis=1) for rows in parts])
 
 
 def bound_curves(
-    n: int, m: int, stops: NDArray[np.int64], *, mechanism: Mechanism, prior: NDArray[Any] | None, delta: float
+    n: int,
+    m: int,
+    stops: NDArray[np.int64],
+    *,
+    mechanism: Mechanism | MechanismMaker,
+    prior: NDArray[Any] | None,
+    delta: float,
 ) -> tuple[Curve, Curve]:
     """(c,) the exact tail's bound and Theorem 3.1's on the accuracy after so many answers.
 

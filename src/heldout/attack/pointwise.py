@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from heldout.attack.reading import answer_law, expected_hits
 from heldout.errors import InputError
 
 SAME = 1e-9  # answers closer than this are the same
+PRIOR_BLUR = 0.1**2  # how far a prior's share of labels among the likeliest is trusted
 
 
 class Pointwise(ABC):
@@ -114,13 +116,28 @@ class Pointwise(ABC):
         """(k,) what each query adds to the score of the labels it named, given these answers."""
 
     def reachable(self, answers: NDArray[np.float64]) -> float:
-        """Attacked points whose label is among those considered, as far as the answers tell: q a."""
-        known = self.known
-        if known.mean_hits is not None:
-            return float(known.n_points)
+        """Attacked points whose label is among those considered, as far as the answers tell: q a.
+
+        A random query has q a / R hits on the attacked points, the first one, which names the least probable label,
+        about q (1 - a) ρ, where ρ is the prior's share of that label among those not considered. So the difference Δ of
+        their answers gives a = (n Δ / q + ρ) / (1/R + ρ). Rounding blurs it; then the prior's own a has its say, as if
+        it were known to a tenth.
+        """
+        known, options = self.known, self.known.n_options
+        q = known.n_points
+        if known.options is None:
+            return float(q)
         assert self._constant is not None
-        hits = (float(answers.mean()) - self._constant) * known.n
-        return min(max(hits * known.n_options, 1.0), float(known.n_points))
+        believed, least = self._shares
+        scale = known.n / q / (1 / options + least)
+        share = (float(answers.mean()) - self._constant) * scale + least / (1 / options + least)
+        blur = 0.0 if self.digits is None else (scale * 10.0**-self.digits) ** 2 / 6  # two answers, each by step²/12
+        share = (share * PRIOR_BLUR + believed * blur) / (PRIOR_BLUR + blur)
+        return min(max(share * q, 1.0), float(q))
+
+    @cached_property
+    def _shares(self) -> tuple[float, float]:
+        return self.known.option_shares()
 
     @property
     def whole(self) -> bool:
@@ -140,22 +157,19 @@ class Pointwise(ABC):
         return mean, math.sqrt(points / options * (1 - 1 / options)) / n
 
     def hit_rates(self, answers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(k,) α' of each query: the share it gets right of the attacked points whose label is considered."""
-        known = self.known
+        """(k,) α' of each query: the share it gets right of the attacked points whose label is considered.
+
+        Where the hits on the other points are unknown, only differences between answers tell anything.
+        """
+        known, options = self.known, self.known.n_options
         points = self.reachable(answers)
         if self.digits is not None:
-            hits = expected_hits(
-                answers,
-                known.n,
-                points=points,
-                options=known.n_options,
-                digits=self.digits,
-                outside=0.0 if self.whole else None,
-            )
-        elif self.whole:
-            hits = answers * known.n
+            outside = 0.0 if self.whole else None
+            hits = expected_hits(answers, known.n, points=points, options=options, digits=self.digits, outside=outside)
         else:
-            outside = float(answers.mean()) * known.n - points / known.n_options
-            hits = answers * known.n - outside
-        rates = hits / points
-        return rates if self.whole and self.sure else np.clip(rates, 0.5 / points, 1 - 0.5 / points)
+            hits = answers * known.n
+        rates = hits / points if self.whole else 1 / options + (hits - hits.mean()) / points
+        if self.whole and self.sure:
+            return rates
+        least = 0.5 / (points * options)  # below chance, however few points there are
+        return np.clip(rates, least, 1 - least)

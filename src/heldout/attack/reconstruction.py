@@ -21,7 +21,9 @@ from heldout.attack.bounds import determined_labels
 from heldout.attack.knowledge import Knowledge
 from heldout.attack.naive_bayes import NaiveBayes
 from heldout.errors import InputError, import_extra
+from heldout.statistics.search import first_where
 
+BUSY = 10.0  # how much longer than on an idle machine a solution may take before it is given up
 EASY = 1 / 3  # measured: experiments/feldman/results/reconstruction.json
 
 
@@ -87,7 +89,8 @@ def reconstruct(
     slack : int
         How far an answer may be off: half a rounding step in points, 0 for exact answers.
     time_limit : float
-        Seconds, for finding and for proving together.
+        About so many seconds for finding, and again for proving, as CP-SAT counts work: a busy machine takes longer
+        and comes to the same end.
 
     Examples
     --------
@@ -100,17 +103,13 @@ def reconstruct(
     table, counts = _check(queries, hits, m, outside, slack)
     cp_model = import_extra("ortools.sat.python.cp_model", extra="attack")
     started = time.monotonic()
-
-    def left() -> float:
-        return max(0.0, time_limit - (time.monotonic() - started))
-
-    status, first = _solve(cp_model, table, counts, m, outside, slack, left(), seed, None)
+    status, first = _solve(cp_model, table, counts, m, outside, slack, time_limit, seed, None)
     if first is None:
         spent = time.monotonic() - started
         return Reconstruction(
             labels=None, shift=None, unique=None, other=None, possible=status != cp_model.INFEASIBLE, seconds=spent
         )
-    status, second = _solve(cp_model, table, counts, m, outside, slack, left(), seed, first[0])
+    status, second = _solve(cp_model, table, counts, m, outside, slack, time_limit, seed, first[0])
     unique = False if second is not None else True if status == cp_model.INFEASIBLE else None
     return Reconstruction(
         labels=first[0],
@@ -155,6 +154,8 @@ class ReconstructionAttack(NaiveBayes):
         if known.options is not None:
             raise InputError("a reconstruction considers all classes; leave out `top`.")
         self._time_limit = time_limit
+        # More answers than settle the labels only make the programme larger.
+        self._enough = first_where(lambda k: EASY * determined_labels(k, known.m) >= known.n_points, 1, 10**9)
         self.found: dict[int, Reconstruction] = {}
 
     def predict_after(
@@ -166,8 +167,9 @@ class ReconstructionAttack(NaiveBayes):
         slack = 0 if self.digits is None else math.ceil(known.n / 10**self.digits / 2)
         for row, stop in enumerate(stops):
             if stop:
-                asked = np.array([self._queries.labels(j) for j in range(stop)])
-                hits = np.rint(self._answers[:stop] * known.n).astype(np.int64)
+                used = min(stop, self._enough)
+                asked = np.array([self._queries.labels(j) for j in range(used)])
+                hits = np.rint(self._answers[:used] * known.n).astype(np.int64)
                 found = reconstruct(
                     asked, hits, known.m, outside=known.n - known.n_points, slack=slack, time_limit=self._time_limit
                 )
@@ -207,9 +209,11 @@ def _solve(
     if not_this is not None:
         model.Add(sum(is_label[i][label] for i, label in enumerate(not_this.tolist())) <= t - 1)
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.max_time_in_seconds = BUSY * seconds
     solver.parameters.random_seed = seed
     solver.parameters.num_workers = 1  # so that equal seeds give equal answers
+    solver.parameters.max_deterministic_time = seconds  # and so that they do on a busy machine
+    solver.parameters.catch_sigint_signal = False  # Ctrl-C is Python's
     status = solver.Solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return status, None

@@ -16,6 +16,7 @@ from heldout.errors import InputError
 from heldout.files import read_result, write_result
 
 TERMINAL = 118  # characters
+NOTHING = 0.0005  # a gain that is none
 TITLES = {
     "nb": "naive Bayes",
     "majority": "majority vote",
@@ -48,12 +49,14 @@ class StressRun:
     accuracy : (trials, c) float
         True accuracy on all examples after so many answers, one row a trial.
     baseline : float
-        Accuracy of the best guess without any answer, mean over the trials: 1/m without prior knowledge.
+        Accuracy of the guess the attack starts from, mean over the trials; 1/m where it starts from none.
+    chance : float
+        What that was to be expected: 1/m without prior knowledge.
     forecast : (c,) float
         Expected accuracy, computed and not simulated; NaN where that cannot be done.
     upper_bound : (c,) float
         Accuracy that no attack whatever passes with probability 1 - delta, by the exact tail; 1 where that says
-        nothing, NaN where the mechanism's answers cannot be counted.
+        nothing, NaN where the mechanism's answers cannot be counted or the given labels refute the prior.
     theorem_bound : (c,) float
         The same by Theorem 3.1 as printed; NaN with a prior, which it does not know.
     notes : tuple of str
@@ -70,6 +73,7 @@ class StressRun:
     queries: NDArray[np.int64]
     accuracy: NDArray[np.float64]
     baseline: float
+    chance: float
     forecast: NDArray[np.float64]
     upper_bound: NDArray[np.float64]
     theorem_bound: NDArray[np.float64]
@@ -110,6 +114,11 @@ class StressRun:
         return self.mean - self.baseline
 
     @property
+    def forecast_gain(self) -> NDArray[np.float64]:
+        """(c,) what the answers are expected to give away."""
+        return self.forecast - self.chance
+
+    @property
     def vacuous(self) -> bool:
         """Whether the upper bound excludes nothing at the full number of answers."""
         return bool(self.upper_bound[-1] >= 1)
@@ -131,6 +140,7 @@ class StressRun:
             "std": _plain(self.std),
             "advantage": _plain(self.advantage),
             "forecast": _plain(self.forecast),
+            "forecast_gain": _plain(self.forecast_gain),
             "upper_bound": _plain(self.upper_bound),
             "theorem_bound": _plain(self.theorem_bound),
             "notes": list(self.notes),
@@ -196,16 +206,29 @@ class StressResult:
         """Answers handed out."""
         return int(self.run.queries[-1])
 
+    @property
+    def no_bound(self) -> str:
+        """Why there is no upper bound, where there is none."""
+        return "the labels refute the prior" if self.prior else "the answers of this mechanism cannot be counted"
+
+    @property
+    def condition(self) -> str:
+        """What the upper bound rests on."""
+        return "if the prior is right" if self.prior else "if all labels are equally likely"
+
     @cached_property
     def headline(self) -> str:
         """The answer in one sentence."""
         run = self.run
         answers = "answers" if run.answers == "exact" else run.answer_words
+        analyst = "a determined analyst" if run.attack == "nb" else f"an analyst by {run.title}"
         if self.queries == 1:
             answers = answers.replace("answers", "answer", 1)
-        text = f"After {self.queries:,} {answers} a determined analyst {gain_words(self.advantage)}"
+        text = f"After {self.queries:,} {answers} {analyst} {gain_words(self.advantage)}"
+        if self.advantage < -NOTHING:
+            text += ": the guess it starts from is better than what comes out"
         coarser = [r for r in self.by_digits if r.digits == 2 and run.digits is None]
-        if coarser and self.advantage > 0:
+        if coarser and self.advantage >= NOTHING:
             gain = float(coarser[0].advantage[-1])
             text += f", with two-digit answers {gain_words(gain, again=True)}"
         return text + "."
@@ -249,14 +272,13 @@ class StressResult:
     def _bound_words(self) -> str:
         bound, theorem = self.run.upper_bound[-1], self.run.theorem_bound[-1]
         if math.isnan(bound):
-            return "unknown: the answers of this mechanism cannot be counted"
+            return f"unknown: {self.no_bound}"
         if bound >= 1:
-            return f"vacuous: {self.queries:,} such answers could give away every label"
+            return f"vacuous: with {self.queries:,} such answers no accuracy below 1 is excluded"
         printed = (
             "" if math.isnan(theorem) else f"; Theorem 3.1 {theorem:.4f}" if theorem < 1 else "; Theorem 3.1 vacuous"
         )
-        given = " if the prior is right" if self.prior else ""
-        return f"{bound:.4f}   (with probability {1 - self.delta:g}{given}{printed})"
+        return f"{bound:.4f}   (with probability {1 - self.delta:g} {self.condition}{printed})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON; an undefined number is None."""
@@ -333,7 +355,7 @@ class StressResult:
 
 _PLAIN = ("expected_bound", "seed", "delta", "labels", "prior", "source", "data_digest", "version")
 _GROUPS = ("by_attack", "by_digits", "by_classes")
-_RUN_PLAIN = ("attack", "n_examples", "n_classes", "answers", "digits", "points", "top", "baseline", "notes")
+_RUN_PLAIN = ("attack", "n_examples", "n_classes", "answers", "digits", "points", "top", "baseline", "chance", "notes")
 _RUN_ARRAYS = ("queries", "accuracy", "forecast", "upper_bound", "theorem_bound")
 
 
@@ -342,11 +364,13 @@ def gain_words(advantage: float, *, again: bool = False) -> str:
 
     Examples
     --------
-    >>> gain_words(0.0304), gain_words(0.026, again=True), gain_words(-0.0002)
-    ('gains 3.0 points', 'still 2.6', 'gains nothing')
+    >>> gain_words(0.0304), gain_words(0.026, again=True), gain_words(-0.0002), gain_words(-0.02)
+    ('gains 3.0 points', 'still 2.6', 'gains nothing', 'loses 2.0 points')
     """
-    if advantage < 0.0005:
-        return "nothing" if again else "gains nothing"
+    if advantage < NOTHING:
+        if advantage > -NOTHING or again:
+            return "nothing" if again else "gains nothing"
+        return f"loses {-100 * advantage:.1f} points"
     points = f"{100 * advantage:.1f}" if advantage >= 0.001 else f"{100 * advantage:.2f}"
     return f"still {points}" if again else f"gains {points} points"
 

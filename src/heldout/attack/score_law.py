@@ -31,7 +31,7 @@ def discrete_forecast(
     Parameters
     ----------
     weights : (c,) float
-        What a query adds to the labels it named if it had so many hits.
+        What a query adds to the labels it named if it had so many hits: -∞ rules a label out, +∞ settles it.
     hits, probability : (c,)
         Numbers of hits of a random query, and how probable they are.
     points, m : int
@@ -46,33 +46,39 @@ def discrete_forecast(
     """
     rate = hits / points
     named = {"true": probability * rate, "other": probability * (1 - rate) / (m - 1)}  # Lemma 4.1, mixed over answers
-    large = float(np.abs(weights[probability > NEGLIGIBLE]).max(initial=0.0))
-    spread = math.sqrt(k * float(np.sum(named["true"] * weights**2)) + k * float(np.sum(named["other"] * weights**2)))
-    drift = k * float(np.abs(np.sum(named["true"] * weights)))
+    finite = np.isfinite(weights)
+    ruled_out = 1 - (1 - float(named["other"][weights == -np.inf].sum())) ** k  # at least once
+    settled = 1 - (1 - float(named["true"][weights == np.inf].sum())) ** k
+    w, p = weights[finite], {which: mass[finite] for which, mass in named.items()}
+    large = float(np.abs(w[probability[finite] > NEGLIGIBLE]).max(initial=0.0))
+    spread = math.sqrt(k * sum(float(np.sum(mass * w**2)) for mass in p.values()))
+    drift = k * max(abs(float(np.sum(mass * w))) for mass in p.values())
     reach = REACH * spread + drift + 3 * large
-    if reach == 0.0:
-        return 1 / m
-    whole = bool((weights == np.rint(weights)).all())  # votes: their ties are real
-    step = 1.0 if whole else 2 * reach / GRID
+    whole = bool((w == np.rint(w)).all())  # votes: their ties are real
+    step = 1.0 if whole or reach == 0 else 2 * reach / GRID
     size = GRID if not whole else 2 ** math.ceil(math.log2(2 * reach + 2))
-    other, true = (
-        _law(np.clip(weights, -reach, reach) / step, mass, size, k) for mass in (named["other"], named["true"])
-    )
-    upto = np.minimum(np.cumsum(other), 1.0)
-    below = np.concatenate(([0.0], upto[:-1]))
+    places = np.clip(w, -reach, reach) / step
+    other, true = (_law(places, p[which], float(named[which][~finite].sum()), size, k) for which in ("other", "true"))
+    upto = np.minimum(ruled_out + np.cumsum(other), 1.0)
+    below = np.concatenate(([ruled_out], upto[:-1]))
     # P(no other label is above s, and of those at s the true one is drawn) = (F(s)^m - F(s-)^m) / (m f(s))
     mass = upto - below
     wins = np.divide(upto**m - below**m, m * mass, out=below ** (m - 1), where=mass > 1e-15)
-    return float(np.sum(true * wins))
+    return float(settled + np.sum(true * wins))
 
 
-def _law(places: NDArray[np.float64], mass: NDArray[np.float64], size: int, k: int) -> NDArray[np.float64]:
-    """(size,) law of a sum of k, each 0 or one of these places with these masses; index 0 is the lowest score."""
+def _law(
+    places: NDArray[np.float64], mass: NDArray[np.float64], endless: float, size: int, k: int
+) -> NDArray[np.float64]:
+    """(size,) law of a sum of k, each 0 or one of these places with these masses, if none of them is infinite.
+
+    Index 0 is the lowest score.
+    """
     once = np.zeros(size)
     low = np.floor(places).astype(np.int64)
     part = places - low  # shared between two neighbours, so that means are kept
     np.add.at(once, low % size, mass * (1 - part))
     np.add.at(once, (low + 1) % size, mass * part)
-    once[0] += 1 - float(mass.sum())
+    once[0] += 1 - float(mass.sum()) - endless
     law = np.fft.irfft(np.fft.rfft(once) ** k, size)
     return np.fft.fftshift(np.maximum(law, 0.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
+import operator
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,11 +21,18 @@ from heldout.attack.bounds import (
     reconstructable,
     theorem_4_5_queries,
 )
-from heldout.attack.forecast import queries_to_reach
 from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior, without_prior
 from heldout.attack.linear_scan import LinearScan, expected_scan_accuracy
-from heldout.attack.oracle import AccuracyOracle, Exact, Mechanism, Rounded
-from heldout.attack.outlook import VOTES, bound_curves, forecast_curve
+from heldout.attack.oracle import AccuracyOracle, Exact, Mechanism, MechanismMaker, Rounded, is_maker
+from heldout.attack.outlook import (
+    VOTES,
+    bound_curves,
+    expected_accuracy,
+    expected_guess,
+    forecast_curve,
+    queries_to_reach,
+    refutes,
+)
 from heldout.attack.pointwise import Pointwise
 from heldout.attack.reconstruction import ReconstructionAttack, usual_size
 from heldout.attack.result import StressResult, StressRun
@@ -37,6 +45,12 @@ STOPS = 10  # numbers of answers after which the accuracy is taken
 CLASSES = (2, 10, 100, 1000)  # compared with
 DIGITS = (3, 2, 1)
 GAINS = (0.01, 0.02, 0.05, 0.1)
+CLEARLY = 0.0005  # better, in accuracy
+COUNTING = 0.25  # the oracle's part of the work
+REFUTED = (
+    "The labels refute the prior: its best guess is right on {right:.4f} of the examples, where it expects "
+    "{expected:.4f}. The upper bound, which rests on its being right, is not given."
+)
 WIDEST = 2**31 - 1  # classes and points fit into 32 bits
 
 
@@ -51,7 +65,7 @@ def stress(
     points: int | None = None,
     attack: str = "nb",
     digits: int | None = None,
-    mechanism: Mechanism | None = None,
+    mechanism: Mechanism | MechanismMaker | None = None,
     trials: int = 10,
     seed: int = 0,
     delta: float = 0.05,
@@ -81,8 +95,9 @@ def stress(
         "nb", "majority", "plurality", "linear-scan" or "reconstruction".
     digits : int, optional
         The oracle rounds its answers to so many digits; exact by default.
-    mechanism : Mechanism, optional
-        Any other way to answer: an object with `answer(losses) -> float`. Each trial gets a copy of its own.
+    mechanism : Mechanism, or function of a Generator, optional
+        Any other way to answer: an object with `answer(losses) -> float`, of which each trial gets a copy; or, where
+        answers are random, a function that makes one from a `numpy.random.Generator`, called anew in each trial.
     trials : int
         Independent simulations.
     delta : float
@@ -90,7 +105,7 @@ def stress(
     compare : bool
         Also other attacks, answers of other digits and (without a prior) other numbers of classes.
     n_jobs : int
-        Threads, as joblib counts them; the result does not depend on it.
+        Threads, as joblib counts them; the result does not depend on it, a reconstruction that ran out of time aside.
 
     Returns
     -------
@@ -108,11 +123,13 @@ def stress(
     others = _comparisons(task) if compare else {}
     work = [task, *(t for group in others.values() for t in group)]
     with plain_bar(sum(t.trials * t.queries for t in work), "queries", unit="queries", shown=progress) as bar:
-        lock = threading.Lock()
+        lock, so_far = threading.Lock(), 0.0
 
         def tell(done: float) -> None:
+            nonlocal so_far
             with lock:
-                bar.update(done)
+                so_far += done
+                bar.update(round(so_far) - bar.n)
 
         run = _simulate(task, delta, n_jobs, tell)
         groups = {
@@ -151,7 +168,7 @@ class _Task:
     top: int | None
     points: int | None
     attack: str
-    mechanism: Mechanism
+    mechanism: Mechanism | MechanismMaker
     trials: int
     seed: int
 
@@ -196,14 +213,13 @@ def _simulate(task: _Task, delta: float, n_jobs: int, tell: Callable[[float], No
         delayed(_trial)(task, known, seed, stops, inner, tell) for seed in seeds[:-1]
     )
     accuracy = np.array([r.accuracy for r in results])
-    labels = task.labels
-    if labels is None and task.prior is not None:
-        labels = _draw_labels(task, np.random.default_rng(seeds[0]))
     aim = known or without_prior(task.n, task.m, points=task.points, rng=np.random.default_rng(seeds[-1]))
     upper, theorem = bound_curves(task.n, task.m, stops, mechanism=task.mechanism, prior=task.prior, delta=delta)
-    forecast = forecast_curve(
-        task.attack, aim, stops, mechanism=task.mechanism, labels=labels, drawn=task.labels is None
-    )
+    baseline = float(np.mean([r.baseline for r in results]))
+    refuted = task.labels is not None and refutes(task.labels, aim)
+    if refuted:
+        upper = np.full(len(stops), math.nan)
+    forecast = forecast_curve(task.attack, aim, stops, mechanism=task.mechanism, labels=task.labels)
     return StressRun(
         attack=task.attack,
         n_examples=task.n,
@@ -214,11 +230,15 @@ def _simulate(task: _Task, delta: float, n_jobs: int, tell: Callable[[float], No
         top=None if aim.options is None else aim.n_options,
         queries=stops,
         accuracy=accuracy,
-        baseline=float(np.mean([r.baseline for r in results])),
+        baseline=baseline,
+        chance=baseline if task.prior is not None and task.labels is not None else expected_guess(aim),
         forecast=forecast,
         upper_bound=upper,
         theorem_bound=theorem,
-        notes=tuple(_notes(task, float(forecast[-1]), [r.attack for r in results])),
+        notes=tuple(
+            [REFUTED.format(right=baseline, expected=expected_guess(aim))] * refuted
+            + _notes(task, float(forecast[-1]), float(upper[-1]), [r.attack for r in results])
+        ),
     )
 
 
@@ -240,12 +260,15 @@ def _trial(
     """One analyst against one oracle."""
     rng = np.random.default_rng(seed)
     labels = _draw_labels(task, rng) if task.labels is None else task.labels
-    oracle = AccuracyOracle(labels, copy.deepcopy(task.mechanism))
     query_seed = int(rng.integers(2**63))
+    given = task.mechanism
+    own = given(np.random.default_rng(seed.spawn(1)[0])) if is_maker(given) else copy.deepcopy(given)
+    oracle = AccuracyOracle(labels, own)
     known = shared or without_prior(task.n, task.m, points=task.points, rng=rng)
-    baseline = 1 / task.m if task.prior is None or known.guess is None else float((known.guess == labels).mean())
+    baseline = 1 / task.m if known.guess is None else oracle.true_accuracy(known.guess)
     if task.attack == "linear-scan":
         scan = LinearScan(task.n, task.m, seed=query_seed)
+        baseline = oracle.true_accuracy(scan.predict())
         accuracy = []
         for stop in stops.tolist():
             asked = scan.asked
@@ -254,10 +277,10 @@ def _trial(
             tell(stop - asked)
             accuracy.append(oracle.true_accuracy(scan.predict()))
         return _Trial(np.array(accuracy), baseline, scan)
-    half = task.queries / 2
+    counting, voting = COUNTING * task.queries, (1 - COUNTING) * task.queries
     analyst = POINTWISE[task.attack](known, seed=query_seed, digits=task.digits, sure=isinstance(task.mechanism, Exact))
-    analyst.play(oracle, task.queries, n_jobs=n_jobs, tell=lambda share: tell(half * share))
-    predicted = analyst.predict_after(stops.tolist(), n_jobs=n_jobs, tell=lambda share: tell(half * share))
+    analyst.play(oracle, task.queries, n_jobs=n_jobs, tell=lambda share: tell(counting * share))
+    predicted = analyst.predict_after(stops.tolist(), n_jobs=n_jobs, tell=lambda share: tell(voting * share))
     return _Trial(np.array([oracle.true_accuracy(p) for p in predicted]), baseline, analyst)
 
 
@@ -297,11 +320,18 @@ _ORDER: dict[str, Callable[[StressRun], Any]] = {
 }
 
 
-def _notes(task: _Task, forecast: float, attacks: list[Any]) -> list[str]:
+def _notes(task: _Task, forecast: float, upper: float, attacks: list[Any]) -> list[str]:
     notes = []
+    if task.labels is not None and task.prior is None:
+        commonest = float(np.bincount(task.labels).max()) / task.n
+        if commonest > np.nanmin([forecast, upper]):
+            notes.append(
+                f"The commonest label alone is right on {commonest:.4f} of the examples: who knows that needs no "
+                "answer, and is not held by the upper bound. Give a prior."
+            )
     if task.attack in ("nb", "majority", "plurality") and task.prior is None and isinstance(task.mechanism, Exact):
         scan = expected_scan_accuracy(task.n, task.m, task.queries)
-        if scan > forecast:
+        if scan > forecast + CLEARLY:
             notes.append(
                 f"With so many exact answers for so few labels a linear scan does better: {scan:.4f} on average "
                 "(--attack linear-scan)."
@@ -316,9 +346,13 @@ def _notes(task: _Task, forecast: float, attacks: list[Any]) -> list[str]:
         solved = sum(bool(a.found[task.queries].unique) for a in attacks)
         t = attacks[0].known.n_points
         notes.append(
-            f"All {t:,} labels came back for certain, no other labelling fits, in {solved} of {task.trials} trials; "
-            "elsewhere the labels are those of naive Bayes. The forecast is the accuracy where they come back."
+            f"In {solved} of {task.trials} trials all {t:,} labels came back for certain: no other labelling fits the "
+            "answers. Where they did not, they are those of naive Bayes. The forecast is the accuracy where they do."
         )
+        if task.prior is None and isinstance(task.mechanism, Exact):
+            nb = expected_accuracy(task.n, task.m, task.queries)
+            if nb > forecast + CLEARLY:
+                notes.append(f"Naive Bayes on all examples gains more here: {nb:.4f} by its forecast (--attack nb).")
     return notes
 
 
@@ -337,8 +371,17 @@ def _regime(n: int, m: int, k: int) -> dict[str, float]:
     }
 
 
-def _mechanism_name(mechanism: Mechanism) -> str:
-    return str(mechanism) if isinstance(mechanism, Exact | Rounded) else type(mechanism).__name__
+def _mechanism_name(mechanism: Mechanism | MechanismMaker) -> str:
+    if isinstance(mechanism, Exact | Rounded):
+        return str(mechanism)
+    return str(getattr(mechanism, "__name__", "mechanism")) if is_maker(mechanism) else type(mechanism).__name__
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"`{name}` is {value!r}; a whole number is needed.") from None
 
 
 def _digest(task: _Task) -> str | None:
@@ -363,11 +406,20 @@ def _task(
     points: int | None,
     attack: str,
     digits: int | None,
-    mechanism: Mechanism | None,
+    mechanism: Mechanism | MechanismMaker | None,
     trials: int,
     seed: int,
 ) -> _Task:
     """Everything that was handed in, checked once."""
+    n, m, top, points, digits = (
+        None if value is None else _whole(name, value)
+        for name, value in (
+            ("n_examples", n), ("n_classes", m), ("top", top), ("points", points), ("digits", digits),
+        )
+    )  # fmt: skip
+    queries, trials, seed = (_whole(a, b) for a, b in (("queries", queries), ("trials", trials), ("seed", seed)))
+    if mechanism is not None and not callable(mechanism if is_maker(mechanism) else mechanism.answer):
+        raise InputError("`mechanism` needs a method `answer(losses) -> float`, or must be a function that makes one.")
     if attack not in ATTACKS:
         raise InputError(f"`attack` is {attack!r}; there are {', '.join(ATTACKS)}.")
     for name, value, least in (("queries", queries, 1), ("trials", trials, 1), ("seed", seed, 0)):
@@ -375,30 +427,35 @@ def _task(
             raise InputError(f"`{name}` is {value}; at least {least} is needed.")
     if digits is not None and mechanism is not None:
         raise InputError("give `digits` or a `mechanism`, not both.")
-    table = None if prior is None else check_prior(prior, n, m)
-    m = table.shape[1] if table is not None else m
+    if digits is not None:
+        mechanism = Rounded(digits)
     truth = None
     if labels is not None:
         truth = check_labels(labels, m)
-        m = max(2, int(truth.max()) + 1) if m is None else m
         if n is not None and len(truth) != n:
             raise InputError(f"`labels` has {len(truth):,} examples, `n_examples` is {n:,}.")
         n = len(truth)
+    table = None if prior is None else check_prior(prior, n, m)
     if table is not None:
-        table = check_prior(table, n, m) if n is not None and len(table) != n else table
-        n = len(table)
+        n, m = table.shape
+    if truth is not None:
+        if m is None and truth.min() > 0:
+            raise InputError(
+                f"`labels` run from {truth.min()} to {truth.max()}, but classes are numbered from 0: subtract "
+                f"{truth.min()}, or say how many classes there are."
+            )
+        m = max(2, int(truth.max()) + 1) if m is None else m
+        check_labels(truth, m)
     if n is None or m is None:
         raise InputError("the test set is not known: give `n_examples` and `n_classes`, or labels, or a prior.")
     if not 1 <= n <= WIDEST or not 2 <= m <= WIDEST:
-        raise InputError(
-            f"{n:,} examples and {m:,} classes: at least 1 example and 2 classes are needed, 2^31 at most."
-        )
+        raise InputError(f"n = {n:,}, m = {m:,}: at least 1 example and 2 classes are needed, fewer than 2^31 of each.")
     if top is not None and not 2 <= top <= m:
         raise InputError(f"`top` is {top}; of {m:,} classes it can take 2 to {m:,}.")
     if top is not None and top < m and table is None:
         raise InputError("`top` needs a prior: without one no label is likelier than another.")
     if points is not None and not 1 <= points <= n:
-        raise InputError(f"`points` is {points:,}; the test set has {n:,} examples.")
+        raise InputError(f"`points` is {points:,}; of the test set's {n:,} examples 1 to {n:,} can be attacked.")
     if attack == "linear-scan" and (table is not None or points is not None):
         raise InputError("a linear scan uses no prior and goes through all points; leave out `prior` and `points`.")
     if attack == "reconstruction":
@@ -414,7 +471,7 @@ def _task(
         top=top,
         points=points,
         attack=attack,
-        mechanism=mechanism if mechanism is not None else Exact() if digits is None else Rounded(digits),
+        mechanism=Exact() if mechanism is None else mechanism,
         trials=trials,
         seed=seed,
     )

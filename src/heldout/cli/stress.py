@@ -86,6 +86,11 @@ def run_stress(args: argparse.Namespace) -> int:
         raise InputError(f"--fail-over {args.fail_over:g}: give a gain in accuracy, from 0 to below 1.")
     if args.n_jobs == 0:
         raise InputError("--n-jobs 0: give a number of threads, or -1 for all cores.")
+    for option, owner in (("labels_key", "labels"), ("prior_key", "prior"), ("prior_models", "prior")):
+        if getattr(args, option) and getattr(args, owner) is None:
+            raise InputError(f"--{option.replace('_', '-')} says how --{owner} is read; give that too.")
+    if args.labels is None and args.prior is None and (args.examples is None or args.classes is None):
+        raise InputError("the test set is not known: give --examples and --classes, or --labels, or --prior.")
     if args.out is not None:
         make_folder(args.out)
     labels = None if args.labels is None else read_labels(args.labels, key=args.labels_key)

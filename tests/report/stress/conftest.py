@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from heldout.attack.bounds import accuracy_bound, exact_accuracy_bound, expected_accuracy_bound, possible_answers
-from heldout.attack.forecast import forecast, forecast_top, queries_to_reach
+from heldout.attack.forecast import forecast, forecast_top
+from heldout.attack.outlook import queries_to_reach
 from heldout.attack.result import StressResult, StressRun
 
 HOSTILE = "<script>alert('&amp;')</script>\"><img src=x onerror=alert(1)>"
@@ -47,6 +48,7 @@ def made(
         queries=np.array(queries),
         accuracy=rng.binomial(n, means, size=(trials, len(queries))) / n,
         baseline=1 / m,
+        chance=1 / m,
         forecast=np.array(means if digits is None else [math.nan] * len(means)),
         upper_bound=np.array([exact_accuracy_bound(n, m, q, delta=DELTA, answers=values) for q in queries]),
         theorem_bound=np.array([accuracy_bound(n, m, q, delta=DELTA, answers=values) for q in queries]),
@@ -143,6 +145,7 @@ def prior() -> StressResult:
         queries=np.array(queries),
         accuracy=np.random.default_rng(3).normal(expected, 0.0008, size=(10, len(queries))),
         baseline=base,
+        chance=base,
         forecast=expected,
         upper_bound=np.array([min(1.0, base + 0.00004 * k) for k in queries]),
         theorem_bound=np.full(len(queries), math.nan),

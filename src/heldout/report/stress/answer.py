@@ -68,10 +68,7 @@ def _forecast(result: StressResult) -> tuple[str, str]:
 def _bound(result: StressResult) -> str:
     run = result.run
     if math.isnan(run.upper_bound[-1]):
-        return "the answers of this mechanism cannot be counted"
+        return result.no_bound
     if run.vacuous:
-        return (
-            f"the bound excludes nothing here: {count_text(result.queries, 'such answer')} could give away every label"
-        )
-    given = ", if the prior is right" if result.prior is not None else ""
-    return f"no attack passes it, with probability {confidence_text(result)}{given}"
+        return f"the bound excludes nothing at {count_text(result.queries, 'such answer')}"
+    return f"no attack passes it, with probability {confidence_text(result)}, {result.condition}"

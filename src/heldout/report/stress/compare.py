@@ -100,7 +100,7 @@ def _row(run: StressRun, name: str, *, chosen: bool) -> dict[str, Any]:
         "answers": f"{int(run.queries[-1]):,}",
         "gain": points_text(float(run.advantage[-1]), sign=True),
         "std": "–" if math.isnan(std) else points_text(std),
-        "forecast": "–" if math.isnan(forecast) else points_text(forecast - run.baseline, sign=True),
+        "forecast": "–" if math.isnan(forecast) else points_text(forecast - run.chance, sign=True),
     }
 
 

@@ -46,7 +46,7 @@ def curve_view(result: StressResult) -> dict[str, Any]:
 
 def _data_top(run: StressRun) -> float:
     """The highest gain that is drawn in any case, in points."""
-    values = [*run.advantage, *(run.advantage + run.std), *(run.forecast - run.baseline)]
+    values = [*run.advantage, *(run.advantage + run.std), *run.forecast_gain]
     return 100 * max([v for v in values if math.isfinite(v)] + [0.0]) or 1.0
 
 
@@ -58,7 +58,7 @@ def _bound_gains(run: StressRun) -> NDArray[np.float64]:
 def _series(result: StressResult, *, bound: bool, log: bool = False) -> list[svg.Series]:
     """What was computed, and over it, last, what was simulated."""
     run = result.run
-    forecast = 100 * (run.forecast - run.baseline)
+    forecast = 100 * run.forecast_gain
     known = bool(np.isfinite(forecast).any())
     series = [_plain("forecast", run, forecast, "b", log=log)] if known else []
     series += [_plain("upper bound", run, _bound_gains(run), "c", log=log)] if bound else []
@@ -168,7 +168,7 @@ def _bound_sentence(result: StressResult, *, seen: bool, fits: bool) -> str:
     """What the picture leaves out of the bound, and why."""
     run = result.run
     if np.isnan(run.upper_bound).all():
-        return "There is no upper bound in the picture: the answers of this mechanism cannot be counted."
+        return f"There is no upper bound in the picture: {result.no_bound}."
     last = last_telling(run)
     if last is None:
         first = count_text(int(run.queries[0]), "answer")
@@ -177,7 +177,7 @@ def _bound_sentence(result: StressResult, *, seen: bool, fits: bool) -> str:
     value = (
         f"{points_text(float(run.upper_bound[at]) - run.baseline, sign=True)} points at {count_text(last, 'answer')}"
     )
-    sure = f"With probability {confidence_text(result)} no attack passes {value}"
+    sure = f"With probability {confidence_text(result)}, {result.condition}, no attack passes {value}"
     ends = "" if last == result.queries else "; at the next stop it excludes nothing any more"
     if fits:
         return f"{sure}{ends}."

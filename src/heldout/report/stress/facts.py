@@ -29,7 +29,7 @@ def not_computed(result: StressResult) -> list[str]:
     if math.isnan(run.forecast[-1]):
         missing.append("Forecast: it cannot be computed for this attack and these answers")
     if math.isnan(run.upper_bound[-1]):
-        missing.append("Upper bound: the answers of this mechanism cannot be counted")
+        missing.append(f"Upper bound: {result.no_bound}")
     if math.isnan(run.theorem_bound[-1]):
         why = "it knows no prior" if result.prior is not None else "it does not apply to these answers"
         missing.append(f"Theorem 3.1: {why}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from heldout.attack.forecast import forecast
+from heldout.attack.outlook import expected_accuracy
 from heldout.attack.result import StressResult
 from heldout.report.numbers import percent
 from heldout.report.stress.classes import by_classes
@@ -41,6 +41,11 @@ def means(result: StressResult) -> list[str]:
 def _gain(result: StressResult) -> str:
     run = result.run
     how = f"{HOW[run.attack]}{', starting from a prior' if result.prior is not None else ''}."
+    if result.advantage <= -NOTHING:
+        return (
+            f"{how} Here that does harm: {percent(result.accuracy, 2)} after, {percent(run.baseline, 2)} before. Who "
+            "is determined keeps the guess he started from."
+        )
     if result.advantage < NOTHING:
         return (
             f"{how} Here that brings nothing: {percent(result.accuracy, 2)} after, {percent(run.baseline, 2)} before."
@@ -70,7 +75,7 @@ def _attacks(result: StressResult) -> str | None:
     first, *rest = sorted(runs, key=lambda r: -r.advantage[-1])
     others = ", ".join(f"{r.title} {points_text(float(r.advantage[-1]), sign=True)}" for r in rest)
     return (
-        f"Of the attacks compared, {first.title} gains most: {points_text(float(first.advantage[-1]), sign=True)} "
+        f"Of the attacks compared, {first.title} does best: {points_text(float(first.advantage[-1]), sign=True)} "
         f"points; {others}."
     )
 
@@ -92,12 +97,11 @@ def _bound(result: StressResult) -> str:
     run = result.run
     bound = float(run.upper_bound[-1])
     if math.isnan(bound):
-        return "What a cleverer analyst could gain is unknown: the answers of this mechanism cannot be counted."
+        return f"What a cleverer analyst could gain is unknown: {result.no_bound}."
     if not run.vacuous:
-        given = ", if the prior is right," if result.prior is not None else ""
         return (
-            f"No analyst whatever passes {bound_value(bound)} with so many answers: that holds with probability "
-            f"{confidence_text(result)}{given} for all attacks, also for those nobody has thought of."
+            f"No attack passes {bound_value(bound)} with so many answers: that holds with probability "
+            f"{confidence_text(result)}, {result.condition}, also for attacks nobody has thought of."
         )
     last = last_telling(run)
     until = (
@@ -121,8 +125,7 @@ def not_means(result: StressResult) -> list[str]:
         "says that anybody did.",
         "A gain is no skill. On fresh data the accuracy stays where it was.",
         _blind(result),
-        f"It is one attack and no worst case{best}. Only the upper bound is for all attacks, those that look at the "
-        "examples included.",
+        f"It is one attack and no worst case{best}. Only the upper bound is for all attacks.",
     ]
     if result.prior is not None:
         points.append(
@@ -131,8 +134,9 @@ def not_means(result: StressResult) -> list[str]:
         )
     else:
         points.append(
-            "It starts from no knowledge: every label is taken to be equally likely. Somebody with a good model "
-            "starts higher and needs to guess only where that model is unsure."
+            "It starts from no knowledge: every label is taken to be equally likely. Who knows more, from a good "
+            "model, from looking at the examples or from how common a class is, starts higher and may pass the upper "
+            "bound."
         )
     if not math.isnan(result.run.forecast[-1]) and result.run.attack in POINTWISE:
         points.append("The forecast is of first order: small test sets and few answers may be off.")
@@ -200,7 +204,7 @@ def _examples(result: StressResult) -> str:
     told = run.attack in POINTWISE and run.answers == "exact" and run.points == n and result.prior is None
     if not told or math.isnan(run.forecast[-1]):
         return f"Use more examples than {n:,}: the same answers then give away less."
-    left = forecast(4 * n, run.n_classes, result.queries, attack=run.attack) - 1 / run.n_classes
+    left = expected_accuracy(4 * n, run.n_classes, result.queries, attack=run.attack) - 1 / run.n_classes
     return (
         f"Use more examples: on {4 * n:,} as many answers would bring {points_text(left, sign=True)} points, by the "
         "forecast."

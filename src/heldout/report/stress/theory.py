@@ -18,10 +18,9 @@ def reach_view(result: StressResult) -> list[list[str]]:
 def bounds_view(result: StressResult) -> list[list[str]]:
     """Exact tail, Theorem 3.1 and its expectation form, those that are defined."""
     run, sure = result.run, f"with probability {confidence_text(result)}"
-    given = " if the prior is right" if result.prior is not None else ""
     tail = "Exact binomial tail" if result.prior is None else "Tail under the prior"
     named = [
-        (tail, float(run.upper_bound[-1]), f"no attack passes it {sure}{given}"),
+        (tail, float(run.upper_bound[-1]), f"no attack passes it {sure} {result.condition}"),
         ("Theorem 3.1", float(run.theorem_bound[-1]), f"the same as printed in the paper, {sure}"),
         ("Expectation form", result.expected_bound, "no attack passes it on average (after Remark 3.2)"),
     ]
