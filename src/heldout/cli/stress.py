@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from heldout.attack.stress import ATTACKS, stress
 from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
 from heldout.errors import InputError
 
+SLOW = 5e8  # labels drawn that take a quarter of a minute or so without numba
 EPILOG = """\
 attacks:
   nb               naive Bayes on random queries, the best that decides each example for itself; uses a prior
@@ -100,6 +102,10 @@ def run_stress(args: argparse.Namespace) -> int:
         if classes is None and labels is not None and labels.dtype.kind in "iu" and labels.size:
             classes = int(labels.max()) + 1
         prior, prior_source = read_prior(args.prior, key=args.prior_key, models=args.prior_models, m=classes)
+    compare = args.out is not None if args.compare is None else args.compare
+    size = args.examples or len(labels if labels is not None else prior if prior is not None else ())
+    if find_spec("numba") is None and size * args.queries * args.trials * (10 if compare else 1) > SLOW:
+        say("numba is not installed, so this takes a while: pip install 'heldout[attack]' makes it many times faster.")
     result = stress(
         args.examples,
         args.classes,
@@ -113,7 +119,7 @@ def run_stress(args: argparse.Namespace) -> int:
         trials=args.trials,
         seed=args.seed,
         delta=args.delta,
-        compare=args.out is not None if args.compare is None else args.compare,
+        compare=compare,
         n_jobs=args.n_jobs,
         progress=True,
         source=args.labels or args.prior,

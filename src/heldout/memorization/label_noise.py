@@ -1,0 +1,37 @@
+"""Labels that are wrong on purpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+
+
+def noisy_labels(labels: ArrayLike, rate: float, *, classes: int, rng: np.random.Generator) -> NDArray[Any]:
+    """The labels, an exact share of them replaced by a wrong one, each wrong one as likely as any other.
+
+    Examples
+    --------
+    >>> labels = np.arange(10) % 3
+    >>> noisy = noisy_labels(labels, 0.5, classes=3, rng=np.random.default_rng(0))
+    >>> int((noisy != labels).sum())
+    5
+    """
+    given = np.asarray(labels)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise InputError(
+            f"labels have the shape {given.shape} and the type {given.dtype}; whole numbers (n,) are needed."
+        )
+    if not 0 <= rate <= 1:
+        raise InputError(f"a rate of label noise is {rate:g}; it lies between 0 and 1.")
+    if classes < 2 or (len(given) and (given.min() < 0 or given.max() >= classes)):
+        raise InputError(
+            f"labels run from {given.min()} to {given.max()}; with {classes} classes they are 0 to {classes - 1}."
+        )
+    out = given.copy()
+    hit = rng.permutation(len(given))[: round(rate * len(given))]
+    out[hit] = (given[hit].astype(np.int64) + rng.integers(1, classes, len(hit))) % classes
+    return out
