@@ -23,11 +23,11 @@ def load(data: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
         return archive["top5"].astype(np.int64), archive["labels"].astype(np.int64), archive["models"].tolist()
 
 
-def patterns(top5: np.ndarray, models: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 5) labels of the base model; (n,) number of the pattern: votes of the weaker models for places 1, 2 and 3."""
+def patterns(top5: np.ndarray, models: list[str], voters: tuple[str, ...] = WEAKER) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 5) labels of the base model; (n,) number of the pattern: votes of other models for places 1, 2 and 3."""
     base = top5[:, :, models.index(BASE)]
-    votes = sum((base == top5[:, :1, models.index(name)]).astype(np.int64) for name in WEAKER)
-    return base, votes[:, 0] * 25 + votes[:, 1] * 5 + votes[:, 2]
+    votes = sum((base == top5[:, :1, models.index(name)]).astype(np.int64) for name in voters)
+    return base, np.unique(votes[:, :3], axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def cross_fitted(base: np.ndarray, pattern: np.ndarray, labels: np.ndarray, *, seed: int = 0) -> np.ndarray:
@@ -37,7 +37,7 @@ def cross_fitted(base: np.ndarray, pattern: np.ndarray, labels: np.ndarray, *, s
     at = base == labels[:, None]
     prior = np.empty((n, CLASSES), dtype=np.float32)
     for fold in (0, 1):
-        count, total = np.zeros((125, 5)), np.zeros(125)
+        count, total = np.zeros((pattern.max() + 1, 5)), np.zeros(pattern.max() + 1)
         for place in range(5):
             np.add.at(count[:, place], pattern[half != fold], at[half != fold, place])
         np.add.at(total, pattern[half != fold], 1)

@@ -68,6 +68,14 @@ def imagenet_attack(data: Path, trials: int) -> None:
         run = stress(labels=labels, prior=prior, queries=QUERIES, trials=trials, digits=digits, **best).run
         rows.append(plain(run, name=f"10,000 points, R = 2, {run.answers}", published=None))
         print(digits, 100 * run.advantage[-1], 100 * (run.forecast[-1] - run.baseline), flush=True)
+    everybody = tuple(name for name in models if name != imagenet.BASE)
+    _, pattern = imagenet.patterns(top5, models, everybody)
+    finer = imagenet.cross_fitted(base, pattern, labels)
+    run = stress(labels=labels, prior=finer, queries=QUERIES, trials=trials, **best).run
+    attacked = np.argsort(finer.max(axis=1), kind="stable")[: run.points]
+    inside = [float((base[attacked, :r] == labels[attacked, None]).any(axis=1).mean()) for r in (1, 2, 4, 5)]
+    rows.append(plain(run, name="10,000 points, R = 2, eleven voters", published=None, top_r_share=inside))
+    print("eleven voters", 100 * run.advantage[-1], run.baseline, inside, flush=True)
     pooled = prior_from_ranks(top5, imagenet.CLASSES)
     run = stress(labels=labels, prior=pooled, queries=QUERIES, trials=trials, **best).run
     rows.append(plain(run, name="10,000 points, R = 2, all twelve models' ranks", published=None))
@@ -85,7 +93,7 @@ def figures() -> None:
         for colour, m in enumerate((2, 10, 100, 1000)):
             for row in rows:
                 if (row["n_examples"], row["n_classes"]) == (n, m) and row["attack"] in ("nb", "majority"):
-                    k, gain = row["queries"], 100 * (np.array(row["forecast"]) - row["baseline"])
+                    k, gain = row["queries"], 100 * np.array(row["forecast_gain"])
                     dash = "-" if row["attack"] == "nb" else ":"
                     axis.plot(k, gain, dash, color=f"C{colour}", lw=1)
                     axis.errorbar(k, 100 * np.array(row["advantage"]), 100 * np.array(row["std"]), fmt="o", ms=3,
@@ -101,7 +109,7 @@ def figures() -> None:
     rows = json.loads((RESULTS / "imagenet.json").read_text())["rows"]
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     for axis, aim in zip(figure.subplots(1, 2, sharey=True), ("all points", "10,000 points"), strict=True):
-        named = [r for r in rows if r["name"].startswith(aim) and r["digits"] is None and "twelve" not in r["name"]]
+        named = [r for r in rows if r["name"].startswith(aim) and r["digits"] is None and r["name"].count(",") < 3]
         for colour, row in enumerate(named):
             axis.plot(row["queries"], 100 * np.array(row["forecast"]), color=f"C{colour}", lw=1)
             axis.errorbar(row["queries"], 100 * np.array(row["accuracy"]), 100 * np.array(row["std"]), fmt="o", ms=3,

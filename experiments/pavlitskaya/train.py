@@ -7,9 +7,11 @@ Pillow is needed. Each training is a CUDA graph of one step; all graphs are made
 a network is begun once the images it needs are there.
 
 The plan says what is trained, in lanes that run side by side, and is read anew before every network, so that it can be
-changed on the way: {"deadline": seconds, "lanes": [[["vgg-C5", seed, epochs], ...], ...], "settings": [names],
-"urgent": [lanes whose kernels go first]}. The six rates of a network train at once, each on a stream of its own.
-Networks of a fixed learning rate stop at the deadline, and a rate stops when its labels are fitted (99.95 % of them in two epochs running); the others need their schedule.
+changed on the way: {"deadline": seconds, "lanes": [[["vgg-C5", seed, epochs, seconds], ...], ...], "settings": [...]}.
+The six rates of a network train at once: each on a stream of its own or, for a ResNet where that is faster, as one
+network of six groups. A network gets as many epochs as fit into its seconds, and its schedule is squeezed into them
+(the learning rates used are kept). Networks of a fixed learning rate also stop at the deadline, and when their labels
+are fitted (99.95 % of them in two epochs running).
 
 Kept of every training, in OUT/<network>-seed<n>.npz: the labels it was trained on, and what the finished network says
 of its training, its validation and the test images; PMV, PTV, gaps and their intervals all follow from these.
@@ -138,26 +140,31 @@ def noisy(y: np.ndarray, rate: float, seed: int) -> np.ndarray:
 class Training:
     """One network on its way: everything a step needs lies on the device, so that a step can be one graph."""
 
-    def __init__(self, setting: Setting, images: Tensor, device: str) -> None:
-        self.setting, self.device = setting, device
+    def __init__(self, setting: Setting, images: Tensor, device: str, groups: int = 1, half: bool = True) -> None:
+        self.setting, self.device, self.groups, self.half = setting, device, groups, half
         self.generator = torch.Generator(device=device)
-        self.network = setting.build(torch.Generator().manual_seed(0)).to(device, memory_format=torch.channels_last)
+        self.network = setting.build(torch.Generator().manual_seed(0), groups)
+        self.network.to(device, memory_format=torch.channels_last)
+        self.single = self.network
+        if groups > 1:
+            self.single = setting.build(torch.Generator()).to(device, memory_format=torch.channels_last)
         for module in self.network.modules():
             if isinstance(module, Dropout):
                 module.generator = self.generator
-        self.parameters = list(self.network.parameters())
-        self.kernels = [p for p in self.parameters if p.ndim > 1]
-        self.others = [p for p in self.parameters if p.ndim == 1]
+        named = dict(self.network.named_parameters())
+        self.parameters = list(named.values())
+        self.kernels = [p for name, p in named.items() if p.ndim > 1 and not name.endswith("bias")]
+        self.others = [p for name, p in named.items() if p.ndim == 1 or name.endswith("bias")]
         self.first = {id(p): torch.zeros_like(p) for p in self.parameters}
         self.second = {id(p): torch.zeros_like(p) for p in self.parameters} if setting.optimiser == "adam" else {}
         self.counts = {id(p): torch.zeros((), device=device) for p in self.parameters}
         self.images = images[: setting.size]
-        self.targets = torch.zeros(setting.size, dtype=torch.int64, device=device)
-        self.order = torch.arange(setting.size, device=device)
+        self.targets = torch.zeros(groups, setting.size, dtype=torch.int64, device=device)
+        self.order = torch.arange(setting.size, device=device).repeat(groups, 1)
         self.at = torch.zeros((), dtype=torch.int64, device=device)
         self.rate = torch.zeros((), device=device)
         self.within = torch.arange(setting.batch, device=device)
-        self.right = torch.zeros((), device=device)
+        self.right = torch.zeros(groups, device=device)
         self.steps = setting.size // setting.batch
         self.graph: torch.cuda.CUDAGraph | None = None
 
@@ -178,20 +185,23 @@ class Training:
         return F.grid_sample(x, grid, padding_mode="border", align_corners=False)
 
     def step(self) -> None:
-        rows = self.order[self.at + self.within]
+        rows = self.order[:, self.at + self.within]
         self.at += self.setting.batch
-        x = self.images[rows].float() * self.setting.scale
+        x = self.images[rows.flatten()].float() * self.setting.scale
         if self.setting.augmented:
             x = self.augment(x)
+        if self.groups > 1:
+            x = x.unflatten(0, (self.groups, -1)).transpose(0, 1).flatten(1, 2)
         x = x.contiguous(memory_format=torch.channels_last)
-        half = self.setting.half and self.device == "cuda"
+        half = self.half and self.device == "cuda"
         with torch.autocast(self.device, dtype=torch.bfloat16, cache_enabled=False, enabled=half):
             out = self.network(x)
-        wanted = self.targets[rows]
-        loss = F.cross_entropy(out.float(), wanted)
+        out = out.float().reshape(-1, out.shape[-1])
+        wanted = self.targets.gather(1, rows)
+        loss = F.cross_entropy(out, wanted.flatten(), reduction="sum") / self.setting.batch
         gradients = dict(zip(map(id, self.parameters), torch.autograd.grad(loss, self.parameters), strict=True))
         with torch.no_grad():
-            self.right += (out.argmax(dim=1) == wanted).sum()
+            self.right += (out.argmax(dim=1).view_as(wanted) == wanted).sum(dim=1)
             for parameters, decay in ((self.kernels, 2 * self.setting.l2), (self.others, 0.0)):
                 self.update(parameters, [gradients[id(p)] for p in parameters], decay)
 
@@ -233,19 +243,21 @@ class Training:
         torch._C._cuda_clearCublasWorkspaces()
 
     @torch.no_grad()
-    def begin(self, targets: np.ndarray, seed: int) -> None:
-        """A network as new."""
-        self.generator.manual_seed(seed)
-        fresh = self.setting.build(torch.Generator().manual_seed(seed)).state_dict()
-        for name, place in self.network.state_dict().items():
-            place.copy_(fresh[name])
+    def begin(self, targets: list[np.ndarray], seeds: list[int]) -> None:
+        """Networks as new."""
+        self.generator.manual_seed(seeds[0])
+        places = self.network.state_dict()
+        for g, seed in enumerate(seeds):
+            for name, value in self.setting.build(torch.Generator().manual_seed(seed)).state_dict().items():
+                places[name].view(self.groups, *value.shape)[g].copy_(value)
+            self.targets[g].copy_(torch.as_tensor(targets[g].astype(np.int64)))
         for t in (*self.first.values(), *self.second.values(), *self.counts.values()):
             t.zero_()
-        self.targets.copy_(torch.as_tensor(targets.astype(np.int64)))
 
     def begin_epoch(self, rate: float) -> None:
         self.rate.fill_(rate)
-        self.order.copy_(torch.randperm(self.setting.size, device=self.device, generator=self.generator))
+        for order in self.order:
+            order.copy_(torch.randperm(self.setting.size, device=self.device, generator=self.generator))
         self.at.zero_()
         self.right.zero_()
 
@@ -257,14 +269,21 @@ class Training:
                 self.graph.replay()
 
     @torch.no_grad()
-    def predict(self, images: Tensor) -> np.ndarray:
-        self.network.eval()
-        out = []
-        for i in range(0, len(images), 2500):
-            x = (images[i : i + 2500].float() * self.setting.scale).contiguous(memory_format=torch.channels_last)
-            out.append(self.network(x).float().argmax(dim=1).to(torch.uint8))
-        found = torch.cat(out).cpu().numpy()
-        self.network.train()
+    def predict(self, g: int, images: list[Tensor]) -> list[np.ndarray]:
+        """What the g-th network says of each set of images."""
+        if self.groups > 1:
+            places = self.network.state_dict()
+            for name, value in self.single.state_dict().items():
+                value.copy_(places[name].view(self.groups, *value.shape)[g])
+        self.single.eval()
+        found = []
+        for x in images:
+            out = []
+            for part in x.split(2500):
+                y = (part.float() * self.setting.scale).contiguous(memory_format=torch.channels_last)
+                out.append(self.single(y).argmax(dim=1).to(torch.uint8))
+            found.append(torch.cat(out).cpu().numpy())
+        self.single.train()
         return found
 
 
@@ -301,17 +320,26 @@ class Pool:
         aside = torch.cuda.Stream() if cuda else None
         self.lock, self.begun, self.busy = threading.Lock(), set(), set()
         for name, s in self.settings.items():
-            try:
+            torch.backends.cudnn.benchmark_limit = 4 if s.family == "mobilenet" else 10
+            best = 0.0
+            for groups, half in ((1, s.half), (6, True), (6, False)) if s.family == "resnet" else ((1, s.half),):
                 began = time.monotonic()
-                self.trainings[name] = [Training(s, self.data.images[s.data]["train"], self.device) for _ in RATES]
-                for t in self.trainings[name]:
-                    t.prepare(aside)
+                try:
+                    made = [
+                        Training(s, self.data.images[s.data]["train"], self.device, groups, half)
+                        for _ in range(len(RATES) // groups)
+                    ]
+                    for t in made:
+                        t.prepare(aside)
+                    seconds = self.time(made) if cuda else 1.0
+                except Exception as e:
+                    say(f"{name} x {groups} failed: {type(e).__name__}: {e}")
+                    continue
+                if not best or seconds < best:
+                    best, self.trainings[name] = seconds, made
                 took = time.monotonic() - began
-                if cuda:
-                    say(f"{name}: made in {took:.1f} s; {self.time(name)}")
-            except Exception as e:
-                say(f"{name} failed: {type(e).__name__}: {e}")
-                self.trainings.pop(name, None)
+                say(f"{name} x {groups}, {'bfloat16' if half else 'TF32'}: made in {took:.1f} s; epoch {seconds:.2f} s")
+                del made
         torch.backends.cudnn.benchmark = False
         if cuda:
             say(f"{torch.cuda.memory_reserved() / 2**30:.1f} GiB")
@@ -319,24 +347,20 @@ class Pool:
     def plan(self) -> dict:
         return json.loads(self.args.plan.read_text())
 
-    def time(self, name: str, steps: int = 40) -> str:
-        """Milliseconds a step, of one training alone and of all rates at once."""
-        trainings, found = self.trainings[name], []
-        for some in (trainings[:1], trainings):
-            for t in some:
-                t.rate.zero_()
-                t.at.zero_()
-            torch.cuda.synchronize()
-            began = time.monotonic()
-            for _ in range(steps // 8):
-                for t, stream in zip(some, self.streams[0], strict=False):
-                    with on(stream):
-                        t.go(8)
-                        t.at.zero_()
-            torch.cuda.synchronize()
-            found.append(1000 * (time.monotonic() - began) / steps)
-        seconds = found[1] * trainings[0].steps / 1000
-        return f"{found[0]:.3f} ms a step alone, {found[1]:.3f} for all; an epoch {seconds:.2f} s"
+    def time(self, trainings: list[Training], steps: int = 32) -> float:
+        """Seconds an epoch of all rates takes when nothing else runs."""
+        for t in trainings:
+            t.rate.zero_()
+            t.at.zero_()
+        torch.cuda.synchronize()
+        began = time.monotonic()
+        for _ in range(steps // 8):
+            for t, stream in zip(trainings, self.streams[0], strict=False):
+                with on(stream):
+                    t.go(8)
+                    t.at.zero_()
+        torch.cuda.synchronize()
+        return (time.monotonic() - began) / steps * trainings[0].steps
 
     def usable(self, name: str) -> bool:
         s = settings()[name]
@@ -370,74 +394,89 @@ class Pool:
             with self.lock:
                 self.busy.discard(job[0])
 
-    def train(self, name: str, seed: int, epochs: int, streams: list) -> None:
-        """All rates of one network at once."""
-        setting = dataclasses.replace(self.settings[name], epochs=epochs)
+    def train(self, name: str, seed: int, most: int, budget: float, streams: list) -> None:
+        """All rates of one network at once, for as many epochs as fit into the seconds, `most` at most."""
+        setting = self.settings[name]
         labels, images = self.data.labels[setting.data], self.data.images[setting.data]
         clean = labels["train_y"][: setting.size]
-        trainings = dict(zip(RATES, self.trainings[name], strict=True))
-        targets = {rate: noisy(clean, rate, seed) for rate in RATES}
-        for (rate, t), stream in zip(trainings.items(), streams, strict=True):
+        targets = [noisy(clean, rate, seed) for rate in RATES]
+        groups = self.trainings[name][0].groups
+        runs = list(zip(self.trainings[name], range(0, len(RATES), groups), streams, strict=False))
+        for t, i, stream in runs:
             with on(stream):
-                t.begin(targets[rate], 1000 * seed + round(10 * rate))
-        say(f"{name} seed {seed} begins, {epochs} epochs at most")
-        running, looks, ended = [], {}, dict.fromkeys(RATES, 0)
+                seeds = [1000 * seed + round(10 * rate) for rate in RATES]
+                t.begin(targets[i : i + groups], seeds[i : i + groups])
+        say(f"{name} seed {seed} begins, {most} epochs at most, {budget:.0f} s")
+        running, looks, rates = [], {}, []
+        ended = [0] * len(RATES)
+        parts = {"train": images["train"][: setting.size], "val": images["val"], "test": images["test"]}
         began = time.monotonic()
 
-        def look(rate: float, stream: torch.cuda.Stream | None) -> dict[str, np.ndarray]:
-            with on(stream):
-                parts = {"train": images["train"][: setting.size], "val": images["val"], "test": images["test"]}
-                return {part: trainings[rate].predict(x) for part, x in parts.items()}
-
-        def judge(rate: float, said: dict[str, np.ndarray]) -> dict[str, float]:
-            wanted = {"pmv": ("train", targets[rate]), "ptv": ("train", clean)}
-            wanted |= {"val": ("val", labels["val_y"]), "test": ("test", labels["test_y"])}
-            return {k: round(float((said[p] == y).mean()), 5) for k, (p, y) in wanted.items()}
-
-        for epoch in range(epochs):
-            alive = [(r, t, s) for (r, t), s in zip(trainings.items(), streams, strict=True) if not ended[r]]
-            for _, t, stream in alive:
+        def look() -> tuple[list[dict[str, np.ndarray]], list[dict[str, float]]]:
+            said = []
+            for t, _, stream in runs:
                 with on(stream):
-                    t.begin_epoch(setting.rate_at(epoch))
-            steps = setting.size // setting.batch
-            for i in range(0, steps, 8):
-                for _, t, stream in alive:
+                    for g in range(groups):
+                        said.append(dict(zip(parts, t.predict(g, list(parts.values())), strict=True)))
+            judged = []
+            for i, answers in enumerate(said):
+                wanted = {"pmv": ("train", targets[i]), "ptv": ("train", clean)}
+                wanted |= {"val": ("val", labels["val_y"]), "test": ("test", labels["test_y"])}
+                judged.append({k: round(float((answers[p] == y).mean()), 5) for k, (p, y) in wanted.items()})
+            return said, judged
+
+        steps, epochs = setting.size // setting.batch, most
+        for epoch in range(most):
+            rates.append(dataclasses.replace(setting, epochs=epochs).rate_at(epoch))
+            alive = [(t, i, s) for t, i, s in runs if not all(ended[i : i + groups])]
+            for t, _, stream in alive:
+                with on(stream):
+                    t.begin_epoch(rates[-1])
+            for done in range(0, steps, 8):
+                for t, _, stream in alive:
                     with on(stream):
-                        t.go(min(8, steps - i))
-            row = dict.fromkeys(RATES, 1.0)
-            for rate, t, stream in alive:
+                        t.go(min(8, steps - done))
+            row = [1.0] * len(RATES)
+            for t, i, stream in alive:
                 with on(stream):
-                    row[rate] = round(t.right.item() / (steps * setting.batch), 4)
-            running.append(list(row.values()))
+                    row[i : i + groups] = [round(v / (steps * setting.batch), 4) for v in t.right.tolist()]
+            running.append(row)
             if epoch + 1 in LOOKS:
-                looks[epoch + 1] = {r: judge(r, look(r, s)) for r, _, s in alive}
+                looks[epoch + 1] = look()[1]
+            spent = time.monotonic() - began
+            epochs = max(epoch + 1, min(most, int(budget / spent * (epoch + 1))))
             if epoch + 1 in LOOKS or epoch % 10 == 9:
-                each = (time.monotonic() - began) / (epoch + 1)
-                say(f"{name}/{seed} {epoch + 1}: {each:.2f} s, " + " ".join(f"{v:.3f}" for v in row.values()))
+                each = " ".join(f"{v:.3f}" for v in row)
+                say(f"{name}/{seed} {epoch + 1} of {epochs}: {spent / (epoch + 1):.2f} s, {each}")
             if setting.schedule == "fixed":
-                if len(running) > 1:
-                    for i, rate in enumerate(RATES):
-                        if not ended[rate] and min(running[-1][i], running[-2][i]) >= 0.9995:
-                            ended[rate] = epoch + 1
-                late = time.monotonic() - STARTED > self.plan()["deadline"]
-                if all(ended.values()) or late:
+                for i in range(len(RATES)):
+                    if epoch and not ended[i] and min(running[-1][i], running[-2][i]) >= 0.9995:
+                        ended[i] = epoch + 1
+                if all(ended) or time.monotonic() - STARTED > self.plan()["deadline"]:
                     break
+            if epoch + 1 >= epochs:
+                break
         seconds = time.monotonic() - began
         found: dict[str, np.ndarray] = {}
-        summary = {}
-        for rate, stream in zip(RATES, streams, strict=True):
-            said = look(rate, stream)
+        said, summary = look()
+        for i, rate in enumerate(RATES):
             key = f"{name}/seed{seed}/rate{rate:.1f}"
-            found[f"{key}/targets"] = targets[rate].astype(np.uint8)
-            found |= {f"{key}/{part}": values for part, values in said.items()}
-            summary[rate] = judge(rate, said) | {"epochs": ended[rate] or len(running)}
-        record = {"setting": vars(setting), "seconds": round(seconds, 1), "running": running, "looks": looks}
-        found[f"{name}/seed{seed}/record"] = np.array(json.dumps(record | {"summary": summary}))
+            found[f"{key}/targets"] = targets[i].astype(np.uint8)
+            found |= {f"{key}/{part}": values for part, values in said[i].items()}
+            summary[i]["epochs"] = len(running) if groups > 1 else ended[i] or len(running)
+        record = {
+            "setting": vars(setting) | {"epochs": len(running)}, "seconds": round(seconds, 1), "running": running,
+            "looks": looks, "rates": rates, "groups": groups, "bfloat16": runs[0][0].half,
+            "summary": dict(zip(RATES, summary, strict=True)),
+        }  # fmt: skip
+        found[f"{name}/seed{seed}/record"] = np.array(json.dumps(record))
         part = self.args.out / f".{name}-seed{seed}.part.npz"
         np.savez_compressed(part, **found)
         os.replace(part, self.args.out / f"{name}-seed{seed}.npz")
-        k = {m: np.polyfit(RATES, [s[m] for s in summary.values()], 1)[0] for m in ("pmv", "ptv")}
-        lines = [f"   {r:.1f}  " + "  ".join(f"{m} {v:.4f}" for m, v in s.items()) for r, s in summary.items()]
+        k = {m: np.polyfit(RATES, [s[m] for s in summary], 1)[0] for m in ("pmv", "ptv")}
+        lines = [
+            f"   {r}  " + " ".join(f"{m} {v:.4f}" for m, v in s.items()) for r, s in zip(RATES, summary, strict=True)
+        ]
         head = f"{name} seed {seed}: {len(running)} epochs in {seconds:.1f} s, k {k['pmv']:.4f}, PTV {k['ptv']:.4f}"
         say("\n".join([head, *lines]))
 

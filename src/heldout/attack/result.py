@@ -48,10 +48,10 @@ class StressRun:
         Numbers of answers, growing; the last is what was asked for.
     accuracy : (trials, c) float
         True accuracy on all examples after so many answers, one row a trial.
-    baseline : float
-        Accuracy of the guess the attack starts from, mean over the trials; 1/m where it starts from none.
+    starts : (trials,) float
+        Accuracy of the guess that each trial starts from; 1/m where it starts from none. Gains are counted from here.
     chance : float
-        What that was to be expected: 1/m without prior knowledge.
+        What that was expected to be: 1/m without prior knowledge.
     forecast : (c,) float
         Expected accuracy, computed and not simulated; NaN where that cannot be done.
     upper_bound : (c,) float
@@ -72,7 +72,7 @@ class StressRun:
     top: int | None
     queries: NDArray[np.int64]
     accuracy: NDArray[np.float64]
-    baseline: float
+    starts: NDArray[np.float64]
     chance: float
     forecast: NDArray[np.float64]
     upper_bound: NDArray[np.float64]
@@ -102,11 +102,16 @@ class StressRun:
         return np.asarray(self.accuracy.mean(axis=0))
 
     @property
+    def baseline(self) -> float:
+        """Mean accuracy before any answer."""
+        return float(self.starts.mean())
+
+    @property
     def std(self) -> NDArray[np.float64]:
-        """(c,) standard deviation over the trials; NaN for one trial."""
+        """(c,) standard deviation of the gain over the trials; NaN for one trial."""
         if self.trials == 1:
             return np.full(len(self.queries), math.nan)
-        return np.asarray(self.accuracy.std(axis=0, ddof=1))
+        return np.asarray((self.accuracy - self.starts[:, None]).std(axis=0, ddof=1))
 
     @property
     def advantage(self) -> NDArray[np.float64]:
@@ -247,8 +252,8 @@ class StressResult:
             f"attacked             {attacked} examples, {labels} labels each"
             + (f"; prior: {self.prior}" if self.prior else ""),
             f"accuracy before      {run.baseline:.4f}",
-            f"accuracy after       {self.accuracy:.4f}{spread}",
-            f"advantage            {self.advantage:+.4f}",
+            f"accuracy after       {self.accuracy:.4f}",
+            f"advantage            {self.advantage:+.4f}{spread}",
             "forecast             " + ("none for such answers" if math.isnan(forecast) else f"{forecast:.4f}"),
             "nobody passes        " + self._bound_words(),
         ]
@@ -355,8 +360,8 @@ class StressResult:
 
 _PLAIN = ("expected_bound", "seed", "delta", "labels", "prior", "source", "data_digest", "version")
 _GROUPS = ("by_attack", "by_digits", "by_classes")
-_RUN_PLAIN = ("attack", "n_examples", "n_classes", "answers", "digits", "points", "top", "baseline", "chance", "notes")
-_RUN_ARRAYS = ("queries", "accuracy", "forecast", "upper_bound", "theorem_bound")
+_RUN_PLAIN = ("attack", "n_examples", "n_classes", "answers", "digits", "points", "top", "chance", "notes")
+_RUN_ARRAYS = ("queries", "accuracy", "starts", "forecast", "upper_bound", "theorem_bound")
 
 
 def gain_words(advantage: float, *, again: bool = False) -> str:

@@ -215,7 +215,8 @@ def _simulate(task: _Task, delta: float, n_jobs: int, tell: Callable[[float], No
     accuracy = np.array([r.accuracy for r in results])
     aim = known or without_prior(task.n, task.m, points=task.points, rng=np.random.default_rng(seeds[-1]))
     upper, theorem = bound_curves(task.n, task.m, stops, mechanism=task.mechanism, prior=task.prior, delta=delta)
-    baseline = float(np.mean([r.baseline for r in results]))
+    starts = np.array([r.start for r in results])
+    before = float(starts.mean())
     refuted = task.labels is not None and refutes(task.labels, aim)
     if refuted:
         upper = np.full(len(stops), math.nan)
@@ -230,13 +231,13 @@ def _simulate(task: _Task, delta: float, n_jobs: int, tell: Callable[[float], No
         top=None if aim.options is None else aim.n_options,
         queries=stops,
         accuracy=accuracy,
-        baseline=baseline,
-        chance=baseline if task.prior is not None and task.labels is not None else expected_guess(aim),
+        starts=starts,
+        chance=before if task.prior is not None and task.labels is not None else expected_guess(aim),
         forecast=forecast,
         upper_bound=upper,
         theorem_bound=theorem,
         notes=tuple(
-            [REFUTED.format(right=baseline, expected=expected_guess(aim))] * refuted
+            [REFUTED.format(right=before, expected=expected_guess(aim))] * refuted
             + _notes(task, float(forecast[-1]), float(upper[-1]), [r.attack for r in results])
         ),
     )
@@ -245,7 +246,7 @@ def _simulate(task: _Task, delta: float, n_jobs: int, tell: Callable[[float], No
 @dataclass(frozen=True)
 class _Trial:
     accuracy: NDArray[np.float64]
-    baseline: float
+    start: float
     attack: Any
 
 
@@ -265,10 +266,10 @@ def _trial(
     own = given(np.random.default_rng(seed.spawn(1)[0])) if is_maker(given) else copy.deepcopy(given)
     oracle = AccuracyOracle(labels, own)
     known = shared or without_prior(task.n, task.m, points=task.points, rng=rng)
-    baseline = 1 / task.m if known.guess is None else oracle.true_accuracy(known.guess)
+    start = 1 / task.m if known.guess is None else oracle.true_accuracy(known.guess)
     if task.attack == "linear-scan":
         scan = LinearScan(task.n, task.m, seed=query_seed)
-        baseline = oracle.true_accuracy(scan.predict())
+        start = oracle.true_accuracy(scan.predict())
         accuracy = []
         for stop in stops.tolist():
             asked = scan.asked
@@ -276,12 +277,12 @@ def _trial(
                 scan.tell(oracle.accuracy(scan.ask()))
             tell(stop - asked)
             accuracy.append(oracle.true_accuracy(scan.predict()))
-        return _Trial(np.array(accuracy), baseline, scan)
+        return _Trial(np.array(accuracy), start, scan)
     counting, voting = COUNTING * task.queries, (1 - COUNTING) * task.queries
     analyst = POINTWISE[task.attack](known, seed=query_seed, digits=task.digits, sure=isinstance(task.mechanism, Exact))
     analyst.play(oracle, task.queries, n_jobs=n_jobs, tell=lambda share: tell(counting * share))
     predicted = analyst.predict_after(stops.tolist(), n_jobs=n_jobs, tell=lambda share: tell(voting * share))
-    return _Trial(np.array([oracle.true_accuracy(p) for p in predicted]), baseline, analyst)
+    return _Trial(np.array([oracle.true_accuracy(p) for p in predicted]), start, analyst)
 
 
 def _draw_labels(task: _Task, rng: np.random.Generator) -> NDArray[np.int64]:

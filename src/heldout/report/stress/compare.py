@@ -49,7 +49,13 @@ def compare_view(
         "answers": not at_same_answers(runs),
         "forecast": any(math.isfinite(r.forecast[-1]) for r in runs),
         "rows": [_row(r, name, chosen=r is own) for r, name in zip(runs, names, strict=True)],
-        "notes": [f"{name}: {note}" for r, name in zip(runs, names, strict=True) if r is not own for note in r.notes],
+        "notes": [
+            f"{name}: {note}"
+            for r, name in zip(runs, names, strict=True)
+            if r is not own
+            for note in r.notes
+            if note not in own.notes
+        ],
     }
 
 
