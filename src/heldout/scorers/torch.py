@@ -90,6 +90,19 @@ class TorchScorer:
             raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
         return np.asarray(out.float().cpu().numpy())
 
+    def input_gradient(self, batch: Batch, labels: NDArray[Any]) -> NDArray[np.float32]:
+        """Gradient of each example's cross entropy at its label with respect to its own input."""
+        torch = self._torch
+        x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
+        module = self._ready(x)
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            out = module(x.contiguous(memory_format=torch.channels_last) if self._channels_last else x)
+            y = torch.from_numpy(np.asarray(labels, dtype=np.int64)).to(self._device)
+            loss = torch.nn.functional.cross_entropy(out.float(), y, reduction="sum")  # examples do not mix
+            (gradient,) = torch.autograd.grad(loss, x)
+        return np.asarray(gradient.float().cpu().numpy())
+
     def digest(self) -> str:
         """Of the module's state and of how it is run."""
         options = (type(self._original).__qualname__, str(self._device), self._bf16, self._channels_last, self._prepare)
