@@ -1,0 +1,132 @@
+"""Retraining on noisy labels: closed forms for learners that memorise and that learn, equal bits, nothing lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from heldout.errors import InputError
+from heldout.memorization.metrics import slope
+from heldout.memorization.retrain import retrain
+
+RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+
+
+@pytest.fixture(scope="module")
+def everything():
+    x, y = load_digits(return_X_y=True)
+    return x / 16, y
+
+
+@pytest.fixture(scope="module")
+def digits(everything):
+    x, y = everything
+    return x[:600], y[:600]
+
+
+def test_a_model_that_memorises_everything(digits):
+    """1-nearest-neighbour: right on every label it was given, so k_S = 0 and k_PTV = 1."""
+    found = retrain(KNeighborsClassifier(1), *digits, RATES, repetitions=2)
+    assert (found.pmv == 1).all()
+    assert slope(found.pmv.mean(axis=1), RATES) == pytest.approx(0, abs=1e-12)
+    assert slope(found.ptv.mean(axis=1), RATES) == pytest.approx(1, abs=1e-9)
+    assert found.failures == ()
+
+
+def test_a_model_that_learns(everything):
+    """Design: with clean accuracy A under noise, PMV falls at about A - (1 - A)/9 and PTV hardly at all."""
+    model = LogisticRegression(C=0.01, max_iter=300)
+    found = retrain(model, *everything, RATES, repetitions=2, n_jobs=2)
+    k_s, k_ptv = slope(found.pmv.mean(axis=1), RATES), slope(found.ptv.mean(axis=1), RATES)
+    clean = float(found.ptv.mean())
+    assert k_s > 0.85
+    assert k_ptv < 0.2
+    assert k_s == pytest.approx(clean - (1 - clean) / 9, abs=0.12)
+
+
+def test_a_model_that_knows_nothing(digits):
+    """A constant label: right on a tenth of everything, whatever the noise."""
+    found = retrain(DummyClassifier(strategy="constant", constant=3), *digits, RATES, repetitions=1)
+    assert slope(found.ptv[:, 0], RATES) == pytest.approx(0, abs=1e-12)
+    assert slope(found.pmv[:, 0], RATES) < 0.1
+
+
+def test_any_number_of_workers(digits, tmp_path):
+    """Equal seeds give equal bits with 1 and with 2 workers, from a checkpoint, and with more repetitions asked for."""
+    x, y = digits
+    tree = DecisionTreeClassifier(max_depth=6)
+    held = (x[:100], y[:100])
+    one = retrain(tree, x, y, RATES[:3], repetitions=2, seed=4, validation=held)
+    two = retrain(tree, x, y, RATES[:3], repetitions=2, seed=4, validation=held, n_jobs=2, checkpoint=tmp_path)
+    again = retrain(tree, x, y, RATES[:3], repetitions=2, seed=4, validation=held, checkpoint=tmp_path)
+    for other in (two, again):
+        np.testing.assert_array_equal(one.noisy_right, other.noisy_right)
+        np.testing.assert_array_equal(one.clean_right, other.clean_right)
+        np.testing.assert_array_equal(one.validation, other.validation)
+    more = retrain(tree, x, y, RATES[:4], repetitions=3, seed=4, validation=held, checkpoint=tmp_path)
+    np.testing.assert_array_equal(more.noisy_right[:3, :2], one.noisy_right)
+    assert (retrain(tree, x, y, RATES[:3], repetitions=2, seed=5).noisy_right != one.noisy_right).any()
+
+
+class Counting:
+    """A training function that says how often it was called, in a file."""
+
+    def __init__(self, path, fail_at=None):
+        self.path, self.fail_at = path, fail_at
+
+    def __call__(self, x, y, seed):
+        with self.path.open("a") as f:
+            f.write(".")
+        if self.fail_at is not None and (y != TRUTH).mean() > self.fail_at:
+            raise RuntimeError("no convergence")
+        return KNeighborsClassifier(1).fit(x, y)
+
+
+TRUTH = np.arange(60) % 3
+POINTS = np.random.default_rng(0).random((60, 2))
+
+
+def test_what_failed_is_named_and_what_did_not_is_kept(tmp_path):
+    calls = tmp_path / "calls"
+    train = Counting(calls, fail_at=0.25)
+    found = retrain(train, POINTS, TRUTH, (0.0, 0.2, 0.4), repetitions=2, checkpoint=tmp_path / "kept")
+    assert len(found.failures) == 2
+    assert "rate 0.4, repetition 0: RuntimeError: no convergence (test_retrain.py, line" in found.failures[0]
+    assert found.done.tolist() == [[True, True], [True, True], [False, False]]
+    assert np.isnan(found.pmv[2]).all()
+    assert len(calls.read_text()) == 6
+    train.fail_at = None  # mended: only the failed ones run again
+    mended = retrain(train, POINTS, TRUTH, (0.0, 0.2, 0.4), repetitions=2, checkpoint=tmp_path / "kept")
+    assert mended.done.all()
+    assert len(calls.read_text()) == 8
+
+
+def test_predictors_of_all_kinds():
+    scores = retrain(lambda x, y, seed: lambda z: np.eye(3)[y], POINTS, TRUTH, (0.0, 0.5), repetitions=1)
+    assert (scores.pmv == 1).all()
+    labels = retrain(lambda x, y, seed: lambda z: y, POINTS, TRUTH, (0.0, 0.5), repetitions=1)
+    np.testing.assert_array_equal(scores.noisy_right, labels.noisy_right)
+
+
+@pytest.mark.parametrize(
+    ("train", "rates", "words"),
+    [
+        (lambda x, y, seed: lambda z: y[:5], (0.0, 0.1), r"returned the shape \(5,\)"),
+        (lambda x, y, seed: lambda z: y, (0.1, 0.2), "begin at 0"),
+        (lambda x, y, seed: lambda z: y, (0.0, 0.2, 0.1), "grow"),
+        (3, (0.0, 0.1), "a scikit-learn estimator or a function"),
+    ],
+)
+def test_bad_input(train, rates, words):
+    with pytest.raises(InputError, match=words):
+        retrain(train, POINTS, TRUTH, rates, repetitions=1)
+
+
+def test_fewer_classes_than_labels():
+    with pytest.raises(InputError, match="with 2 classes"):
+        retrain(KNeighborsClassifier(1), POINTS, TRUTH, (0.0, 0.1), classes=2)
