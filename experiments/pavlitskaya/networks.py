@@ -221,10 +221,10 @@ class Setting:
             network = ResNet(fat=self.fat, regularised=self.regularised, groups=groups)
         else:
             network = (LeNet if self.family == "lenet" else MobileNet)(channels)
-        # The Keras example of ResNet has He's kernels; without batch normalisation, on pixels up to 255, these start with
-        # logits of 10^4 (20 layers) to 10^6 (44): C4 was at chance for two rates after 8 epochs, and C6 came to 0.25 on
-        # the validation images after 32 (results/he-normal.npz), where the paper has 0.54 and Glorot's gave 0.52 after
-        # 60. The paper does not say; the unregularised ones here have Keras' default, Glorot's.
+        # The Keras example of ResNet has He's kernels; without batch normalisation, on pixels up to 255, these start
+        # with logits of 10^4 (20 layers) to 10^6 (44): C4 was at chance for two rates after 8 epochs, and C6 came to
+        # 0.25 on the validation images after 32 (results/he-normal.npz), where the paper has 0.54 and Glorot's gave
+        # 0.52 after 60. The paper does not say; the unregularised ones here have Keras' default, Glorot's.
         initialise(network, generator, he=self.family == "resnet" and self.regularised)
         for module in network.modules():
             if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d):
@@ -249,8 +249,8 @@ class Setting:
 
 
 # What could be afforded for the results kept here; the paper has 250 (and does not say for the four of table IX). The
-# regularised ones had their schedule squeezed into these; of the others only ResNet C6 and C8 came to fit their labels (97 % or more at
-# every rate): a slope of the rest is that of a training cut short.
+# regularised ones had their schedule squeezed into these; of the other networks of the pool only ResNet C6 and C8 came
+# to fit their labels (97 % or more at every rate): a slope of the rest is that of a training cut short.
 EPOCHS: dict = {
     "vgg": (20, 15, 20, 17, 136, 64, 135, 65),
     "resnet": (27, 17, 20, 10, 132, 60, 99, 44),
