@@ -256,6 +256,43 @@ def test_a_prior_that_is_sure_and_wrong(rng):
     assert result.accuracy == pytest.approx(result.run.forecast[-1], abs=0.02)
 
 
+def test_a_prior_whose_least_likely_label_is_often_right():
+    """What the first query hits is then far from what the prior says; the spread of the answers tells."""
+    rng = np.random.default_rng(0)
+    prior = np.tile((0.7, 0.28, 0.019, 0.001), (2000, 1))
+    labels = np.where(rng.random(2000) < 0.5, (rng.random(2000) < 0.28 / 0.98).astype(int), 3)
+    result = stress(prior=prior, labels=labels, top=2, queries=300, trials=5)
+    assert result.accuracy == pytest.approx(result.run.forecast[-1], abs=0.01)
+    assert result.advantage > 0.01
+
+
+def test_labels_on_the_second_rank_refute_a_prior_too():
+    prior = np.full((2000, 100), 0.96 / 98)
+    prior[:, :2] = 0.0201, 0.0199
+    result = stress(prior=prior, labels=np.ones(2000, int), top=2, queries=20, trials=2)
+    assert math.isnan(result.run.upper_bound[-1])
+    assert "refute the prior" in result.run.notes[0]
+    noisy = stress(prior=prior, queries=5, trials=1, mechanism=Noisy)
+    assert "cannot be counted" in str(noisy)
+
+
+def test_a_reconstruction_asks_for_more_where_it_is_not_unique():
+    result = stress(500, 100, queries=1500, points=5, attack="reconstruction", trials=2)
+    assert "In 2 of 2 trials" in result.run.notes[0]
+
+
+def test_one_answer_with_an_unknown_offset_says_nothing():
+    result = stress(200, 2, points=100, queries=1, trials=200)
+    assert result.run.forecast[-1] == 0.5
+    assert abs(result.advantage) < 0.01
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(8, 9, 40), (20, 9, 60), (15, 5, 40), (3, 2, 3)])
+def test_tiny_test_sets(n, m, k):
+    result = stress(n, m, queries=k, trials=600)
+    assert result.accuracy == pytest.approx(result.run.forecast[-1], abs=0.04)
+
+
 def test_ties_of_a_prior_are_broken_at_random():
     """All labels are 0, or all 9: the same to an analyst whose prior is flat."""
     for label in (0, 9):

@@ -30,7 +30,7 @@ EFFICIENCY = {
 }
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 _RULES = {few: np.polynomial.legendre.leggauss(few) for few in (32, 128)}  # the latter where rivals are many
-MANY_RIVALS = 30
+MANY_RIVALS = 10
 WIDTH = 7.0  # the same for `win_probability`: beyond lie 1e-12
 BATCH = 4_000_000  # numbers held at once
 REACH = 9.0  # standard deviations of the true label's score that are integrated over; beyond lie 1e-19

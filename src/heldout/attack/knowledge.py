@@ -87,6 +87,7 @@ class Knowledge:
         inside = least = 0.0
         for a in range(0, self.n_points, ROWS):
             rows = np.asarray(self.prior[self.points[a : a + ROWS]], dtype=np.float64)
+            rows /= rows.sum(axis=1, keepdims=True)
             inside += float(np.take_along_axis(rows, self.options[a : a + ROWS], axis=1).sum())
             least += float(rows[np.arange(len(rows)), self.unlikely[a : a + ROWS]].sum())
         inside, least = inside / self.n_points, least / self.n_points
@@ -97,6 +98,7 @@ class Knowledge:
         assert self.prior is not None
         rows = np.arange(first, last) if self.points is None else self.points[first:last]
         prior = np.asarray(self.prior[rows], dtype=np.float64)
+        prior /= prior.sum(axis=1, keepdims=True)
         if self.options is not None:
             prior = np.take_along_axis(prior, self.options[first:last], axis=1)
         with np.errstate(divide="ignore"):  # a label that is known to be impossible

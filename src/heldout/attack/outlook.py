@@ -31,10 +31,12 @@ from heldout.statistics.search import first_where
 
 Curve = NDArray[np.float64]
 QUANTILES = 41
+RANKS = 5  # of a prior that labels may refute
 SUMMED = 32  # options up to which a forecast sums over all of them
 DRAWN = 20_000  # labels that are drawn from a prior otherwise, at least
 LARGEST = 10**15  # queries
-MANY = 10  # classes from which on labels are as good as independent, so that the law of their scores can be used
+# Weights with mean zero leave the labels of a point uncorrelated; those of the plurality do not, unless they are many.
+MANY = 10
 VOTES: dict[str, type[Pointwise]] = {"nb": NaiveBayes, "majority": Majority, "plurality": Plurality}
 
 
@@ -113,15 +115,16 @@ def queries_to_reach(advantage: float, n: int, m: int, *, attack: str = "nb") ->
 def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None) -> Curve:
     n, q, m = known.n, known.n_points, known.m
     elsewhere = (n - q) / m
-    if m >= MANY and (digits is None or q == n):
+    random = stops if q == n else np.maximum(0, stops - 1)  # one goes into what the other points have right
+    if (m >= MANY or attack != "plurality") and (digits is None or q == n):
         hits, probability = hits_law(q, m)
         told = hits / q if digits is None else answer_codes(hits, n, digits=digits, outside=0.0) / 10**digits
         analyst = VOTES[attack](Knowledge(n=q, m=m), seed=0, digits=digits, sure=q == n)
         weights = analyst.weights(np.asarray(told))
-        right = [discrete_forecast(weights, hits, probability, points=q, m=m, k=k) for k in stops.tolist()]
+        right = [discrete_forecast(weights, hits, probability, points=q, m=m, k=k) for k in random.tolist()]
         return np.asarray((q * np.array(right) + elsewhere) / n)
     kept = _kept(attack, known, digits, float(q), *_elsewhere(known, None))
-    won = [forced_choice(x * detectability(k, q, m), m) for k in stops.tolist() for x in kept]
+    won = [forced_choice(x * detectability(k, q, m), m) for k in random.tolist() for x in kept]
     return np.asarray((q * np.reshape(won, (len(stops), -1)).mean(axis=1) + elsewhere) / n)
 
 
@@ -136,7 +139,8 @@ def _with_prior(
         inside = known.option_shares()[0] * inside if option is None else float((option >= 0).sum())
     # To first order the gain is linear in what is kept, so its mean will do.
     kept = float(np.mean(_kept(attack, known, digits, inside, elsewhere, spread)))
-    random = np.maximum(0, stops - (known.options is not None))
+    known_law = known.options is None and known.n_points == n
+    random = np.maximum(0, stops - (known.options is not None) - (not known_law))  # one goes into the others' hits
     d = [kept * detectability(k, max(1.0, inside), options) for k in random.tolist()]
     if attack != "nb":  # the prior aims, it does not vote
         return np.array([(inside * forced_choice(x, options) + elsewhere) / n for x in d])
@@ -205,12 +209,20 @@ def expected_guess(known: Knowledge) -> float:
 
 
 def refutes(labels: NDArray[np.int64], known: Knowledge) -> bool:
-    """Whether a prior's best guess is right far more often than the prior allows: by more than three sd."""
-    if known.prior is None or known.guess is None:
+    """Whether some rank of a prior is right far more often than it allows its first: by more than three sd."""
+    if known.prior is None:
         return False
     best = _best(known.prior)
-    sd = math.sqrt(float(np.sum(best * (1 - best))))
-    return float((known.guess == labels).sum()) > float(best.sum()) + 3 * sd + 1e-9
+    most = float(best.sum()) + 3 * math.sqrt(float(np.sum(best * (1 - best)))) + 1e-9
+    right = np.zeros(min(known.m, RANKS))
+    for a in range(0, known.n, ROWS):
+        rows, truth = np.asarray(known.prior[a : a + ROWS], dtype=np.float64), labels[a : a + ROWS]
+        own = rows[np.arange(len(rows)), truth]
+        above = (rows > own[:, None]).sum(axis=1)
+        tied = (rows == own[:, None]).sum(axis=1)
+        for rank in range(len(right)):  # a tie is a share of each of its ranks
+            right[rank] += float(np.sum(((above <= rank) & (rank < above + tied)) / tied))
+    return bool((right > most).any())
 
 
 def _best(prior: NDArray[Any]) -> NDArray[np.float64]:

@@ -22,6 +22,7 @@ from heldout.attack.reading import answer_law, expected_hits
 from heldout.errors import InputError
 
 SAME = 1e-9  # answers closer than this are the same
+MANY = 30  # answers whose spread tells something
 PRIOR_BLUR = 0.1**2  # how far a prior's share of labels among the likeliest is trusted
 
 
@@ -133,6 +134,13 @@ class Pointwise(ABC):
         share = (float(answers.mean()) - self._constant) * scale + least / (1 / options + least)
         blur = 0.0 if self.digits is None else (scale * 10.0**-self.digits) ** 2 / 6  # two answers, each by step²/12
         share = (share * PRIOR_BLUR + believed * blur) / (PRIOR_BLUR + blur)
+        if self.digits is None and len(answers) >= MANY:
+            # The spread of the answers tells a without the prior, if less sharply: q a (R-1)/R² hits².
+            seen = float(answers.var(ddof=1)) * known.n**2 * options**2 / (q * (options - 1))
+            if abs(share - seen) > 4 * seen * math.sqrt(2 / (len(answers) - 1)):  # ρ is wrong
+                share = seen
+        if share <= 0:
+            share = believed
         return min(max(share * q, 1.0), float(q))
 
     @cached_property

@@ -158,6 +158,19 @@ class ReconstructionAttack(NaiveBayes):
         self._enough = first_where(lambda k: EASY * determined_labels(k, known.m) >= known.n_points, 1, 10**9)
         self.found: dict[int, Reconstruction] = {}
 
+    def _search(self, stop: int, slack: int) -> Reconstruction:
+        """From as many answers as are needed; more where those leave another labelling."""
+        known, used = self.known, min(stop, self._enough)
+        while True:
+            asked = np.array([self._queries.labels(j) for j in range(used)])
+            hits = np.rint(self._answers[:used] * known.n).astype(np.int64)
+            found = reconstruct(
+                asked, hits, known.m, outside=known.n - known.n_points, slack=slack, time_limit=self._time_limit
+            )
+            if found.unique is not False or used == stop:
+                return found
+            used = min(stop, 2 * used)
+
     def predict_after(
         self, stops: Sequence[int], *, n_jobs: int = 1, tell: Callable[[float], None] | None = None
     ) -> NDArray[np.int64]:
@@ -167,12 +180,7 @@ class ReconstructionAttack(NaiveBayes):
         slack = 0 if self.digits is None else math.ceil(known.n / 10**self.digits / 2)
         for row, stop in enumerate(stops):
             if stop:
-                used = min(stop, self._enough)
-                asked = np.array([self._queries.labels(j) for j in range(used)])
-                hits = np.rint(self._answers[:used] * known.n).astype(np.int64)
-                found = reconstruct(
-                    asked, hits, known.m, outside=known.n - known.n_points, slack=slack, time_limit=self._time_limit
-                )
+                found = self._search(stop, slack)
                 self.found[stop] = found
                 if found.unique and found.labels is not None:
                     predicted[row] = known.labels(found.labels)

@@ -140,6 +140,7 @@ class StressRun:
             "top": self.top,
             "trials": self.trials,
             "baseline": self.baseline,
+            "chance": self.chance,
             "queries": self.queries.tolist(),
             "accuracy": _plain(self.mean),
             "std": _plain(self.std),
@@ -214,7 +215,8 @@ class StressResult:
     @property
     def no_bound(self) -> str:
         """Why there is no upper bound, where there is none."""
-        return "the labels refute the prior" if self.prior else "the answers of this mechanism cannot be counted"
+        counted = self.run.answers == "exact" or self.run.digits is not None
+        return "the labels refute the prior" if counted else "the answers of this mechanism cannot be counted"
 
     @property
     def condition(self) -> str:
@@ -298,6 +300,7 @@ class StressResult:
             "theorem_bound": _number(run.theorem_bound[-1]),
             "expected_bound": _number(self.expected_bound),
             "baseline": run.baseline,
+            "chance": run.chance,
             "queries": self.queries,
             "n_examples": run.n_examples,
             "n_classes": run.n_classes,
@@ -373,9 +376,9 @@ def gain_words(advantage: float, *, again: bool = False) -> str:
     ('gains 3.0 points', 'still 2.6', 'gains nothing', 'loses 2.0 points')
     """
     if advantage < NOTHING:
-        if advantage > -NOTHING or again:
+        if advantage > -NOTHING:
             return "nothing" if again else "gains nothing"
-        return f"loses {-100 * advantage:.1f} points"
+        return "a loss" if again else f"loses {-100 * advantage:.1f} points"
     points = f"{100 * advantage:.1f}" if advantage >= 0.001 else f"{100 * advantage:.2f}"
     return f"still {points}" if again else f"gains {points} points"
 
