@@ -50,8 +50,8 @@ def forecast_curve(
 ) -> Curve:
     """(c,) expected accuracy after so many answers; NaN where it cannot be computed.
 
-    Without a prior by the law of the scores themselves (`score_law`), which is the forced choice of `forecast` where each
-    label is named often; that itself serves for a plurality over few classes, for rounded answers on some of the
+    Without a prior by the law of the scores themselves (`score_law`), which is the forced choice of `forecast` where
+    each label is named often; that itself serves for a plurality over few classes, for rounded answers on some of the
     points, and, over the mixture of points, with a prior.
 
     Parameters
