@@ -23,7 +23,8 @@ from heldout.attack.bounds import (
     theorem_4_5_queries,
 )
 from heldout.attack.result import StressResult
-from heldout.attack.stress import ATTACKS, stress
+from heldout.attack.stress import stress
+from heldout.attack.task import ATTACKS
 from heldout.errors import InputError
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
-import operator
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,11 +19,10 @@ from heldout.attack.bounds import (
     reconstructable,
     theorem_4_5_queries,
 )
-from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior, without_prior
+from heldout.attack.knowledge import Knowledge, without_prior
 from heldout.attack.linear_scan import LinearScan, expected_scan_accuracy
 from heldout.attack.oracle import AccuracyOracle, Exact, Mechanism, MechanismMaker, Rounded, is_maker
 from heldout.attack.outlook import (
-    VOTES,
     bound_curves,
     expected_accuracy,
     expected_guess,
@@ -33,15 +30,11 @@ from heldout.attack.outlook import (
     queries_to_reach,
     refutes,
 )
-from heldout.attack.pointwise import Pointwise
-from heldout.attack.reconstruction import ReconstructionAttack, usual_size
 from heldout.attack.result import StressResult, StressRun
+from heldout.attack.task import ATTACKS, POINTWISE, Task, make_task
 from heldout.errors import InputError, import_extra
 from heldout.progress import plain_bar
 
-POINTWISE: dict[str, type[Pointwise]] = {**VOTES, "reconstruction": ReconstructionAttack}
-ATTACKS = (*POINTWISE, "linear-scan")
-STOPS = 10  # numbers of answers after which the accuracy is taken
 CLASSES = (2, 10, 100, 1000)  # compared with
 DIGITS = (3, 2, 1)
 GAINS = (0.01, 0.02, 0.05, 0.1)
@@ -51,7 +44,6 @@ REFUTED = (
     "The labels refute the prior: its best guess, which it expects to be right on {expected:.4f} of the examples, is "
     "right on {right:.4f}, or another rank is right too often. The upper bound, which rests on the prior, is not given."
 )
-WIDEST = 2**31 - 1  # classes and points fit into 32 bits
 
 
 def stress(
@@ -117,7 +109,9 @@ def stress(
     >>> round(float(result.run.forecast[-1]), 3), abs(result.accuracy - 0.624) < 0.03
     (0.624, True)
     """
-    task = _task(n_examples, n_classes, queries, labels, prior, top, points, attack, digits, mechanism, trials, seed)
+    task = make_task(
+        n_examples, n_classes, queries, labels, prior, top, points, attack, digits, mechanism, trials, seed
+    )
     if not 0 < delta < 1:
         raise InputError(f"`delta` is {delta}; it must lie strictly between 0 and 1.")
     others = _comparisons(task) if compare else {}
@@ -151,56 +145,12 @@ def stress(
         labels=task.label_words,
         prior=None if free else prior_source or "probabilities",
         source=source or f"{n:,} examples, {m:,} classes",
-        data_digest=_digest(task),
+        data_digest=task.digest(),
         version=__version__,
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Task:
-    """One attack that is to be simulated."""
-
-    n: int
-    m: int
-    queries: int
-    labels: NDArray[np.int64] | None
-    prior: NDArray[Any] | None
-    top: int | None
-    points: int | None
-    attack: str
-    mechanism: Mechanism | MechanismMaker
-    trials: int
-    seed: int
-
-    @property
-    def label_words(self) -> str:
-        if self.labels is not None:
-            return "given"
-        return "uniform at random" if self.prior is None else "drawn from the prior"
-
-    @property
-    def digits(self) -> int | None:
-        return self.mechanism.digits if isinstance(self.mechanism, Rounded) else None
-
-    @property
-    def stops(self) -> NDArray[np.int64]:
-        """Numbers of answers after which the accuracy is taken."""
-        if self.attack == "reconstruction":  # each is a programme to solve
-            return np.unique(np.ceil(np.array([0.25, 0.5, 0.75, 1.0]) * self.queries).astype(np.int64))
-        return np.unique(np.rint(np.geomspace(max(1, self.queries / 100), self.queries, STOPS)).astype(np.int64))
-
-    def seeds(self) -> list[np.random.SeedSequence]:
-        """One a trial, and one for what all trials share."""
-        return np.random.SeedSequence(self.seed).spawn(self.trials + 1)
-
-    def shared(self) -> Knowledge | None:
-        """What is known in every trial alike: all that follows from a prior."""
-        if self.prior is None:
-            return None
-        return with_prior(self.prior, top=self.top, points=self.points, rng=np.random.default_rng(self.seeds()[-1]))
-
-
-def _simulate(task: _Task, delta: float, n_jobs: int, tell: Callable[[float], None]) -> StressRun:
+def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], None]) -> StressRun:
     """All trials of one attack, with forecast and bounds."""
     from joblib import Parallel, delayed, effective_n_jobs
 
@@ -226,7 +176,7 @@ def _simulate(task: _Task, delta: float, n_jobs: int, tell: Callable[[float], No
         attack=task.attack,
         n_examples=task.n,
         n_classes=task.m,
-        answers=_mechanism_name(task.mechanism),
+        answers=task.mechanism_name,
         digits=task.digits,
         points=aim.n_points,
         top=None if aim.options is None else aim.n_options,
@@ -252,7 +202,7 @@ class _Trial:
 
 
 def _trial(
-    task: _Task,
+    task: Task,
     shared: Knowledge | None,
     seed: np.random.SeedSequence,
     stops: NDArray[np.int64],
@@ -261,7 +211,7 @@ def _trial(
 ) -> _Trial:
     """One analyst against one oracle."""
     rng = np.random.default_rng(seed)
-    labels = _draw_labels(task, rng) if task.labels is None else task.labels
+    labels = task.draw_labels(rng) if task.labels is None else task.labels
     query_seed = int(rng.integers(2**63))
     given = task.mechanism
     own = given(np.random.default_rng(seed.spawn(1)[0])) if is_maker(given) else copy.deepcopy(given)
@@ -286,18 +236,7 @@ def _trial(
     return _Trial(np.array([oracle.true_accuracy(p) for p in predicted]), start, analyst)
 
 
-def _draw_labels(task: _Task, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Labels nobody knows: uniform, or from the prior."""
-    if task.prior is None:
-        return rng.integers(0, task.m, task.n)
-    labels = np.empty(task.n, dtype=np.int64)
-    for a in range(0, task.n, ROWS):
-        rows = np.cumsum(np.asarray(task.prior[a : a + ROWS], dtype=np.float64), axis=1)
-        labels[a : a + ROWS] = (rows <= rng.random((len(rows), 1)) * rows[:, -1:]).sum(axis=1)
-    return np.minimum(labels, task.m - 1)
-
-
-def _comparisons(task: _Task) -> dict[str, list[_Task]]:
+def _comparisons(task: Task) -> dict[str, list[Task]]:
     """The same with another attack, with answers of other digits, with other numbers of classes."""
     plain = isinstance(task.mechanism, Exact | Rounded)
     attacks = ["nb", "majority", "plurality"]
@@ -322,7 +261,7 @@ _ORDER: dict[str, Callable[[StressRun], Any]] = {
 }
 
 
-def _notes(task: _Task, forecast: float, upper: float, attacks: list[Any]) -> list[str]:
+def _notes(task: Task, forecast: float, upper: float, attacks: list[Any]) -> list[str]:
     notes = []
     if task.labels is not None:
         commonest = float(np.bincount(task.labels).max()) / task.n
@@ -371,109 +310,3 @@ def _regime(n: int, m: int, k: int) -> dict[str, float]:
         "corollary_4_6_applies": float(corollary_4_6_applies(k, m)),
         "corollary_4_6_accuracy": (t + (n - t) / m) / n,
     }
-
-
-def _mechanism_name(mechanism: Mechanism | MechanismMaker) -> str:
-    if isinstance(mechanism, Exact | Rounded):
-        return str(mechanism)
-    return str(getattr(mechanism, "__name__", "mechanism")) if is_maker(mechanism) else type(mechanism).__name__
-
-
-def _whole(name: str, value: object) -> int:
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise InputError(f"`{name}` is {value!r}; a whole number is needed.") from None
-
-
-def _digest(task: _Task) -> str | None:
-    if task.labels is None and task.prior is None:
-        return None
-    digest = hashlib.sha256()
-    for array in (task.labels, task.prior):
-        if array is not None:
-            digest.update(f"{array.shape} {array.dtype}".encode())
-            for a in range(0, len(array), ROWS):
-                digest.update(np.ascontiguousarray(array[a : a + ROWS]).tobytes())
-    return digest.hexdigest()
-
-
-def _task(
-    n: int | None,
-    m: int | None,
-    queries: int,
-    labels: ArrayLike | None,
-    prior: ArrayLike | None,
-    top: int | None,
-    points: int | None,
-    attack: str,
-    digits: int | None,
-    mechanism: Mechanism | MechanismMaker | None,
-    trials: int,
-    seed: int,
-) -> _Task:
-    """Everything that was handed in, checked once."""
-    n, m, top, points, digits = (
-        None if value is None else _whole(name, value)
-        for name, value in (
-            ("n_examples", n), ("n_classes", m), ("top", top), ("points", points), ("digits", digits),
-        )
-    )  # fmt: skip
-    queries, trials, seed = (_whole(a, b) for a, b in (("queries", queries), ("trials", trials), ("seed", seed)))
-    if mechanism is not None and not callable(mechanism if is_maker(mechanism) else mechanism.answer):
-        raise InputError("`mechanism` needs a method `answer(losses) -> float`, or must be a function that makes one.")
-    if attack not in ATTACKS:
-        raise InputError(f"`attack` is {attack!r}; there are {', '.join(ATTACKS)}.")
-    for name, value, least in (("queries", queries, 1), ("trials", trials, 1), ("seed", seed, 0)):
-        if value < least:
-            raise InputError(f"`{name}` is {value}; at least {least} is needed.")
-    if digits is not None and mechanism is not None:
-        raise InputError("give `digits` or a `mechanism`, not both.")
-    if digits is not None:
-        mechanism = Rounded(digits)
-    truth = None
-    if labels is not None:
-        truth = check_labels(labels, m)
-        if n is not None and len(truth) != n:
-            raise InputError(f"`labels` has {len(truth):,} examples, `n_examples` is {n:,}.")
-        n = len(truth)
-    table = None if prior is None else check_prior(prior, n, m)
-    if table is not None:
-        n, m = table.shape
-    if truth is not None:
-        if m is None and truth.min() > 0:
-            raise InputError(
-                f"`labels` run from {truth.min()} to {truth.max()}, but classes are numbered from 0: subtract "
-                f"{truth.min()}, or say how many classes there are."
-            )
-        m = max(2, int(truth.max()) + 1) if m is None else m
-        check_labels(truth, m)
-    if n is None or m is None:
-        raise InputError("the test set is not known: give `n_examples` and `n_classes`, or labels, or a prior.")
-    if not 1 <= n <= WIDEST or not 2 <= m <= WIDEST:
-        raise InputError(f"n = {n:,}, m = {m:,}: at least 1 example and 2 classes are needed, fewer than 2^31 of each.")
-    if top is not None and not 2 <= top <= m:
-        raise InputError(f"`top` is {top}; of {m:,} classes it can take 2 to {m:,}.")
-    if top is not None and top < m and table is None:
-        raise InputError("`top` needs a prior: without one no label is likelier than another.")
-    if points is not None and not 1 <= points <= n:
-        raise InputError(f"`points` is {points:,}; of the test set's {n:,} examples 1 to {n:,} can be attacked.")
-    if attack == "linear-scan" and (table is not None or points is not None):
-        raise InputError("a linear scan uses no prior and goes through all points; leave out `prior` and `points`.")
-    if attack == "reconstruction":
-        if top is not None and top < m:
-            raise InputError("a reconstruction considers all classes; leave out `top`.")
-        points = min(n, usual_size(queries, m)) if points is None else points
-    return _Task(
-        n=n,
-        m=m,
-        queries=queries,
-        labels=truth,
-        prior=table,
-        top=top,
-        points=points,
-        attack=attack,
-        mechanism=Exact() if mechanism is None else mechanism,
-        trials=trials,
-        seed=seed,
-    )

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from heldout.attack.inputs import read_labels, read_prior
-from heldout.attack.stress import ATTACKS, stress
+from heldout.attack.stress import stress
+from heldout.attack.task import ATTACKS
 from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
 from heldout.errors import InputError
 

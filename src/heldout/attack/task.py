@@ -1,0 +1,187 @@
+"""What is to be simulated, checked once: a test set, an analyst, an oracle."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior
+from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded, is_maker
+from heldout.attack.outlook import VOTES
+from heldout.attack.pointwise import Pointwise
+from heldout.attack.reconstruction import ReconstructionAttack, usual_size
+from heldout.errors import InputError
+
+POINTWISE: dict[str, type[Pointwise]] = {**VOTES, "reconstruction": ReconstructionAttack}
+ATTACKS = (*POINTWISE, "linear-scan")
+STOPS = 10  # numbers of answers after which the accuracy is taken
+WIDEST = 2**31 - 1  # classes and points fit into 32 bits
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """One attack that is to be simulated."""
+
+    n: int
+    m: int
+    queries: int
+    labels: NDArray[np.int64] | None
+    prior: NDArray[Any] | None
+    top: int | None
+    points: int | None
+    attack: str
+    mechanism: Mechanism | MechanismMaker
+    trials: int
+    seed: int
+
+    @property
+    def label_words(self) -> str:
+        """Where the labels come from."""
+        if self.labels is not None:
+            return "given"
+        return "uniform at random" if self.prior is None else "drawn from the prior"
+
+    @property
+    def digits(self) -> int | None:
+        """Of a rounded answer."""
+        return self.mechanism.digits if isinstance(self.mechanism, Rounded) else None
+
+    @property
+    def stops(self) -> NDArray[np.int64]:
+        """Numbers of answers after which the accuracy is taken."""
+        if self.attack == "reconstruction":  # each is a programme to solve
+            return np.unique(np.ceil(np.array([0.25, 0.5, 0.75, 1.0]) * self.queries).astype(np.int64))
+        return np.unique(np.rint(np.geomspace(max(1, self.queries / 100), self.queries, STOPS)).astype(np.int64))
+
+    def seeds(self) -> list[np.random.SeedSequence]:
+        """One a trial, and one for what all trials share."""
+        return np.random.SeedSequence(self.seed).spawn(self.trials + 1)
+
+    def shared(self) -> Knowledge | None:
+        """What is known in every trial alike: all that follows from a prior."""
+        if self.prior is None:
+            return None
+        return with_prior(self.prior, top=self.top, points=self.points, rng=np.random.default_rng(self.seeds()[-1]))
+
+    def draw_labels(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Labels nobody knows: uniform, or from the prior."""
+        if self.prior is None:
+            return rng.integers(0, self.m, self.n)
+        labels = np.empty(self.n, dtype=np.int64)
+        for a in range(0, self.n, ROWS):
+            rows = np.cumsum(np.asarray(self.prior[a : a + ROWS], dtype=np.float64), axis=1)
+            labels[a : a + ROWS] = (rows <= rng.random((len(rows), 1)) * rows[:, -1:]).sum(axis=1)
+        return np.minimum(labels, self.m - 1)
+
+    def digest(self) -> str | None:
+        """Of the labels and the prior; None where there are none."""
+        if self.labels is None and self.prior is None:
+            return None
+        digest = hashlib.sha256()
+        for array in (self.labels, self.prior):
+            if array is not None:
+                digest.update(f"{array.shape} {array.dtype}".encode())
+                for a in range(0, len(array), ROWS):
+                    digest.update(np.ascontiguousarray(array[a : a + ROWS]).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def mechanism_name(self) -> str:
+        """What the answers are called."""
+        mechanism = self.mechanism
+        if isinstance(mechanism, Exact | Rounded):
+            return str(mechanism)
+        return str(getattr(mechanism, "__name__", "mechanism")) if is_maker(mechanism) else type(mechanism).__name__
+
+
+def make_task(
+    n: int | None,
+    m: int | None,
+    queries: int,
+    labels: ArrayLike | None,
+    prior: ArrayLike | None,
+    top: int | None,
+    points: int | None,
+    attack: str,
+    digits: int | None,
+    mechanism: Mechanism | MechanismMaker | None,
+    trials: int,
+    seed: int,
+) -> Task:
+    """Everything that was handed in, checked once."""
+    n, m, top, points, digits = (
+        None if value is None else _whole(name, value)
+        for name, value in (
+            ("n_examples", n), ("n_classes", m), ("top", top), ("points", points), ("digits", digits),
+        )
+    )  # fmt: skip
+    queries, trials, seed = (_whole(a, b) for a, b in (("queries", queries), ("trials", trials), ("seed", seed)))
+    if mechanism is not None and not callable(mechanism if is_maker(mechanism) else mechanism.answer):
+        raise InputError("`mechanism` needs a method `answer(losses) -> float`, or must be a function that makes one.")
+    if attack not in ATTACKS:
+        raise InputError(f"`attack` is {attack!r}; there are {', '.join(ATTACKS)}.")
+    for name, value, least in (("queries", queries, 1), ("trials", trials, 1), ("seed", seed, 0)):
+        if value < least:
+            raise InputError(f"`{name}` is {value}; at least {least} is needed.")
+    if digits is not None and mechanism is not None:
+        raise InputError("give `digits` or a `mechanism`, not both.")
+    if digits is not None:
+        mechanism = Rounded(digits)
+    truth = None
+    if labels is not None:
+        truth = check_labels(labels, m)
+        if n is not None and len(truth) != n:
+            raise InputError(f"`labels` has {len(truth):,} examples, `n_examples` is {n:,}.")
+        n = len(truth)
+    table = None if prior is None else check_prior(prior, n, m)
+    if table is not None:
+        n, m = table.shape
+    if truth is not None:
+        if m is None and truth.min() > 0:
+            raise InputError(
+                f"`labels` run from {truth.min()} to {truth.max()}, but classes are numbered from 0: subtract "
+                f"{truth.min()}, or say how many classes there are."
+            )
+        m = max(2, int(truth.max()) + 1) if m is None else m
+        check_labels(truth, m)
+    if n is None or m is None:
+        raise InputError("the test set is not known: give `n_examples` and `n_classes`, or labels, or a prior.")
+    if not 1 <= n <= WIDEST or not 2 <= m <= WIDEST:
+        raise InputError(f"n = {n:,}, m = {m:,}: at least 1 example and 2 classes are needed, fewer than 2^31 of each.")
+    if top is not None and not 2 <= top <= m:
+        raise InputError(f"`top` is {top}; of {m:,} classes it can take 2 to {m:,}.")
+    if top is not None and top < m and table is None:
+        raise InputError("`top` needs a prior: without one no label is likelier than another.")
+    if points is not None and not 1 <= points <= n:
+        raise InputError(f"`points` is {points:,}; of the test set's {n:,} examples 1 to {n:,} can be attacked.")
+    if attack == "linear-scan" and (table is not None or points is not None):
+        raise InputError("a linear scan uses no prior and goes through all points; leave out `prior` and `points`.")
+    if attack == "reconstruction":
+        if top is not None and top < m:
+            raise InputError("a reconstruction considers all classes; leave out `top`.")
+        points = min(n, usual_size(queries, m)) if points is None else points
+    return Task(
+        n=n,
+        m=m,
+        queries=queries,
+        labels=truth,
+        prior=table,
+        top=top,
+        points=points,
+        attack=attack,
+        mechanism=Exact() if mechanism is None else mechanism,
+        trials=trials,
+        seed=seed,
+    )
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"`{name}` is {value!r}; a whole number is needed.") from None
