@@ -400,6 +400,15 @@ def test_a_mechanism_with_noise_is_made_anew_for_each_trial():
     assert SEEN[12:] == first
 
 
+def test_labels_and_an_unknown_mechanism_together():
+    """Neither forecast nor bound is known then; nothing warns, and what numpy counts in is plain JSON."""
+    labels = np.repeat([0, 1], [90, 10])
+    result = stress(labels=labels, queries=np.int64(5), trials=2, seed=np.int64(3), mechanism=Stuck())
+    assert json.loads(json.dumps(result.to_dict()))["seed"] == 3
+    with pytest.raises(InputError, match="`n_jobs` is 0"):
+        stress(100, 2, queries=5, n_jobs=0)
+
+
 def test_a_noisy_mechanism_is_not_taken_literally():
     class Lies:
         def answer(self, losses):

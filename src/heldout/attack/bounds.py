@@ -138,6 +138,8 @@ def reconstructable(k: int, m: int) -> int:
     """
     if m < 3:
         return 0
+    if 20 * m * math.log((4 * m + 1) * m) > k:  # the second term alone, where it is least
+        return 0
     rising = math.ceil(4 * m * math.e)  # from here on: the minimum of t / ln(t / 4m)
     fits = [t for t in range(4 * m + 1, rising + 1) if theorem_4_5_queries(t, m) <= k]
     if not fits:

@@ -112,6 +112,8 @@ def stress(
     task = make_task(
         n_examples, n_classes, queries, labels, prior, top, points, attack, digits, mechanism, trials, seed
     )
+    if n_jobs == 0:
+        raise InputError("`n_jobs` is 0; give a number of threads, or -1 for all cores.")
     if not 0 < delta < 1:
         raise InputError(f"`delta` is {delta}; it must lie strictly between 0 and 1.")
     others = _comparisons(task) if compare else {}
@@ -137,10 +139,10 @@ def stress(
         by_attack=groups.get("by_attack", ()),
         by_digits=groups.get("by_digits", ()),
         by_classes=groups.get("by_classes", ()),
-        expected_bound=expected_accuracy_bound(n, m, queries) if free and run.answers == "exact" else math.nan,
+        expected_bound=expected_accuracy_bound(n, m, task.queries) if free and run.answers == "exact" else math.nan,
         reach={a: queries_to_reach(a, n, m) for a in GAINS if a < 1 - 1 / m} if free else {},
-        regime=_regime(n, m, queries),
-        seed=seed,
+        regime=_regime(n, m, task.queries),
+        seed=task.seed,
         delta=delta,
         labels=task.label_words,
         prior=None if free else prior_source or "probabilities",
@@ -167,7 +169,7 @@ def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], Non
     upper, theorem = bound_curves(task.n, task.m, stops, mechanism=task.mechanism, prior=task.prior, delta=delta)
     starts = np.array([r.start for r in results])
     before = float(starts.mean())
-    passed = bool((accuracy.mean(axis=0) >= upper).any()) and bool((upper < 1).any())
+    passed = bool(((accuracy.mean(axis=0) >= upper) & (upper < 1)).any())
     refuted = task.labels is not None and task.prior is not None and (passed or refutes(task.labels, aim))
     if refuted:
         upper = np.full(len(stops), math.nan)
@@ -265,7 +267,7 @@ def _notes(task: Task, forecast: float, upper: float, attacks: list[Any]) -> lis
     notes = []
     if task.labels is not None:
         commonest = float(np.bincount(task.labels).max()) / task.n
-        if commonest > np.nanmin([forecast, upper]):
+        if any(commonest > limit for limit in (forecast, upper)):  # neither need be known
             notes.append(
                 f"The commonest label alone is right on {commonest:.4f} of the examples: who knows that needs no "
                 "answer, and is not held by the upper bound. Give a prior that knows it."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from heldout.attack.outlook import expected_accuracy
-from heldout.attack.result import StressResult
+from heldout.attack.result import NOTHING, StressResult
 from heldout.report.numbers import percent
 from heldout.report.stress.classes import by_classes
 from heldout.report.stress.compare import at_same_answers
@@ -19,7 +19,6 @@ from heldout.report.stress.words import (
     points_text,
 )
 
-NOTHING = 0.0005  # a gain below is called none, as in the headline
 LITTLE = 0.8  # of the gain; answers that still give away more are hardly coarser
 POINTWISE = ("nb", "majority", "plurality")
 BEST = ", though the best that works point by point on random submissions (Theorem 4.2)"
