@@ -14,9 +14,10 @@ from common import alternate, resnet20, verdict
 
 from heldout import LabelledImages, Translations, score_map_statistics
 from heldout.images import Upsample, Wrap, from_arrays, from_npz
-from heldout.independence.engine import Engine, excess_scores
+from heldout.independence.engine import Engine
 from heldout.independence.plan import TranslationPlan
 from heldout.scorers import OnnxScorer, Scorer, TorchScorer
+from heldout.scorers.batches import excess_scores
 
 RADIUS = 2
 

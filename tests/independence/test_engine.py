@@ -7,9 +7,10 @@ import pytest
 
 from heldout import InputError, Translations, score_map_statistics
 from heldout.images import Crop, LabelledImages, Upsample, Wrap, from_arrays
-from heldout.independence.engine import Engine, excess_scores, window
+from heldout.independence.engine import Engine, window
 from heldout.independence.plan import TranslationPlan
 from heldout.orbit import RULES
+from heldout.scorers.batches import excess_scores
 
 
 def pictures(n: int, side: int = 12, *, seed: int = 0, n_classes: int = 3) -> LabelledImages:

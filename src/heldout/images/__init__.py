@@ -1,6 +1,6 @@
 """Labelled pictures, read one at a time, each with room around its crop to move in."""
 
-from heldout.images.frames import Crop, Frame, Upsample, Wrap
+from heldout.images.frames import Crop, Frame, Upsample, Whole, Wrap
 from heldout.images.labelled import LabelledImages
 from heldout.images.sources import (
     ArraySource,
@@ -21,6 +21,7 @@ __all__ = [
     "ImageSource",
     "LabelledImages",
     "Upsample",
+    "Whole",
     "Wrap",
     "from_arrays",
     "from_csv",

@@ -1,4 +1,4 @@
-"""Three ways to have pixels to move in: crop, upsample, wrap."""
+"""Three ways to have pixels to move in: crop, upsample, wrap; and pictures that are taken whole, without room."""
 
 from __future__ import annotations
 
@@ -122,6 +122,33 @@ class Wrap:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         return {"frame": "wrap"}
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Pictures as they are, with no room to move in.
+
+    Examples
+    --------
+    >>> Whole().place(np.arange(4).reshape(2, 2, 1), 0).shape, Whole().room((2, 2))
+    ((2, 2, 1), 0)
+    """
+
+    wraps = False
+
+    def room(self, shape: tuple[int, int]) -> int:
+        """None."""
+        return 0
+
+    def place(self, picture: Pixels, margin: int) -> Pixels:
+        """The picture; InputError for any margin."""
+        if margin > 0:
+            raise InputError(f"a margin of {margin} pixels is needed; whole pictures have none.")
+        return picture
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {"frame": "whole"}
 
 
 def resized(picture: Pixels, shape: tuple[int, int], interpolation: str) -> Pixels:

@@ -78,23 +78,27 @@ class LabelledImages:
     def canvas(self, index: int, margin: int, layout: Layout) -> NDArray[np.float32]:
         """The same, scaled for the model, in its layout; windows of it are what the model sees."""
         pixels = self.place(index, margin)
+        if pixels.dtype != np.uint8 and not np.isfinite(pixels).all():
+            raise InputError(f"picture {self.ids[index]} holds pixels that are NaN or infinite.")
+        return self.scaled(pixels, layout, counts=pixels.dtype == np.uint8)
+
+    def scaled(self, pixels: Pixels, layout: Layout, *, counts: bool) -> NDArray[np.float32]:
+        """Raw pixels (..., height, width, channels) as the model wants them; `counts`: they came as uint8."""
         if self.bgr:
             pixels = pixels[..., ::-1]
-        channels = pixels.shape[2]
+        channels = pixels.shape[-1]
         for name, given in (("mean", self.mean), ("std", self.std)):
             if len(given) not in (1, channels):
                 raise InputError(f"`{name}` has {len(given)} values for pictures of {channels} channels.")
-        if pixels.dtype != np.uint8 and not np.isfinite(pixels).all():
-            raise InputError(f"picture {self.ids[index]} holds pixels that are NaN or infinite.")
         # Step by step in float32, as torchvision's ToTensor and Normalize do: the same bits reach the model.
         values = pixels.astype(np.float32)
         if self.scale is not None:
             values *= np.float32(self.scale)
-        elif pixels.dtype == np.uint8:
+        elif counts:
             values /= np.float32(255)
         values -= np.asarray(self.mean, dtype=np.float32)
         values /= np.asarray(self.std, dtype=np.float32)
-        return np.ascontiguousarray(values.transpose(2, 0, 1)) if layout == "nchw" else values
+        return np.ascontiguousarray(np.moveaxis(values, -1, -3)) if layout == "nchw" else values
 
     def preprocessing(self) -> dict[str, Any]:
         """What is done to a picture, as plain data."""

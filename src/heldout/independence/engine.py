@@ -24,6 +24,7 @@ from heldout.files import read_npz, write_npz
 from heldout.images import LabelledImages
 from heldout.independence.plan import Outcome, TranslationPlan
 from heldout.scorers import Scorer
+from heldout.scorers.batches import excess_scores, score_batch
 
 SECONDS_BETWEEN_CHECKPOINTS = 20.0
 Progress = Callable[[int, int], None]  # pictures finished, evaluations so far
@@ -60,41 +61,6 @@ class Outcomes:
         self.move[row] = outcome.move
         self.moved_loss[row] = outcome.moved_loss
         self.moved_score[row] = outcome.moved_score
-
-
-def excess_scores(logits: NDArray[Any], labels: NDArray[np.int64], names: list[str]) -> NDArray[np.float64]:
-    """s(x) = max_i l_i(x) - l_y(x), checked at the door: classes, finiteness."""
-    if logits.shape[1] <= labels.max():
-        worst = int(np.argmax(labels))
-        raise InputError(
-            f"the model knows {logits.shape[1]} classes, but picture {names[worst]} has label "
-            f"{int(labels[worst])} (classes count from 0)."
-        )
-    values = logits.astype(np.float64)
-    if not np.isfinite(values).all():
-        worst = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
-        raise InputError(f"the model answers picture {names[worst]} with NaN or infinite logits.")
-    return np.asarray(values.max(axis=1) - values[np.arange(len(values)), labels])
-
-
-def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
-    """A scorer's logits of a batch, with whatever goes wrong inside a user's model put into one sentence."""
-    try:
-        logits = np.asarray(scorer.logits(batch))
-    except InputError:
-        raise
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
-        raise InputError(
-            f"the model fails on a batch of shape {batch.shape} ({scorer.layout}): {type(error).__name__}: {reason}"
-        ) from error
-    if logits.dtype.kind not in "fiu":
-        raise InputError(f"the model answers with values of type {logits.dtype}; real numbers are needed.")
-    if logits.ndim != 2 or len(logits) != len(batch):
-        raise InputError(
-            f"the model answers a batch of {len(batch)} with shape {logits.shape}; (n, n_classes) logits are needed."
-        )
-    return logits
 
 
 class Engine:

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.images import LabelledImages
-from heldout.independence.engine import score_batch, window
+from heldout.independence.engine import window
 from heldout.independence.evidence import Examples
 from heldout.independence.result import Exhibit
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
+from heldout.scorers.batches import score_batch
 
 N_EXHIBITS = 12
 

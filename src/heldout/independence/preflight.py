@@ -17,9 +17,9 @@ from scipy.stats import binomtest
 
 from heldout.errors import InputError
 from heldout.images import LabelledImages
-from heldout.independence.engine import excess_scores, score_batch
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
+from heldout.scorers.batches import check_input, excess_scores, score_batch
 
 SAMPLE = 1000  # pictures whose plain accuracy is looked at, unless an exact accuracy is expected
 REPEATED = 64  # pictures that are scored twice
@@ -57,7 +57,7 @@ def preflight(
     allow_chance: bool = False,
 ) -> Preflight:
     """Check shapes, classes, repeatability and accuracy of one model; InputError says what is wrong."""
-    _check_channels(scorer, images, int(indices[0]))
+    check_input(scorer, images.place(int(indices[0]), 0).shape)
     if expect_accuracy is not None:
         _check_share(expect_accuracy)
         looked_at = np.arange(len(images))
@@ -123,22 +123,6 @@ def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Transla
 def _more_room(images: LabelledImages, margin: int) -> str:
     size = getattr(images.frame, "size", None)
     return "Wrap instead." if size is None else f"Resize or upsample to {size + 2 * margin} pixels or more, or wrap."
-
-
-def _check_channels(scorer: Scorer, images: LabelledImages, index: int) -> None:
-    """Where a model says what it wants, a wrong picture is told in its words."""
-    height, width, channels = images.place(index, 0).shape
-    wanted = getattr(scorer, "channels", None)
-    if wanted is not None and wanted != channels:
-        raise InputError(
-            f"the model wants {wanted} channel(s), but the pictures have {channels}; read files with "
-            f"--channels {wanted}, or convert the array."
-        )
-    size = getattr(scorer, "input_size", (None, None))
-    if None not in size and tuple(size) != (height, width):
-        raise InputError(
-            f"the model wants {size[0]} x {size[1]} pixels, but gets {height} x {width}; crop to --crop {size[0]}."
-        )
 
 
 def _check_classes(images: LabelledImages, indices: NDArray[np.intp], n_classes: int) -> None:

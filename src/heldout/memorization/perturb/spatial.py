@@ -1,24 +1,29 @@
-"""Shifts and turns of a picture, over a grid of which the worst is taken (Engstrom et al. 2019).
+"""Shifts and turns of a picture, of which the worst is taken (Engstrom et al. 2019).
 
 Strength a allows shifts of up to a pixels in each direction and turns of up to a degrees. A turn about the picture's
-centre comes first, the shift second. Pixels between the given ones are bilinear; what comes in from outside is 0, or
-the border's own (`padding`).
+centre comes first, the shift second. Pixels between the given ones are bilinear; what comes in from outside is black,
+or the border's own (`padding`).
+
+A move is the same linear map for every picture, so it is kept as a sparse matrix with four entries a pixel.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
 
-Padding = Literal["zeros", "border"]
+Padding = Literal["black", "border"]
+ROUND = 8  # batches that a round of the search fills, so that the last one, half empty, does not count
+HELD = 2**24  # numbers that a round holds at most, but for one batch
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,11 @@ class Move:
     degrees: float
 
 
+STAY = Move(0.0, 0.0, 0.0)
+
+
 def move_grid(strength: float, *, shifts: int = 5, turns: int = 5) -> tuple[Move, ...]:
-    """All combinations of equally spaced shifts and turns within a strength, the untouched picture first.
+    """All combinations of equally spaced shifts and turns within a strength, and the untouched picture first.
 
     Examples
     --------
@@ -43,14 +51,31 @@ def move_grid(strength: float, *, shifts: int = 5, turns: int = 5) -> tuple[Move
             f"strength {strength:g}, {shifts} shifts, {turns} turns: none can be negative, the counts not 0."
         )
     if strength == 0:
-        return (Move(0.0, 0.0, 0.0),)
+        return (STAY,)
     along = np.linspace(-strength, strength, shifts).tolist() if shifts > 1 else [0.0]
     about = np.linspace(-strength, strength, turns).tolist() if turns > 1 else [0.0]
     moves = [Move(x, y, t) for t, y, x in itertools.product(about, along, along)]
-    return tuple(sorted(moves, key=lambda move: move != Move(0.0, 0.0, 0.0)))
+    return (STAY, *(move for move in moves if move != STAY))
 
 
-def moved(images: NDArray[np.float32], move: Move, *, padding: Padding = "zeros") -> NDArray[np.float32]:
+def random_moves(strength: float, count: int, *, rng: np.random.Generator) -> tuple[Move, ...]:
+    """The untouched picture and `count` moves drawn evenly within a strength: worst of `count` at random.
+
+    Examples
+    --------
+    >>> len(random_moves(2.0, 10, rng=np.random.default_rng(0)))
+    11
+    """
+    if strength < 0 or count < 1:
+        raise InputError(f"strength {strength:g} and {count} random moves: not negative, and one at least.")
+    if strength == 0:
+        return (STAY,)
+    return (STAY, *(Move(*each) for each in rng.uniform(-strength, strength, (count, 3)).tolist()))
+
+
+def moved(
+    images: NDArray[np.float32], move: Move, *, padding: Padding = "black", black: float = 0.0
+) -> NDArray[np.float32]:
     """Pictures of shape (n, height, width, channels), all moved alike.
 
     Examples
@@ -60,34 +85,120 @@ def moved(images: NDArray[np.float32], move: Move, *, padding: Padding = "zeros"
     [[0.0, 0.0, 1.0], [0.0, 3.0, 4.0], [0.0, 6.0, 7.0]]
     """
     n, height, width, channels = images.shape
-    places, weights = sampling(height, width, move, padding)
-    flat = images.reshape(n, height * width, channels)
-    out = np.zeros_like(flat)
-    for corner in range(4):
-        out += flat[:, places[corner]] * weights[corner][:, None]
-    return out.reshape(images.shape)
+    out = sampling(height, width, move, padding) @ pixels_first(images, black)
+    return np.ascontiguousarray(out.reshape(height, width, n, channels).transpose(2, 0, 1, 3))
 
 
-@lru_cache(maxsize=4096)
-def sampling(height: int, width: int, move: Move, padding: Padding) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """(4, pixels) the four pixels that each new pixel is made of, and their weights: the same for every picture."""
-    angle = math.radians(move.degrees)
-    cos, sin = math.cos(angle), math.sin(angle)
-    y, x = np.mgrid[:height, :width].astype(np.float64)
+def moved_each(
+    images: NDArray[np.float32], moves: Sequence[Move], *, padding: Padding = "black", black: float = 0.0
+) -> NDArray[np.float32]:
+    """Pictures of shape (n, height, width, channels), each with a move of its own.
+
+    Examples
+    --------
+    >>> x = np.arange(9, dtype=np.float32).reshape(1, 3, 3, 1)
+    >>> bool((moved_each(x, [Move(1, 0, 5)]) == moved(x, Move(1, 0, 5))).all())
+    True
+    """
+    n, height, width, channels = images.shape
+    flat = np.full((n, height * width + 1, channels), black, dtype=np.float32)
+    flat[:, :-1] = images.reshape(n, -1, channels)
+    places, weights = corners(height, width, moves, padding)
+    rows = np.arange(n)[:, None]
+    out = flat[rows, places[0]] * weights[0][..., None]
+    for corner in range(1, 4):
+        out += flat[rows, places[corner]] * weights[corner][..., None]
+    return np.asarray(out.reshape(images.shape))
+
+
+def pixels_first(images: NDArray[np.float32], black: float) -> NDArray[np.float32]:
+    """(pixels + 1, n * channels), the last row being what is outside: what a move's matrix multiplies."""
+    n, height, width, channels = images.shape
+    out = np.empty((height * width + 1, n, channels), dtype=np.float32)
+    out[:-1] = images.reshape(n, -1, channels).transpose(1, 0, 2)
+    out[-1] = black
+    return out.reshape(len(out), -1)
+
+
+@lru_cache(maxsize=256)
+def sampling(height: int, width: int, move: Move, padding: Padding) -> Any:
+    """(pixels, pixels + 1) sparse: the four pixels that each new pixel is made of, the last one lying outside."""
+    from scipy.sparse import csr_array
+
+    places, weights = corners(height, width, [move], padding)
+    pixels = height * width
+    starts = np.arange(0, 4 * pixels + 1, 4, dtype=np.int32)
+    return csr_array(
+        (weights[:, 0].T.ravel(), places[:, 0].T.ravel().astype(np.int32), starts), shape=(pixels, pixels + 1)
+    )
+
+
+def corners(
+    height: int, width: int, moves: Sequence[Move], padding: Padding
+) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """(4, moves, pixels) the pixels that each new pixel is made of, and their weights; place `pixels` is outside."""
+    right, down, degrees = np.array([[m.right, m.down, m.degrees] for m in moves], dtype=np.float64).T[:, :, None]
+    cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    y, x = (part.reshape(1, -1) for part in np.mgrid[:height, :width].astype(np.float64))
     cy, cx = (height - 1) / 2, (width - 1) / 2
     # Where a new pixel comes from: shift back, then turn back. Rows grow downwards.
-    right, down = x - move.right - cx, y - move.down - cy
-    from_x = cx + cos * right - sin * down
-    from_y = cy + sin * right + cos * down
-    x0, y0 = np.floor(from_x).astype(np.int64), np.floor(from_y).astype(np.int64)
+    back_x, back_y = x - right - cx, y - down - cy
+    from_x = cx + cos * back_x - sin * back_y
+    from_y = cy + sin * back_x + cos * back_y
+    x0, y0 = np.floor(from_x), np.floor(from_y)
     part_x, part_y = from_x - x0, from_y - y0
-    places, weights = [], []
-    for dy, dx in ((0, 0), (0, 1), (1, 0), (1, 1)):
+    places = np.empty((4, *from_x.shape), dtype=np.intp)
+    weights = np.empty((4, *from_x.shape), dtype=np.float32)
+    for corner, (dy, dx) in enumerate(((0, 0), (0, 1), (1, 0), (1, 1))):
         px, py = x0 + dx, y0 + dy
-        weight = (part_x if dx else 1 - part_x) * (part_y if dy else 1 - part_y)
-        inside = (px >= 0) & (px < width) & (py >= 0) & (py < height)
-        if padding == "zeros":
-            weight = np.where(inside, weight, 0.0)
-        places.append((np.clip(py, 0, height - 1) * width + np.clip(px, 0, width - 1)).ravel())
-        weights.append(weight.ravel())
-    return np.array(places, dtype=np.intp), np.array(weights, dtype=np.float32)
+        weights[corner] = (part_x if dx else 1 - part_x) * (part_y if dy else 1 - part_y)
+        places[corner] = np.clip(py, 0, height - 1) * width + np.clip(px, 0, width - 1)
+        if padding == "black":
+            places[corner][(px < 0) | (px >= width) | (py < 0) | (py >= height)] = height * width
+    return places, weights
+
+
+def worst_case(
+    right: Callable[[NDArray[np.float32], NDArray[np.intp]], NDArray[np.bool_]],
+    images: NDArray[np.float32],
+    moves: Sequence[Move],
+    *,
+    batch_size: int,
+    padding: Padding = "black",
+    black: float = 0.0,
+) -> NDArray[np.intp]:
+    """(n,) which of the moves makes a picture wrong, the first one found, or -1 where none does.
+
+    A picture that is wrong already is not looked at again. Moves are tried in their order, the untouched picture
+    first where it comes first, then those that go farthest, since these fool most.
+
+    Parameters
+    ----------
+    right : function of pictures (b, height, width, channels) and their numbers (b,)
+        Whether the model is right on each.
+    moves : sequence of Move
+        The same for every picture.
+    """
+    n = len(images)
+    found = np.full(n, -1, dtype=np.intp)
+    far = [math.hypot(m.right, m.down) + abs(m.degrees) for m in moves]
+    order = sorted(range(len(moves)), key=lambda j: (moves[j] != STAY, -far[j]))
+    alive = np.arange(n)
+    full = max(batch_size, min(ROUND * batch_size, HELD // max(1, images[0].size))) if n else 0
+    at = 0
+    while at < len(order) and len(alive):
+        tries = 1 if moves[order[at]] == STAY else max(1, full // len(alive))
+        now = order[at : at + tries]
+        at += len(now)
+        source = pixels_first(images[alive], black)
+        shape = (*images.shape[1:3], len(alive), images.shape[3])
+        waiting: list[NDArray[np.float32]] = []
+        for j in now:
+            out = sampling(images.shape[1], images.shape[2], moves[j], padding) @ source
+            waiting.append(out.reshape(shape).transpose(2, 0, 1, 3))
+        said = right(np.concatenate(waiting), np.tile(alive, len(now))).reshape(len(now), len(alive))
+        first = (~said).argmax(axis=0)
+        fooled = ~said.all(axis=0)
+        found[alive[fooled]] = np.asarray(now, dtype=np.intp)[first[fooled]]
+        alive = alive[~fooled]
+    return found

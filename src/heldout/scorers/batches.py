@@ -1,0 +1,68 @@
+"""A batch goes to a model and its answer is checked at the door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.scorers.base import Scorer
+
+
+def excess_scores(logits: NDArray[Any], labels: NDArray[np.int64], names: list[str]) -> NDArray[np.float64]:
+    """s(x) = max_i l_i(x) - l_y(x), checked at the door: classes, finiteness."""
+    if logits.shape[1] <= labels.max():
+        worst = int(np.argmax(labels))
+        raise InputError(
+            f"the model knows {logits.shape[1]} classes, but picture {names[worst]} has label "
+            f"{int(labels[worst])} (classes count from 0)."
+        )
+    values = logits.astype(np.float64)
+    if not np.isfinite(values).all():
+        worst = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
+        raise InputError(f"the model answers picture {names[worst]} with NaN or infinite logits.")
+    return np.asarray(values.max(axis=1) - values[np.arange(len(values)), labels])
+
+
+def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
+    """A scorer's logits of a batch, with whatever goes wrong inside a user's model put into one sentence."""
+    try:
+        logits = np.asarray(scorer.logits(batch))
+    except InputError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        raise InputError(
+            f"the model fails on a batch of shape {batch.shape} ({scorer.layout}): {type(error).__name__}: {reason}"
+        ) from error
+    if logits.dtype.kind not in "fiu":
+        raise InputError(f"the model answers with values of type {logits.dtype}; real numbers are needed.")
+    if logits.ndim != 2 or len(logits) != len(batch):
+        raise InputError(
+            f"the model answers a batch of {len(batch)} with shape {logits.shape}; (n, n_classes) logits are needed."
+        )
+    return logits
+
+
+def filled(batch: NDArray[np.float32], size: int) -> NDArray[np.float32]:
+    """A batch filled up to its size: a model's arithmetic may depend on it, and some take no other."""
+    missing = size - len(batch)
+    return batch if missing <= 0 else np.concatenate([batch, np.repeat(batch[:1], missing, axis=0)])
+
+
+def check_input(scorer: Scorer, shape: tuple[int, ...]) -> None:
+    """Where a model says what it wants, a picture of the wrong (height, width, channels) is told in its words."""
+    height, width, channels = shape
+    wanted = getattr(scorer, "channels", None)
+    if wanted is not None and wanted != channels:
+        raise InputError(
+            f"the model wants {wanted} channel(s), but the pictures have {channels}; read files with "
+            f"--channels {wanted}, or convert the array."
+        )
+    size = getattr(scorer, "input_size", (None, None))
+    if None not in size and tuple(size) != (height, width):
+        raise InputError(
+            f"the model wants {size[0]} x {size[1]} pixels, but gets {height} x {width}; crop to --crop {size[0]}."
+        )
