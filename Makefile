@@ -42,9 +42,12 @@ $(VENV)/.installed-demo: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 # torch by pip and by its exact version: a looser request would bring gigabytes of CUDA packages.
+# imagecorruptions-imaug without what it asks for: that is opencv-python, which needs libGL and X11; the dev extra has
+# the headless one.
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/pip install -q torch==2.13.0
 	$(BIN)/pip install -q -e '.[onnx,torch,dev]'
+	$(BIN)/pip install -q --no-deps imagecorruptions-imaug
 	touch $@ $(VENV)/.installed-demo
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.memorization.perturb.corruptions import blur, digital, noise, weather
-from heldout.memorization.perturb.corruptions.ice import ice_textures
 from heldout.memorization.perturb.corruptions.severities import CIFAR, IMAGENET
 
 Table = Literal["auto", "imagenet", "cifar"]
@@ -82,7 +80,7 @@ def corrupt(
     if severity == 0:
         return x.copy()
     small = table == "cifar" or (table == "auto" and min(x.shape[:2]) < SMALL)
-    strength = (CIFAR if small else IMAGENET)[name][severity - 1]
+    strength = (CIFAR if small else IMAGENET)[name][int(severity) - 1]
     out = corrupted(x, name, strength, rng=rng, small=small, frost=frost)
     return np.asarray(out).astype(np.uint8)
 
@@ -97,6 +95,9 @@ def corrupted(
     frost: Sequence[NDArray[np.uint8]] | None,
 ) -> NDArray[Any]:
     """Values from 0 to 255, not yet whole; `small`: the variant of CIFAR-10-C."""
+    # Here, so that those who only want the names do not wait for scipy.ndimage and Pillow.
+    from heldout.memorization.perturb.corruptions import blur, digital, ice, noise, weather
+
     match name:
         case "gaussian_noise":
             return noise.gaussian_noise(x, strength, rng=rng)
@@ -115,7 +116,7 @@ def corrupted(
         case "snow":
             return weather.snow(x, strength, rng=rng, small=small)
         case "frost":
-            textures = ice_textures() if frost is None else checked_textures(frost)
+            textures = ice.ice_textures() if frost is None else checked_textures(frost)
             return weather.frost(x, strength, rng=rng, small=small, textures=textures)
         case "fog":
             return weather.fog(x, strength, rng=rng)

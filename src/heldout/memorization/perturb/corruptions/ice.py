@@ -23,19 +23,19 @@ def ice_textures() -> tuple[NDArray[np.uint8], ...]:
 
 
 def ice_texture(mean: float, sd: float, *, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Ferns of ice over cloudy glass, of a given mean and standard deviation of grey."""
+    """Ferns of ice over cloudy glass, lit from one side, of a given mean and standard deviation of grey."""
     ferns = Image.new("L", (WIDTH, HEIGHT))
     draw = ImageDraw.Draw(ferns)
-    for _ in range(45):
+    for _ in range(260):
         start = (rng.uniform(0, WIDTH), rng.uniform(0, HEIGHT))
-        branch(draw, start, rng.uniform(0, 2 * math.pi), rng.uniform(60, 180), 3, rng=rng)
-    lines = np.asarray(ferns, dtype=np.float64) / 255
+        fern(draw, start, rng.uniform(0, 2 * math.pi), rng.uniform(25, 110), rng=rng)
+    ice = ndimage.gaussian_filter(np.asarray(ferns, dtype=np.float64), 0.6)
+    relief = ice - ndimage.shift(ndimage.gaussian_filter(ice, 1), (1, 1), order=1, mode="nearest")
     cloud = sum(
         weight * normed(ndimage.gaussian_filter(rng.standard_normal((HEIGHT, WIDTH)), sigma))
-        for weight, sigma in ((1.0, 40), (0.7, 12), (0.45, 4), (0.3, 1))
+        for weight, sigma in ((1.0, 40), (0.4, 12), (0.3, 4), (0.3, 1))
     )
-    grain = normed(lines + ndimage.gaussian_filter(lines, 2) + ndimage.gaussian_filter(lines, 8))
-    grey = mean + sd * normed(grain + 0.6 * cloud)
+    grey = mean + sd * normed(0.7 * normed(ice) + 0.3 * normed(relief) + 0.9 * cloud)
     tint = np.array([0.92, 1.0, 1.07])  # bluish
     return np.asarray(np.clip(np.round(grey[:, :, None] * tint), 0, 255), dtype=np.uint8)
 
@@ -45,27 +45,21 @@ def normed(x: Any) -> NDArray[np.float64]:
     return np.asarray((x - x.mean()) / x.std())
 
 
-def branch(
-    draw: ImageDraw.ImageDraw,
-    start: tuple[float, float],
-    angle: float,
-    length: float,
-    depth: int,
-    *,
-    rng: np.random.Generator,
+def fern(
+    draw: ImageDraw.ImageDraw, start: tuple[float, float], angle: float, length: float, *, rng: np.random.Generator
 ) -> None:
-    """A stem that bends a little, with side branches at 60 degrees, as ice grows."""
+    """A stem that bends a little, with needles on both sides that shorten towards the tip."""
     x, y = start
-    step = 6.0
-    bend = rng.normal(0, 0.02)
+    step, bend, opening = 3.0, rng.normal(0, 0.02), rng.uniform(0.5, 1.05)
+    light, reach = rng.uniform(60, 230), length * rng.uniform(0.2, 0.45)
     steps = int(length / step)
-    for i in range(steps):
-        left = 1 - i / steps
+    shades = np.clip(light + rng.normal(0, 30, (steps, 3)), 0, 255).astype(int).tolist()
+    for i, (stem, *needles) in enumerate(shades):
         angle += bend
         to = (x + step * math.cos(angle), y + step * math.sin(angle))
-        light = int(120 + 110 * left * depth / 3 + rng.uniform(-25, 25))
-        draw.line([(x, y), to], fill=min(light, 255), width=max(1, round(depth * left)))
+        far = reach * (1 - i / steps)
+        for side, shade in zip((-1, 1), needles, strict=True):
+            turn = angle + side * opening
+            draw.line([to, (to[0] + far * math.cos(turn), to[1] + far * math.sin(turn))], fill=shade)
+        draw.line([(x, y), to], fill=stem)
         x, y = to
-        if depth > 1 and i % 2 == 0:
-            for side in (-1, 1):
-                branch(draw, to, angle + side * math.pi / 3, length * left * rng.uniform(0.2, 0.4), depth - 1, rng=rng)
