@@ -44,8 +44,8 @@ def corrupt(
         meant for 32 px. "auto" takes CIFAR's where the shorter side is below 64 px, else ImageNet's.
     frost : sequence of (H, W, 3) uint8, optional
         Pictures of ice, of which one, and a piece of it, is drawn. The originals are photographs that do not come
-        with this package: five textures drawn by our own rules take their place, with the grey tones but not the
-        structure of photographs. To compare with published numbers, give the original ones here, in full size.
+        with this package: five textures drawn by our own rules take their place, as bright and as rough as
+        photographs. To compare with published numbers, give the original ones here, in full size.
 
     Returns
     -------
