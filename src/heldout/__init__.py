@@ -9,6 +9,10 @@ from heldout.images import LabelledImages, split
 from heldout.independence.audit import audit, audit_many
 from heldout.independence.result import AuditResult
 from heldout.independence.score_maps import score_map_statistics
+from heldout.memorization.curve import Curve
+from heldout.memorization.perturbed import perturbation_curve
+from heldout.memorization.result import MemorizationResult
+from heldout.memorization.retrained import LabelNoiseCurve, label_noise_curve
 from heldout.orbit import Translations
 from heldout.predictions import Predictions
 from heldout.reuse.bounds import TestableModels, testable_models
@@ -28,10 +32,13 @@ __all__ = [
     "AuditResult",
     "BudgetResult",
     "ControlTestResult",
+    "Curve",
     "HeldoutError",
     "IndependenceTestResult",
     "InputError",
+    "LabelNoiseCurve",
     "LabelledImages",
+    "MemorizationResult",
     "NModelTestResult",
     "Predictions",
     "SimilarityResult",
@@ -46,7 +53,9 @@ __all__ = [
     "budget_from_numbers",
     "control_test",
     "independence_test",
+    "label_noise_curve",
     "n_model_test",
+    "perturbation_curve",
     "queries_to_reach",
     "score_map_statistics",
     "similarity",

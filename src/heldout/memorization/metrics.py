@@ -10,7 +10,9 @@ Zhang, Barr, Guedj, Harman, Shawe-Taylor (2019). Perturbed model validation. arX
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,6 +81,49 @@ def equal_steps(strengths: ArrayLike) -> bool:
 
 
 @dataclass(frozen=True)
+class Metric:
+    """A metric is the size of a curve, in a sense in which sizes of sums are at most sums of sizes.
+
+    So the metric of the true curve and of the measured one differ by no more than the size of their difference, which
+    resampling tells, also where the metric has a corner (a linear curve has SSE 0 and cannot have less): that is how
+    every interval here is made.
+
+    Parameters
+    ----------
+    size : function of accuracies (..., p) and strengths (p,)
+        A seminorm of the accuracies; the metric is its `power`.
+    memorised : {"high", "low"}
+        Which end of the metric a model that memorises is at.
+    even : bool
+        Whether it compares steps, so that strengths must be equally far apart.
+    """
+
+    name: str
+    size: Callable[[ArrayLike, ArrayLike], NDArray[np.float64]]
+    power: int
+    memorised: Literal["high", "low"]
+    even: bool
+
+    def __call__(self, accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.float64]:
+        """The metric of a curve."""
+        return np.asarray(self.size(accuracies, strengths) ** self.power)
+
+
+def _root_squared_distance(accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.float64]:
+    return np.asarray(np.sqrt(squared_distance(accuracies, strengths)))
+
+
+def _largest_step(accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.float64]:
+    return largest_step(accuracies)
+
+
+K_S = Metric("k_S", slope, 1, "low", even=False)
+K_PTV = Metric("k_PTV", slope, 1, "high", even=False)
+K_MAX = Metric("k_max", _largest_step, 1, "high", even=True)
+SSE = Metric("SSE", _root_squared_distance, 2, "high", even=True)
+
+
+@dataclass(frozen=True)
 class Estimate:
     """A metric, its interval over resampled examples (and trainings), or why there is none."""
 
@@ -87,10 +132,44 @@ class Estimate:
     high: float
     reason: str | None = None
 
+    @classmethod
+    def undefined(cls, reason: str) -> Estimate:
+        """No number, and why."""
+        return cls(math.nan, math.nan, math.nan, reason)
+
     def __str__(self) -> str:
         if math.isnan(self.value):
             return f"undefined: {self.reason}"
         return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+def estimate(
+    metric: Metric,
+    accuracies: NDArray[np.float64],
+    strengths: NDArray[np.float64],
+    *,
+    resampled: NDArray[np.float64],
+    n: int,
+    level: float = 0.95,
+) -> Estimate:
+    """A metric of a measured curve with an interval that holds the true curve's at least `level` of the time.
+
+    Parameters
+    ----------
+    accuracies : (p,) float
+        The curve.
+    resampled : (resamples, p) float
+        Curves of examples (and trainings) drawn anew, from `resampled_trainings`.
+    n : int
+        Examples. Where resampling shows no spread, because no answer changed, something that happens to one example in
+        n / 3 would still have been missed once in twenty times (rule of three); the interval is never narrower.
+    """
+    middle = float(metric.size(accuracies, strengths))
+    spread = float(np.quantile(metric.size(resampled - accuracies, strengths), level, method="higher"))
+    alone = float(metric.size(np.eye(len(strengths)), strengths).max())  # of one point that moves by 1
+    spread = max(spread, alone * -math.log(1 - level) / n)
+    low, high = max(0.0, middle - spread), middle + spread
+    return Estimate(middle**metric.power, low**metric.power, high**metric.power)
 
 
 def resampled_curves(correct: NDArray[np.bool_], *, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -104,33 +183,81 @@ def resampled_curves(correct: NDArray[np.bool_], *, resamples: int, rng: np.rand
     return resampled_trainings(correct[:, None, :], resamples=resamples, rng=rng)
 
 
-def resampled_trainings(correct: NDArray[np.bool_], *, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def resampled_trainings(
+    correct: NDArray[np.bool_],
+    *,
+    resamples: int,
+    rng: np.random.Generator,
+    done: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
     """(resamples, rates) accuracies of models that were trained anew, examples and trainings drawn with replacement.
 
     Parameters
     ----------
     correct : (rates, seeds, n) bool
-        Trainings of different rates have nothing in common, so their seeds are drawn one rate at a time.
+        Trainings of different rates have nothing in common, so their seeds are drawn one rate at a time. Few seeds
+        drawn with replacement vary too little, by (s - 1) / s; what they vary is stretched by that.
+    done : (rates, seeds) bool, optional
+        Trainings that count, one a rate at least; default all.
     """
     rates, seeds, n = correct.shape
-    table = correct.reshape(rates * seeds, n).astype(np.float32)
+    counted = np.ones((rates, seeds), dtype=bool) if done is None else done
+    if not counted.any(axis=1).all():
+        raise InputError("a rate without a training has no accuracy.")
+    table = correct[counted]  # (trainings, n)
+    first = np.concatenate([[0], np.cumsum(counted.sum(axis=1))])
+    # Examples that fared alike everywhere are one kind; only how many of each kind are drawn matters.
+    _, kinds, sizes = np.unique(np.packbits(table, axis=0), axis=1, return_index=True, return_counts=True)
+    answers = table[:, kinds].astype(np.float32).T
     curves = np.empty((resamples, rates))
     for start in range(0, resamples, BLOCK):
         size = min(BLOCK, resamples - start)
-        times = rng.multinomial(n, np.full(n, 1 / n), size=size).astype(np.float32)
-        accuracy = (times @ table.T / n).reshape(size, rates, seeds)
-        drawn = rng.integers(0, seeds, (size, rates, seeds))
-        curves[start : start + size] = np.take_along_axis(accuracy, drawn, axis=2).mean(axis=2)
+        times = rng.multinomial(n, sizes / n, size=size).astype(np.float32)
+        accuracy = times @ answers / np.float32(n)  # (size, trainings)
+        for i in range(rates):
+            own = accuracy[:, first[i] : first[i + 1]].astype(np.float64)
+            mean, s = own.mean(axis=1), own.shape[1]
+            if s > 1:
+                drawn = np.take_along_axis(own, rng.integers(0, s, (size, s)), axis=1).mean(axis=1)
+                mean += (drawn - mean) * math.sqrt(s / (s - 1))
+            curves[start : start + size, i] = mean
     return curves
 
 
 BLOCK = 200  # resamplings held at once
 
 
-def interval(values: NDArray[np.float64], *, level: float = 0.95) -> tuple[float, float]:
-    """Percentiles of resampled values."""
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+def gap(
+    training: NDArray[np.bool_],
+    validation: NDArray[np.bool_],
+    *,
+    resamples: int,
+    rng: np.random.Generator,
+    level: float = 0.95,
+) -> Estimate:
+    """Accuracy on training examples (s, n) less that on validation examples (s, v), of s trainings.
+
+    Examples
+    --------
+    >>> found = gap(np.ones((1, 100), bool), np.arange(100)[None] < 80, resamples=200, rng=np.random.default_rng(0))
+    >>> round(found.value, 2), found.low < 0.2 < found.high
+    (0.2, True)
+    """
+    s = len(training)
+    differences = np.zeros((resamples, s))
+    for table, sign in ((training, 1), (validation, -1)):
+        n = table.shape[1]
+        _, kinds, sizes = np.unique(np.packbits(table, axis=0), axis=1, return_index=True, return_counts=True)
+        times = rng.multinomial(n, sizes / n, size=resamples)
+        differences += sign * (times @ table[:, kinds].T.astype(np.float64)) / n
+    mean = differences.mean(axis=1)
+    if s > 1:
+        drawn = np.take_along_axis(differences, rng.integers(0, s, (resamples, s)), axis=1).mean(axis=1)
+        mean = mean + (drawn - mean) * math.sqrt(s / (s - 1))
+    value = float(training.mean() - validation.mean())
+    rare = -math.log(1 - level) / min(training.shape[1], validation.shape[1])
+    spread = max(float(np.quantile(np.abs(mean - value), level, method="higher")), rare)
+    return Estimate(value, value - spread, value + spread)
 
 
 def _curve(accuracies: ArrayLike, strengths: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -6,9 +6,10 @@ done again. So any number of workers gives the same result, and a run that was k
 
 from __future__ import annotations
 
-import hashlib
+import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,8 @@ class Retrainings:
         Whether the model gives the label it was trained on (PMV).
     clean_right : (r, s, n) bool
         Whether it gives the true one (PTV).
-    validation : (r, s) float
-        Accuracy on the validation set; NaN without one.
+    validation_right : (r, s, v) bool
+        Whether it is right on each validation example; v = 0 without any.
     failures : tuple of str
         Trainings that raised: "rate 0.3, repetition 2: ValueError: ...". Their rows are False and must not be used.
     done : (r, s) bool
@@ -47,7 +48,7 @@ class Retrainings:
     rates: NDArray[np.float64]
     noisy_right: NDArray[np.bool_]
     clean_right: NDArray[np.bool_]
-    validation: NDArray[np.float64]
+    validation_right: NDArray[np.bool_]
     failures: tuple[str, ...]
     done: NDArray[np.bool_]
 
@@ -73,7 +74,10 @@ def retrain(
     seed: int = 0,
     validation: tuple[Any, ArrayLike] | None = None,
     n_jobs: int = 1,
+    threads: int = 1,
+    check_seed: bool = True,
     checkpoint: str | Path | None = None,
+    name: str = "trainings",
     progress: bool = False,
 ) -> Retrainings:
     """Train a model at every rate of label noise, several times.
@@ -86,50 +90,77 @@ def retrain(
     x, labels
         The training set; x goes to `train` as it is.
     rates : sequence of float
-        Shares of wrong labels, beginning with 0 and growing.
+        Shares of wrong labels, beginning with 0 and growing; or one alone.
     repetitions : int
         Trainings a rate, each with labels and a seed of its own.
     n_jobs : int
-        Workers, as joblib counts them.
+        Workers, as joblib counts them, on whatever backend `joblib.parallel_config` says.
+    threads : int
+        Of each training's own arithmetic (BLAS, OpenMP, torch): sums depend on it in the last bits, so it does not
+        depend on the workers.
+    check_seed : bool
+        Do one training twice and stop where the two differ, since then nothing here could be repeated.
     checkpoint : path, optional
-        Folder in which finished trainings are kept, and looked for.
+        Folder in which finished trainings are kept, and looked for. They are told apart by the data, the seed and the
+        model's name and parameters; of a function only the name is known, so a changed one needs another folder.
     """
     truth = np.asarray(labels)
     m = int(truth.max()) + 1 if classes is None else classes
-    levels = _check_rates(rates)
+    levels = check_rates(rates)
     noisy_labels(truth, 0.0, classes=m, rng=np.random.default_rng(0))  # complains of bad labels
-    if repetitions < 1:
-        raise InputError(f"`repetitions` is {repetitions}; at least 1 is needed.")
+    if repetitions < 1 or threads < 1 or n_jobs == 0:
+        raise InputError(f"{repetitions} repetitions, {threads} threads, n_jobs = {n_jobs}: none can be 0.")
+    if len(x) != len(truth):
+        raise InputError(f"{len(x):,} examples and {len(truth):,} labels; there must be one for each.")
     fit = as_train(train)
-    folder = None if checkpoint is None else Path(checkpoint) / _digest(train, x, truth, m, seed, validation)
+    held = None if validation is None else (validation[0], np.asarray(validation[1]))
+    folder = None if checkpoint is None else Path(checkpoint) / _digest(train, x, truth, m, seed, held, threads)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     jobs = [(i, j) for j in range(repetitions) for i in range(len(levels))]
-    held = None if validation is None else (validation[0], np.asarray(validation[1]))
+    twice = (len(levels) - 1, 0) if check_seed else None
+    todo = [(place, False) for place in jobs] + ([] if twice is None else [(twice, True)])
     from joblib import Parallel, delayed
 
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_one)(fit, x, truth, m, float(levels[i]), seed, j, held, folder, (i, j)) for i, j in jobs
+        delayed(_one)(_Task(fit, x, truth, m, float(levels[i]), seed, j, held, folder, threads, again), (i, j))
+        for (i, j), again in todo
     )
     shape = (len(levels), repetitions)
     noisy, clean = (np.zeros((*shape, len(truth)), dtype=bool) for _ in range(2))
-    accuracy, done, failures = np.full(shape, np.nan), np.zeros(shape, dtype=bool), []
-    with plain_bar(len(jobs), "trainings", unit="trainings", shown=progress) as bar:
-        for (i, j), result in work:
-            if isinstance(result, str):
+    right = np.zeros((*shape, 0 if held is None else len(held[1])), dtype=bool)
+    done, failures, repeated = np.zeros(shape, dtype=bool), [], None
+    with plain_bar(len(todo), name, unit="trainings", shown=progress) as bar:
+        for (i, j), again, result in work:
+            if again:
+                repeated = result
+            elif isinstance(result, str):
                 failures.append(f"rate {levels[i]:g}, repetition {j}: {result}")
             else:
-                noisy[i, j], clean[i, j], accuracy[i, j] = result
+                noisy[i, j], clean[i, j], right[i, j] = result
                 done[i, j] = True
             bar.update(1)
+    if twice is not None and done[twice] and repeated is not None and not isinstance(repeated, str):
+        _check_repeated(clean[twice], noisy[twice], repeated)
     return Retrainings(
         rates=levels,
         noisy_right=noisy,
         clean_right=clean,
-        validation=accuracy,
+        validation_right=right,
         failures=tuple(sorted(failures)),
         done=done,
     )
+
+
+def _check_repeated(clean: NDArray[np.bool_], noisy: NDArray[np.bool_], repeated: _Answers) -> None:
+    """The same labels and the same seed must give the same model."""
+    differ = float(((repeated[1] != clean) | (repeated[0] != noisy)).mean())
+    if differ > 0:
+        raise InputError(
+            f"the training ignores its seed: done twice with equal labels and equal seed, it answers {differ:.2%} of "
+            "its examples otherwise. Seed every generator it uses (numpy, torch, ...) from `seed`; where it cannot be "
+            "repeated at all, as on some GPUs, go on with check_seed=False (--no-seed-check)."
+        )
 
 
 def as_train(train: Any) -> Train:
@@ -158,38 +189,73 @@ class _Estimator:
         return fresh.set_params(**seeded).fit(x, y)
 
 
-def _one(
-    train: Train,
-    x: Any,
-    truth: NDArray[Any],
-    m: int,
-    rate: float,
-    seed: int,
-    repetition: int,
-    validation: tuple[Any, NDArray[Any]] | None,
-    folder: Path | None,
-    place: tuple[int, int],
-) -> tuple[tuple[int, int], tuple[NDArray[np.bool_], NDArray[np.bool_], float] | str]:
+_Answers = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]  # noisy, clean, validation
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Everything that one training needs."""
+
+    train: Train
+    x: Any
+    truth: NDArray[Any]
+    m: int
+    rate: float
+    seed: int
+    repetition: int
+    validation: tuple[Any, NDArray[Any]] | None
+    folder: Path | None
+    threads: int
+    again: bool  # a second time, to see whether it comes out the same
+
+
+def _one(task: _Task, place: tuple[int, int]) -> tuple[tuple[int, int], bool, _Answers | str]:
     """One training, or what was kept of it, or why it failed."""
-    path = None if folder is None else folder / f"rate{rate:.6f}-{repetition}.npz"
-    if path is not None and path.exists():
-        kept = read_npz(path)
-        n = len(truth)
-        return place, (_unpack(kept["noisy"], n), _unpack(kept["clean"], n), float(kept["validation"]))
-    rng = np.random.default_rng([seed, round(rate * 1_000_000), repetition])
-    targets = noisy_labels(truth, rate, classes=m, rng=rng)
+    path = None
+    if task.folder is not None:
+        path = task.folder / f"rate{task.rate:.6f}-{task.repetition}{'-again' if task.again else ''}.npz"
+        if path.exists():
+            kept = read_npz(path)
+            v = 0 if task.validation is None else len(task.validation[1])
+            sizes = (("noisy", len(task.truth)), ("clean", len(task.truth)), ("validation", v))
+            noisy, clean, held = (_unpack(kept[key], n) for key, n in sizes)
+            return place, task.again, (noisy, clean, held)
+    rng = np.random.default_rng([task.seed, round(task.rate * 1_000_000), task.repetition])
+    targets = noisy_labels(task.truth, task.rate, classes=task.m, rng=rng)
+    held = np.zeros(0, dtype=bool)
     try:
-        predictor = train(x, targets, int(rng.integers(2**31)))
-        said = predictions(predictor, x, len(truth))
-        held = np.nan if validation is None else _accuracy(predictor, validation)
+        with limited_threads(task.threads):
+            predictor = task.train(task.x, targets, int(rng.integers(2**31)))
+            said = predictions(predictor, task.x, len(task.truth))
+            if task.validation is not None:
+                x, y = task.validation
+                held = predictions(predictor, x, len(y)) == y
     except InputError:
         raise
     except Exception as error:  # the user's own code; the other trainings go on
-        return place, f"{type(error).__name__}: {error} ({_where(error)})"
-    noisy, clean = said == targets, said == truth
+        return place, task.again, f"{type(error).__name__}: {error} ({_where(error)})"
+    noisy, clean = said == targets, said == task.truth
     if path is not None:
-        write_npz(path, {"noisy": np.packbits(noisy), "clean": np.packbits(clean), "validation": np.array(float(held))})
-    return place, (noisy, clean, float(held))
+        bits = {"noisy": noisy, "clean": clean, "validation": held}
+        write_npz(path, {key: np.packbits(value) for key, value in bits.items()})
+    return place, task.again, (noisy, clean, held)
+
+
+@contextmanager
+def limited_threads(count: int) -> Iterator[None]:
+    """Arithmetic libraries that are loaded use no more threads than this."""
+    from threadpoolctl import threadpool_limits
+
+    torch = sys.modules.get("torch")
+    before = torch.get_num_threads() if torch is not None else 0
+    if torch is not None:
+        torch.set_num_threads(count)
+    try:
+        with threadpool_limits(count):
+            yield
+    finally:
+        if torch is not None:
+            torch.set_num_threads(before)
 
 
 def predictions(predictor: Any, x: Any, n: int) -> NDArray[Any]:
@@ -205,15 +271,13 @@ def predictions(predictor: Any, x: Any, n: int) -> NDArray[Any]:
     return said
 
 
-def _accuracy(predictor: Any, validation: tuple[Any, NDArray[Any]]) -> float:
-    x, y = validation
-    return float((predictions(predictor, x, len(y)) == y).mean())
-
-
-def _check_rates(rates: Sequence[float]) -> NDArray[np.float64]:
+def check_rates(rates: Sequence[float]) -> NDArray[np.float64]:
+    """Rates begin at 0 and grow, or there is one alone."""
     levels = np.asarray(rates, dtype=np.float64)
-    if levels.ndim != 1 or len(levels) == 0 or levels[0] != 0 or (np.diff(levels) <= 0).any() or levels.max() > 1:
-        given = ", ".join(f"{r:g}" for r in levels.ravel())
+    grow = levels.ndim == 1 and len(levels) > 0 and (np.diff(levels) > 0).all()
+    alone = grow and len(levels) == 1 and levels[0] > 0
+    if not grow or not (alone or (len(levels) > 1 and levels[0] == 0)) or levels[-1] > 1:
+        given = ", ".join(f"{r:g}" for r in levels.ravel()) or "none"
         raise InputError(f"rates of label noise are {given}; they begin at 0, grow, and end at 1 at most.")
     return levels
 
@@ -227,11 +291,10 @@ def _where(error: BaseException) -> str:
     return f"{Path(frame.filename).name}, line {frame.lineno}"
 
 
-def _digest(train: Any, x: Any, truth: NDArray[Any], m: int, seed: int, validation: Any) -> str:
+def _digest(train: Any, x: Any, truth: NDArray[Any], m: int, seed: int, validation: Any, threads: int) -> str:
     """Tells one run's trainings from another's: model, data, classes and seed; rates and repetitions may differ."""
+    import joblib
+
     name = repr(train) if hasattr(train, "get_params") else getattr(train, "__qualname__", type(train).__qualname__)
-    h = hashlib.sha256(f"{name} {m} {seed} {validation is not None}".encode())
-    for array in (np.asarray(x), truth):
-        h.update(f"{array.shape} {array.dtype}".encode())
-        h.update(np.ascontiguousarray(array).tobytes())
-    return h.hexdigest()[:16]
+    found: str = joblib.hash((name, x, truth, m, seed, validation, threads))
+    return found[:16]

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
+from heldout.memorization.perturb.base import Perturbation, Pictures, View
+from heldout.scorers import Scorer
 
 
 def fgsm(
@@ -22,10 +24,46 @@ def fgsm(
     batch : float32
         As the scorer takes it.
     """
-    gradient = getattr(scorer, "input_gradient", None)
-    if gradient is None:
+    check_gradients(scorer)
+    step = np.sign(scorer.input_gradient(batch, labels))
+    return np.asarray(np.clip(batch + np.float32(strength) * step, low, high), np.float32)
+
+
+def check_gradients(scorer: Any) -> None:
+    """InputError for a model whose gradients cannot be had."""
+    if not hasattr(scorer, "input_gradient"):
         raise InputError(
             f"FGSM needs gradients, which {getattr(scorer, 'name', type(scorer).__name__)} has none of; give a torch "
             "module, or choose a perturbation that only looks at the outputs (spatial, gaussian)."
         )
-    return np.asarray(np.clip(batch + np.float32(strength) * np.sign(gradient(batch, labels)), low, high), np.float32)
+
+
+class Fgsm(Perturbation):
+    """Raw pixels go where the loss grows: a positive scale and std do not change the sign of a gradient."""
+
+    name = "fgsm"
+    unit = "step of each pixel, in 1/255 of the pixel range"
+
+    def check(self, scorer: Scorer, strengths: NDArray[np.float64]) -> None:
+        """Only models with gradients."""
+        check_gradients(scorer)
+
+    def perturbed(self, view: View, strength: float) -> Pictures:
+        """One step of this size; its direction is the same at every strength."""
+        if self.name not in view.kept:
+            view.kept[self.name] = self._direction(view)
+        step = np.float32(strength * view.unit) * view.kept[self.name]
+        return np.asarray(np.clip(view.pixels + step, view.low, view.high), np.float32)
+
+    def _direction(self, view: View) -> NDArray[np.float32]:
+        signs = []
+        for start in range(0, len(view), view.batch_size):
+            part = slice(start, start + view.batch_size)
+            gradient = view.scorer.input_gradient(view.inputs(view.pixels[part]), view.labels[part])  # type: ignore[attr-defined]
+            signs.append(np.sign(gradient))
+        sign = np.concatenate(signs)
+        if view.scorer.layout == "nchw":
+            sign = sign.transpose(0, 2, 3, 1)
+        if view.images.bgr:
+            sign = sign[..., ::-1]
+        return np.asarray(sign if (view.images.scale or 1.0) > 0 else -sign, dtype=np.float32)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
+from heldout.memorization.perturb.base import Perturbation, Pictures, View
 
 Padding = Literal["black", "border"]
 ROUND = 8  # batches that a round of the search fills, so that the last one, half empty, does not count
@@ -202,3 +203,70 @@ def worst_case(
         found[alive[fooled]] = np.asarray(now, dtype=np.intp)[first[fooled]]
         alive = alive[~fooled]
     return found
+
+
+class Spatial(Perturbation):
+    """The worst of a grid of shifts and turns, the same grid for every picture."""
+
+    name = "spatial"
+    unit = "shift up to so many pixels and turn up to so many degrees, the worst of a grid"
+
+    def __init__(self, *, shifts: int = 5, turns: int = 5, padding: Padding = "black") -> None:
+        move_grid(1.0, shifts=shifts, turns=turns)  # complains of bad counts
+        self.shifts, self.turns, self.padding = shifts, turns, padding
+
+    def _worst(self, view: View, strength: float) -> tuple[NDArray[np.intp], tuple[Move, ...]]:
+        moves = move_grid(strength, shifts=self.shifts, turns=self.turns)
+        found = worst_case(
+            view.right, view.pixels, moves, batch_size=view.batch_size, padding=self.padding, black=view.low
+        )
+        return found, moves
+
+    def right(self, view: View, strength: float) -> NDArray[np.bool_]:
+        """Whether no move of the grid makes the model wrong."""
+        return np.asarray(self._worst(view, strength)[0] < 0)
+
+    def perturbed(self, view: View, strength: float) -> Pictures:
+        """Each picture moved so that the model is wrong, or else as far as the grid goes."""
+        found, moves = self._worst(view, strength)
+        chosen = [moves[j] if j >= 0 else moves[-1] for j in found]
+        return moved_each(view.pixels, chosen, padding=self.padding, black=view.low)
+
+
+class RandomSpatial(Perturbation):
+    """The worst of a few shifts and turns that each picture draws for itself."""
+
+    name = "spatial-random"
+
+    def __init__(self, *, count: int = 10, padding: Padding = "black") -> None:
+        self.count, self.padding = count, padding
+        self.unit = f"shift up to so many pixels and turn up to so many degrees, the worst of {count} at random"
+        if count < 1:
+            raise InputError(f"the worst of {count} random moves: one at least is needed.")
+
+    def _tries(self, view: View, strength: float) -> list[tuple[Move, ...]]:
+        return [random_moves(strength, self.count, rng=rng) for rng in view.generators(self.name)]
+
+    def right(self, view: View, strength: float) -> NDArray[np.bool_]:
+        """Whether none of a picture's own moves makes the model wrong."""
+        return self._search(view, strength)[0]
+
+    def perturbed(self, view: View, strength: float) -> Pictures:
+        """Each picture by the move that made the model wrong, or else by its last."""
+        return self._search(view, strength)[1]
+
+    def _search(self, view: View, strength: float) -> tuple[NDArray[np.bool_], Pictures]:
+        moves = self._tries(view, strength)
+        out = view.pixels.copy()
+        alive = np.flatnonzero(view.right(view.pixels))
+        for j in range(1, len(moves[0])):
+            pictures = moved_each(
+                view.pixels[alive], [moves[i][j] for i in alive], padding=self.padding, black=view.low
+            )
+            out[alive] = pictures
+            alive = alive[view.right(pictures, alive)]
+            if not len(alive):
+                break
+        right = np.zeros(len(view), dtype=bool)
+        right[alive] = True
+        return right, out

@@ -1,0 +1,172 @@
+"""A curve: accuracy on the training set as it is perturbed more and more, and its metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.memorization.metrics import (
+    K_MAX,
+    K_PTV,
+    K_S,
+    SSE,
+    Estimate,
+    Metric,
+    equal_steps,
+    estimate,
+    resampled_trainings,
+)
+
+PMV, PTV = "pmv", "ptv"
+RESAMPLES = 4000
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Exhibits:
+    """A few examples as they were perturbed.
+
+    Parameters
+    ----------
+    rows : (k,) int
+        Which examples.
+    pictures : (k, p, height, width, channels) uint8
+        Each at every strength.
+    right : (k, p) bool
+        Whether the model was right.
+    """
+
+    rows: NDArray[np.intp]
+    labels: NDArray[np.int64]
+    pictures: NDArray[np.uint8]
+    right: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Curve:
+    """Accuracy of one model at growing strengths of one perturbation.
+
+    Parameters
+    ----------
+    model, perturbation : str
+        Names. Of label noise there are two curves: "pmv" is the accuracy on the labels that were trained on, "ptv"
+        the one on the true labels.
+    unit : str
+        What the strengths count.
+    strengths : (p,) float
+        Beginning with 0, growing.
+    correct : (p, s, n) bool
+        Whether the model of the s-th training is right on the n-th example; s = 1 for a model that is not trained anew.
+    done : (p, s) bool
+        Trainings that ended well; the others do not count.
+    even : bool
+        Whether equal steps of strength are equal by definition, so that the largest step and SSE have a meaning.
+    seed : int
+        Of the resampling behind the intervals.
+    undefined : str, optional
+        Why the curve has no metric.
+    exhibits : Exhibits, optional
+    """
+
+    model: str
+    perturbation: str
+    unit: str
+    strengths: NDArray[np.float64]
+    correct: NDArray[np.bool_]
+    done: NDArray[np.bool_]
+    even: bool
+    seed: int
+    undefined: str | None = None
+    exhibits: Exhibits | None = None
+
+    @property
+    def n(self) -> int:
+        """Examples."""
+        return int(self.correct.shape[2])
+
+    @property
+    def accuracies(self) -> NDArray[np.float64]:
+        """(p, s) accuracy of every training; NaN where it did not end well."""
+        return np.where(self.done, self.correct.mean(axis=2), np.nan)
+
+    @property
+    def accuracy(self) -> NDArray[np.float64]:
+        """(p,) mean over trainings."""
+        return np.array(
+            [row[ok].mean() if ok.any() else np.nan for row, ok in zip(self.accuracies, self.done, strict=True)]
+        )
+
+    @cached_property
+    def resampled(self) -> NDArray[np.float64]:
+        """(resamples, p) curves of examples and trainings drawn anew; strengths without a training are left out."""
+        used = self.done.any(axis=1)
+        rng = np.random.default_rng([self.seed, 1])
+        return resampled_trainings(self.correct[used], resamples=RESAMPLES, rng=rng, done=self.done[used])
+
+    @cached_property
+    def bands(self) -> NDArray[np.float64]:
+        """(2, p) each point's own interval."""
+        out = np.full((2, len(self.strengths)), np.nan)
+        out[:, self.done.any(axis=1)] = np.quantile(self.resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        return out
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What is asked of a curve of this kind."""
+        return {PMV: (K_S,), PTV: (K_PTV,)}.get(self.perturbation, (K_MAX, SSE))
+
+    def estimate(self, metric: Metric, *, level: float = LEVEL) -> Estimate:
+        """One metric with its interval, or why it has no meaning here."""
+        used = self.done.any(axis=1)
+        strengths = self.strengths[used]
+        reason = self.undefined
+        if reason is None and len(strengths) < 2:
+            reason = "two strengths at least are needed."
+        if reason is None and metric.even and not self.even:
+            reason = f"steps of {self.unit} are not equal, so that the largest one and a straight line mean nothing."
+        if reason is None and metric.even and not equal_steps(strengths):
+            reason = "the strengths are not equally far apart."
+        if reason is not None:
+            return Estimate.undefined(reason)
+        return estimate(metric, self.accuracy[used], strengths, resampled=self.resampled, n=self.n, level=level)
+
+    @cached_property
+    def estimates(self) -> dict[str, Estimate]:
+        """Every metric of this curve."""
+        return {metric.name: self.estimate(metric) for metric in self.metrics}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        low, high = self.bands
+        return {
+            "perturbation": self.perturbation,
+            "unit": self.unit,
+            "examples": self.n,
+            "trainings": int(self.done.sum()) if self.perturbation in (PMV, PTV) else None,
+            "curve": [
+                {
+                    "strength": float(strength),
+                    "accuracy": plain(accuracy),
+                    "low": plain(low[i]),
+                    "high": plain(high[i]),
+                    **({"accuracies": [plain(a) for a in self.accuracies[i]]} if self.correct.shape[1] > 1 else {}),
+                }
+                for i, (strength, accuracy) in enumerate(zip(self.strengths, self.accuracy, strict=True))
+            ],
+            "metrics": {name: estimate_dict(found) for name, found in self.estimates.items()},
+        }
+
+
+def plain(value: float) -> float | None:
+    """A number for JSON, where NaN is none."""
+    return None if np.isnan(value) else float(value)
+
+
+def estimate_dict(found: Estimate) -> dict[str, Any]:
+    """An estimate for JSON."""
+    out = {"value": plain(found.value), "low": plain(found.low), "high": plain(found.high)}
+    return out if found.reason is None else {**out, "reason": found.reason}

@@ -1,0 +1,130 @@
+"""What every perturbation of pictures has in common: a block of them, and a model that is right or wrong on each."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.images import LabelledImages
+from heldout.scorers import Scorer
+from heldout.scorers.batches import excess_scores, filled, score_batch
+
+Pictures = NDArray[np.float32]  # (n, height, width, channels), raw pixels
+STEPS = 255  # strengths of noise and of gradients count in such parts of the declared pixel range
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Some pictures, raw, before a model.
+
+    Parameters
+    ----------
+    rows : (n,) int
+        Which pictures of `images`.
+    pixels : (n, height, width, channels) float32
+        Raw, within `low` and `high`.
+    low, high : float
+        The declared range of the pixels.
+    counts : bool
+        They came as uint8.
+    """
+
+    scorer: Scorer
+    images: LabelledImages
+    rows: NDArray[np.intp]
+    pixels: Pictures
+    low: float
+    high: float
+    counts: bool
+    seed: int
+    batch_size: int
+    kept: dict[str, Any] = field(default_factory=dict)  # what a perturbation needs at every strength
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """(n,) true classes."""
+        return self.images.labels[self.rows]
+
+    @property
+    def unit(self) -> float:
+        """One step of noise, in raw pixels."""
+        return (self.high - self.low) / STEPS
+
+    def inputs(self, pixels: Pictures) -> NDArray[np.float32]:
+        """Raw pixels as the model wants them."""
+        return self.images.scaled(pixels, self.scorer.layout, counts=self.counts)
+
+    def right(self, pixels: Pictures, places: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
+        """Whether the model's first answer is the true one, for pictures of the examples at `places` (default all)."""
+        at = np.arange(len(self.rows)) if places is None else places
+        found = np.empty(len(at), dtype=bool)
+        for start in range(0, len(at), self.batch_size):
+            rows = self.rows[at[start : start + self.batch_size]]
+            batch = filled(self.inputs(pixels[start : start + self.batch_size]), self.batch_size)
+            logits = score_batch(self.scorer, batch)[: len(rows)]
+            labels = self.images.labels[rows]
+            excess_scores(logits, labels, [self.images.ids[i] for i in rows])  # complains of what is wrong with them
+            found[start : start + len(rows)] = logits.argmax(axis=1) == labels
+        return found
+
+    def generators(self, name: str) -> list[np.random.Generator]:
+        """A generator for each picture, the same at every strength and in whatever block the picture comes."""
+        return [np.random.default_rng([self.seed, zlib.crc32(name.encode()), int(row)]) for row in self.rows]
+
+
+class Perturbation:
+    """A way to change pictures that has a strength, 0 meaning untouched.
+
+    Attributes
+    ----------
+    unit : str
+        What a strength of 1 is, in words.
+    even : bool
+        Whether strengths that are equally far apart are equally far apart in what they do, by definition.
+    """
+
+    name: str
+    unit: str
+    even: bool = True
+
+    def check(self, scorer: Scorer, strengths: NDArray[np.float64]) -> None:
+        """InputError where this cannot be done to this model, or not so strongly."""
+
+    def perturbed(self, view: View, strength: float) -> Pictures:
+        """The pictures, changed."""
+        raise NotImplementedError
+
+    def right(self, view: View, strength: float) -> NDArray[np.bool_]:
+        """(n,) whether the model is right on each of them."""
+        return view.right(view.pixels if strength == 0 else self.perturbed(view, strength))
+
+
+class Custom(Perturbation):
+    """A user's own function of (pictures, strength, generator), called with one picture at a time."""
+
+    def __init__(self, function: Callable[[Pictures, float, np.random.Generator], Any]) -> None:
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+        self.unit = f"strength of {self.name}"
+        self._function = function
+
+    def perturbed(self, view: View, strength: float) -> Pictures:
+        """The function's answer, cut to the declared range."""
+        out = np.empty_like(view.pixels)
+        for place, rng in enumerate(view.generators(self.name)):
+            changed = np.asarray(self._function(view.pixels[place : place + 1], strength, rng))
+            if changed.shape != (1, *out.shape[1:]):
+                raise InputError(
+                    f"the perturbation {self.name} turns a picture of shape {(1, *out.shape[1:])} into "
+                    f"{changed.shape}; the shape must stay."
+                )
+            out[place] = changed[0]
+        return np.clip(out, view.low, view.high)

@@ -1,0 +1,255 @@
+"""A finished model on its training pictures, which are perturbed more and more."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image
+
+from heldout.errors import InputError
+from heldout.files import read_npz, write_npz
+from heldout.images import LabelledImages, Whole, from_arrays
+from heldout.memorization.curve import Curve, Exhibits
+from heldout.memorization.perturb import Perturbation, View, as_perturbation, usual_strengths
+from heldout.progress import plain_bar
+from heldout.scorers import Scorer, as_scorer
+from heldout.scorers.batches import check_input
+
+BLOCK = 256  # pictures held at once, if they are small
+HELD = 2**25  # pixel values held at once
+SHOWN = 4  # examples kept as pictures
+SIDE = 96  # their longer side at most
+SECONDS_BETWEEN_CHECKPOINTS = 20.0
+
+
+def perturbation_curve(
+    scorer: Any,
+    images: LabelledImages | tuple[ArrayLike, ArrayLike],
+    perturbation: Any,
+    strengths: Sequence[float] | None = None,
+    *,
+    name: str | None = None,
+    pixel_range: tuple[float, float] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    batch_size: int | None = None,
+    checkpoint: str | Path | None = None,
+    progress: bool = False,
+) -> Curve:
+    """Accuracy of a finished model on its training pictures as these are perturbed more and more.
+
+    Parameters
+    ----------
+    scorer
+        As in `heldout.audit`: a scorer, an .onnx path, a torch module, a fitted scikit-learn classifier, a function.
+    images : LabelledImages, or (pictures, labels)
+        The training set, or a part of it. Pictures alone, (n, height, width[, channels]), go to the model as they are,
+        uint8 ones divided by 255.
+    perturbation : str, function or `Perturbation`
+        "spatial", "spatial-random", "gaussian", "fgsm", one of the fifteen corruptions ("fog", ...), or a function of
+        (pictures, strength, generator).
+    strengths : sequence of float, optional
+        Beginning with 0 and growing; equally far apart, or k_max and SSE have no meaning. Default: `usual_strengths`.
+    pixel_range : (low, high), optional
+        Of raw pixels. uint8 pixels run from 0 to 255; of floats nobody can know, so it must be said.
+    limit : int, optional
+        Use a random subset of this size (seeded).
+    checkpoint : path, optional
+        File in which finished blocks are kept, and looked for.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).random((60, 8, 8))
+    >>> y = (x[:, :, 4:].mean((1, 2)) > x[:, :, :4].mean((1, 2))).astype(int)
+    >>> def halves(batch):
+    ...     return np.stack([batch[..., :4].mean((1, 2, 3)), batch[..., 4:].mean((1, 2, 3))], axis=1)
+    >>> curve = perturbation_curve(halves, (x, y), "gaussian", [0, 20, 40], pixel_range=(0, 1))
+    >>> curve.accuracy[0], curve.correct.shape
+    (np.float64(1.0), (3, 1, 60))
+    """
+    model = as_scorer(scorer)
+    pictures = images if isinstance(images, LabelledImages) else LabelledImages(from_arrays(*images), Whole())
+    way = as_perturbation(perturbation)
+    levels = check_strengths(usual_strengths(way) if strengths is None else strengths)
+    way.check(model, levels)
+    rows = subset(len(pictures), limit, seed)
+    low, high, counts = declared_range(pictures, int(rows[0]), pixel_range)
+    size = batch_size or model.batch_size
+
+    def view(part: NDArray[np.intp]) -> View:
+        pixels = read_pixels(pictures, part, low, high)
+        return View(model, pictures, part, pixels, low, high, counts, seed, size)
+
+    first = view(rows[:1])
+    check_input(model, first.pixels.shape[1:])
+    block = max(1, min(max(BLOCK, 4 * size), HELD // first.pixels[0].size))
+    state = _State(checkpoint, _fingerprint(model, pictures, way, levels, rows, (low, high), seed, size), len(rows))
+    correct = state.load(len(levels))
+    label = f"{name or model.name}, {way.name}"
+    spoke = time.monotonic()
+    with plain_bar(len(rows) * len(levels), label, unit="pictures", shown=progress) as bar:
+        bar.update(state.finished * len(levels))
+        while state.finished < len(rows):
+            part = rows[state.finished : state.finished + block]
+            here = view(part)
+            for i, strength in enumerate(levels):
+                correct[i, state.finished : state.finished + len(part)] = way.right(here, float(strength))
+                bar.update(len(part))
+            state.finished += len(part)
+            if time.monotonic() - spoke > SECONDS_BETWEEN_CHECKPOINTS or state.finished == len(rows):
+                state.save(correct)
+                spoke = time.monotonic()
+    return Curve(
+        model=name or model.name,
+        perturbation=way.name,
+        unit=way.unit,
+        strengths=levels,
+        correct=correct[:, None, :],
+        done=np.ones((len(levels), 1), dtype=bool),
+        even=way.even,
+        seed=seed,
+        exhibits=_exhibits(view, way, levels, correct, rows),
+    )
+
+
+def check_strengths(strengths: Sequence[float]) -> NDArray[np.float64]:
+    """Strengths begin at 0 and grow."""
+    levels = np.asarray(strengths, dtype=np.float64)
+    if levels.ndim != 1 or len(levels) < 2 or not np.isfinite(levels).all():
+        raise InputError(f"{levels.size} strengths are given; two numbers at least are needed, beginning with 0.")
+    if levels[0] != 0 or (np.diff(levels) <= 0).any():
+        given = ", ".join(f"{s:g}" for s in levels)
+        raise InputError(f"strengths are {given}; they must begin at 0 and grow.")
+    return levels
+
+
+def subset(n: int, limit: int | None, seed: int) -> NDArray[np.intp]:
+    """Which examples are used: all of them, or a seeded choice, in their order."""
+    if limit is None:
+        return np.arange(n)
+    if limit < 1:
+        raise InputError(f"a limit of {limit} examples: at least 1 is needed.")
+    return np.sort(np.random.default_rng([seed, 0]).permutation(n)[:limit])
+
+
+def declared_range(
+    images: LabelledImages, row: int, pixel_range: tuple[float, float] | None
+) -> tuple[float, float, bool]:
+    """(low, high, whether pixels are uint8): what was declared, or what the type of the pixels says."""
+    counts = images.place(row, 0).dtype == np.uint8
+    if pixel_range is None:
+        if not counts:
+            raise InputError(
+                "the pixels are floats, and nobody can tell from them which values are black and white; say it with "
+                "pixel_range=(0, 1) (--pixel-range 0 1), or whatever holds."
+            )
+        return 0.0, 255.0, True
+    low, high = (float(v) for v in pixel_range)
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise InputError(f"a pixel range from {low:g} to {high:g} is none; the first must be the lower.")
+    return low, high, counts
+
+
+def read_pixels(images: LabelledImages, rows: NDArray[np.intp], low: float, high: float) -> NDArray[np.float32]:
+    """(n, height, width, channels) raw pixels, all of one shape and within the range."""
+    found = [images.place(int(row), 0) for row in rows]
+    for row, picture in zip(rows, found, strict=True):
+        if picture.shape != found[0].shape:
+            raise InputError(
+                f"picture {images.ids[row]} has shape {picture.shape} where others have {found[0].shape}; crop them "
+                "all to one size."
+            )
+        if not np.isfinite(picture).all() or picture.min() < low or picture.max() > high:
+            raise InputError(
+                f"picture {images.ids[row]} holds pixels from {picture.min():g} to {picture.max():g}, outside the "
+                f"declared range of {low:g} to {high:g}."
+            )
+    return np.stack(found).astype(np.float32)
+
+
+class _State:
+    """What is finished, in a file or nowhere."""
+
+    def __init__(self, path: str | Path | None, fingerprint: str, n: int) -> None:
+        self._path, self._fingerprint, self._n = None if path is None else Path(path), fingerprint, n
+        self.finished = 0
+
+    def load(self, strengths: int) -> NDArray[np.bool_]:
+        """(strengths, n) bool, as far as it was finished before."""
+        correct = np.zeros((strengths, self._n), dtype=bool)
+        if self._path is None or not self._path.exists():
+            return correct
+        try:
+            kept = read_npz(self._path)
+            same = str(kept["fingerprint"]) == self._fingerprint
+        except Exception:  # half a file from another program: start anew
+            return correct
+        if same:
+            self.finished = int(kept["finished"])
+            correct[:] = np.unpackbits(kept["correct"], axis=1)[:, : self._n].astype(bool)
+        return correct
+
+    def save(self, correct: NDArray[np.bool_]) -> None:
+        """Write it, whole or not at all."""
+        if self._path is not None:
+            write_npz(
+                self._path,
+                {
+                    "fingerprint": np.array(self._fingerprint),
+                    "finished": np.array(self.finished),
+                    "correct": np.packbits(correct, axis=1),
+                },
+            )
+
+
+def _fingerprint(
+    model: Scorer,
+    images: LabelledImages,
+    way: Perturbation,
+    levels: NDArray[np.float64],
+    rows: NDArray[np.intp],
+    pixel_range: tuple[float, float],
+    seed: int,
+    batch_size: int,
+) -> str:
+    """What must be equal for a checkpoint to be taken up."""
+    options = {k: repr(v) for k, v in sorted(vars(way).items()) if not k.startswith("_")}
+    text = json.dumps([model.digest(), images.digest(), way.name, options, pixel_range, seed, batch_size])
+    return hashlib.sha256(text.encode() + levels.tobytes() + rows.astype(np.int64).tobytes()).hexdigest()[:16]
+
+
+def _exhibits(
+    view: Any, way: Perturbation, levels: NDArray[np.float64], correct: NDArray[np.bool_], rows: NDArray[np.intp]
+) -> Exhibits | None:
+    """Some examples that fall early, some that fall late, at every strength."""
+    start = np.flatnonzero(correct[0])
+    if not len(start):
+        start = np.arange(correct.shape[1])
+    falls = np.where(correct[:, start].all(axis=0), len(levels), (~correct[:, start]).argmax(axis=0))
+    order = start[np.argsort(falls, kind="stable")]
+    places = np.unique(np.linspace(0, len(order) - 1, min(SHOWN, len(order))).round().astype(int))
+    chosen = order[places]
+    here = view(rows[chosen])
+    strips = []
+    for strength in levels:
+        raw = here.pixels if strength == 0 else way.perturbed(here, float(strength))
+        strips.append(np.rint((raw - here.low) / here.unit).clip(0, 255).astype(np.uint8))
+    pictures = np.stack(strips, axis=1)
+    small = np.stack([np.stack([_small(p) for p in row]) for row in pictures])
+    return Exhibits(rows=rows[chosen], labels=here.labels, pictures=small, right=correct[:, chosen].T)
+
+
+def _small(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    height, width, channels = picture.shape
+    if max(height, width) <= SIDE or channels not in (1, 3):
+        return picture
+    size = (max(1, round(width * SIDE / max(height, width))), max(1, round(height * SIDE / max(height, width))))
+    image = Image.fromarray(picture[..., 0] if channels == 1 else picture).resize(size, Image.Resampling.BILINEAR)
+    return np.asarray(image).reshape(size[1], size[0], channels)

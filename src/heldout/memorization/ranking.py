@@ -1,0 +1,167 @@
+"""Which of several models memorised more: by one metric, and by metrics that disagree."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from heldout.memorization.curve import LEVEL, PMV, PTV, Curve, plain
+from heldout.memorization.metrics import Estimate
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric of a perturbation: what models are compared by."""
+
+    perturbation: str
+    metric: str
+    memorised: Literal["high", "low"]
+
+    @property
+    def title(self) -> str:
+        """In words."""
+        if self.perturbation == "gap":
+            return "gap"
+        return f"{ {PMV: 'PMV', PTV: 'PTV'}.get(self.perturbation, self.perturbation) } {self.metric}"
+
+    @property
+    def direction(self) -> str:
+        """Which way to read it."""
+        return f"{'larger' if self.memorised == 'high' else 'smaller'} means more memorised"
+
+
+GAP = Column("gap", "gap", "high")
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Models in the order of one metric, the one that memorised most first.
+
+    Parameters
+    ----------
+    models : tuple of str
+    estimates : tuple of Estimate
+        With intervals that hold for all models at once, so that two of them that do not overlap differ.
+    ranks : tuple of (int, int)
+        First and last place that each model may have, by these intervals.
+    """
+
+    column: Column
+    models: tuple[str, ...]
+    estimates: tuple[Estimate, ...]
+    ranks: tuple[tuple[int, int], ...]
+
+    def surely(self, first: str, second: str) -> bool:
+        """Whether the first memorised more than the second by more than chance."""
+        a, b = (self.estimates[self.models.index(model)] for model in (first, second))
+        return a.low > b.high if self.column.memorised == "high" else a.high < b.low
+
+    def __str__(self) -> str:
+        parts = [f"{self.models[0]} {self.estimates[0].value:.4f}"]
+        for before, after, found in zip(self.models, self.models[1:], self.estimates[1:], strict=False):
+            parts.append(f"{'>' if self.surely(before, after) else '~'} {after} {found.value:.4f}")
+        return " ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "perturbation": self.column.perturbation,
+            "metric": self.column.metric,
+            "memorised": self.column.memorised,
+            "most_memorised_first": [
+                {
+                    "model": model,
+                    "value": plain(e.value),
+                    "low": plain(e.low),
+                    "high": plain(e.high),
+                    "ranks": list(ranks),
+                }
+                for model, e, ranks in zip(self.models, self.estimates, self.ranks, strict=True)
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Two metrics that order two models differently, each by more than chance."""
+
+    first: Column
+    second: Column
+    model: str  # memorised more by the first metric
+    other: str  # memorised more by the second
+    by_first: tuple[float, float]  # of model and other
+    by_second: tuple[float, float]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.model} memorised more than {self.other} by {self.first.title} ({self.by_first[0]:.4f} against "
+            f"{self.by_first[1]:.4f}), less by {self.second.title} ({self.by_second[0]:.4f} against "
+            f"{self.by_second[1]:.4f})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "by": [self.first.title, self.second.title],
+            "models": [self.model, self.other],
+            "values": [list(self.by_first), list(self.by_second)],
+        }
+
+
+def columns_of(curves: Sequence[Curve]) -> list[Column]:
+    """All metrics there are, in the order of the curves."""
+    found = [Column(c.perturbation, m.name, m.memorised) for c in curves for m in c.metrics]
+    return list(dict.fromkeys(found))
+
+
+def rank(column: Column, estimates: Mapping[str, Estimate]) -> Ranking | None:
+    """Order models by estimates whose intervals hold for all of them at once; None for fewer than two."""
+    known = {model: e for model, e in estimates.items() if not np.isnan(e.value)}
+    if len(known) < 2:
+        return None
+    sign = -1.0 if column.memorised == "high" else 1.0
+    order = sorted(known, key=lambda model: (sign * known[model].value, model))
+    found = Ranking(column, tuple(order), tuple(known[model] for model in order), ())
+    ranks = tuple(
+        (
+            1 + sum(found.surely(other, model) for other in order),
+            len(order) - sum(found.surely(model, other) for other in order),
+        )
+        for model in order
+    )
+    return Ranking(column, found.models, found.estimates, ranks)
+
+
+def joint_level(models: int, level: float = LEVEL) -> float:
+    """Level of each interval so that all of them hold at once: as if models were independent, which is the worst that
+    Gaussian errors can be (Šidák)."""
+    return float(level ** (1 / max(1, models)))
+
+
+def disagreements(rankings: Sequence[Ranking]) -> list[Disagreement]:
+    """Every pair of models that two metrics order in opposite ways, each by more than chance."""
+    found = []
+    for first, second in itertools.combinations(rankings, 2):
+        for a, b in itertools.permutations(first.models, 2):
+            if {a, b} <= set(second.models) and first.surely(a, b) and second.surely(b, a):
+                values = [tuple(r.estimates[r.models.index(model)].value for model in (a, b)) for r in (first, second)]
+                found.append(Disagreement(first.column, second.column, a, b, values[0], values[1]))  # type: ignore[arg-type]
+    return found
+
+
+def rank_correlation(first: Ranking, second: Ranking) -> float:
+    """Kendall's tau of two metrics over the models they share; NaN below three."""
+    from scipy.stats import kendalltau
+
+    shared = [model for model in first.models if model in second.models]
+    if len(shared) < 3:
+        return float("nan")
+    values = []
+    for r in (first, second):
+        sign = 1.0 if r.column.memorised == "high" else -1.0
+        values.append([sign * r.estimates[r.models.index(model)].value for model in shared])
+    return float(kendalltau(*values).statistic)

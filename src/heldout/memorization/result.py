@@ -1,0 +1,366 @@
+"""What measuring memorization returns: prints itself, travels as a dict, is saved as npz + JSON."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout._version import __version__
+from heldout.errors import InputError
+from heldout.files import read_result, write_result
+from heldout.memorization.curve import LEVEL, PMV, PTV, RESAMPLES, Curve, Exhibits, estimate_dict, plain
+from heldout.memorization.metrics import Estimate, gap
+from heldout.memorization.ranking import (
+    GAP,
+    Column,
+    Disagreement,
+    Ranking,
+    columns_of,
+    disagreements,
+    joint_level,
+    rank,
+    rank_correlation,
+)
+from heldout.memorization.retrained import LabelNoiseCurve
+
+TERMINAL = 118  # characters
+SHOWN = 8  # disagreements that are printed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """What `heldout audit` says of a model and its training pictures."""
+
+    p_value: float
+    mean: float  # of T
+    train_accuracy: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemorizationResult:
+    """Curves of one or several models, their metrics with intervals, and who memorised more.
+
+    Parameters
+    ----------
+    curves : tuple of Curve
+        One a model and perturbation.
+    validation : dict of str to (s, v) bool
+        Per model, whether it is right on each validation example.
+    audits : dict of str to Audited
+        Per model, `heldout audit` on the training pictures.
+    failures : tuple of str
+        Trainings that raised.
+    notes : tuple of str
+        What was noticed: sentences.
+    source, digest : str
+        The training set and its hash.
+    preprocessing : dict
+        What was done to pictures.
+    seed : int
+    """
+
+    curves: tuple[Curve, ...]
+    validation: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    audits: Mapping[str, Audited] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    source: str = ""
+    digest: str = ""
+    preprocessing: Mapping[str, Any] = field(default_factory=dict)
+    class_names: tuple[str, ...] | None = None
+    seed: int = 0
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        if not self.curves:
+            raise InputError("there is no curve to tell of.")
+        seen = set()
+        for curve in self.curves:
+            if (curve.model, curve.perturbation) in seen:
+                raise InputError(
+                    f"{curve.model} has two curves for {curve.perturbation}; give the models different names."
+                )
+            seen.add((curve.model, curve.perturbation))
+
+    @classmethod
+    def of(cls, curves: Sequence[Curve | LabelNoiseCurve], **others: Any) -> MemorizationResult:
+        """A result from curves of either kind; `others` are the other fields."""
+        flat: list[Curve] = []
+        validation = dict(others.pop("validation", {}))
+        failures, notes = list(others.pop("failures", ())), list(others.pop("notes", ()))
+        for curve in curves:
+            if isinstance(curve, LabelNoiseCurve):
+                flat += [curve.pmv, curve.ptv]
+                failures += curve.failures
+                notes += curve.notes
+                if curve.validation_right.size:
+                    validation[curve.model] = curve.validation_right
+            else:
+                flat.append(curve)
+        return cls(curves=tuple(flat), validation=validation, failures=tuple(failures), notes=tuple(notes), **others)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Their names, in the order they came."""
+        return tuple(dict.fromkeys(curve.model for curve in self.curves))
+
+    @property
+    def perturbations(self) -> tuple[str, ...]:
+        """Their names, in the order they came."""
+        return tuple(dict.fromkeys(curve.perturbation for curve in self.curves))
+
+    def curve(self, model: str, perturbation: str) -> Curve | None:
+        """One of the curves, if it is there."""
+        found = (c for c in self.curves if (c.model, c.perturbation) == (model, perturbation))
+        return next(found, None)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """What models are compared by."""
+        return (*columns_of(self.curves), *([GAP] if self.validation else []))
+
+    def estimate(self, model: str, column: Column, *, level: float = LEVEL) -> Estimate | None:
+        """One metric of one model with its interval; None where it was not measured."""
+        if column == GAP:
+            return self._gap(model, level)
+        curve = self.curve(model, column.perturbation)
+        if curve is None:
+            return None
+        metric = next(m for m in curve.metrics if m.name == column.metric)
+        return curve.estimate(metric, level=level)
+
+    def untouched(self, model: str) -> Curve | None:
+        """A curve whose first point is the plain training accuracy: of a finished model, or on true labels."""
+        return next((c for c in self.curves if c.model == model and c.perturbation != PMV and c.done[0].any()), None)
+
+    def _gap(self, model: str, level: float) -> Estimate | None:
+        right, curve = self.validation.get(model), self.untouched(model)
+        if right is None or curve is None:
+            return None
+        training = curve.correct[0][curve.done[0]]
+        rng = np.random.default_rng([self.seed, 2])
+        return gap(training, right, resamples=RESAMPLES, rng=rng, level=level)
+
+    @cached_property
+    def table(self) -> dict[str, dict[Column, Estimate]]:
+        """Every metric of every model, each with an interval of its own."""
+        found = {model: {c: self.estimate(model, c) for c in self.columns} for model in self.models}
+        return {model: {c: e for c, e in row.items() if e is not None} for model, row in found.items()}
+
+    @cached_property
+    def rankings(self) -> tuple[Ranking, ...]:
+        """Models in the order of each metric, with intervals that hold for all models at once."""
+        level = joint_level(len(self.models))
+        found = []
+        for column in self.columns:
+            estimates = {model: self.estimate(model, column, level=level) for model in self.models}
+            found.append(rank(column, {model: e for model, e in estimates.items() if e is not None}))
+        return tuple(r for r in found if r is not None)
+
+    @cached_property
+    def disagreements(self) -> tuple[Disagreement, ...]:
+        """Pairs of models that two metrics order in opposite ways, each by more than chance."""
+        return tuple(disagreements(self.rankings))
+
+    @cached_property
+    def correlations(self) -> dict[tuple[str, str], float]:
+        """Kendall's tau of each two metrics' orders, where three models or more share them."""
+        found = {
+            (a.column.title, b.column.title): rank_correlation(a, b)
+            for a, b in itertools.combinations(self.rankings, 2)
+        }
+        return {pair: tau for pair, tau in found.items() if not math.isnan(tau)}
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [*self._head(), *self._curve_lines(), *self._metric_lines(), *self._rank_lines(), *self._foot()]
+        )
+
+    def _head(self) -> list[str]:
+        sizes = sorted({curve.n for curve in self.curves})
+        many = len(self.models) > 1
+        what = f"{len(self.models)} models" if many else self.models[0]
+        where = f" of {self.source}" if self.source else ""
+        return [f"memorization of {what}: {' and '.join(f'{n:,}' for n in sizes)} training examples{where}", ""]
+
+    def _curve_lines(self) -> list[str]:
+        lines = []
+        wide = max(len(model) for model in self.models)
+        for name in self.perturbations:
+            curves = [c for c in self.curves if c.perturbation == name]
+            title = {PMV: "PMV, accuracy on the labels trained on", PTV: "PTV, accuracy on the true labels"}.get(
+                name, f"{name}, accuracy"
+            )
+            lines += [f"{title} at strength ({curves[0].unit})"]
+            for group in _same_strengths(curves):
+                lines.append(f"  {'':{wide}}" + "".join(f"{s:>8g}" for s in group[0].strengths))
+                lines += [f"  {c.model:{wide}}" + "".join(_number(a, 8) for a in c.accuracy) for c in group]
+            lines.append("")
+        return lines
+
+    def _metric_lines(self) -> list[str]:
+        lines = ["metrics, each with its 95 % interval"]
+        wide = max(len(model) for model in self.models)
+        for column in self.columns:
+            found = {model: row[column] for model, row in self.table.items() if column in row}
+            reasons = sorted({str(e.reason) for e in found.values() if e.reason is not None})
+            lines.append(f"  {column.title} ({column.direction})")
+            lines += [f"    {model:{wide}}  {e}" for model, e in found.items() if e.reason is None]
+            lines += _wrapped([f"undefined: {reason}" for reason in reasons], "    ")
+        if self.audits:
+            lines.append("  audit (p that the model is independent of these pictures, without a control)")
+            lines += [
+                f"    {model:{wide}}  p = {a.p_value:.3g}, mean T = {a.mean:+.4f}" for model, a in self.audits.items()
+            ]
+        return [*lines, ""]
+
+    def _rank_lines(self) -> list[str]:
+        if not self.rankings:
+            return []
+        lines = ["most memorised first (> differs by more than chance, 95 % for all models at once; ~ may be chance)"]
+        wide = max(len(r.column.title) for r in self.rankings)
+        for r in self.rankings:
+            lines += textwrap.wrap(
+                f"{r.column.title:{wide}}  {r}", TERMINAL, initial_indent="  ", subsequent_indent=" " * (wide + 4)
+            )
+        if self.correlations:
+            (low, worst), (high, best) = (f((tau, pair) for pair, tau in self.correlations.items()) for f in (min, max))
+            lines += _wrapped(
+                [
+                    f"Kendall's tau between the orders of two metrics runs from {low:+.2f} ({' and '.join(worst)}) to "
+                    f"{high:+.2f} ({' and '.join(best)})."
+                ],
+                "  ",
+            )
+        if self.disagreements:
+            lines.append(f"the metrics disagree on {len(self.disagreements)} pairs:")
+            lines += _wrapped([f"{d}." for d in self.disagreements[:SHOWN]], "  ")
+            if len(self.disagreements) > SHOWN:
+                lines.append(f"  and {len(self.disagreements) - SHOWN} more, in the JSON and in the report.")
+        elif len(self.rankings) > 1:
+            lines.append("no two metrics order two models in opposite ways by more than chance.")
+        return [*lines, ""]
+
+    def _foot(self) -> list[str]:
+        lines = []
+        if self.failures:
+            lines += [f"{len(self.failures)} trainings failed:", *_wrapped(list(self.failures), "  ")]
+        return [*lines, *_wrapped(list(self.notes), "")]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON: per model and perturbation the curve and the metrics."""
+        models: dict[str, Any] = {}
+        for model in self.models:
+            own = self.table[model]
+            entry: dict[str, Any] = {
+                "perturbations": {c.perturbation: c.to_dict() for c in self.curves if c.model == model}
+            }
+            if GAP in own:
+                entry["gap"] = estimate_dict(own[GAP])
+                entry["validation_accuracy"] = float(self.validation[model].mean())
+            if model in self.audits:
+                audited = self.audits[model]
+                entry["audit"] = {"p_value": plain(audited.p_value), "mean_T": plain(audited.mean)}
+            models[model] = entry
+        return {
+            "verb": "memorization",
+            "version": self.version,
+            "seed": self.seed,
+            "data": {"source": self.source, "digest": self.digest, "preprocessing": dict(self.preprocessing)},
+            "level": LEVEL,
+            "models": models,
+            "rankings": [r.to_dict() for r in self.rankings],
+            "correlations": [{"between": list(pair), "kendall_tau": tau} for pair, tau in self.correlations.items()],
+            "disagreements": [d.to_dict() for d in self.disagreements],
+            "failures": list(self.failures),
+            "notes": list(self.notes),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write `path`.npz, from which the result comes back to the last bit, and `path`.json."""
+        arrays: dict[str, NDArray[Any]] = {}
+        curves = []
+        for i, c in enumerate(self.curves):
+            arrays |= {f"curve{i}_strengths": c.strengths, f"curve{i}_done": c.done}
+            arrays[f"curve{i}_correct"] = np.packbits(c.correct, axis=2)
+            if c.exhibits is not None:
+                arrays |= {f"curve{i}_shown_{key}": value for key, value in vars(c.exhibits).items()}
+            plain_fields = ("model", "perturbation", "unit", "even", "seed", "undefined")
+            curves.append({key: getattr(c, key) for key in plain_fields} | {"n": c.n, "shown": c.exhibits is not None})
+        for i, right in enumerate(self.validation.values()):
+            arrays[f"validation{i}"] = right
+        record = {
+            "curves": curves,
+            "validation": list(self.validation),
+            "audits": {model: vars(a) for model, a in self.audits.items()},
+            "failures": list(self.failures),
+            "notes": list(self.notes),
+            "preprocessing": dict(self.preprocessing),
+            "class_names": self.class_names,
+            **{key: getattr(self, key) for key in ("source", "digest", "seed", "version")},
+        }
+        write_result(path, plain=self.to_dict(), record=record, arrays=arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> MemorizationResult:
+        """Read what `save` wrote."""
+        record, arrays = read_result(path)
+        try:
+            curves = []
+            for i, kept in enumerate(record.pop("curves")):
+                n, shown = kept.pop("n"), kept.pop("shown")
+                keys = ("rows", "labels", "pictures", "right")
+                exhibits = Exhibits(**{key: arrays[f"curve{i}_shown_{key}"] for key in keys}) if shown else None
+                correct = np.unpackbits(arrays[f"curve{i}_correct"], axis=2)[:, :, :n].astype(bool)
+                curves.append(
+                    Curve(
+                        **kept,
+                        strengths=arrays[f"curve{i}_strengths"],
+                        done=arrays[f"curve{i}_done"],
+                        correct=correct,
+                        exhibits=exhibits,
+                    )
+                )
+            validation = {model: arrays[f"validation{i}"] for i, model in enumerate(record.pop("validation"))}
+            audits = {model: Audited(**a) for model, a in record.pop("audits").items()}
+            names = record.pop("class_names")
+            failures, notes = (tuple(record.pop(key)) for key in ("failures", "notes"))
+            return cls(
+                curves=tuple(curves),
+                validation=validation,
+                audits=audits,
+                class_names=None if names is None else tuple(names),
+                failures=failures,
+                notes=notes,
+                **record,
+            )
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path}.npz is not a saved measurement of memorization: {error!r}.") from error
+
+
+def _same_strengths(curves: Sequence[Curve]) -> list[list[Curve]]:
+    """Curves that can stand under one head line, together."""
+    groups: dict[bytes, list[Curve]] = {}
+    for curve in curves:
+        groups.setdefault(curve.strengths.tobytes(), []).append(curve)
+    return list(groups.values())
+
+
+def _number(value: float, width: int) -> str:
+    return f"{'-' if math.isnan(value) else f'{value:.4f}':>{width}}"
+
+
+def _wrapped(sentences: Sequence[str], indent: str) -> list[str]:
+    lines = []
+    for sentence in sentences:
+        lines += textwrap.wrap(sentence, TERMINAL, initial_indent=indent, subsequent_indent=indent + "  ")
+    return lines

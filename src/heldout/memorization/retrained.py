@@ -1,0 +1,177 @@
+"""Curves of a model that is trained from scratch on labels that are more and more wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+from heldout.memorization.curve import PMV, PTV, Curve
+from heldout.memorization.retrain import Retrainings, retrain
+
+ENOUGH = 5  # trainings a rate, of which an interval can be made
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelNoiseCurve:
+    """What retraining on noisy labels tells: two curves from the same trainings.
+
+    Parameters
+    ----------
+    pmv : Curve
+        Accuracy on the labels that were trained on (perturbed model validation).
+    ptv : Curve
+        Accuracy on the true labels (perturbed training validation).
+    validation_right : (s, v) bool
+        Whether the trainings without noise are right on each validation example; v = 0 without any.
+    failures : tuple of str
+        Trainings that raised.
+    notes : tuple of str
+        What was noticed: sentences.
+    """
+
+    pmv: Curve
+    ptv: Curve
+    validation_right: NDArray[np.bool_]
+    failures: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def model(self) -> str:
+        """Its name."""
+        return self.pmv.model
+
+
+def label_noise_curve(
+    train: Any,
+    data: tuple[Any, ArrayLike],
+    rates: Sequence[float] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+    *,
+    name: str | None = None,
+    classes: int | None = None,
+    repetitions: int = 5,
+    seed: int = 0,
+    validation: tuple[Any, ArrayLike] | None = None,
+    n_jobs: int = 1,
+    threads: int = 1,
+    check_seed: bool = True,
+    checkpoint: str | Path | None = None,
+    progress: bool = False,
+) -> LabelNoiseCurve:
+    """Train from scratch at every rate of wrong labels; accuracy on those labels (PMV) and on the true ones (PTV).
+
+    Parameters
+    ----------
+    train : scikit-learn estimator, or function (x, y, seed) -> predictor
+        As in `heldout.memorization.retrain.retrain`, which has the other options too.
+    data : (x, y)
+        The training set, labels from 0.
+    rates : sequence of float
+        Shares of wrong labels, beginning with 0 and growing. One rate alone, greater than 0, gives PTV as (1 - A) / r,
+        the slope from an accuracy of 1 without noise: at least the slope there would be from the true one.
+    repetitions : int
+        Trainings a rate; intervals need 5 at least.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> data = rng.random((200, 3)), rng.integers(0, 4, 200)
+    >>> curve = label_noise_curve(KNeighborsClassifier(1), data, [0, 0.25, 0.5], repetitions=1)
+    >>> round(curve.pmv.estimates["k_S"].value, 6), round(curve.ptv.estimates["k_PTV"].value, 6)
+    (0.0, 1.0)
+    """
+    x, y = data
+    label = name or name_of(train)
+    found = retrain(
+        train,
+        x,
+        y,
+        rates,
+        classes=classes,
+        repetitions=repetitions,
+        seed=seed,
+        validation=validation,
+        n_jobs=n_jobs,
+        threads=threads,
+        check_seed=check_seed,
+        checkpoint=checkpoint,
+        name=label,
+        progress=progress,
+    )
+    if not found.done.any():
+        raise InputError(f"{label}: every training failed; the first: {found.failures[0]}.")
+    return LabelNoiseCurve(
+        pmv=_curve(found, label, PMV, seed),
+        ptv=_curve(found, label, PTV, seed),
+        validation_right=found.validation_right[0][found.done[0]] if found.rates[0] == 0 else np.zeros((0, 0), bool),
+        failures=tuple(f"{label}, {failure}" for failure in found.failures),
+        notes=tuple(_notes(found, label, own=not hasattr(train, "get_params"))),
+    )
+
+
+def _curve(found: Retrainings, name: str, kind: str, seed: int) -> Curve:
+    rates, done = found.rates, found.done
+    correct = found.noisy_right if kind == PMV else found.clean_right
+    undefined = None
+    if len(rates) == 1:
+        if kind == PMV:
+            undefined = "one rate has no slope."
+        else:  # the line from an accuracy of 1 without noise
+            rates, done = np.append(0.0, rates), np.concatenate([np.ones_like(done), done])
+            correct = np.concatenate([np.ones_like(correct), correct])
+    return Curve(
+        model=name,
+        perturbation=kind,
+        unit="share of wrong labels",
+        strengths=rates,
+        correct=correct,
+        done=done,
+        even=True,
+        seed=seed,
+        undefined=undefined,
+    )
+
+
+def _notes(found: Retrainings, name: str, *, own: bool) -> list[str]:
+    """`own`: the training is the user's own function, of which we know nothing."""
+    notes = []
+    repetitions = found.done.shape[1]
+    if repetitions < ENOUGH:
+        times = "once" if repetitions == 1 else f"{repetitions} times"
+        notes.append(
+            f"{name} was trained {times} at each rate: its intervals tell "
+            + (
+                "how examples differ, not how trainings do"
+                if repetitions == 1
+                else "too little of how trainings differ"
+            )
+            + f"; {ENOUGH} trainings a rate are needed for that."
+        )
+    if len(found.rates) == 1:
+        notes.append(
+            f"{name}: k_PTV from the rate {found.rates[0]:g} alone takes an accuracy of 1 without noise, so it is at "
+            "least the slope there would be."
+        )
+    lost = [f"{rate:g}" for rate, ok in zip(found.rates, found.done, strict=True) if not ok.any()]
+    if lost:
+        notes.append(
+            f"{name}: every training at the rate {', '.join(lost)} failed; the slopes are those of the other rates."
+        )
+    right = found.clean_right[0][found.done[0]]
+    if own and len(right) > 1 and found.rates[0] == 0 and (right == right[0]).all() and not right[0].all():
+        notes.append(
+            f"{name} gives the same answers for {len(right)} different seeds without noise: it is deterministic, or "
+            "ignores its seed, and trainings differ by their labels alone."
+        )
+    return notes
+
+
+def name_of(train: Any) -> str:
+    """What a training is called where nobody says."""
+    return str(getattr(train, "__name__", type(train).__name__))
