@@ -14,6 +14,7 @@ from heldout.cli.audit import add_audit
 from heldout.cli.budget import add_budget
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_FINE, EXIT_STOPPED
 from heldout.cli.demo import add_demo
+from heldout.cli.memorization import add_memorization
 from heldout.cli.split import add_split
 from heldout.cli.stress import add_stress
 from heldout.errors import HeldoutError
@@ -26,7 +27,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"heldout {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for add in (add_audit, add_budget, add_stress, add_demo, add_split):
+    for add in (add_audit, add_budget, add_stress, add_memorization, add_demo, add_split):
         add(verbs)
     return parser
 
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"heldout: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        way_on = "; --resume goes on from the last checkpoint." if args.verb == "audit" else "."
+        way_on = "; --resume goes on from the last checkpoint." if args.verb in ("audit", "memorization") else "."
         print(f"heldout: stopped{way_on}", file=sys.stderr)
         return EXIT_STOPPED
     except BrokenPipeError:  # the reader has seen enough, as `head` does

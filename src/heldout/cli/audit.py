@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
+from heldout.cli.pictures import add_pixel_options, frame_of, labelled, scorer_options
 from heldout.errors import InputError
-from heldout.images import Crop, Frame, LabelledImages, Upsample, Wrap, open_source
+from heldout.images import LabelledImages, open_source
 from heldout.independence.audit import audit_many
 from heldout.orbit import RULES, Translations
-from heldout.scorers import Scorer, load_scorer
+from heldout.scorers import load_scorer
 
 FORMATS = """\
 pictures (--images, --control):
@@ -69,17 +70,7 @@ def add_audit(verbs: Any) -> None:
     data.add_argument("--control-labels-key", metavar="KEY", help="the same for the control (default: as for the test)")
     data.add_argument("--limit", type=int, metavar="N", help="audit a random subset (seeded), of the control too")
 
-    pixels = verb.add_argument_group("how a picture reaches the model")
-    pixels.add_argument("--resize", type=int, metavar="PX", help="resize the short side")
-    pixels.add_argument("--crop", type=int, metavar="PX", help="cut the centre")
-    pixels.add_argument("--upsample", type=int, metavar="PX", help="enlarge small pictures to move within them")
-    pixels.add_argument("--wrap", action="store_true", help="shift cyclically")
-    pixels.add_argument("--interpolation", choices=("bilinear", "bicubic"), default="bilinear")
-    pixels.add_argument("--mean", type=float, nargs="+", default=[0.0], metavar="X", help="per channel, after scaling")
-    pixels.add_argument("--std", type=float, nargs="+", default=[1.0], metavar="X", help="per channel, after scaling")
-    pixels.add_argument("--scale", type=float, metavar="X", help="pixels times this (default 1/255 for uint8, else 1)")
-    pixels.add_argument("--bgr", action="store_true", help="the model wants blue first")
-    pixels.add_argument("--channels", type=int, choices=(1, 3), help="read picture files as grey or RGB")
+    add_pixel_options(verb)
 
     test = verb.add_argument_group("the test")
     test.add_argument("--radius", type=int, default=2, metavar="PX", help="largest shift (default 2)")
@@ -117,8 +108,7 @@ def run_audit(args: argparse.Namespace) -> int:
     if args.control_labels and not args.control:
         raise InputError("--control-labels goes with --control.")
     make_folder(args.out)
-    options = {"batch_size": args.batch_size, "device": args.device, "bf16": args.bf16 or None}
-    models = [load_scorer(spec, **{k: v for k, v in options.items() if v is not None}) for spec in args.model]
+    models = [load_scorer(spec, **scorer_options(args)) for spec in args.model]
     channels = args.channels or getattr(models[0], "channels", None) or 3
 
     def images(
@@ -136,14 +126,7 @@ def run_audit(args: argparse.Namespace) -> int:
             channels=channels,
             class_names=class_names,
         )
-        return LabelledImages(
-            source,
-            frame_of(args, models[0], source.read(0).shape),
-            mean=args.mean,
-            std=args.std,
-            scale=args.scale,
-            bgr=args.bgr,
-        )
+        return labelled(args, source, frame_of(args, models[0], source.read(0).shape))
 
     test = images(args.images, args.labels, args.images_key, args.labels_key)
     control = None
@@ -193,23 +176,3 @@ def check_fail_under(args: argparse.Namespace) -> None:
             f"--fail-under {args.fail_under} can never be reached: no p against a control is below {smallest:.2g}. "
             f"Use --resamples {int(2 / args.fail_under) + 1} or more."
         )
-
-
-def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...]) -> Frame:
-    """The frame that the options ask for; what they leave open comes from the model's input size."""
-    known = getattr(model, "input_size", (None, None))[0]
-    crop = args.crop or known
-    if args.wrap:
-        if args.upsample or args.crop or args.resize:
-            raise InputError("--wrap shifts whole pictures; leave --crop, --resize and --upsample out.")
-        return Wrap()
-    if args.upsample:
-        if args.resize:
-            raise InputError("--upsample and --resize are the same step; give one of them.")
-        return Upsample(args.upsample, crop=crop or min(shape[:2]), interpolation=args.interpolation)
-    if crop is None or (args.resize is None and crop >= min(shape[:2])):
-        raise InputError(
-            f"a picture of {shape[0]} x {shape[1]} leaves no pixels to move in: choose --resize R --crop C, "
-            "--upsample U or --wrap."
-        )
-    return Crop(crop, resize=args.resize, interpolation=args.interpolation)

@@ -20,7 +20,7 @@ from heldout.memorization.curve import Curve, Exhibits
 from heldout.memorization.perturb import Perturbation, View, as_perturbation, usual_strengths
 from heldout.progress import plain_bar
 from heldout.scorers import Scorer, as_scorer
-from heldout.scorers.batches import check_input
+from heldout.scorers.batches import check_input, right_answers
 
 BLOCK = 256  # pictures held at once, if they are small
 HELD = 2**25  # pixel values held at once
@@ -117,6 +117,20 @@ def perturbation_curve(
         seed=seed,
         exhibits=_exhibits(view, way, levels, correct, rows),
     )
+
+
+def answers(
+    scorer: Any, images: LabelledImages, rows: NDArray[np.intp], *, batch_size: int | None = None
+) -> NDArray[np.bool_]:
+    """(n,) whether a model is right on untouched pictures."""
+    model = as_scorer(scorer)
+    size = batch_size or model.batch_size
+    found = []
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        batch = np.stack([images.canvas(int(row), 0, model.layout) for row in part])
+        found.append(right_answers(model, batch, images.labels[part], [images.ids[i] for i in part], size))
+    return np.concatenate(found)
 
 
 def check_strengths(strengths: Sequence[float]) -> NDArray[np.float64]:

@@ -42,7 +42,6 @@ class Audited:
 
     p_value: float
     mean: float  # of T
-    train_accuracy: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

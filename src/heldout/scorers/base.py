@@ -98,14 +98,7 @@ def load_scorer(spec: str, **options: Any) -> Scorer:
         if not spec.endswith(".onnx"):
             raise InputError(f"--model {spec}: give an .onnx file or package.module:factory.")
         return as_scorer(spec, **options)
-    module_name, _, attribute = spec.partition(":")
-    sys.path.insert(0, "")  # the user's own module is most often in the working directory
-    try:
-        factory = getattr(importlib.import_module(module_name), attribute)
-    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
-        raise InputError(f"--model {spec}: {type(error).__name__}: {error}.") from error
-    finally:
-        sys.path.remove("")
+    factory, attribute = load_object(spec, "--model"), spec.partition(":")[2]
     if callable(factory) and not is_model(factory):
         try:
             factory = factory()
@@ -114,6 +107,20 @@ def load_scorer(spec: str, **options: Any) -> Scorer:
     scorer = as_scorer(factory, **options)
     scorer.name = attribute
     return scorer
+
+
+def load_object(spec: str, option: str) -> Any:
+    """What `package.module:name` names; the user's own module is most often in the working directory."""
+    module_name, _, attribute = spec.partition(":")
+    if not module_name or not attribute:
+        raise InputError(f"{option} {spec}: give package.module:name.")
+    sys.path.insert(0, "")
+    try:
+        return getattr(importlib.import_module(module_name), attribute)
+    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
+        raise InputError(f"{option} {spec}: {type(error).__name__}: {error}.") from error
+    finally:
+        sys.path.remove("")
 
 
 def is_model(thing: Any) -> bool:

@@ -46,6 +46,15 @@ def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
     return logits
 
 
+def right_answers(
+    scorer: Scorer, batch: NDArray[np.float32], labels: NDArray[np.int64], names: list[str], size: int
+) -> NDArray[np.bool_]:
+    """Whether the first answer to each input is the true one; the batch is filled up to its size."""
+    logits = score_batch(scorer, filled(batch, size))[: len(batch)]
+    excess_scores(logits, labels, names)  # complains of what is wrong with them
+    return np.asarray(logits.argmax(axis=1) == labels)
+
+
 def filled(batch: NDArray[np.float32], size: int) -> NDArray[np.float32]:
     """A batch filled up to its size: a model's arithmetic may depend on it, and some take no other."""
     missing = size - len(batch)

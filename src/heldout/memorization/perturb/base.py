@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.images import LabelledImages
 from heldout.scorers import Scorer
-from heldout.scorers.batches import excess_scores, filled, score_batch
+from heldout.scorers.batches import right_answers
 
 Pictures = NDArray[np.float32]  # (n, height, width, channels), raw pixels
 STEPS = 255  # strengths of noise and of gradients count in such parts of the declared pixel range
@@ -69,11 +69,11 @@ class View:
         found = np.empty(len(at), dtype=bool)
         for start in range(0, len(at), self.batch_size):
             rows = self.rows[at[start : start + self.batch_size]]
-            batch = filled(self.inputs(pixels[start : start + self.batch_size]), self.batch_size)
-            logits = score_batch(self.scorer, batch)[: len(rows)]
-            labels = self.images.labels[rows]
-            excess_scores(logits, labels, [self.images.ids[i] for i in rows])  # complains of what is wrong with them
-            found[start : start + len(rows)] = logits.argmax(axis=1) == labels
+            batch = self.inputs(pixels[start : start + self.batch_size])
+            names = [self.images.ids[i] for i in rows]
+            found[start : start + len(rows)] = right_answers(
+                self.scorer, batch, self.images.labels[rows], names, self.batch_size
+            )
         return found
 
     def generators(self, name: str) -> list[np.random.Generator]:

@@ -1,0 +1,61 @@
+"""Options that say how a picture reaches a model, shared by the verbs that show pictures to models."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from heldout.errors import InputError
+from heldout.images import Crop, Frame, ImageSource, LabelledImages, Upsample, Whole, Wrap
+from heldout.scorers import Scorer
+
+
+def add_pixel_options(verb: Any) -> None:
+    """Frame, scale and channels."""
+    pixels = verb.add_argument_group("how a picture reaches the model")
+    pixels.add_argument("--resize", type=int, metavar="PX", help="resize the short side")
+    pixels.add_argument("--crop", type=int, metavar="PX", help="cut the centre")
+    pixels.add_argument("--upsample", type=int, metavar="PX", help="enlarge small pictures to move within them")
+    pixels.add_argument("--wrap", action="store_true", help="shift cyclically")
+    pixels.add_argument("--interpolation", choices=("bilinear", "bicubic"), default="bilinear")
+    pixels.add_argument("--mean", type=float, nargs="+", default=[0.0], metavar="X", help="per channel, after scaling")
+    pixels.add_argument("--std", type=float, nargs="+", default=[1.0], metavar="X", help="per channel, after scaling")
+    pixels.add_argument("--scale", type=float, metavar="X", help="pixels times this (default 1/255 for uint8, else 1)")
+    pixels.add_argument("--bgr", action="store_true", help="the model wants blue first")
+    pixels.add_argument("--channels", type=int, choices=(1, 3), help="read picture files as grey or RGB")
+
+
+def scorer_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says of how models run, where it says anything."""
+    options = {"batch_size": args.batch_size, "device": args.device, "bf16": args.bf16 or None}
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def labelled(args: argparse.Namespace, source: ImageSource, frame: Frame) -> LabelledImages:
+    """Pictures in a frame, scaled as the options say."""
+    return LabelledImages(source, frame, mean=args.mean, std=args.std, scale=args.scale, bgr=args.bgr)
+
+
+def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...], *, need_room: bool = True) -> Frame:
+    """The frame that the options ask for; what they leave open comes from the model's input size.
+
+    Without `need_room` pictures that are left as they are will do.
+    """
+    known = getattr(model, "input_size", (None, None))[0]
+    crop = args.crop or known
+    if args.wrap:
+        if args.upsample or args.crop or args.resize:
+            raise InputError("--wrap shifts whole pictures; leave --crop, --resize and --upsample out.")
+        return Wrap()
+    if args.upsample:
+        if args.resize:
+            raise InputError("--upsample and --resize are the same step; give one of them.")
+        return Upsample(args.upsample, crop=crop or min(shape[:2]), interpolation=args.interpolation)
+    if not need_room and args.crop is None and args.resize is None:
+        return Whole()
+    if crop is None or (need_room and args.resize is None and crop >= min(shape[:2])):
+        raise InputError(
+            f"a picture of {shape[0]} x {shape[1]} leaves no pixels to move in: choose --resize R --crop C, "
+            "--upsample U or --wrap."
+        )
+    return Crop(crop, resize=args.resize, interpolation=args.interpolation)

@@ -1,0 +1,96 @@
+"""Strengths and training sets from the command line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import InputError
+from heldout.files import read_npz
+
+X_KEYS = ("x_train", "x", "X", "X_train", "images", "data", "train_images")
+Y_KEYS = ("y_train", "y", "Y", "labels", "target", "train_labels")
+MOST = 1000  # strengths
+
+
+def parse_strengths(text: str, *, option: str = "--strengths") -> list[float]:
+    """Numbers from `0:8` (steps of 1), `0:0.5:0.1` (end included) or `0,1,2,4`.
+
+    Examples
+    --------
+    >>> parse_strengths("0:3"), parse_strengths("0:0.5:0.1"), parse_strengths("0,2,8")
+    ([0.0, 1.0, 2.0, 3.0], [0.0, 0.1, 0.2, 0.3, 0.4, 0.5], [0.0, 2.0, 8.0])
+    """
+    try:
+        if ":" not in text:
+            return [float(part) for part in text.split(",")]
+        start, end, step = (float(part) for part in (text if text.count(":") > 1 else f"{text}:1").split(":"))
+        if not (np.isfinite([start, end, step]).all() and step > 0 and end > start and (end - start) / step < MOST):
+            raise ValueError
+    except ValueError:
+        raise InputError(f"{option} {text}: write 0:8, or 0:0.5:0.1 (from, to, step), or 0,1,2,4.") from None
+    count = int(np.floor((end - start) / step + 1e-9)) + 1
+    return [round(start + i * step, 12) for i in range(count)]
+
+
+def parse_strengths_of(texts: Sequence[str], names: Sequence[str]) -> dict[str, list[float]]:
+    """Strengths of each perturbation from `0:8` (for all) and `gaussian=0:64:8` (for one).
+
+    Examples
+    --------
+    >>> parse_strengths_of(["0:2", "fog=0:1"], ["spatial", "fog"])
+    {'spatial': [0.0, 1.0, 2.0], 'fog': [0.0, 1.0]}
+    """
+    found: dict[str, list[float]] = {}
+    for text in sorted(texts, key=lambda t: "=" in t):  # what is said of one goes before what is said of all
+        name, _, values = text.rpartition("=")
+        if name and name not in names:
+            raise InputError(f"--strengths {text}: {name} is not among the perturbations {', '.join(names)}.")
+        for each in [name] if name else names:
+            found[each] = parse_strengths(values)
+    return found
+
+
+def read_training_set(
+    path: str | Path, *, x_key: str | None = None, y_key: str | None = None, option: str = "--data"
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Examples and labels of an .npz file."""
+    path = Path(path)
+    try:
+        arrays = read_npz(path)
+    except Exception as error:
+        raise InputError(f"{option} {path}: it is no .npz file of plain arrays ({type(error).__name__}).") from error
+    found = []
+    for key, usual, which in ((x_key, X_KEYS, "--x-key"), (y_key, Y_KEYS, "--y-key")):
+        name = key or next((k for k in usual if k in arrays), None)
+        if name is None or name not in arrays:
+            raise InputError(f"{option} {path} holds the arrays {', '.join(arrays)}; say which one with {which}.")
+        found.append(arrays[name])
+    x, y = found
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1 or y.dtype.kind not in "iu" or len(x) != len(y) or not len(y):
+        raise InputError(
+            f"{option} {path}: labels of shape {y.shape} and type {y.dtype} for examples of shape {x.shape}; one whole "
+            "number an example is needed."
+        )
+    if int(y.min()) < 0:
+        raise InputError(f"{option} {path}: label {int(y.min())} is negative; classes are numbered from 0.")
+    return x, y
+
+
+def as_training(thing: Any) -> Any:
+    """What `--train` names: an estimator, a class of one, or a function (x, y, seed)."""
+    if inspect.isclass(thing) and hasattr(thing, "fit") and hasattr(thing, "get_params"):
+        return thing()
+    return thing
+
+
+def for_training(train: Any, x: NDArray[Any]) -> NDArray[Any]:
+    """scikit-learn's estimators take tables: pictures are flattened row by row."""
+    return x.reshape(len(x), -1) if hasattr(train, "get_params") and x.ndim > 2 else x
