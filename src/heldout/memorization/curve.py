@@ -124,8 +124,8 @@ class Curve:
         used = self.done.any(axis=1)
         strengths = self.strengths[used]
         reason = self.undefined
-        if reason is None and len(strengths) < 2:
-            reason = "two strengths at least are needed."
+        if reason is None and len(strengths) < metric.points:
+            reason = f"{metric.points} strengths at least are needed."
         if reason is None and metric.even and not self.even:
             reason = f"steps of {self.unit} are not equal, so that the largest one and a straight line mean nothing."
         if reason is None and metric.even and not equal_steps(strengths):

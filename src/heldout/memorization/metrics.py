@@ -103,6 +103,7 @@ class Metric:
     power: int
     memorised: Literal["high", "low"]
     even: bool
+    points: int = 2  # strengths that are needed
 
     def __call__(self, accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.float64]:
         """The metric of a curve."""
@@ -120,7 +121,7 @@ def _largest_step(accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.flo
 K_S = Metric("k_S", slope, 1, "low", even=False)
 K_PTV = Metric("k_PTV", slope, 1, "high", even=False)
 K_MAX = Metric("k_max", _largest_step, 1, "high", even=True)
-SSE = Metric("SSE", _root_squared_distance, 2, "high", even=True)
+SSE = Metric("SSE", _root_squared_distance, 2, "high", even=True, points=3)
 
 
 @dataclass(frozen=True)

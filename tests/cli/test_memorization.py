@@ -1,0 +1,279 @@
+"""`heldout memorization` as a user meets it: real files, exit codes, one clear sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from heldout import MemorizationResult
+from heldout.cli import main
+
+TRAININGS = """
+    import os, pathlib, time
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import KNeighborsClassifier
+
+    nearest = KNeighborsClassifier(1)
+
+    def train(x, y, seed):
+        with open("calls", "a") as f:
+            f.write(".")
+        return LogisticRegression(C=0.01, max_iter=300).fit(x, y)
+
+    def slow(x, y, seed):
+        with open("calls", "a") as f:
+            f.write(".")
+        time.sleep(0.3)
+        return KNeighborsClassifier(1).fit(x, y)
+
+    def raises(x, y, seed):
+        if not pathlib.Path("mended").exists() and seed % 2:
+            raise RuntimeError("diverged")
+        return KNeighborsClassifier(1).fit(x, y)
+
+    def short(x, y, seed):
+        return lambda z: y[:7]
+
+    def unseeded(x, y, seed):
+        answers = y.copy()
+        answers[np.random.default_rng().integers(0, len(y), 30)] = 0
+        return lambda z: answers
+"""
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x, y = load_digits(return_X_y=True)
+    np.savez(tmp_path / "train.npz", x=(x[:300] / 16).astype(np.float32), y=y[:300])
+    np.savez(tmp_path / "fresh.npz", x=(x[300:500] / 16).astype(np.float32), y=y[300:500])
+    module = f"trainings_{os.getpid()}_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{module}.py").write_text(textwrap.dedent(TRAININGS))
+
+    def call(*argv) -> tuple[int, str, str]:
+        words = [str(a).replace("MINE", module) for a in argv]
+        code = main(["memorization", *words])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    call.folder, call.module = tmp_path, module
+    return call
+
+
+DEMO = ("--images-key", "test_images", "--labels-key", "test_labels")
+
+
+@pytest.fixture
+def demo(run, honest_onnx, leaked_onnx):
+    images = honest_onnx.parent / "demo.npz"
+
+    def call(*argv):
+        return run("--model", honest_onnx, leaked_onnx, "--images", images, *DEMO, "--limit", 60, *argv)
+
+    call.folder = run.folder
+    return call
+
+
+def test_trainings(run):
+    code, out, err = run(
+        "--train", "MINE:nearest", "MINE:train", "--data", "train.npz", "--label-noise", "0:0.4:0.2", "--n-jobs", 2,
+        "--repetitions", 2, "--validation", "fresh.npz",
+    )  # fmt: skip
+    assert code == 0
+    assert "PMV k_S" in out
+    assert "nearest 1.0000" in out
+    assert "gap" in out
+    assert "report: heldout-memorization/report.html" in err
+    kept = run.folder / "heldout-memorization"
+    assert sorted(p.name for p in kept.iterdir()) == ["report.html", "result.json", "result.npz"]
+    result = MemorizationResult.load(kept / "result")
+    assert str(result).strip() == out.strip()
+    assert result.curve("nearest", "ptv").estimates["k_PTV"].value == pytest.approx(1)
+
+
+def test_one_and_two_workers_and_json(run):
+    options = ("--data", "train.npz", "--label-noise", "0,0.3", "--repetitions", 2, "--json", "--seed", 3)
+    code, one, _ = run("--train", "MINE:train", *options, "--out", "one")
+    assert code == 0
+    code, two, _ = run("--train", "MINE:train", *options, "--n-jobs", 2, "--out", "two")
+    assert code == 0
+    assert json.loads(one) == json.loads(two)
+    curve = json.loads(one)["models"]["train"]["perturbations"]["pmv"]
+    assert [p["strength"] for p in curve["curve"]] == [0, 0.3]
+    assert curve["metrics"]["k_S"]["low"] <= curve["metrics"]["k_S"]["value"] <= curve["metrics"]["k_S"]["high"]
+
+
+def test_finished_models(demo):
+    code, out, err = demo(
+        "--perturbation", "spatial", "gaussian", "fog", "--strengths", "0:2", "gaussian=0:32:16", "--shifts", 3,
+        "--turns", 3, "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    models = json.loads(out)["models"]
+    assert set(models) == {"honest", "leaked"}
+    kinds = models["leaked"]["perturbations"]
+    assert [p["strength"] for p in kinds["spatial"]["curve"]] == [0, 1, 2]
+    assert [p["strength"] for p in kinds["gaussian"]["curve"]] == [0, 16, 32]
+    assert [p["strength"] for p in kinds["fog"]["curve"]] == [0, 1, 2, 3, 4, 5]  # severities end at 5
+    assert kinds["spatial"]["metrics"]["k_max"]["value"] > 0
+    assert kinds["fog"]["metrics"]["k_max"]["value"] is None
+    page = (demo.folder / "heldout-memorization" / "report.html").read_text()
+    assert "leaked" in page
+
+
+def test_audit_and_gap(demo, honest_onnx):
+    code, out, err = demo(
+        "--perturbation", "gaussian", "--strengths", "0,16", "--wrap", "--audit", "--radius", 1,
+        "--validation", honest_onnx.parent / "demo.npz",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "audit (p that the model is independent" in out
+    assert "mean T = " in out
+    assert "gap" in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        ([], "either --model and --images, or --train and --data"),
+        (["--model", "a.onnx"], "--model needs the pictures"),
+        (["--train", "MINE:train"], "--train needs a training set"),
+        (["--train", "MINE:train", "--data", "nothing.npz"], "no .npz file"),
+        (["--train", "MINE", "--data", "train.npz"], "give package.module:name"),
+        (["--train", "MINE:absent", "--data", "train.npz"], "no attribute 'absent'"),
+        (["--train", "MINE:train", "MINE:train", "--data", "train.npz"], "more than once"),
+        (["--train", "MINE:train", "--data", "train.npz", "--x-key", "z"], "say which one with --x-key"),
+        (["--train", "MINE:train", "--data", "train.npz", "--label-noise", "0.1:0.5:0.1"], "they begin at 0"),
+        (["--train", "MINE:train", "--data", "train.npz", "--label-noise", "0:5"], "end at 1 at most"),
+        (["--train", "MINE:train", "--data", "train.npz", "--label-noise", "much"], "write 0:8"),
+        (["--train", "MINE:train", "--data", "train.npz", "--classes", "5"], "with 5 classes they are 0 to 4"),
+        (["--train", "MINE:short", "--data", "train.npz"], "returned the shape (7,)"),
+        (["--train", "MINE:unseeded", "--data", "train.npz", "--repetitions", "1"], "ignores its seed"),
+        (["--train", "MINE:train", "--data", "train.npz", "--repetitions", "0"], "none can be 0"),
+        (["--train", "MINE:train", "--data", "train.npz", "--seed", "-1"], "0 or more"),
+        (["--train", "MINE:train", "--data", "train.npz", "--validation-labels", "x"], "goes with --validation"),
+    ],
+)
+def test_bad_trainings(run, argv, words):
+    code, out, err = run(*argv)
+    assert code == 2
+    assert out == ""
+    assert words in err
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--perturbation", "fgsm"], "FGSM needs gradients, which honest has none of"),
+        (["--perturbation", "fogg"], "there are spatial"),
+        (["--strengths", "1:3"], "must begin at 0 and grow"),
+        (["--strengths", "0,2,1"], "must begin at 0 and grow"),
+        (["--strengths", "gaussian=0:3"], "gaussian is not among the perturbations spatial"),
+        (["--perturbation", "fog", "--strengths", "fog=0:7"], "severities"),
+        (["--pixel-range", "0", "1"], "outside the declared range of 0 to 1"),
+        (["--shifts", "0"], "the counts not 0"),
+        (["--audit"], "leaves no pixels to move in"),
+        (["--crop", "99"], "picture"),
+    ],
+)
+def test_bad_pictures(demo, argv, words):
+    code, out, err = demo(*argv)
+    assert code == 2
+    assert out == ""
+    assert words in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_failed_trainings_are_named_and_the_others_kept(run):
+    options = ("--train", "MINE:raises", "--data", "train.npz", "--label-noise", "0:0.4:0.2", "--repetitions", 3)
+    code, out, err = run(*options)
+    assert code == 2
+    assert "trainings failed" in out
+    assert "RuntimeError: diverged" in out
+    assert "go on with --resume" in err
+    code, _, err = run(*options)
+    assert code == 2
+    assert "holds unfinished work" in err
+    (run.folder / "mended").touch()
+    code, out, _ = run(*options, "--resume")
+    assert code == 0
+    assert "failed" not in out
+    assert not (run.folder / "heldout-memorization" / "checkpoint").exists()
+
+
+def test_a_killed_run_goes_on(run):
+    """Killed for real, in the middle; what was finished is not done again."""
+    options = [
+        "--train",
+        f"{run.module}:slow",
+        "--data",
+        "train.npz",
+        "--label-noise",
+        "0:0.4:0.2",
+        "--repetitions",
+        "3",
+    ]
+    command = [sys.executable, "-m", "heldout", "memorization", *options, "--out", "killed", "--json"]
+    process = subprocess.Popen(command, cwd=run.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    calls, checkpoint = run.folder / "calls", run.folder / "killed" / "checkpoint"
+    deadline = time.monotonic() + 60
+    while not any(checkpoint.rglob("*.npz")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = len(list(checkpoint.rglob("rate*.npz")))
+    assert 1 <= kept < 10
+    calls.write_text("")
+    code, resumed, _ = run(*options, "--out", "killed", "--json", "--resume")
+    assert code == 0
+    assert len(calls.read_text()) == 10 - kept
+    code, straight, _ = run(*options, "--out", "straight", "--json")
+    assert code == 0
+    assert json.loads(resumed) == json.loads(straight)
+
+
+def test_classes_of_estimators_and_pictures(run):
+    """A class is made with its defaults; pictures are flattened for it."""
+    x = np.load(run.folder / "train.npz")
+    np.savez(run.folder / "pictures.npz", x_train=x["x"].reshape(-1, 8, 8), y_train=x["y"])
+    code, out, _ = run(
+        "--train", "sklearn.tree:DecisionTreeClassifier", "--data", "pictures.npz", "--label-noise", "0.4",
+        "--repetitions", 1, "--json",
+    )  # fmt: skip
+    assert code == 0
+    metrics = json.loads(out)["models"]["DecisionTreeClassifier"]["perturbations"]["ptv"]["metrics"]
+    assert metrics["k_PTV"]["value"] == pytest.approx(1, abs=0.02)  # a full tree memorises
+
+
+def test_fgsm_on_a_torch_module(run):
+    pytest.importorskip("torch")
+    (run.folder / f"nets_{run.module}.py").write_text(
+        textwrap.dedent("""
+        import torch
+        def net():
+            torch.manual_seed(0)
+            return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        """)
+    )
+    x = np.load(run.folder / "train.npz")
+    np.savez(run.folder / "p.npz", images=x["x"].reshape(-1, 8, 8), labels=x["y"])
+    options = ("--model", f"nets_{run.module}:net", "--images", "p.npz", "--perturbation", "fgsm", "--strengths", "0:4")
+    code, _, err = run(*options)
+    assert code == 2
+    assert "--pixel-range 0 1" in err
+    code, out, err = run(*options, "--pixel-range", 0, 1, "--json")
+    assert code == 0, err
+    curve = json.loads(out)["models"]["net"]["perturbations"]["fgsm"]["curve"]
+    accuracy = [point["accuracy"] for point in curve]
+    assert accuracy == sorted(accuracy, reverse=True)
