@@ -33,6 +33,7 @@ bench: $(VENV)/.installed-bench  ## ratios against the bare model and against pe
 	$(BIN)/python benchmarks/bench_memory.py
 	$(BIN)/python benchmarks/bench_budget.py
 	$(BIN)/python benchmarks/bench_stress.py
+	$(BIN)/python benchmarks/bench_memorization.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -55,4 +56,4 @@ $(VENV)/.installed-bench: $(VENV)/.installed-dev
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis heldout-demo heldout-audit
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis heldout-demo heldout-audit heldout-memorization

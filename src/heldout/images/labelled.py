@@ -91,14 +91,19 @@ class LabelledImages:
             if len(given) not in (1, channels):
                 raise InputError(f"`{name}` has {len(given)} values for pictures of {channels} channels.")
         # Step by step in float32, as torchvision's ToTensor and Normalize do: the same bits reach the model.
-        values = pixels.astype(np.float32)
+        values = np.array(np.moveaxis(pixels, -1, -3) if layout == "nchw" else pixels, dtype=np.float32, order="C")
         if self.scale is not None:
             values *= np.float32(self.scale)
         elif counts:
             values /= np.float32(255)
-        values -= np.asarray(self.mean, dtype=np.float32)
-        values /= np.asarray(self.std, dtype=np.float32)
-        return np.ascontiguousarray(np.moveaxis(values, -1, -3)) if layout == "nchw" else values
+        by_channel = values if layout == "nchw" else np.moveaxis(values, -1, -3)
+        for c in range(channels):  # a plane at a time: numpy is slow along an axis of three
+            mean, std = (np.float32(given[c % len(given)]) for given in (self.mean, self.std))
+            if mean != 0:
+                by_channel[..., c, :, :] -= mean
+            if std != 1:
+                by_channel[..., c, :, :] /= std
+        return values
 
     def preprocessing(self) -> dict[str, Any]:
         """What is done to a picture, as plain data."""

@@ -171,6 +171,26 @@ class MemorizationResult:
         return tuple(disagreements(self.rankings))
 
     @cached_property
+    def disputed(self) -> tuple[str, ...]:
+        """A sentence for each pair of models that metrics disagree on, with the numbers of every metric that tells."""
+        pairs: dict[frozenset[str], dict[tuple[str, str], dict[Column, tuple[float, float]]]] = {}
+        for d in self.disagreements:
+            sides = pairs.setdefault(frozenset((d.model, d.other)), {})
+            sides.setdefault((d.model, d.other), {})[d.first] = d.by_first
+            sides.setdefault((d.other, d.model), {})[d.second] = d.by_second[::-1]
+        sentences = []
+        for sides in pairs.values():
+            (more, less), by = next(iter(sides.items()))
+            against = sides[(less, more)]
+            sentences.append(
+                f"{more} memorised more than {less} by "
+                + ", ".join(f"{c.title} ({a:.4f} against {b:.4f})" for c, (a, b) in by.items())
+                + "; less by "
+                + ", ".join(f"{c.title} ({b:.4f} against {a:.4f})" for c, (a, b) in against.items())
+            )
+        return tuple(sentences)
+
+    @cached_property
     def correlations(self) -> dict[tuple[str, str], float]:
         """Kendall's tau of each two metrics' orders, where three models or more share them."""
         found = {
@@ -233,18 +253,20 @@ class MemorizationResult:
             )
         if self.correlations:
             (low, worst), (high, best) = (f((tau, pair) for pair, tau in self.correlations.items()) for f in (min, max))
-            lines += _wrapped(
-                [
-                    f"Kendall's tau between the orders of two metrics runs from {low:+.2f} ({' and '.join(worst)}) to "
-                    f"{high:+.2f} ({' and '.join(best)})."
-                ],
-                "  ",
+            told = f"{low:+.2f} ({' and '.join(worst)})"
+            told = (
+                f"is {told}"
+                if len(self.correlations) == 1
+                else f"runs from {told} to {high:+.2f} ({' and '.join(best)})"
             )
+            lines += _wrapped([f"Kendall's tau between the orders of two metrics {told}."], "  ")
         if self.disagreements:
-            lines.append(f"the metrics disagree on {len(self.disagreements)} pairs:")
-            lines += _wrapped([f"{d}." for d in self.disagreements[:SHOWN]], "  ")
-            if len(self.disagreements) > SHOWN:
-                lines.append(f"  and {len(self.disagreements) - SHOWN} more, in the JSON and in the report.")
+            lines.append(
+                f"the metrics disagree on {_counted(len(self.disputed), 'pair')} of models, each by more than chance:"
+            )
+            lines += _wrapped([f"{sentence}." for sentence in self.disputed[:SHOWN]], "  ")
+            if len(self.disputed) > SHOWN:
+                lines.append(f"  and {len(self.disputed) - SHOWN} more, in the JSON and in the report.")
         elif len(self.rankings) > 1:
             lines.append("no two metrics order two models in opposite ways by more than chance.")
         return [*lines, ""]
@@ -352,6 +374,10 @@ def _same_strengths(curves: Sequence[Curve]) -> list[list[Curve]]:
     for curve in curves:
         groups.setdefault(curve.strengths.tobytes(), []).append(curve)
     return list(groups.values())
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _number(value: float, width: int) -> str:
