@@ -7,9 +7,11 @@ from pathlib import Path
 from heldout.attack.result import StressResult
 from heldout.files import write_text
 from heldout.independence.result import AuditResult
+from heldout.memorization.result import MemorizationResult
 from heldout.report.audit.comparison import comparison_table
 from heldout.report.audit.html import audit_html, demo_html
 from heldout.report.budget.html import budget_html
+from heldout.report.memorization.html import memorization_html
 from heldout.report.stress.html import stress_html
 from heldout.reuse.result import BudgetResult
 
@@ -18,10 +20,12 @@ __all__ = [
     "budget_html",
     "comparison_table",
     "demo_html",
+    "memorization_html",
     "stress_html",
     "write_audit_report",
     "write_budget_report",
     "write_demo_report",
+    "write_memorization_report",
     "write_stress_report",
 ]
 
@@ -51,4 +55,11 @@ def write_stress_report(result: StressResult, folder: str | Path, *, command: st
     """The same for a stress test."""
     path = Path(folder) / "report.html"
     write_text(path, stress_html(result, command=command))
+    return path
+
+
+def write_memorization_report(result: MemorizationResult, folder: str | Path, *, command: str | None = None) -> Path:
+    """The same for a measurement of memorization."""
+    path = Path(folder) / "report.html"
+    write_text(path, memorization_html(result, command=command))
     return path

@@ -17,6 +17,10 @@ def render(template: str, **values: Any) -> str:
         """SVG made by `heldout.report.svg`, which escapes its own texts."""
         return Markup(text)
 
+    def symbols(text: str) -> Markup:
+        """Text with k_S, k_PTV and k_max as they are printed."""
+        return Markup(re.sub(r"\bk_(S|PTV|max)\b", r"k<sub>\1</sub>", str(escape(text))))
+
     def prose(text: str) -> Markup:
         """Text in which `backticks` mark what is typed; an --option is typed in any case."""
         parts = re.split(r"`(.*?)`|(?<![\w-])(--[a-z][a-z-]*[a-z])", text)
@@ -24,7 +28,7 @@ def render(template: str, **values: Any) -> str:
         return Markup("").join(
             piece
             for plain, code in zip(parts[::3], [*typed, Markup("")], strict=True)
-            for piece in (escape(plain), code)
+            for piece in (symbols(plain), code)
         )
 
     environment = Environment(
@@ -34,7 +38,7 @@ def render(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"drawing": drawing, "prose": prose}
+    environment.filters |= {"drawing": drawing, "prose": prose, "symbols": symbols}
     page = environment.get_template(template).render(chart_style=Markup(svg.STYLE), **values)
     # A file name that is not valid Unicode is an id like any other, but no UTF-8.
     return page.lstrip().encode("utf-8", "backslashreplace").decode("utf-8")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
+from typing import get_args
 
 import pytest
 
@@ -168,3 +170,35 @@ def test_every_style_has_a_shape_and_a_colour_of_its_own() -> None:
     for style in styles:
         for kind in ("line", "fill", "bar"):
             assert f".chart .{style}.{kind}" in svg.STYLE
+
+
+def test_variants_look_different() -> None:
+    """Six styles, three variants of each: eighteen lines that differ by more than colour."""
+    drawn = [svg.swatch(style, label="l", variant=v) for style in get_args(svg.Style) for v in get_args(svg.Variant)]
+    assert len(set(drawn)) == 18
+    bare = [re.sub(r'class="[a-f] ', 'class="', d) for d in drawn]
+    assert len(set(bare)) == 18
+    for variant in get_args(svg.Variant):
+        assert f".v{variant}.line" in svg.STYLE
+    for style in get_args(svg.Style):
+        assert f".{style}.hollow" in svg.STYLE
+
+
+def test_guides_lie_below_the_lines() -> None:
+    plain = svg.Series(name="s", x=[0, 1], y=[1, 0], hover=["", ""])
+    root = chart(plain, x_range=(0.0, 1.0), y_range=(0.0, 1.0), guides=[svg.Guide(start=(0.0, 1.0), end=(1.0, 0.0))])
+    order = [e.tag for e in root if e.attrib.get("class") in ("reference", "a line")]
+    assert order == ["path", "polyline"]
+    (guide,) = [e.attrib["d"] for e in root if e.attrib.get("class") == "reference"]
+    ((start, end),) = points(root)
+    assert guide == f"M{start[0]:.1f} {start[1]:.1f}L{end[0]:.1f} {end[1]:.1f}"
+
+
+def test_small_sheets_without_names() -> None:
+    two = [svg.Series(name=name, x=[0, 5], y=[1, 0], hover=["", ""]) for name in ("first", "second")]
+    drawing = svg.line_chart(two, label="l", x_label="x", y_label="y", named=False, width=290, height=200)
+    root = ET.fromstring(drawing)
+    assert root.attrib["viewBox"] == "0 0 290 200"
+    assert "first" not in drawing
+    assert all(0 <= x <= 290 and 0 <= y <= 200 for line in points(root) for x, y in line)
+    assert all(0 <= float(e.attrib["x"]) <= 290 for e in root.iter("text"))

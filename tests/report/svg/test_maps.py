@@ -119,3 +119,17 @@ def test_every_class_has_a_style() -> None:
         for names in re.findall(r'class="([^"]+)"', drawing):
             for name in names.split():
                 assert f".{name}" in STYLE, name
+
+
+def test_numbered_heat_map_with_given_edges() -> None:
+    """One number a cell, the diagonal apart; equal values have equal colours whatever else is there."""
+    values = np.array([[1.0, -0.5, 1.0], [-0.5, 1.0, 0.25], [1.0, 0.25, 1.0]])
+    edges = np.linspace(-1, 1, N_COLOURS + 1).tolist()
+    drawing = svg.heat_map(values, label="l", legend="tau", names=["a", "b", "c"], numbered=True, edges=edges)
+    shown = re.findall(r'class="small untouchable (on-\w+)">(.*?)<', drawing)
+    assert sorted(n for _, n in shown) == sorted(["−0.50", "−0.50", "0.25", "0.25", "1.00", "1.00"])
+    assert {css for css, n in shown if n == "1.00"} == {"on-strong"}
+    assert {css for css, n in shown if n == "−0.50"} == {"on-light"}
+    assert all(f".{css} " in STYLE for css, _ in shown)
+    assert "−1.00" in drawing
+    assert colours(np.array([-1.0, 1.0]), edges).tolist() == [0, N_COLOURS - 1]

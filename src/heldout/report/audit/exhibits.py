@@ -78,13 +78,13 @@ def move_text(move: tuple[int, int]) -> str:
     return ", ".join(words) or "not moved"
 
 
-def picture_uri(pixels: NDArray[np.uint8]) -> str:
-    """A (height, width, channels) picture as a PNG inside a data URI, never above `PICTURE_SIDE`."""
+def picture_uri(pixels: NDArray[np.uint8], *, side: int = PICTURE_SIDE) -> str:
+    """A (height, width, channels) picture as a PNG inside a data URI, its longer side never above `side`."""
     from PIL import Image
 
     array = np.ascontiguousarray(pixels if pixels.ndim == 3 else pixels[:, :, None])
     image = Image.fromarray(array[:, :, :3] if array.shape[2] >= 3 else array[:, :, 0])
-    image.thumbnail((PICTURE_SIDE, PICTURE_SIDE), Image.Resampling.LANCZOS)
+    image.thumbnail((side, side), Image.Resampling.LANCZOS)
     file = io.BytesIO()
     image.save(file, format="PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")

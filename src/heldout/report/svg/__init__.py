@@ -11,18 +11,20 @@ from heldout.report.svg.densities import density_chart
 from heldout.report.svg.heat_maps import heat_map
 from heldout.report.svg.histograms import Distribution, histogram, overlaid_histograms
 from heldout.report.svg.intervals import Row, interval_chart
-from heldout.report.svg.lines import Mark, Series, line_chart
+from heldout.report.svg.lines import Guide, Mark, Series, line_chart
 from heldout.report.svg.ranges import range_mark
-from heldout.report.svg.shapes import Style
+from heldout.report.svg.shapes import Style, Variant, swatch
 from heldout.report.svg.style import STYLE
 
 __all__ = [
     "STYLE",
     "Distribution",
+    "Guide",
     "Mark",
     "Row",
     "Series",
     "Style",
+    "Variant",
     "density_chart",
     "heat_map",
     "histogram",
@@ -30,4 +32,5 @@ __all__ = [
     "line_chart",
     "overlaid_histograms",
     "range_mark",
+    "swatch",
 ]

@@ -171,7 +171,7 @@ def x_axis(
     for x, name in zip(places, names, strict=True):
         parts.append(line("axis", x, bottom, x, bottom + 4))
         half = len(name) * CHARACTER / 2
-        centre = min(max(x, half), WIDTH - half)
+        centre = min(max(x, half), right + RIGHT - half)
         if centre - half >= free:
             parts.append(text(centre, bottom + 18, name, "middle"))
             free = centre + half + 8

@@ -47,6 +47,8 @@ def heat_map(
     cell_hover: bool = False,
     diagonal: bool = False,
     wide: bool = False,
+    numbered: bool = False,
+    edges: Sequence[float] | None = None,
 ) -> str:
     """A square matrix, large values strong; what is NaN stays blank, and so does the diagonal unless it is asked for.
 
@@ -65,20 +67,26 @@ def heat_map(
     wide : bool
         Take a sheet so wide that the cells of a large matrix with names are square, for screens that have the room;
         otherwise they get narrower than high.
+    numbered : bool
+        Write the values into the cells; for a dozen rows at most.
+    edges : sequence of float, optional
+        Of the classes of colours, at most nine; otherwise classes that hold about as many values each.
     """
     m = len(values)
     values = values.copy()
     if not diagonal:
         np.fill_diagonal(values, np.nan)
     shown = values[np.isfinite(values)]
-    edges = colour_edges(shown) if len(shown) else [0.0, 1.0]
+    if edges is None:
+        edges = colour_edges(shown) if len(shown) else [0.0, 1.0]
     left = NAMES if names is not None else 8.0
     sheet = max(WIDTH, left + m * LOWEST + RIGHT) if wide else WIDTH
     width = sheet - RIGHT - left
     pitch = min(HIGHEST, max(LOWEST, width / m)) if names is not None else width / m
     width = min(width, m * pitch)
     parts = [f'<g class="cells" transform="translate({left:.1f} 4) scale({width / m:.5f} {pitch:.5f})">']
-    parts += _cells(colours(values, edges))
+    classes = colours(values, edges)
+    parts += _cells(classes)
     short = [shorten(name, HOVER) for name in names or ()]
     if cell_hover and names is not None and m * m <= MAX_CELLS:
         parts += [
@@ -98,6 +106,14 @@ def heat_map(
         room = int((left - 8) / small)
         shown_name = text(left - 5, y, shorten(name, room), "end", "small")
         parts.append(shown_name if len(name) <= room else f"<g>{title(name)}{shown_name}</g>")
+    if numbered:
+        parts += [
+            text(left + (j + 0.5) * width / m, 4 + (i + 0.5) * pitch + 3, _short(values[i, j]), "middle", css)
+            for i in range(m)
+            for j in range(m)
+            if math.isfinite(values[i, j])
+            for css in [f"small untouchable {_on(int(classes[i, j]))}"]
+        ]
     below = _colour_legend(edges, legend, left, 4 + m * pitch + 12)
     return svg_element(4 + m * pitch + 62, label, parts + below, width=sheet)
 
@@ -119,6 +135,22 @@ def colours(values: NDArray[np.float64], edges: Sequence[float]) -> NDArray[np.i
 def colour_of(i: int, n: int) -> int:
     """Class i of n among the nine colours, the strongest for the last."""
     return N_COLOURS - 1 if n == 1 else round(i * (N_COLOURS - 1) / (n - 1))
+
+
+def _on(colour: int) -> str:
+    """The class of a text that can be read on a colour, in light and in dark."""
+    return "on-light" if colour < 4 else "on-middle" if colour < 6 else "on-strong"
+
+
+def _short(value: float) -> str:
+    """Two digits.
+
+    Examples
+    --------
+    >>> _short(1.0), _short(-0.333)
+    ('1.00', '−0.33')
+    """
+    return f"{value:.2f}".replace("-", "−")
 
 
 def _cells(classes: NDArray[np.int64]) -> list[str]:
@@ -147,7 +179,7 @@ def _colour_legend(edges: Sequence[float], words: str, left: float, y: float) ->
     digits = 2 if len({f"{e:.2f}" for e in edges}) == len(edges) else 3
     free = -math.inf
     for i in sorted(range(n + 1), key=lambda i: (i % n != 0, i)):  # both ends first: they are never left out
-        name = f"{edges[i]:.{digits}f}"
+        name = f"{edges[i]:.{digits}f}".replace("-", "−")
         x, half = left + i * width, len(name) * CHARACTER * SMALL / 2
         if n == 1 and i == n:
             continue  # a single class is a single value

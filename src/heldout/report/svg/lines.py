@@ -16,8 +16,10 @@ from heldout.report.svg.shapes import (
     TOP,
     WIDTH,
     Style,
+    Variant,
     legend,
     line,
+    line_class,
     marker,
     svg_element,
     text,
@@ -39,7 +41,8 @@ class Series:
     A `y` that is NaN leaves a gap, and so does one of 0 or less on a log axis; a `low` or `high` that is NaN leaves
     out its bar. Without `markers` a point only answers to a pointer; points that are not `joined` have no line. With
     `step` the line keeps the height of its next point and drops or climbs at the points: y[i] holds on
-    (x[i - 1], x[i]].
+    (x[i - 1], x[i]]. A `variant` of the style tells more lines apart than there are styles; `faint` bands suit many
+    of them.
     """
 
     name: str
@@ -53,6 +56,16 @@ class Series:
     joined: bool = True
     whiskers: bool = False
     step: bool = False
+    variant: Variant | None = None
+    faint: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guide:
+    """A thin straight line of `line_chart` to read the others against; say beside the picture what it is."""
+
+    start: Point
+    end: Point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +95,10 @@ def line_chart(
     reference: tuple[float, str] | None = None,
     x_reference: float | None = None,
     marks: Sequence[Mark] = (),
+    guides: Sequence[Guide] = (),
+    named: bool = True,
+    width: float = WIDTH,
+    height: float = HEIGHT,
 ) -> str:
     """Lines on common axes.
 
@@ -103,12 +120,19 @@ def line_chart(
         A dashed vertical line; say in `x_label` what it is.
     marks : sequence of Mark
         Points with their text, drawn over the lines.
+    guides : sequence of Guide
+        Straight lines below the others, inside the ranges.
+    named : bool
+        Whether the lines are named above; otherwise the page has a legend of its own.
+    width, height : float
+        Of the sheet; a small one for small multiples.
     """
     marked = {m.style for m in marks}
     names, names_height = legend(
-        [(s.name, s.style) for s in series], drawn=[(s.joined, s.markers or s.style in marked) for s in series]
+        [(s.name, s.style) for s in series if named],
+        drawn=[(s.joined, s.markers or s.style in marked) for s in series if named],
     )
-    top, bottom = TOP + names_height, HEIGHT - BOTTOM
+    top, bottom, right = TOP + names_height, height - BOTTOM, width - RIGHT
     xs = [v for s in series for v in s.x]
     ys = [v for s in series for values in (s.y, s.low or (), s.high or ()) for v in values if math.isfinite(v)]
     ys += [reference[0]] if reference is not None else []
@@ -119,23 +143,26 @@ def line_chart(
         y_low, y_high = room(min(math.floor(min(ys)), -1.0), max(0.0, max(ys)))
     else:
         y_low, y_high = _around(ys, log=y_log)
-    start, end = LEFT + 8, WIDTH - RIGHT - 8
+    start, end = LEFT + 8, right - 8
     across = Scale(low=x_low, high=x_high, start=start, end=end, kind="log" if x_log else "linear", whole=x_whole)
     kind: Kind = "log" if y_log else "decades" if y_decades else "linear"
     up = Scale(low=y_low, high=y_high, start=bottom, end=top, kind=kind, whole=y_whole)
     ticks = across.ticks()
-    parts = [names, *y_axis(up, y_label)]
-    parts += x_axis([across.place(t) for t, _ in ticks], [name for _, name in ticks], bottom, x_label)
+    parts = [names, *y_axis(up, y_label, right=right)]
+    parts += x_axis([across.place(t) for t, _ in ticks], [name for _, name in ticks], bottom, x_label, right=right)
+    for g in guides:
+        (x1, y1), (x2, y2) = ((across.place(x), up.place(y)) for x, y in (g.start, g.end))
+        parts.append(line("reference", x1, y1, x2, y2))
     if reference is not None:
         y = up.place(reference[0])
-        parts.append(line("reference", LEFT, y, WIDTH - RIGHT, y))
-        parts.append(text(WIDTH - RIGHT - 2, y + 14, reference[1], "end"))
+        parts.append(line("reference", LEFT, y, right, y))
+        parts.append(text(right - 2, y + 14, reference[1], "end"))
     if x_reference is not None:
         parts.append(line("reference", across.place(x_reference), top, across.place(x_reference), bottom))
     parts += [_band(s, across, up) for s in series if s.low is not None and not s.whiskers]
     for s in series:
         parts += [*(_bars(s, across, up) if s.whiskers else ()), *_drawn(s, across, up)]
-    return svg_element(HEIGHT, label, parts + _marked(marks, across, up))
+    return svg_element(height, label, parts + _marked(marks, across, up), width=width)
 
 
 def _around(values: Sequence[float], *, log: bool) -> Point:
@@ -152,14 +179,14 @@ def _drawn(s: Series, across: Scale, up: Scale) -> list[str]:
     places = [(across.place(x), _height(y, up)) for x, y in (_stairs(points) if s.step else points)]
     window = (across.start, across.end), (up.end, up.start)
     parts = [
-        f'<polyline class="{s.style} line" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in run)}"/>'
+        f'<polyline class="{line_class(s.style, s.variant)}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in run)}"/>'
         for run in (runs(places, *window) if s.joined else ())
     ]
     for (x, y), hover in zip(points, s.hover, strict=True):
         if across.low <= x <= across.high and up.low <= y <= up.high:
             place = across.place(x), up.place(y)
             if s.markers:
-                parts.append(marker(*place, s.style, hover))
+                parts.append(marker(*place, s.style, hover, variant=s.variant))
             elif hover:
                 parts.append(
                     f'<circle class="hit" cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="5">{title(hover)}</circle>'
@@ -287,7 +314,8 @@ def _band(s: Series, across: Scale, up: Scale) -> str:
     assert s.low is not None
     assert s.high is not None
     edge = [*zip(s.x, s.high, strict=True), *reversed(list(zip(s.x, s.low, strict=True)))]
-    return f'<polygon class="{s.style} band fill" points="{_places(edge, across, up)}"/>'
+    css = f"{s.style}{' faint' if s.faint else ''} band fill"
+    return f'<polygon class="{css}" points="{_places(edge, across, up)}"/>'
 
 
 def _places(points: Sequence[Point], across: Scale, up: Scale) -> str:

@@ -12,6 +12,7 @@ LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
 CHARACTER = 6.4  # estimated width of a character at the charts' font size
 
 Style = Literal["a", "b", "c", "d", "e", "f"]
+Variant = Literal[0, 1, 2]  # of a style, where there are more lines than styles: solid, dashed and hollow, dotted
 
 
 def svg_element(height: float, label: str, parts: Sequence[str], *, width: float = WIDTH) -> str:
@@ -30,8 +31,8 @@ def title(words: str) -> str:
 def text(x: float, y: float, words: str, anchor: str, style: str = "") -> str:
     """Words that start at, end at or are centred on a point."""
     css = f' class="{style}"' if style else ""
-    # R_S is set with S as a subscript; SVG has no element for that.
-    parts = re.split(r"(?<=\bR)_(\w)\b", words)
+    # R_S is set with S as a subscript, k_max with max; SVG has no element for that.
+    parts = re.split(r"(?:(?<=\bR)_(?=\w\b)|(?<=\bk)_(?=(?:S|PTV|max)\b))(\w+)", words)
     inside = escape(parts[0])
     for letter, rest in zip(parts[1::2], parts[2::2], strict=True):
         inside += f'<tspan class="sub" dy="3">{escape(letter)}</tspan>'
@@ -44,15 +45,18 @@ def line(style: str, x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<path class="{style}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>'
 
 
-def marker(x: float, y: float, style: Style, hover: str | None, *, size: float = 3.5) -> str:
+def marker(
+    x: float, y: float, style: Style, hover: str | None, *, size: float = 3.5, variant: Variant | None = None
+) -> str:
     """A shape of its own for every style, so that colour is never the only difference."""
     told = title(hover) if hover else ""
-    s = size
+    s = size * 0.6 if variant == 2 else size
+    css = "hollow" if variant == 1 else "fill"
     if style == "a":
-        return f'<circle class="a fill" cx="{x:.1f}" cy="{y:.1f}" r="{s:.1f}">{told}</circle>'
+        return f'<circle class="a {css}" cx="{x:.1f}" cy="{y:.1f}" r="{s:.1f}">{told}</circle>'
     if style == "b":
         return (
-            f'<rect class="b fill" x="{x - s:.1f}" y="{y - s:.1f}" width="{2 * s:.1f}" '
+            f'<rect class="b {css}" x="{x - s:.1f}" y="{y - s:.1f}" width="{2 * s:.1f}" '
             f'height="{2 * s:.1f}">{told}</rect>'
         )
     outline = f"0 {-1.3 * s:.1f} {1.3 * s:.1f} 0 0 {1.3 * s:.1f} {-1.3 * s:.1f} 0"
@@ -62,7 +66,7 @@ def marker(x: float, y: float, style: Style, hover: str | None, *, size: float =
         outline = f"0 {1.2 * s:.1f} {1.2 * s:.1f} {-s:.1f} {-1.2 * s:.1f} {-s:.1f}"
     if style == "f":
         outline = f"{-1.3 * s:.1f} {-s:.1f} {1.3 * s:.1f} {-s:.1f} {-1.3 * s:.1f} {s:.1f} {1.3 * s:.1f} {s:.1f}"
-    return f'<polygon class="{style} fill" transform="translate({x:.1f} {y:.1f})" points="{outline}">{told}</polygon>'
+    return f'<polygon class="{style} {css}" transform="translate({x:.1f} {y:.1f})" points="{outline}">{told}</polygon>'
 
 
 def legend(
@@ -88,6 +92,17 @@ def legend(
         parts.append(text(x + 26, y + 4, name, "start"))
         x += width + 12
     return "".join(parts), y + 26.0
+
+
+def line_class(style: Style, variant: Variant | None) -> str:
+    """How a line looks."""
+    return f"{style} line" if variant is None else f"{style} v{variant} line"
+
+
+def swatch(style: Style, *, label: str, variant: Variant | None = None) -> str:
+    """A piece of line with its marker, for a legend outside the picture."""
+    parts = [f'<path class="{line_class(style, variant)}" d="M2 7h28"/>', marker(16, 7, style, None, variant=variant)]
+    return svg_element(14, label, parts, width=32)
 
 
 def shorten(name: str, most: int) -> str:

@@ -21,6 +21,17 @@ STYLE = """\
 .chart .e.line { stroke: var(--series-e); }
 .chart .f.line { stroke: var(--series-f); }
 .chart .b.line { stroke-dasharray: 6 4; }
+.chart .v0.line { stroke-dasharray: none; }
+.chart .v1.line { stroke-dasharray: 7 3; }
+.chart .v2.line { stroke-dasharray: 0.5 4; }
+.chart .hollow { fill: var(--page); stroke-width: 1.4; }
+.chart .a.hollow { stroke: var(--series-a); }
+.chart .b.hollow { stroke: var(--series-b); }
+.chart .c.hollow { stroke: var(--series-c); }
+.chart .d.hollow { stroke: var(--series-d); }
+.chart .e.hollow { stroke: var(--series-e); }
+.chart .f.hollow { stroke: var(--series-f); }
+.chart .faint.band { opacity: 0.07; }
 .chart .bar { stroke-width: 1.3; stroke-linecap: butt; fill: none; }
 .chart .a.bar { stroke: var(--series-a); }
 .chart .b.bar { stroke: var(--series-b); }
@@ -55,6 +66,10 @@ STYLE = """\
 .chart .heat-6 { fill: var(--heat-6); }
 .chart .heat-7 { fill: var(--heat-7); }
 .chart .heat-8 { fill: var(--heat-8); }
+.chart .untouchable { pointer-events: none; }
+.chart .on-light { fill: var(--ink); }
+.chart .on-middle { fill: #14181d; }
+.chart .on-strong { fill: var(--page); }
 .range { display: block; width: 100%; height: 1.5rem; overflow: visible; }
 .range path { fill: none; vector-effect: non-scaling-stroke; }
 .range .grid { stroke: var(--rule); stroke-width: 1; }

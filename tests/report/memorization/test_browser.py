@@ -1,0 +1,37 @@
+"""The page of a measurement of memorization in a real browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from heldout.memorization.result import MemorizationResult
+from heldout.report import memorization_html
+from tests.report.browser import PHONE, look, needs_chromium
+
+pytestmark = needs_chromium
+
+
+@pytest.mark.parametrize("name", ["one", "many", "corrupted", "hostile"])
+def test_fits_a_phone(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    result: MemorizationResult = request.getfixturevalue(name)
+    found = look(memorization_html(result, command="heldout memorization " + "very-long-path/" * 20), tmp_path)
+    assert found["client"] == found["scroll"] == PHONE
+    assert found["wide"] == []
+    assert found["broken"] == 0
+    assert float(str(found["smallest"])) >= 6.9
+
+
+@pytest.mark.parametrize("name", ["many"])
+def test_no_table_is_cut_on_a_desk(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    found = look(memorization_html(request.getfixturevalue(name)), tmp_path, width=1200)
+    assert set(found["cut"]) == {0}  # type: ignore[call-overload]
+    assert found["wide"] == []
+
+
+def test_dark(noise: MemorizationResult, tmp_path: Path) -> None:
+    found = look(memorization_html(noise), tmp_path, dark=True)
+    ground, ink = (sum(int(v) for v in re.findall(r"\d+", str(found[k]))) for k in ("ground", "ink"))
+    assert ground < ink
