@@ -10,7 +10,7 @@ import pytest
 from heldout import InputError, LabelledImages, perturbation_curve
 from heldout.images import Crop, Whole, from_arrays
 from heldout.memorization import perturbed
-from heldout.memorization.perturb import RandomSpatial, Spatial, as_perturbation, move_grid, moved
+from heldout.memorization.perturb import RandomSpatial, Spatial, as_perturbation, move_grid, moved, spatial
 from heldout.memorization.perturb.corruptions import corrupt
 from heldout.memorization.perturb.spatial import STAY, Move, moved_each, random_moves, worst_case
 from heldout.scorers import FunctionScorer, TorchScorer
@@ -85,6 +85,28 @@ def test_what_was_found_fools(rng, pictures):
     for size in (1, 3, 100):
         again = worst_case(right, x, moves, batch_size=size)
         np.testing.assert_array_equal(again < 0, found < 0)
+
+
+@pytest.mark.parametrize("layout", ["nhwc", "nchw"])
+def test_a_batch_in_the_worst_places(rng, pictures, layout):
+    """The plain function: pictures that can be fooled come back fooled, the others as they were."""
+    scorer = template_model(rng, layout=layout)
+    x = pictures.astype(np.float32) / 255
+    y = (x.reshape(8, -1) @ scorer.templates).argmax(axis=1)
+    batch = x if layout == "nhwc" else np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    out = spatial(scorer, batch, y, 0.5, shifts=3, turns=3)
+    out = out if layout == "nhwc" else out.transpose(0, 2, 3, 1)
+    curve = perturbation_curve(template_of(scorer), (x, y), Spatial(shifts=3, turns=3), [0, 0.5], pixel_range=(0, 1))
+    wrong = (out.reshape(8, -1) @ scorer.templates).argmax(axis=1) != y
+    np.testing.assert_array_equal(wrong, ~curve.correct[1, 0])
+    np.testing.assert_array_equal(out[~wrong], x[~wrong])
+    assert wrong.sum() > 0
+
+
+def template_of(scorer):
+    return FunctionScorer(
+        lambda batch: batch.reshape(len(batch), -1) @ scorer.templates, batch_size=5, layout="nhwc", name="same"
+    )
 
 
 def test_moves_of_each_own(rng):

@@ -73,6 +73,18 @@ def test_any_number_of_workers(digits, tmp_path):
     assert (retrain(tree, x, y, RATES[:3], repetitions=2, seed=5).noisy_right != one.noisy_right).any()
 
 
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_any_backend(digits, backend):
+    import joblib
+
+    x, y = digits[0][:200], digits[1][:200]
+    model = LogisticRegression(C=0.1)
+    one = retrain(model, x, y, RATES[:3], repetitions=2, seed=4)
+    with joblib.parallel_config(backend, n_jobs=2):
+        two = retrain(model, x, y, RATES[:3], repetitions=2, seed=4)
+    np.testing.assert_array_equal(one.noisy_right, two.noisy_right)
+
+
 class Counting:
     """A training function that says how often it was called, in a file."""
 

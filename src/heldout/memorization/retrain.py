@@ -73,7 +73,7 @@ def retrain(
     repetitions: int = 5,
     seed: int = 0,
     validation: tuple[Any, ArrayLike] | None = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     threads: int = 1,
     check_seed: bool = True,
     checkpoint: str | Path | None = None,
@@ -94,7 +94,7 @@ def retrain(
     repetitions : int
         Trainings a rate, each with labels and a seed of its own.
     n_jobs : int
-        Workers, as joblib counts them, on whatever backend `joblib.parallel_config` says.
+        Workers, as joblib counts them, on whatever backend `joblib.parallel_config` says; default 1, or what that says.
     threads : int
         Of each training's own arithmetic (BLAS, OpenMP, torch): sums depend on it in the last bits, so it does not
         depend on the workers.
@@ -121,8 +121,11 @@ def retrain(
     twice = (len(levels) - 1, 0) if check_seed else None
     todo = [(place, False) for place in jobs] + ([] if twice is None else [(twice, True)])
     from joblib import Parallel, delayed
+    from joblib.parallel import get_active_backend
 
-    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+    # Not every backend can hand over one training at a time.
+    one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
+    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if one_by_one else "list")(
         delayed(_one)(_Task(fit, x, truth, m, float(levels[i]), seed, j, held, folder, threads, again), (i, j))
         for (i, j), again in todo
     )
@@ -130,7 +133,8 @@ def retrain(
     noisy, clean = (np.zeros((*shape, len(truth)), dtype=bool) for _ in range(2))
     right = np.zeros((*shape, 0 if held is None else len(held[1])), dtype=bool)
     done, failures, repeated = np.zeros(shape, dtype=bool), [], None
-    with plain_bar(len(todo), name, unit="trainings", shown=progress) as bar:
+    # The limit stands around all of them too, since workers that are threads share one process.
+    with limited_threads(threads), plain_bar(len(todo), name, unit="trainings", shown=progress) as bar:
         for (i, j), again, result in work:
             if again:
                 repeated = result

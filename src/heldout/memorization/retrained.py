@@ -57,7 +57,7 @@ def label_noise_curve(
     repetitions: int = 5,
     seed: int = 0,
     validation: tuple[Any, ArrayLike] | None = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     threads: int = 1,
     check_seed: bool = True,
     checkpoint: str | Path | None = None,

@@ -1,11 +1,11 @@
 """Ways to perturb a picture: each a function of pictures and a strength, 0 meaning untouched."""
 
 from heldout.memorization.perturb.base import Custom, Perturbation, View
-from heldout.memorization.perturb.corruptions import CORRUPTIONS
+from heldout.memorization.perturb.corruptions import CORRUPTIONS, corrupt
 from heldout.memorization.perturb.fgsm import Fgsm, fgsm
 from heldout.memorization.perturb.gaussian import Gaussian, gaussian
 from heldout.memorization.perturb.names import PERTURBATIONS, as_perturbation, usual_strengths
-from heldout.memorization.perturb.spatial import RandomSpatial, Spatial, move_grid, moved, random_moves
+from heldout.memorization.perturb.spatial import RandomSpatial, Spatial, move_grid, moved, random_moves, spatial
 
 __all__ = [
     "CORRUPTIONS",
@@ -18,10 +18,12 @@ __all__ = [
     "Spatial",
     "View",
     "as_perturbation",
+    "corrupt",
     "fgsm",
     "gaussian",
     "move_grid",
     "moved",
     "random_moves",
+    "spatial",
     "usual_strengths",
 ]

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.memorization.perturb.base import Perturbation, Pictures, View
+from heldout.scorers import Scorer
+from heldout.scorers.batches import right_answers
 
 Padding = Literal["black", "border"]
 ROUND = 8  # batches that a round of the search fills, so that the last one, half empty, does not count
@@ -203,6 +205,50 @@ def worst_case(
         found[alive[fooled]] = np.asarray(now, dtype=np.intp)[first[fooled]]
         alive = alive[~fooled]
     return found
+
+
+def spatial(
+    scorer: Scorer,
+    batch: NDArray[np.float32],
+    labels: NDArray[Any],
+    strength: float,
+    *,
+    shifts: int = 5,
+    turns: int = 5,
+    padding: Padding = "black",
+    black: float = 0.0,
+) -> NDArray[np.float32]:
+    """Each picture moved so that the model is wrong, where a move of the grid does that; the others as they are.
+
+    Parameters
+    ----------
+    batch : float32
+        As the scorer takes it; `black` is what black is there.
+
+    Examples
+    --------
+    >>> from heldout.scorers import FunctionScorer
+    >>> left = FunctionScorer(lambda b: np.stack([b[..., 0].sum((1, 2)), b[..., 1].sum((1, 2))], 1), name="left")
+    >>> x = np.array([[[[1, 0]]]], dtype=np.float32)  # bright on the left
+    >>> spatial(left, x, np.array([0]), 1.0, shifts=3, turns=1)[0, 0].tolist()
+    [[0.0, 1.0]]
+    """
+    first = scorer.layout == "nchw"
+    images = np.ascontiguousarray(batch.transpose(0, 2, 3, 1)) if first else batch
+    moves = move_grid(strength, shifts=shifts, turns=turns)
+
+    def right(pictures: NDArray[np.float32], places: NDArray[np.intp]) -> NDArray[np.bool_]:
+        found = []
+        for start in range(0, len(places), scorer.batch_size):
+            part = slice(start, start + scorer.batch_size)
+            x = np.ascontiguousarray(pictures[part].transpose(0, 3, 1, 2)) if first else pictures[part]
+            y, names = labels[places[part]], list(map(str, places[part]))
+            found.append(right_answers(scorer, x, y, names, scorer.batch_size))
+        return np.concatenate(found)
+
+    found = worst_case(right, images, moves, batch_size=scorer.batch_size, padding=padding, black=black)
+    out = moved_each(images, [moves[max(j, 0)] for j in found], padding=padding, black=black)
+    return np.ascontiguousarray(out.transpose(0, 3, 1, 2)) if first else out
 
 
 class Spatial(Perturbation):
