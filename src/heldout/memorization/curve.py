@@ -69,6 +69,8 @@ class Curve:
         Of the resampling behind the intervals.
     undefined : str, optional
         Why the curve has no metric.
+    assumed : bool
+        The first point was not measured but taken for granted (PTV from a single rate).
     exhibits : Exhibits, optional
     """
 
@@ -81,6 +83,7 @@ class Curve:
     even: bool
     seed: int
     undefined: str | None = None
+    assumed: bool = False
     exhibits: Exhibits | None = None
 
     @property
@@ -112,7 +115,7 @@ class Curve:
         """(2, p) each point's own interval."""
         out = np.full((2, len(self.strengths)), np.nan)
         out[:, self.done.any(axis=1)] = np.quantile(self.resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-        return out
+        return np.asarray(np.clip(out, 0.0, 1.0))  # few trainings, stretched, may pass the ends
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

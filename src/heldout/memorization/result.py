@@ -139,7 +139,8 @@ class MemorizationResult:
 
     def untouched(self, model: str) -> Curve | None:
         """A curve whose first point is the plain training accuracy: of a finished model, or on true labels."""
-        return next((c for c in self.curves if c.model == model and c.perturbation != PMV and c.done[0].any()), None)
+        known = (c for c in self.curves if c.model == model and c.perturbation != PMV and not c.assumed)
+        return next((c for c in known if c.strengths[0] == 0 and c.done[0].any()), None)
 
     def _gap(self, model: str, level: float) -> Estimate | None:
         right, curve = self.validation.get(model), self.untouched(model)
@@ -315,7 +316,7 @@ class MemorizationResult:
             arrays[f"curve{i}_correct"] = np.packbits(c.correct, axis=2)
             if c.exhibits is not None:
                 arrays |= {f"curve{i}_shown_{key}": value for key, value in vars(c.exhibits).items()}
-            plain_fields = ("model", "perturbation", "unit", "even", "seed", "undefined")
+            plain_fields = ("model", "perturbation", "unit", "even", "seed", "undefined", "assumed")
             curves.append({key: getattr(c, key) for key in plain_fields} | {"n": c.n, "shown": c.exhibits is not None})
         for i, right in enumerate(self.validation.values()):
             arrays[f"validation{i}"] = right

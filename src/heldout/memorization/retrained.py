@@ -135,6 +135,7 @@ def _curve(found: Retrainings, name: str, kind: str, seed: int) -> Curve:
         even=True,
         seed=seed,
         undefined=undefined,
+        assumed=len(found.rates) == 1 and kind == PTV,
     )
 
 

@@ -16,7 +16,6 @@ from heldout.report import svg
 from heldout.report.memorization.words import (
     NOISE,
     and_text,
-    assumed,
     corruptions,
     interval_text,
     name_text,
@@ -134,7 +133,7 @@ def line_of(curve: Curve, *, taken: bool = False) -> Line:
 
 
 def _lines(result: MemorizationResult, name: str, shown: Mapping[str, Look]) -> list[Line]:
-    return [line_of(c, taken=assumed(result, c)) for c in result.curves if c.perturbation == name and c.model in shown]
+    return [line_of(c, taken=c.assumed) for c in result.curves if c.perturbation == name and c.model in shown]
 
 
 def _panel(result: MemorizationResult, name: str, shown: Mapping[str, Look]) -> dict[str, Any]:
@@ -241,7 +240,7 @@ def _table(result: MemorizationResult, name: str) -> dict[str, Any]:
             i = at.get(s)
             if i is None or math.isnan(c.accuracy[i]):
                 cells.append(("–", ""))
-            elif assumed(result, c) and s == 0:
+            elif c.assumed and s == 0:
                 cells.append(("1", "taken"))
             else:
                 cells.append((fixed(float(c.accuracy[i])), interval_text(float(low[i]), float(high[i]))))

@@ -105,18 +105,10 @@ def lead_columns(result: MemorizationResult, model: str) -> list[Column]:
     return sorted(known, key=lambda c: order.get(c.perturbation, 2))
 
 
-def assumed(result: MemorizationResult, curve: Curve) -> bool:
-    """Whether the first point is taken to be 1 and was not measured: PTV from a single rate."""
-    noisy = result.curve(curve.model, PMV)
-    return curve.perturbation == PTV and noisy is not None and noisy.strengths[0] > 0
-
-
 def training_accuracy(result: MemorizationResult, model: str) -> float | None:
     """Accuracy on the training set as it is; None where it was not measured."""
-    for curve in result.curves:
-        if curve.model == model and curve.perturbation != PMV and not assumed(result, curve) and curve.done[0].any():
-            return float(curve.accuracy[0])
-    return None
+    curve = result.untouched(model)
+    return None if curve is None else float(curve.accuracy[0])
 
 
 def trainings(result: MemorizationResult) -> list[int]:
