@@ -78,7 +78,7 @@ def noisy(
             undefined = "one rate has no slope."
         curves[kind] = Curve(
             model=model, perturbation=kind, unit="share of wrong labels", strengths=strengths, correct=correct, done=ok,
-            even=True, seed=0, undefined=undefined if kind == PMV else None,
+            even=True, seed=0, undefined=undefined if kind == PMV else None, assumed=len(rates) == 1 and kind == PTV,
         )  # fmt: skip
     fresh = np.zeros((0, 0), bool)
     if validation is not None:
