@@ -100,6 +100,30 @@ def test_intervals_hold_the_true_metric(rng, metric, curve):
     assert covered(metric, CURVES[curve], 300, rng, repeats=200) >= 0.91  # 95 % less 2.5 standard errors
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [60, 300, 2000])
+@pytest.mark.parametrize("metric", [K_S, K_MAX, SSE], ids=lambda m: m.name)
+@pytest.mark.parametrize("curve", list(CURVES))
+def test_intervals_hold_the_true_metric_at_length(rng, metric, curve, n):
+    assert covered(metric, CURVES[curve], n, rng, repeats=1000, resamples=1000) >= 0.93
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seeds", "least"), [(5, 0.93), (10, 0.93)])
+@pytest.mark.parametrize("spread", [0.0, 0.01, 0.05])
+def test_intervals_over_trainings_at_length(rng, seeds, least, spread):
+    """Accuracy varies from training to training and from example to example; the slope's interval holds."""
+    inside, n, repeats = 0, 300, 600
+    for _ in range(repeats):
+        accuracy = 0.75 - 0.5 * RATES[:, None] + rng.normal(0, spread, (6, seeds))
+        hardness = rng.random(n) + rng.uniform(-0.05, 0.05, (6, seeds, n))
+        correct = hardness < accuracy[:, :, None]
+        resampled = resampled_trainings(correct, resamples=300, rng=rng)
+        found = estimate(K_PTV, correct.mean(axis=(1, 2)), RATES, resampled=resampled, n=n)
+        inside += found.low <= 0.5 <= found.high
+    assert inside / repeats >= least
+
+
 @pytest.mark.parametrize("metric", [K_MAX, SSE], ids=lambda m: m.name)
 def test_percentiles_would_not(rng, metric):
     """The usual bootstrap interval of a metric with a corner misses a straight curve nearly every time: a test of

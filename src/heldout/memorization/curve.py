@@ -127,6 +127,8 @@ class Curve:
         used = self.done.any(axis=1)
         strengths = self.strengths[used]
         reason = self.undefined
+        if reason is None and self.n < 2:
+            reason = "one example has no interval."
         if reason is None and len(strengths) < metric.points:
             reason = f"{metric.points} strengths at least are needed."
         if reason is None and metric.even and not self.even:
