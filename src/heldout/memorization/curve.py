@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +20,9 @@ from heldout.memorization.metrics import (
     equal_steps,
     estimate,
     resampled_trainings,
+    small_sample,
 )
+from heldout.statistics.binomial import clopper_pearson
 
 PMV, PTV = "pmv", "ptv"
 RESAMPLES = 4000
@@ -112,10 +115,20 @@ class Curve:
 
     @cached_property
     def bands(self) -> NDArray[np.float64]:
-        """(2, p) each point's own interval."""
+        """(2, p) each point's own interval: exact for one training, else as the metrics' intervals are made."""
         out = np.full((2, len(self.strengths)), np.nan)
-        out[:, self.done.any(axis=1)] = np.quantile(self.resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-        return np.asarray(np.clip(out, 0.0, 1.0))  # few trainings, stretched, may pass the ends
+        used = np.flatnonzero(self.done.any(axis=1))
+        for place, i in enumerate(used):
+            if self.assumed and i == 0:
+                out[:, i] = self.accuracy[i]
+            elif self.correct.shape[1] == 1:
+                out[:, i] = clopper_pearson(int(self.correct[i].sum()), self.n, confidence=LEVEL)
+            else:
+                off = np.abs(self.resampled[:, place] - self.accuracy[i])
+                spread = float(np.quantile(off, LEVEL, method="higher")) * small_sample(max(self.n, 2), LEVEL)
+                spread = math.hypot(spread, -math.log(1 - LEVEL) / self.n)
+                out[:, i] = np.clip([self.accuracy[i] - spread, self.accuracy[i] + spread], 0.0, 1.0)
+        return out
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -144,6 +157,18 @@ class Curve:
         """Every metric of this curve."""
         return {metric.name: self.estimate(metric) for metric in self.metrics}
 
+    def comparable(self, other: Curve) -> bool:
+        """Whether metrics of two curves say the same thing: equal perturbation, unit and strengths that count."""
+        mine, theirs = (
+            (c.perturbation, c.unit, c.assumed, c.strengths[c.done.any(axis=1)].tobytes()) for c in (self, other)
+        )
+        return mine == theirs
+
+    def _trainings_dict(self, i: int) -> dict[str, Any]:
+        if self.assumed and i == 0:
+            return {"assumed": True}
+        return {"accuracies": [plain(a) for a in self.accuracies[i]]} if self.correct.shape[1] > 1 else {}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         low, high = self.bands
@@ -151,14 +176,14 @@ class Curve:
             "perturbation": self.perturbation,
             "unit": self.unit,
             "examples": self.n,
-            "trainings": int(self.done.sum()) if self.perturbation in (PMV, PTV) else None,
+            "trainings": int(self.done[int(self.assumed) :].sum()) if self.perturbation in (PMV, PTV) else None,
             "curve": [
                 {
                     "strength": float(strength),
                     "accuracy": plain(accuracy),
                     "low": plain(low[i]),
                     "high": plain(high[i]),
-                    **({"accuracies": [plain(a) for a in self.accuracies[i]]} if self.correct.shape[1] > 1 else {}),
+                    **self._trainings_dict(i),
                 }
                 for i, (strength, accuracy) in enumerate(zip(self.strengths, self.accuracy, strict=True))
             ],

@@ -104,6 +104,7 @@ class Metric:
     memorised: Literal["high", "low"]
     even: bool
     points: int = 2  # strengths that are needed
+    most: float = math.inf  # what it can be at most
 
     def __call__(self, accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.float64]:
         """The metric of a curve."""
@@ -120,7 +121,7 @@ def _largest_step(accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.flo
 
 K_S = Metric("k_S", slope, 1, "low", even=False)
 K_PTV = Metric("k_PTV", slope, 1, "high", even=False)
-K_MAX = Metric("k_max", _largest_step, 1, "high", even=True)
+K_MAX = Metric("k_max", _largest_step, 1, "high", even=True, most=1.0)
 SSE = Metric("SSE", _root_squared_distance, 2, "high", even=True, points=3)
 
 
@@ -162,15 +163,17 @@ def estimate(
     resampled : (resamples, p) float
         Curves of examples (and trainings) drawn anew, from `resampled_trainings`.
     n : int
-        Examples. Where resampling shows no spread, because no answer changed, something that happens to one example in
-        n / 3 would still have been missed once in twenty times (rule of three); the interval is never narrower.
+        Examples. Something that happens to one example in n / 3 is missed once in twenty times (rule of three), so
+        resampling, which shows what was seen, is not all: an example in n / 3 that falls at some strength, or at one
+        alone, is added to it, as independent errors are.
     """
     middle = float(metric.size(accuracies, strengths))
     spread = float(np.quantile(metric.size(resampled - accuracies, strengths), level, method="higher"))
-    alone = float(metric.size(np.eye(len(strengths)), strengths).max())  # of one point that moves by 1
-    spread = max(spread * small_sample(n, level), alone * -math.log(1 - level) / n)
+    unseen = np.concatenate([np.eye(len(strengths)), np.tri(len(strengths))])
+    rare = float(metric.size(unseen, strengths).max()) * -math.log(1 - level) / n
+    spread = math.hypot(spread * small_sample(n, level), rare)
     low, high = max(0.0, middle - spread), middle + spread
-    return Estimate(middle**metric.power, low**metric.power, high**metric.power)
+    return Estimate(middle**metric.power, low**metric.power, min(metric.most, high**metric.power))
 
 
 def small_sample(n: int, level: float) -> float:
@@ -210,8 +213,10 @@ def resampled_trainings(
     Parameters
     ----------
     correct : (rates, seeds, n) bool
-        Trainings of different rates have nothing in common, so their seeds are drawn one rate at a time. Few seeds
-        drawn with replacement vary too little, by (s - 1) / s; what they vary is stretched by that.
+        Trainings of different rates have nothing in common, so their seeds are drawn one rate at a time. A few seeds
+        drawn with replacement vary too little, and how much they vary is itself uncertain: see `drawn_seeds`. Which
+        examples a training happens to miss counts twice, among the examples and among the trainings, so where nothing
+        else differs between trainings the curves vary up to 1.4 times too much.
     done : (rates, seeds) bool, optional
         Trainings that count, one a rate at least; default all.
     """
@@ -230,13 +235,24 @@ def resampled_trainings(
         times = rng.multinomial(n, sizes / n, size=size).astype(np.float32)
         accuracy = times @ answers / np.float32(n)  # (size, trainings)
         for i in range(rates):
-            own = accuracy[:, first[i] : first[i + 1]].astype(np.float64)
-            mean, s = own.mean(axis=1), own.shape[1]
-            if s > 1:
-                drawn = np.take_along_axis(own, rng.integers(0, s, (size, s)), axis=1).mean(axis=1)
-                mean += (drawn - mean) * math.sqrt(s / (s - 1))
-            curves[start : start + size, i] = mean
+            part = slice(first[i], first[i + 1])
+            curves[start : start + size, i] = accuracy[:, part].mean(axis=1) + drawn_seeds(
+                table[part].mean(axis=1), size, rng=rng
+            )
     return curves
+
+
+def drawn_seeds(values: NDArray[np.float64], size: int, *, rng: np.random.Generator) -> NDArray[np.float64]:
+    """(size,) by how much the mean of s trainings may be off: values drawn with replacement, less their own mean.
+
+    Stretched by s / (s - 1), which such draws lack in variance, and by (s - 1) / χ²(s - 1), the doubt about it, which
+    gives the tails of Student's t.
+    """
+    s = len(values)
+    if s < 2:
+        return np.zeros(size)
+    off = values[rng.integers(0, s, (size, s))].mean(axis=1) - values.mean()
+    return np.asarray(off * np.sqrt(s / rng.chisquare(s - 1, size)))
 
 
 BLOCK = 200  # resamplings held at once
@@ -267,15 +283,12 @@ def gap(
         _, kinds, sizes = np.unique(np.packbits(table, axis=0), axis=1, return_index=True, return_counts=True)
         times = rng.multinomial(n, sizes / n, size=resamples)
         differences += sign * (times @ table[:, kinds].T.astype(np.float64)) / n
-    mean = differences.mean(axis=1)
-    if s > 1:
-        drawn = np.take_along_axis(differences, rng.integers(0, s, (resamples, s)), axis=1).mean(axis=1)
-        mean = mean + (drawn - mean) * math.sqrt(s / (s - 1))
-    value = float(training.mean() - validation.mean())
-    fewest = min(training.shape[1], validation.shape[1])
-    spread = float(np.quantile(np.abs(mean - value), level, method="higher"))
-    spread = max(spread * small_sample(fewest, level), -math.log(1 - level) / fewest)
-    return Estimate(value, value - spread, value + spread)
+    apart = training.mean(axis=1) - validation.mean(axis=1)
+    value, fewest = float(apart.mean()), min(training.shape[1], validation.shape[1])
+    off = differences.mean(axis=1) - value + drawn_seeds(apart, resamples, rng=rng)
+    spread = float(np.quantile(np.abs(off), level, method="higher"))
+    spread = math.hypot(spread * small_sample(fewest, level), -math.log(1 - level) / fewest)
+    return Estimate(value, max(-1.0, value - spread), min(1.0, value + spread))
 
 
 def _curve(accuracies: ArrayLike, strengths: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

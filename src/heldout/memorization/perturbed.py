@@ -150,7 +150,7 @@ def subset(n: int, limit: int | None, seed: int) -> NDArray[np.intp]:
         return np.arange(n)
     if limit < 1:
         raise InputError(f"a limit of {limit} examples: at least 1 is needed.")
-    return np.sort(np.random.default_rng([seed, 0]).permutation(n)[:limit])
+    return np.sort(np.random.default_rng([seed, 3]).permutation(n)[:limit])
 
 
 def declared_range(

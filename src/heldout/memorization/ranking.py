@@ -54,6 +54,7 @@ class Ranking:
     models: tuple[str, ...]
     estimates: tuple[Estimate, ...]
     ranks: tuple[tuple[int, int], ...]
+    level: float  # of each interval
 
     def surely(self, first: str, second: str) -> bool:
         """Whether the first memorised more than the second by more than chance."""
@@ -72,6 +73,7 @@ class Ranking:
             "perturbation": self.column.perturbation,
             "metric": self.column.metric,
             "memorised": self.column.memorised,
+            "level_of_each": self.level,
             "most_memorised_first": [
                 {
                     "model": model,
@@ -118,14 +120,14 @@ def columns_of(curves: Sequence[Curve]) -> list[Column]:
     return list(dict.fromkeys(found))
 
 
-def rank(column: Column, estimates: Mapping[str, Estimate]) -> Ranking | None:
+def rank(column: Column, estimates: Mapping[str, Estimate], *, level: float = LEVEL) -> Ranking | None:
     """Order models by estimates whose intervals hold for all of them at once; None for fewer than two."""
     known = {model: e for model, e in estimates.items() if not np.isnan(e.value)}
     if len(known) < 2:
         return None
     sign = -1.0 if column.memorised == "high" else 1.0
     order = sorted(known, key=lambda model: (sign * known[model].value, model))
-    found = Ranking(column, tuple(order), tuple(known[model] for model in order), ())
+    found = Ranking(column, tuple(order), tuple(known[model] for model in order), (), level)
     ranks = tuple(
         (
             1 + sum(found.surely(other, model) for other in order),
@@ -133,7 +135,7 @@ def rank(column: Column, estimates: Mapping[str, Estimate]) -> Ranking | None:
         )
         for model in order
     )
-    return Ranking(column, found.models, found.estimates, ranks)
+    return Ranking(column, found.models, found.estimates, ranks, level)
 
 
 def joint_level(models: int, level: float = LEVEL) -> float:

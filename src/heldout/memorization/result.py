@@ -42,6 +42,7 @@ class Audited:
 
     p_value: float
     mean: float  # of T
+    detectable_effect: float  # on T, at level 0.05 with power 0.8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,16 +140,21 @@ class MemorizationResult:
 
     def untouched(self, model: str) -> Curve | None:
         """A curve whose first point is the plain training accuracy: of a finished model, or on true labels."""
-        known = (c for c in self.curves if c.model == model and c.perturbation != PMV and not c.assumed)
-        return next((c for c in known if c.strengths[0] == 0 and c.done[0].any()), None)
+        return next(iter(self._untouched(model)), None)
+
+    def _untouched(self, model: str) -> list[Curve]:
+        known = [c for c in self.curves if c.model == model and c.perturbation != PMV and not c.assumed]
+        return [c for c in known if c.strengths[0] == 0 and c.done[0].any()]
 
     def _gap(self, model: str, level: float) -> Estimate | None:
-        right, curve = self.validation.get(model), self.untouched(model)
-        if right is None or curve is None:
+        right = self.validation.get(model)
+        if right is None:
             return None
-        training = curve.correct[0][curve.done[0]]
-        rng = np.random.default_rng([self.seed, 2])
-        return gap(training, right, resamples=RESAMPLES, rng=rng, level=level)
+        for curve in self._untouched(model):
+            training = curve.correct[0][curve.done[0]]
+            if len(training) == len(right):  # the same trainings
+                return gap(training, right, resamples=RESAMPLES, rng=np.random.default_rng([self.seed, 2]), level=level)
+        return None
 
     @cached_property
     def table(self) -> dict[str, dict[Column, Estimate]]:
@@ -158,13 +164,41 @@ class MemorizationResult:
 
     @cached_property
     def rankings(self) -> tuple[Ranking, ...]:
-        """Models in the order of each metric, with intervals that hold for all models at once."""
+        """Models in the order of each metric, with intervals that hold for all models at once, one metric at a time.
+
+        Only curves at the same strengths are ranked: those of the first model, or of the most.
+        """
         level = joint_level(len(self.models))
         found = []
         for column in self.columns:
-            estimates = {model: self.estimate(model, column, level=level) for model in self.models}
-            found.append(rank(column, {model: e for model, e in estimates.items() if e is not None}))
+            estimates = {model: self.estimate(model, column, level=level) for model in self._ranked(column)}
+            found.append(rank(column, {model: e for model, e in estimates.items() if e is not None}, level=level))
         return tuple(r for r in found if r is not None)
+
+    def _ranked(self, column: Column) -> list[str]:
+        """Models whose metric says the same thing, the most there are."""
+        if column == GAP:
+            return list(self.models)
+        curves = [c for c in self.curves if c.perturbation == column.perturbation]
+        groups = [[other.model for other in curves if c.comparable(other)] for c in curves]
+        return max(groups, key=len)
+
+    @cached_property
+    def unranked(self) -> tuple[str, ...]:
+        """A sentence for each model that was measured at other strengths than the others."""
+        sentences = []
+        for name in self.perturbations:
+            column = next(c for c in self.columns if c.perturbation == name)
+            ranked = self._ranked(column)
+            left = [c.model for c in self.curves if c.perturbation == name and c.model not in ranked]
+            if left and len(ranked) > 1:
+                sentences.append(
+                    f"{', '.join(left)} {'was' if len(left) == 1 else 'were'} put to {name} at other strengths than "
+                    f"{', '.join(ranked)}, so the numbers cannot be compared and are not ranked."
+                )
+            elif left:
+                sentences.append(f"{name} was measured at other strengths for each model: its numbers are not ranked.")
+        return tuple(sentences)
 
     @cached_property
     def disagreements(self) -> tuple[Disagreement, ...]:
@@ -237,16 +271,21 @@ class MemorizationResult:
             lines += [f"    {model:{wide}}  {e}" for model, e in found.items() if e.reason is None]
             lines += _wrapped([f"undefined: {reason}" for reason in reasons], "    ")
         if self.audits:
-            lines.append("  audit (p that the model is independent of these pictures, without a control)")
+            lines.append(
+                "  audit (p-value; small: model and pictures are not independent, or shifts change a picture's density)"
+            )
             lines += [
-                f"    {model:{wide}}  p = {a.p_value:.3g}, mean T = {a.mean:+.4f}" for model, a in self.audits.items()
+                f"    {model:{wide}}  p = {a.p_value:.3g}, mean T = {a.mean:+.4f}, detectable {a.detectable_effect:.4f}"
+                for model, a in self.audits.items()
             ]
         return [*lines, ""]
 
     def _rank_lines(self) -> list[str]:
         if not self.rankings:
             return []
-        lines = ["most memorised first (> differs by more than chance, 95 % for all models at once; ~ may be chance)"]
+        lines = [
+            "most memorised first (> more than chance, 95 % for all models at once, a metric at a time; ~ maybe chance)"
+        ]
         wide = max(len(r.column.title) for r in self.rankings)
         for r in self.rankings:
             lines += textwrap.wrap(
@@ -276,7 +315,7 @@ class MemorizationResult:
         lines = []
         if self.failures:
             lines += [f"{len(self.failures)} trainings failed:", *_wrapped(list(self.failures), "  ")]
-        return [*lines, *_wrapped(list(self.notes), "")]
+        return [*lines, *_wrapped([*self.unranked, *self.notes], "")]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: per model and perturbation the curve and the metrics."""
@@ -291,7 +330,11 @@ class MemorizationResult:
                 entry["validation_accuracy"] = float(self.validation[model].mean())
             if model in self.audits:
                 audited = self.audits[model]
-                entry["audit"] = {"p_value": plain(audited.p_value), "mean_T": plain(audited.mean)}
+                entry["audit"] = {
+                    "p_value": plain(audited.p_value),
+                    "mean_T": plain(audited.mean),
+                    "detectable_effect": plain(audited.detectable_effect),
+                }
             models[model] = entry
         return {
             "verb": "memorization",
@@ -304,7 +347,7 @@ class MemorizationResult:
             "correlations": [{"between": list(pair), "kendall_tau": tau} for pair, tau in self.correlations.items()],
             "disagreements": [d.to_dict() for d in self.disagreements],
             "failures": list(self.failures),
-            "notes": list(self.notes),
+            "notes": [*self.unranked, *self.notes],
         }
 
     def save(self, path: str | Path) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
 from heldout.files import read_npz, write_npz
-from heldout.memorization.label_noise import noisy_labels
+from heldout.memorization.label_noise import check_labels, noisy_labels
 from heldout.progress import plain_bar
 
 Train = Callable[[Any, NDArray[Any], int], Any]  # (x, y, seed) -> predictor
@@ -43,6 +43,8 @@ class Retrainings:
         Trainings that raised: "rate 0.3, repetition 2: ValueError: ...". Their rows are False and must not be used.
     done : (r, s) bool
         Which trainings ended well.
+    repeats : bool
+        Whether a training that was done twice came out the same; False where that was not tried, or failed.
     """
 
     rates: NDArray[np.float64]
@@ -51,6 +53,7 @@ class Retrainings:
     validation_right: NDArray[np.bool_]
     failures: tuple[str, ...]
     done: NDArray[np.bool_]
+    repeats: bool
 
     @property
     def pmv(self) -> NDArray[np.float64]:
@@ -104,48 +107,58 @@ def retrain(
         Folder in which finished trainings are kept, and looked for. They are told apart by the data, the seed and the
         model's name and parameters; of a function only the name is known, so a changed one needs another folder.
     """
-    truth = np.asarray(labels)
-    m = int(truth.max()) + 1 if classes is None else classes
+    truth = check_labels(labels)
+    # Without a number of classes a wrong label is one of the others that occur.
+    occur = np.unique(truth) if classes is None else np.arange(classes)
     levels = check_rates(rates)
-    noisy_labels(truth, 0.0, classes=m, rng=np.random.default_rng(0))  # complains of bad labels
+    for rate in levels:  # complains of bad labels, and of rates that are nobody
+        _targets(truth, occur, float(rate), np.random.default_rng(0))
     if repetitions < 1 or threads < 1 or n_jobs == 0:
         raise InputError(f"{repetitions} repetitions, {threads} threads, n_jobs = {n_jobs}: none can be 0.")
-    if len(x) != len(truth):
-        raise InputError(f"{len(x):,} examples and {len(truth):,} labels; there must be one for each.")
+    if count(x) != len(truth):
+        raise InputError(f"{count(x):,} examples and {len(truth):,} labels; there must be one for each.")
     fit = as_train(train)
-    held = None if validation is None else (validation[0], np.asarray(validation[1]))
-    folder = None if checkpoint is None else Path(checkpoint) / _digest(train, x, truth, m, seed, held, threads)
+    held = None
+    if validation is not None:
+        held = (validation[0], check_labels(validation[1], "validation labels"))
+        if count(held[0]) != len(held[1]):
+            raise InputError(f"{count(held[0]):,} validation examples and {len(held[1]):,} labels.")
+    folder = None if checkpoint is None else Path(checkpoint) / _digest(train, x, truth, occur, seed, held, threads)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     jobs = [(i, j) for j in range(repetitions) for i in range(len(levels))]
-    twice = (len(levels) - 1, 0) if check_seed else None
-    todo = [(place, False) for place in jobs] + ([] if twice is None else [(twice, True)])
+    twice = sorted({(0, 0), (len(levels) - 1, 0)}) if check_seed else []
+    todo = [(place, False) for place in jobs] + [(place, True) for place in twice]
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
 
     # Not every backend can hand over one training at a time.
     one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if one_by_one else "list")(
-        delayed(_one)(_Task(fit, x, truth, m, float(levels[i]), seed, j, held, folder, threads, again), (i, j))
+        delayed(_one)(_Task(fit, x, truth, occur, float(levels[i]), seed, j, held, folder, threads, again), (i, j))
         for (i, j), again in todo
     )
     shape = (len(levels), repetitions)
     noisy, clean = (np.zeros((*shape, len(truth)), dtype=bool) for _ in range(2))
     right = np.zeros((*shape, 0 if held is None else len(held[1])), dtype=bool)
-    done, failures, repeated = np.zeros(shape, dtype=bool), [], None
+    done, failures = np.zeros(shape, dtype=bool), []
+    repeated: dict[tuple[int, int], _Answers | str] = {}
     # The limit stands around all of them too, since workers that are threads share one process.
     with limited_threads(threads), plain_bar(len(todo), name, unit="trainings", shown=progress) as bar:
         for (i, j), again, result in work:
             if again:
-                repeated = result
+                repeated[i, j] = result
             elif isinstance(result, str):
                 failures.append(f"rate {levels[i]:g}, repetition {j}: {result}")
             else:
                 noisy[i, j], clean[i, j], right[i, j] = result
                 done[i, j] = True
             bar.update(1)
-    if twice is not None and done[twice] and repeated is not None and not isinstance(repeated, str):
-        _check_repeated(clean[twice], noisy[twice], repeated)
+    checked = False
+    for place, result in repeated.items():
+        if done[place] and not isinstance(result, str):
+            _check_repeated(clean[place], noisy[place], result)
+            checked = True
     return Retrainings(
         rates=levels,
         noisy_right=noisy,
@@ -153,6 +166,7 @@ def retrain(
         validation_right=right,
         failures=tuple(sorted(failures)),
         done=done,
+        repeats=checked,
     )
 
 
@@ -202,8 +216,8 @@ class _Task:
 
     train: Train
     x: Any
-    truth: NDArray[Any]
-    m: int
+    truth: NDArray[np.int64]
+    occur: NDArray[np.int64]
     rate: float
     seed: int
     repetition: int
@@ -224,19 +238,22 @@ def _one(task: _Task, place: tuple[int, int]) -> tuple[tuple[int, int], bool, _A
             sizes = (("noisy", len(task.truth)), ("clean", len(task.truth)), ("validation", v))
             noisy, clean, held = (_unpack(kept[key], n) for key, n in sizes)
             return place, task.again, (noisy, clean, held)
-    rng = np.random.default_rng([task.seed, round(task.rate * 1_000_000), task.repetition])
-    targets = noisy_labels(task.truth, task.rate, classes=task.m, rng=rng)
+    rng = np.random.default_rng([task.seed, 4, round(task.rate * 1_000_000), task.repetition])
+    targets = _targets(task.truth, task.occur, task.rate, rng)
     held = np.zeros(0, dtype=bool)
+    classes = int(task.occur.max()) + 1
     try:
         with limited_threads(task.threads):
-            predictor = task.train(task.x, targets, int(rng.integers(2**31)))
-            said = predictions(predictor, task.x, len(task.truth))
+            # Copies: what a training does to its data must not reach the next one, nor what it is judged by.
+            own = task.x.copy() if hasattr(task.x, "copy") else task.x
+            predictor = task.train(own, targets.copy(), int(rng.integers(2**31)))
+            said = predictions(predictor, task.x, len(task.truth), classes)
             if task.validation is not None:
                 x, y = task.validation
-                held = predictions(predictor, x, len(y)) == y
+                held = predictions(predictor, x, len(y), classes) == y
     except InputError:
         raise
-    except Exception as error:  # the user's own code; the other trainings go on
+    except (Exception, SystemExit) as error:  # the user's own code; the other trainings go on
         return place, task.again, f"{type(error).__name__}: {error} ({_where(error)})"
     noisy, clean = said == targets, said == task.truth
     if path is not None:
@@ -262,17 +279,43 @@ def limited_threads(count: int) -> Iterator[None]:
             torch.set_num_threads(before)
 
 
-def predictions(predictor: Any, x: Any, n: int) -> NDArray[Any]:
-    """(n,) labels that a predictor gives, from labels or from scores."""
+def _targets(
+    truth: NDArray[np.int64], occur: NDArray[np.int64], rate: float, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Labels to train on: a share of them replaced by other labels that occur."""
+    if len(truth) and not np.isin(truth, occur).all():
+        noisy_labels(truth, 0.0, classes=len(occur), rng=rng)  # says so
+    return np.asarray(occur[noisy_labels(np.searchsorted(occur, truth), rate, classes=len(occur), rng=rng)])
+
+
+def count(x: Any) -> int:
+    """Examples in an array, a table or a list."""
+    return int(x.shape[0]) if hasattr(x, "shape") else len(x)
+
+
+def predictions(predictor: Any, x: Any, n: int, classes: int) -> NDArray[np.int64]:
+    """(n,) labels that a predictor gives, from labels or from scores; InputError for anything else."""
     said = np.asarray(predictor.predict(x) if hasattr(predictor, "predict") else predictor(x))
-    if said.ndim == 2 and len(said) == n:
-        return np.asarray(said.argmax(axis=1))
+    if said.ndim == 2 and said.shape[1] == 1 and said.dtype.kind in "iub":
+        said = said[:, 0]
+    if said.ndim == 2 and len(said) == n and said.dtype.kind in "fiu":
+        if said.shape[1] < classes:
+            raise InputError(
+                f"a predictor knows {said.shape[1]} classes, the labels {classes}; one score each is needed."
+            )
+        if not np.isfinite(said).all():
+            raise InputError("a predictor returned scores that are NaN or infinite.")
+        return np.asarray(said.argmax(axis=1), dtype=np.int64)
     if said.shape != (n,):
         raise InputError(
             f"a predictor returned the shape {said.shape} for {n:,} examples; labels (n,) or scores (n, classes) are "
             "needed."
         )
-    return said
+    if said.dtype.kind not in "iubf" or not np.array_equal(said, np.round(said)):
+        raise InputError(
+            f"a predictor returned values of type {said.dtype} that are no labels; whole numbers are needed."
+        )
+    return said.astype(np.int64)
 
 
 def check_rates(rates: Sequence[float]) -> NDArray[np.float64]:
@@ -295,10 +338,22 @@ def _where(error: BaseException) -> str:
     return f"{Path(frame.filename).name}, line {frame.lineno}"
 
 
-def _digest(train: Any, x: Any, truth: NDArray[Any], m: int, seed: int, validation: Any, threads: int) -> str:
+def _digest(
+    train: Any, x: Any, truth: NDArray[Any], occur: NDArray[Any], seed: int, validation: Any, threads: int
+) -> str:
     """Tells one run's trainings from another's: model, data, classes and seed; rates and repetitions may differ."""
     import joblib
 
-    name = repr(train) if hasattr(train, "get_params") else getattr(train, "__qualname__", type(train).__qualname__)
-    found: str = joblib.hash((name, x, truth, m, seed, validation, threads))
+    if hasattr(train, "get_params"):
+        known: Any = (type(train).__qualname__, train.get_params(deep=True))
+    else:
+        named = getattr(train, "__qualname__", None)
+        known = (getattr(train, "__module__", ""), named) if named else train
+    try:
+        found: str = joblib.hash((known, x, truth, occur, seed, validation, threads))
+    except Exception as error:
+        raise InputError(
+            f"a checkpoint must be told from another, but the training cannot be hashed ({type(error).__name__}); give "
+            "a plain function, or no checkpoint."
+        ) from error
     return found[:16]

@@ -111,7 +111,7 @@ def label_noise_curve(
         ptv=_curve(found, label, PTV, seed),
         validation_right=found.validation_right[0][found.done[0]] if found.rates[0] == 0 else np.zeros((0, 0), bool),
         failures=tuple(f"{label}, {failure}" for failure in found.failures),
-        notes=tuple(_notes(found, label, own=not hasattr(train, "get_params"))),
+        notes=tuple(_notes(found, label, own=not hasattr(train, "get_params"), asked=check_seed)),
     )
 
 
@@ -139,8 +139,8 @@ def _curve(found: Retrainings, name: str, kind: str, seed: int) -> Curve:
     )
 
 
-def _notes(found: Retrainings, name: str, *, own: bool) -> list[str]:
-    """`own`: the training is the user's own function, of which we know nothing."""
+def _notes(found: Retrainings, name: str, *, own: bool, asked: bool) -> list[str]:
+    """`own`: the training is the user's own function; `asked`: whether it repeats itself was to be seen."""
     notes = []
     repetitions = found.done.shape[1]
     if repetitions < ENOUGH:
@@ -157,8 +157,10 @@ def _notes(found: Retrainings, name: str, *, own: bool) -> list[str]:
     if len(found.rates) == 1:
         notes.append(
             f"{name}: k_PTV from the rate {found.rates[0]:g} alone takes an accuracy of 1 without noise, so it is at "
-            "least the slope there would be."
+            "least the slope there would be, if accuracy falls at all."
         )
+    if asked and not found.repeats:
+        notes.append(f"{name}: whether a training repeats itself could not be seen, since those done twice failed.")
     lost = [f"{rate:g}" for rate, ok in zip(found.rates, found.done, strict=True) if not ok.any()]
     if lost:
         notes.append(

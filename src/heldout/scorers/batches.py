@@ -49,10 +49,9 @@ def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
 def right_answers(
     scorer: Scorer, batch: NDArray[np.float32], labels: NDArray[np.int64], names: list[str], size: int
 ) -> NDArray[np.bool_]:
-    """Whether the first answer to each input is the true one; the batch is filled up to its size."""
+    """Whether no label scores higher than the true one, for each input; the batch is filled up to its size."""
     logits = score_batch(scorer, filled(batch, size))[: len(batch)]
-    excess_scores(logits, labels, names)  # complains of what is wrong with them
-    return np.asarray(logits.argmax(axis=1) == labels)
+    return np.asarray(excess_scores(logits, labels, names) <= 0)
 
 
 def filled(batch: NDArray[np.float32], size: int) -> NDArray[np.float32]:

@@ -91,16 +91,21 @@ class TorchScorer:
         return np.asarray(out.float().cpu().numpy())
 
     def input_gradient(self, batch: Batch, labels: NDArray[Any]) -> NDArray[np.float32]:
-        """Gradient of each example's cross entropy at its label with respect to its own input."""
+        """Direction in which each example's cross entropy at its label grows, with respect to its own input.
+
+        The gradient of log Σ_{i≠y} exp l_i - l_y, which is that of the cross entropy but for the factor 1 / (1 - p_y):
+        in float32 the latter is rounded to 0 where the model is sure, and with it the gradient's sign is lost.
+        """
         torch = self._torch
         x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
         module = self._ready(x)
         with torch.enable_grad():
             x = x.detach().requires_grad_()
-            out = module(x.contiguous(memory_format=torch.channels_last) if self._channels_last else x)
-            y = torch.from_numpy(np.asarray(labels, dtype=np.int64)).to(self._device)
-            loss = torch.nn.functional.cross_entropy(out.float(), y, reduction="sum")  # examples do not mix
-            (gradient,) = torch.autograd.grad(loss, x)
+            out = module(x.contiguous(memory_format=torch.channels_last) if self._channels_last else x).float()
+            y = torch.from_numpy(np.asarray(labels, dtype=np.int64)).to(self._device)[:, None]
+            others = torch.logsumexp(out.scatter(1, y, float("-inf")), dim=1)
+            margin = (others - out.gather(1, y)[:, 0]).sum()  # examples do not mix
+            (gradient,) = torch.autograd.grad(margin, x)
         return np.asarray(gradient.float().cpu().numpy())
 
     def digest(self) -> str:

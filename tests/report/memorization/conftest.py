@@ -123,8 +123,8 @@ def noise() -> MemorizationResult:
         noisy("learned", 0.9, 0.0, validation=0.85),
     ]
     audits = {
-        "by heart": Audited(p_value=1e-7, mean=0.021),
-        "learned": Audited(p_value=0.4, mean=-0.0003),
+        "by heart": Audited(p_value=1e-7, mean=0.021, detectable_effect=0.02),
+        "learned": Audited(p_value=0.4, mean=-0.0003, detectable_effect=0.02),
     }
     return MemorizationResult.of(curves, source="digits", audits=audits)
 
@@ -223,7 +223,7 @@ def hostile() -> MemorizationResult:
         notes=(HOSTILE, "x" * 400),
         preprocessing={HOSTILE: HOSTILE, "crop": "v" * 200},
         validation={HOSTILE: np.ones((1, 50), bool)},
-        audits={HOSTILE: Audited(p_value=float("nan"), mean=float("nan"))},
+        audits={HOSTILE: Audited(p_value=float("nan"), mean=float("nan"), detectable_effect=0.02)},
     )
 
 

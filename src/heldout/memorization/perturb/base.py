@@ -114,13 +114,15 @@ class Custom(Perturbation):
     def __init__(self, function: Callable[[Pictures, float, np.random.Generator], Any]) -> None:
         self.name = str(getattr(function, "__name__", type(function).__name__))
         self.unit = f"strength of {self.name}"
+        code = getattr(function, "__code__", None)  # tells a function from a later one of the same name
+        self.code = None if code is None else (code.co_code.hex(), repr(code.co_consts), code.co_names)
         self._function = function
 
     def perturbed(self, view: View, strength: float) -> Pictures:
         """The function's answer, cut to the declared range."""
         out = np.empty_like(view.pixels)
         for place, rng in enumerate(view.generators(self.name)):
-            changed = np.asarray(self._function(view.pixels[place : place + 1], strength, rng))
+            changed = np.asarray(self._function(view.pixels[place : place + 1].copy(), strength, rng))
             if changed.shape != (1, *out.shape[1:]):
                 raise InputError(
                     f"the perturbation {self.name} turns a picture of shape {(1, *out.shape[1:])} into "

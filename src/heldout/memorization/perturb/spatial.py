@@ -251,15 +251,24 @@ def spatial(
     return np.ascontiguousarray(out.transpose(0, 3, 1, 2)) if first else out
 
 
+def outside(padding: Padding) -> str:
+    """What comes in, in words, where it is not black."""
+    return "" if padding == "black" else ", the border repeated"
+
+
 class Spatial(Perturbation):
-    """The worst of a grid of shifts and turns, the same grid for every picture."""
+    """The worst of a grid of shifts and turns, the same grid for every picture.
+
+    A grid of one strength does not hold that of a lower one, so a picture that is fooled at 2 may not be at 3, and a
+    curve may rise a little.
+    """
 
     name = "spatial"
-    unit = "shift up to so many pixels and turn up to so many degrees, the worst of a grid"
 
     def __init__(self, *, shifts: int = 5, turns: int = 5, padding: Padding = "black") -> None:
         move_grid(1.0, shifts=shifts, turns=turns)  # complains of bad counts
         self.shifts, self.turns, self.padding = shifts, turns, padding
+        self.unit = f"pixels and degrees of the worst of {shifts} x {shifts} shifts and {turns} turns{outside(padding)}"
 
     def _worst(self, view: View, strength: float) -> tuple[NDArray[np.intp], tuple[Move, ...]]:
         moves = move_grid(strength, shifts=self.shifts, turns=self.turns)
@@ -286,7 +295,7 @@ class RandomSpatial(Perturbation):
 
     def __init__(self, *, count: int = 10, padding: Padding = "black") -> None:
         self.count, self.padding = count, padding
-        self.unit = f"shift up to so many pixels and turn up to so many degrees, the worst of {count} at random"
+        self.unit = f"pixels and degrees of the worst of {count} random shifts and turns{outside(padding)}"
         if count < 1:
             raise InputError(f"the worst of {count} random moves: one at least is needed.")
 
