@@ -50,10 +50,18 @@ def write_result(
 
 
 def read_result(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The record and the arrays that `write_result` wrote."""
+    """The record and the arrays that `write_result` wrote: `path`, one of its two files, or the folder of `result`."""
+    stem = Path(path)
+    if stem.is_dir():
+        stem = stem / "result"
+    elif stem.suffix in (".npz", ".json"):
+        stem = stem.with_suffix("")
+    file = Path(f"{stem}.npz")
+    if not file.exists():
+        raise InputError(f"{file} does not exist, so it is not a saved result.")
     try:
-        arrays = read_npz(Path(f"{path}.npz"))
+        arrays = read_npz(file)
         record: dict[str, Any] = json.loads(str(arrays.pop("record")))
     except Exception as error:
-        raise InputError(f"{path}.npz is not a saved result, or is damaged: {error!r}.") from error
+        raise InputError(f"{file} is not a saved result, or is damaged: {error!r}.") from error
     return record, arrays

@@ -54,5 +54,5 @@ def plain_bar(total: int, label: str, *, unit: str, shown: bool) -> Any:
     """A tqdm bar on stderr for work that is often short: nothing is drawn within the first two seconds."""
     from tqdm import tqdm
 
-    wait = 0.2 if sys.stderr.isatty() else SECONDS_BETWEEN_LINES
+    wait = 0.2 if sys.stderr.isatty() else SECONDS_BETWEEN_LINES / 3
     return tqdm(total=total, desc=label, unit=f" {unit}", mininterval=wait, delay=2, disable=not shown)

@@ -41,6 +41,18 @@ TRAININGS = """
             raise RuntimeError("diverged")
         return KNeighborsClassifier(1).fit(x, y)
 
+    def two(x, y):
+        return None
+
+    def nothing(x, y, seed):
+        return None
+
+    def hopeless(x, y, seed):
+        raise RuntimeError("out of memory")
+
+    def nan(x, y, seed):
+        return lambda z: np.full((len(z), 10), np.nan)
+
     def short(x, y, seed):
         return lambda z: y[:7]
 
@@ -148,7 +160,14 @@ def test_audit_and_gap(demo, honest_onnx):
         ([], "either --model and --images, or --train and --data"),
         (["--model", "a.onnx"], "--model needs the pictures"),
         (["--train", "MINE:train"], "--train needs a training set"),
-        (["--train", "MINE:train", "--data", "nothing.npz"], "no .npz file"),
+        (["--train", "MINE:train", "--data", "nothing.npz"], "does not exist"),
+        (["--train", "MINE.py:train", "--data", "train.npz"], "give the module's name"),
+        (["--train", "MINE:two", "--data", "train.npz"], "called with (x, y, seed)"),
+        (["--train", "MINE:nothing", "--data", "train.npz"], "the training returned a NoneType"),
+        (["--train", "MINE:hopeless", "--data", "train.npz"], "the first 3 trainings all failed"),
+        (["--train", "MINE:nan", "--data", "train.npz"], "the training diverged"),
+        (["--train", "MINE:train", "--data", "train.npz", "--perturbation", "fog"], "--perturbation goes with --model"),
+        (["--train", "MINE:train", "--data", "train.npz", "--audit"], "--audit goes with --model"),
         (["--train", "MINE", "--data", "train.npz"], "give package.module:name"),
         (["--train", "MINE:absent", "--data", "train.npz"], "no attribute 'absent'"),
         (["--train", "MINE:train", "MINE:train", "--data", "train.npz"], "more than once"),
@@ -161,7 +180,7 @@ def test_audit_and_gap(demo, honest_onnx):
         (["--train", "MINE:unseeded", "--data", "train.npz", "--repetitions", "1"], "ignores its seed"),
         (["--train", "MINE:train", "--data", "train.npz", "--repetitions", "0"], "none can be 0"),
         (["--train", "MINE:train", "--data", "train.npz", "--seed", "-1"], "0 or more"),
-        (["--train", "MINE:train", "--data", "train.npz", "--validation-labels", "x"], "goes with --validation"),
+        (["--train", "MINE:train", "--data", "train.npz", "--validation-labels", "x"], "--validation-labels goes with"),
     ],
 )
 def test_bad_trainings(run, argv, words):
@@ -184,7 +203,11 @@ def test_bad_trainings(run, argv, words):
         (["--pixel-range", "0", "1"], "outside the declared range of 0 to 1"),
         (["--shifts", "0"], "the counts not 0"),
         (["--audit"], "leaves no pixels to move in"),
-        (["--crop", "99"], "picture"),
+        (["--crop", "99"], "smaller than the crop"),
+        (["--n-jobs", "2"], "--n-jobs goes with --train"),
+        (["--scale", "0.0000001"], "no better than chance"),
+        (["--pixel-range", "0", "100000"], "a small part of the declared range"),
+        (["--batch-size", "0"], "give 1 or more"),
     ],
 )
 def test_bad_pictures(demo, argv, words):
@@ -256,6 +279,46 @@ def test_classes_of_estimators_and_pictures(run):
     assert metrics["k_PTV"]["value"] == pytest.approx(1, abs=0.02)  # a full tree memorises
 
 
+def test_a_training_that_returns_a_torch_module(run):
+    pytest.importorskip("torch")
+    (run.folder / f"deep_{run.module}.py").write_text(
+        textwrap.dedent("""
+        import torch
+        def train(x, y, seed):
+            torch.manual_seed(seed)
+            net = torch.nn.Linear(64, 10)
+            step = torch.optim.Adam(net.parameters(), 0.05)
+            inputs, labels = torch.from_numpy(x), torch.from_numpy(y)
+            for _ in range(40):
+                step.zero_grad()
+                torch.nn.functional.cross_entropy(net(inputs), labels).backward()
+                step.step()
+            return net
+        """)
+    )
+    code, out, err = run(
+        "--train",
+        f"deep_{run.module}:train",
+        "--data",
+        "train.npz",
+        "--label-noise",
+        "0,0.4",
+        "--repetitions",
+        1,
+        "--json",
+    )
+    assert code == 0, err
+    pmv = json.loads(out)["models"]["train"]["perturbations"]["pmv"]["curve"]
+    assert pmv[0]["accuracy"] > 0.9
+
+
+def test_the_corruptions_together(demo):
+    code, out, _ = demo("--perturbation", "corruptions", "--strengths", "corruptions=0,5", "--limit", 55)
+    assert code == 0
+    assert "mean over the corruptions" in out
+    assert out.count("not equal") == 1
+
+
 def test_fgsm_on_a_torch_module(run):
     pytest.importorskip("torch")
     (run.folder / f"nets_{run.module}.py").write_text(
@@ -268,7 +331,8 @@ def test_fgsm_on_a_torch_module(run):
     )
     x = np.load(run.folder / "train.npz")
     np.savez(run.folder / "p.npz", images=x["x"].reshape(-1, 8, 8), labels=x["y"])
-    options = ("--model", f"nets_{run.module}:net", "--images", "p.npz", "--perturbation", "fgsm", "--strengths", "0:4")
+    options = ("--model", f"nets_{run.module}:net", "--images", "p.npz", "--perturbation", "fgsm", "--strengths", "0:4",
+               "--allow-chance")  # fmt: skip
     code, _, err = run(*options)
     assert code == 2
     assert "--pixel-range 0 1" in err

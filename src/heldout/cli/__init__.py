@@ -8,6 +8,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from heldout._version import __version__
 from heldout.cli.audit import add_audit
@@ -45,7 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"heldout: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        way_on = "; --resume goes on from the last checkpoint." if args.verb in ("audit", "memorization") else "."
+        kept = Path(getattr(args, "out", None) or ".") / "checkpoint"
+        if not hasattr(args, "resume"):
+            way_on = "."
+        elif any(kept.rglob("*.npz")):
+            way_on = "; --resume goes on from the last checkpoint."
+        else:
+            way_on = "; nothing had been finished that could be kept."
         print(f"heldout: stopped{way_on}", file=sys.stderr)
         return EXIT_STOPPED
     except BrokenPipeError:  # the reader has seen enough, as `head` does

@@ -68,6 +68,19 @@ exit codes: 0 fine, 2 bad input or a training that failed, 3 a bug in heldout, 1
 """
 
 
+MODEL_ONLY = {
+    "images": None, "labels": None, "images_key": None, "labels_key": None, "perturbation": [], "strengths": [],
+    "pixel_range": None, "shifts": 5, "turns": 5, "random_moves": 10, "padding": "black", "audit": False, "radius": 2,
+    "allow_chance": False, "resize": None, "crop": None, "upsample": None, "wrap": False, "mean": [0.0], "std": [1.0],
+    "scale": None, "bgr": False, "channels": None, "validation_labels": None, "batch_size": None, "device": None,
+    "bf16": False, "interpolation": "bilinear",
+}  # fmt: skip
+TRAIN_ONLY = {
+    "data": None, "x_key": None, "y_key": None, "label_noise": "0:0.5:0.1", "repetitions": 5, "classes": None,
+    "n_jobs": 1, "threads": 1, "no_seed_check": False,
+}  # fmt: skip
+
+
 def add_memorization(verbs: Any) -> None:
     """Its options."""
     verb = verbs.add_parser(
@@ -85,7 +98,6 @@ def add_memorization(verbs: Any) -> None:
     models.add_argument("--labels", metavar="FILE", help="CSV of file names and labels, or .npy beside an .npz")
     models.add_argument("--images-key", metavar="KEY", help="array in the .npz that holds the pictures")
     models.add_argument("--labels-key", metavar="KEY", help="array in the .npz that holds the labels")
-    models.add_argument("--limit", type=int, metavar="N", help="use a random subset (seeded), of --validation too")
     models.add_argument("--perturbation", nargs="+", default=[], metavar="P",
                         help="see below (default spatial)")  # fmt: skip
     models.add_argument("--strengths", nargs="+", default=[], metavar="S",
@@ -97,6 +109,7 @@ def add_memorization(verbs: Any) -> None:
     models.add_argument("--random-moves", type=int, default=10, metavar="K", help="spatial-random (default 10)")
     models.add_argument("--padding", choices=("black", "border"), default="black",
                         help="what comes in from outside a moved picture (default black)")  # fmt: skip
+    models.add_argument("--allow-chance", action="store_true", help="go on although a model is no better than chance")
     models.add_argument("--audit", action="store_true",
                         help="also `heldout audit` on these pictures, which need room to move in")  # fmt: skip
     models.add_argument("--radius", type=int, default=2, metavar="PX", help="of the audit (default 2)")
@@ -117,6 +130,7 @@ def add_memorization(verbs: Any) -> None:
                            help="do not do one training twice to see whether it repeats itself")  # fmt: skip
 
     run = verb.add_argument_group("running and reporting")
+    run.add_argument("--limit", type=int, metavar="N", help="use a random subset (seeded) of the training set")
     run.add_argument("--validation", metavar="PATH", help="fresh examples, read as --images or --data: adds the gap")
     run.add_argument("--validation-labels", metavar="FILE", help="as --labels, for --validation")
     run.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
@@ -140,6 +154,7 @@ def run_memorization(args: argparse.Namespace) -> int:
         raise InputError("--train needs a training set: --data train.npz.")
     if args.seed < 0:
         raise InputError(f"--seed {args.seed}: give 0 or more.")
+    refuse_idle_options(args)
     if args.validation_labels and not args.validation:
         raise InputError("--validation-labels goes with --validation.")
     result = finished_models(args) if args.model else trained_anew(args)
@@ -158,6 +173,16 @@ def run_memorization(args: argparse.Namespace) -> int:
         )
         return EXIT_BAD_INPUT
     return EXIT_FINE
+
+
+def refuse_idle_options(args: argparse.Namespace) -> None:
+    """Options of the other half would do nothing, which nobody who gives them expects."""
+    which, owner, idle = ("--train", "--model", MODEL_ONLY) if args.train else ("--model", "--train", TRAIN_ONLY)
+    given = [name for name, default in idle.items() if getattr(args, name) != default]
+    if given:
+        raise InputError(f"--{given[0].replace('_', '-')} goes with {owner}; it does nothing with {which}.")
+    if args.batch_size is not None and args.batch_size < 1:
+        raise InputError(f"--batch-size {args.batch_size}: give 1 or more.")
 
 
 def checkpoints(args: argparse.Namespace) -> Path:
@@ -217,15 +242,17 @@ def finished_models(args: argparse.Namespace) -> MemorizationResult:
                     limit=args.limit,
                     seed=args.seed,
                     batch_size=args.batch_size,
+                    allow_chance=args.allow_chance,
                     checkpoint=folder / f"{number}-{way.name}.npz",
                     progress=True,
                 )
             )
         if fresh is not None:
-            rows = subset(len(fresh), args.limit, args.seed)
+            rows = np.arange(len(fresh))
             validation[name] = answers(model, fresh, rows, batch_size=args.batch_size)[None]
         if args.audit:
-            audits[name] = audited(args, model, images, folder / f"{number}-audit")
+            shown = images.take(subset(len(images), args.limit, args.seed))  # the very pictures of the curves
+            audits[name] = audited(args, model, shown, folder / f"{number}-audit")
     return MemorizationResult.of(
         curves,
         validation=validation,
@@ -247,17 +274,26 @@ def perturbations(args: argparse.Namespace) -> list[tuple[Perturbation, Sequence
     for name in names:
         if name not in PERTURBATIONS:
             raise InputError(f"--perturbation {name}: there are {', '.join(PERTURBATIONS)}, and {ALL} for the last 15.")
-    given = parse_strengths_of(args.strengths, names)
+    texts = [
+        f"{name}={text.partition('=')[2]}"
+        for text in args.strengths
+        if text.startswith(f"{ALL}=")
+        for name in CORRUPTIONS
+    ]
+    texts += [text for text in args.strengths if not text.startswith(f"{ALL}=")]
+    given = parse_strengths_of(texts, names)
     own: dict[str, Perturbation] = {
         "spatial": Spatial(shifts=args.shifts, turns=args.turns, padding=args.padding),
         "spatial-random": RandomSpatial(count=args.random_moves, padding=args.padding),
     }
     ways = [own.get(name) or as_perturbation(name) for name in names]
-    explicit = {text.rpartition("=")[0] for text in args.strengths}
+    explicit = {text.rpartition("=")[0] for text in texts}
     found: list[tuple[Perturbation, Sequence[float]]] = []
     for way in ways:
         # A range for all perturbations is none for severities, which end at 5.
         usual = way.name not in given or (not way.even and way.name not in explicit)
+        if usual and way.name in given:
+            say(f"{way.name} is measured at the severities 0 to 5; --strengths {way.name}=0,3,5 chooses others.")
         values = usual_strengths(way) if usual else given[way.name]
         check_strengths(values)
         found.append((way, values))
@@ -283,7 +319,6 @@ def audited(args: argparse.Namespace, model: Scorer, images: LabelledImages, fol
         images,
         orbit=Translations(args.radius),
         seed=args.seed,
-        limit=args.limit,
         batch_size=args.batch_size,
         checkpoint=folder,
         resume=args.resume and any(folder.glob("*")),

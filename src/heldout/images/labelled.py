@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.images.frames import Frame, Pixels
-from heldout.images.sources import ImageSource
+from heldout.images.sources import ImageSource, Part
 
 Layout = Literal["nchw", "nhwc"]
 
@@ -64,14 +64,24 @@ class LabelledImages:
         """The same pictures, framed in another way."""
         return replace(self, frame=frame)
 
+    def take(self, rows: NDArray[np.intp]) -> LabelledImages:
+        """Some of the pictures."""
+        return replace(self, source=Part(self.source, rows))
+
     def place(self, index: int, margin: int) -> Pixels:
         """Raw pixels of one picture's centre window with `margin` pixels around it."""
         picture = self.source.read(index)
         height, width = picture.shape[:2]
-        if self.frame.room((height, width)) < margin:
+        room = self.frame.room((height, width))
+        if room < 0:
+            raise InputError(
+                f"picture {self.ids[index]} is {height} x {width}, smaller than the crop of "
+                f"{json.dumps(self.frame.to_dict())}."
+            )
+        if room < margin:
             raise InputError(
                 f"picture {self.ids[index]} ({height} x {width}): {margin} pixels are needed around the window, "
-                f"but {json.dumps(self.frame.to_dict())} leaves {self.frame.room((height, width))}."
+                f"but {json.dumps(self.frame.to_dict())} leaves {room}."
             )
         return self.frame.place(picture, margin)
 

@@ -231,6 +231,30 @@ class DatasetSource:
         return h.hexdigest()
 
 
+class Part:
+    """Some pictures of another source."""
+
+    def __init__(self, whole: ImageSource, rows: NDArray[np.intp]) -> None:
+        self._whole, self._rows = whole, np.asarray(rows)
+        self.labels = whole.labels[self._rows]
+        self.ids = [whole.ids[i] for i in self._rows]
+        self.class_names = whole.class_names
+
+    def read(self, index: int) -> NDArray[Any]:
+        """One picture of the whole."""
+        return self._whole.read(int(self._rows[index]))
+
+    def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
+        """As the whole tells them."""
+        back = {int(self._rows[i]): int(i) for i in indices}
+        for index, shape in self._whole.shapes(self._rows[indices]):
+            yield back[index], shape
+
+    def digest(self) -> str:
+        """Of the whole and of which pictures."""
+        return hashlib.sha256(self._whole.digest().encode() + self._rows.astype(np.int64).tobytes()).hexdigest()
+
+
 def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | None = None) -> ArraySource:
     """Pictures (n, height, width[, channels]) and their labels, already in memory."""
     return ArraySource(np.asarray(pictures), labels, ids=ids)

@@ -61,10 +61,12 @@ def read_training_set(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Examples and labels of an .npz file."""
     path = Path(path)
+    if not path.exists():
+        raise InputError(f"{option} {path} does not exist.")
     try:
         arrays = read_npz(path)
     except Exception as error:
-        raise InputError(f"{option} {path}: it is no .npz file of plain arrays ({type(error).__name__}).") from error
+        raise InputError(f"{option} {path} is no .npz file of plain arrays.") from error
     found = []
     for key, usual, which in ((x_key, X_KEYS, "--x-key"), (y_key, Y_KEYS, "--y-key")):
         name = key or next((k for k in usual if k in arrays), None)

@@ -22,8 +22,10 @@ from heldout.progress import plain_bar
 from heldout.scorers import Scorer, as_scorer
 from heldout.scorers.batches import check_input, right_answers
 
-BLOCK = 256  # pictures held at once, if they are small
+BLOCK = 64  # pictures held at once at least, if they are small
 HELD = 2**25  # pixel values held at once
+SAMPLE = 200  # pictures on which a model is tried untouched
+SPAN = 0.02  # share of the declared range that pixels must fill at least
 SHOWN = 4  # examples kept as pictures
 SIDE = 96  # their longer side at most
 SECONDS_BETWEEN_CHECKPOINTS = 20.0
@@ -40,6 +42,7 @@ def perturbation_curve(
     limit: int | None = None,
     seed: int = 0,
     batch_size: int | None = None,
+    allow_chance: bool = False,
     checkpoint: str | Path | None = None,
     progress: bool = False,
 ) -> Curve:
@@ -61,8 +64,12 @@ def perturbation_curve(
         Of raw pixels. uint8 pixels run from 0 to 255; of floats nobody can know, so it must be said.
     limit : int, optional
         Use a random subset of this size (seeded).
+    allow_chance : bool
+        Go on although the model is no better than chance on untouched pictures, which most often means that they
+        reach it in the wrong scale.
     checkpoint : path, optional
-        File in which finished blocks are kept, and looked for.
+        File in which finished blocks are kept, and looked for. Of a function, be it the model or the perturbation, only
+        the name and (of a perturbation) the code are compared.
 
     Examples
     --------
@@ -89,23 +96,27 @@ def perturbation_curve(
 
     first = view(rows[:1])
     check_input(model, first.pixels.shape[1:])
-    block = max(1, min(max(BLOCK, 4 * size), HELD // first.pixels[0].size))
+    block = max(1, min(max(BLOCK, 2 * size), HELD // first.pixels[0].size))
+    check_plain(model, view(rows[:SAMPLE]), allow_chance)
     state = _State(checkpoint, _fingerprint(model, pictures, way, levels, rows, (low, high), seed, size), len(rows))
     correct = state.load(len(levels))
     label = f"{name or model.name}, {way.name}"
     spoke = time.monotonic()
     with plain_bar(len(rows) * len(levels), label, unit="pictures", shown=progress) as bar:
         bar.update(state.finished * len(levels))
-        while state.finished < len(rows):
-            part = rows[state.finished : state.finished + block]
-            here = view(part)
-            for i, strength in enumerate(levels):
-                correct[i, state.finished : state.finished + len(part)] = way.right(here, float(strength))
-                bar.update(len(part))
-            state.finished += len(part)
-            if time.monotonic() - spoke > SECONDS_BETWEEN_CHECKPOINTS or state.finished == len(rows):
-                state.save(correct)
-                spoke = time.monotonic()
+        try:
+            while state.finished < len(rows):
+                part = rows[state.finished : state.finished + block]
+                here = view(part)
+                for i, strength in enumerate(levels):
+                    correct[i, state.finished : state.finished + len(part)] = way.right(here, float(strength))
+                    bar.update(len(part))
+                state.finished += len(part)
+                if time.monotonic() - spoke > SECONDS_BETWEEN_CHECKPOINTS:
+                    state.save(correct)
+                    spoke = time.monotonic()
+        finally:  # also where something stops it
+            state.save(correct)
     return Curve(
         model=name or model.name,
         perturbation=way.name,
@@ -186,6 +197,24 @@ def read_pixels(images: LabelledImages, rows: NDArray[np.intp], low: float, high
                 f"declared range of {low:g} to {high:g}."
             )
     return np.stack(found).astype(np.float32)
+
+
+def check_plain(model: Scorer, view: View, allow_chance: bool) -> None:
+    """A model that knows nothing of untouched pictures, or pixels far from their range, are most often a slip."""
+    span = float(view.pixels.max() - view.pixels.min())
+    if len(view) >= SAMPLE // 4 and span < SPAN * (view.high - view.low):
+        raise InputError(
+            f"pixels run from {view.pixels.min():g} to {view.pixels.max():g}, a small part of the declared range of "
+            f"{view.low:g} to {view.high:g}, so strengths would be many times too large; declare what holds."
+        )
+    right = int(view.right(view.pixels).sum())
+    chance = float(np.bincount(view.labels).max() / len(view))  # of the commonest label
+    if not allow_chance and len(view) >= SAMPLE // 4 and right <= chance * len(view):
+        raise InputError(
+            f"{model.name} is right on {right} of {len(view)} untouched training pictures, no better than chance: most "
+            "often the scale, mean or channel order is wrong. Where that is so, go on with allow_chance=True "
+            "(--allow-chance)."
+        )
 
 
 class _State:

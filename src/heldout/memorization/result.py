@@ -259,17 +259,38 @@ class MemorizationResult:
                 lines.append(f"  {'':{wide}}" + "".join(f"{s:>8g}" for s in group[0].strengths))
                 lines += [f"  {c.model:{wide}}" + "".join(_number(a, 8) for a in c.accuracy) for c in group]
             lines.append("")
+        mean = self.mean_over_severities
+        if len(mean) > 0:
+            lines.append("mean over the corruptions, accuracy at severity")
+            strengths = next(c.strengths for c in self.curves if not c.even)
+            lines.append(f"  {'':{wide}}" + "".join(f"{s:>8g}" for s in strengths))
+            lines += [f"  {model:{wide}}" + "".join(_number(a, 8) for a in means) for model, means in mean.items()]
+            lines.append("")
         return lines
+
+    @property
+    def mean_over_severities(self) -> dict[str, NDArray[np.float64]]:
+        """Per model the mean curve of several corruptions, where all were measured at the same severities."""
+        graded = [c for c in self.curves if not c.even]
+        if len({c.perturbation for c in graded}) < 2 or len({c.strengths.tobytes() for c in graded}) > 1:
+            return {}
+        models = dict.fromkeys(c.model for c in graded)
+        return {model: np.mean([c.accuracy for c in graded if c.model == model], axis=0) for model in models}
 
     def _metric_lines(self) -> list[str]:
         lines = ["metrics, each with its 95 % interval"]
         wide = max(len(model) for model in self.models)
+        undefined: dict[str, list[str]] = {}
         for column in self.columns:
             found = {model: row[column] for model, row in self.table.items() if column in row}
-            reasons = sorted({str(e.reason) for e in found.values() if e.reason is not None})
-            lines.append(f"  {column.title} ({column.direction})")
-            lines += [f"    {model:{wide}}  {e}" for model, e in found.items() if e.reason is None]
-            lines += _wrapped([f"undefined: {reason}" for reason in reasons], "    ")
+            known = [f"    {model:{wide}}  {e}" for model, e in found.items() if e.reason is None]
+            if known:
+                lines += [f"  {column.title} ({column.direction})", *known]
+            for model, e in found.items():
+                if e.reason is not None:
+                    what = f"{column.title} of {model}" if known else column.title
+                    undefined[e.reason] = list(dict.fromkeys([*undefined.get(e.reason, []), what]))
+        lines += _wrapped([f"undefined: {', '.join(what)}: {reason}" for reason, what in undefined.items()], "  ")
         if self.audits:
             lines.append(
                 "  audit (p-value; small: model and pictures are not independent, or shifts change a picture's density)"
@@ -278,6 +299,12 @@ class MemorizationResult:
                 f"    {model:{wide}}  p = {a.p_value:.3g}, mean T = {a.mean:+.4f}, detectable {a.detectable_effect:.4f}"
                 for model, a in self.audits.items()
             ]
+            if any(a.p_value < 0.05 for a in self.audits.values()):
+                caution = (
+                    "a small p alone is no proof of memorization: photographs are framed, and shifts seldom neutral; "
+                    "`heldout audit --control` needs no such assumption."
+                )
+                lines += _wrapped([caution], "    ")
         return [*lines, ""]
 
     def _rank_lines(self) -> list[str]:

@@ -6,6 +6,7 @@ done again. So any number of workers gives the same result, and a run that was k
 
 from __future__ import annotations
 
+import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +22,10 @@ from heldout.errors import InputError
 from heldout.files import read_npz, write_npz
 from heldout.memorization.label_noise import check_labels, noisy_labels
 from heldout.progress import plain_bar
+from heldout.scorers import TorchScorer
 
 Train = Callable[[Any, NDArray[Any], int], Any]  # (x, y, seed) -> predictor
+HOPELESS = 3  # failures without a success after which the others are not tried
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,8 +91,8 @@ def retrain(
     Parameters
     ----------
     train : scikit-learn estimator, or function (x, y, seed) -> predictor
-        An estimator is cloned and given its `random_state`, where it has one. A predictor is a function of x, or has a
-        method `predict`; it returns labels (n,) or scores (n, classes).
+        An estimator is cloned and given its `random_state`, where it has one. A predictor is a torch module, a
+        function of x, or has a method `predict`; it returns labels (n,) or scores (n, classes).
     x, labels
         The training set; x goes to `train` as it is.
     rates : sequence of float
@@ -150,6 +153,8 @@ def retrain(
                 repeated[i, j] = result
             elif isinstance(result, str):
                 failures.append(f"rate {levels[i]:g}, repetition {j}: {result}")
+                if len(failures) == HOPELESS and not done.any():
+                    raise InputError(f"{name}: the first {HOPELESS} trainings all failed; one of them: {failures[0]}.")
             else:
                 noisy[i, j], clean[i, j], right[i, j] = result
                 done[i, j] = True
@@ -189,8 +194,19 @@ def as_train(train: Any) -> Train:
         raise InputError(
             f"`train` is a {type(train).__name__}; a scikit-learn estimator or a function (x, y, seed) is needed."
         )
+    try:
+        inspect.signature(train).bind(None, None, 0)
+    except TypeError as error:
+        raise InputError(f"a training is called with (x, y, seed), but {name_of(train)} {error}.") from error
+    except ValueError:  # no signature to be had
+        pass
     function: Train = train
     return function
+
+
+def name_of(train: Any) -> str:
+    """What a training is called where nobody says."""
+    return str(getattr(train, "__name__", type(train).__name__))
 
 
 @dataclass(frozen=True)
@@ -288,6 +304,24 @@ def _targets(
     return np.asarray(occur[noisy_labels(np.searchsorted(occur, truth), rate, classes=len(occur), rng=rng)])
 
 
+def _answer(predictor: Any, x: Any) -> Any:
+    """What a predictor says: an estimator, a torch module, or a function."""
+    if hasattr(predictor, "predict"):
+        return predictor.predict(x)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(predictor, torch.nn.Module):
+        batch = np.asarray(x, dtype=np.float32)
+        scorer = TorchScorer(predictor, channels_last=batch.ndim == 4, prepare=False)
+        parts = range(0, len(batch), scorer.batch_size)
+        return np.concatenate([scorer.logits(batch[i : i + scorer.batch_size]) for i in parts])
+    if not callable(predictor):
+        raise InputError(
+            f"the training returned a {type(predictor).__name__}; a predictor is needed: something with `predict`, a "
+            "torch module, or a function from x to labels (n,) or scores (n, classes)."
+        )
+    return predictor(x)
+
+
 def count(x: Any) -> int:
     """Examples in an array, a table or a list."""
     return int(x.shape[0]) if hasattr(x, "shape") else len(x)
@@ -295,7 +329,7 @@ def count(x: Any) -> int:
 
 def predictions(predictor: Any, x: Any, n: int, classes: int) -> NDArray[np.int64]:
     """(n,) labels that a predictor gives, from labels or from scores; InputError for anything else."""
-    said = np.asarray(predictor.predict(x) if hasattr(predictor, "predict") else predictor(x))
+    said = np.asarray(_answer(predictor, x))
     if said.ndim == 2 and said.shape[1] == 1 and said.dtype.kind in "iub":
         said = said[:, 0]
     if said.ndim == 2 and len(said) == n and said.dtype.kind in "fiu":
@@ -304,7 +338,7 @@ def predictions(predictor: Any, x: Any, n: int, classes: int) -> NDArray[np.int6
                 f"a predictor knows {said.shape[1]} classes, the labels {classes}; one score each is needed."
             )
         if not np.isfinite(said).all():
-            raise InputError("a predictor returned scores that are NaN or infinite.")
+            raise ArithmeticError("its scores are NaN or infinite: the training diverged")
         return np.asarray(said.argmax(axis=1), dtype=np.int64)
     if said.shape != (n,):
         raise InputError(

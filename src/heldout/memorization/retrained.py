@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
 from heldout.memorization.curve import PMV, PTV, Curve
-from heldout.memorization.retrain import Retrainings, retrain
+from heldout.memorization.retrain import Retrainings, name_of, retrain
 
 ENOUGH = 5  # trainings a rate, of which an interval can be made
 
@@ -173,8 +173,3 @@ def _notes(found: Retrainings, name: str, *, own: bool, asked: bool) -> list[str
             "ignores its seed, and trainings differ by their labels alone."
         )
     return notes
-
-
-def name_of(train: Any) -> str:
-    """What a training is called where nobody says."""
-    return str(getattr(train, "__name__", type(train).__name__))

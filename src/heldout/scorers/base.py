@@ -114,6 +114,8 @@ def load_object(spec: str, option: str) -> Any:
     module_name, _, attribute = spec.partition(":")
     if not module_name or not attribute:
         raise InputError(f"{option} {spec}: give package.module:name.")
+    if module_name.endswith(".py"):
+        raise InputError(f"{option} {spec}: give the module's name, {module_name.removesuffix('.py')}:{attribute}.")
     sys.path.insert(0, "")
     try:
         return getattr(importlib.import_module(module_name), attribute)
