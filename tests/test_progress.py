@@ -8,6 +8,7 @@ from heldout.progress import plain_bar
 
 
 def test_short_work_draws_nothing_and_long_work_a_bar_on_stderr(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with plain_bar(3, "work", unit="steps", shown=True) as bar:
         bar.update(3)
     assert capsys.readouterr() == ("", "")
@@ -17,6 +18,23 @@ def test_short_work_draws_nothing_and_long_work_a_bar_on_stderr(capsys, monkeypa
     out, err = capsys.readouterr()
     assert out == ""
     assert "work: 100%" in err
+
+
+def test_a_log_file_gets_lines(capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with plain_bar(1000, "work", unit="steps", shown=True) as bar:
+        bar.update(100)  # done before, in another run
+        for _ in range(9):
+            now[0] += 5
+            bar.update(50)
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert lines == [
+        "work: 200 of 1,000 steps, 10 a second, about 80 s left",
+        "work: 500 of 1,000 steps, 10 a second, about 50 s left",
+    ]
 
 
 def test_hidden_where_it_is_not_asked_for(capsys):

@@ -50,9 +50,40 @@ class progress_bar:
             self._tqdm.close()
 
 
+class progress_lines:
+    """What a bar says, in plain lines for a log file: one after ten seconds, then one every half minute."""
+
+    def __init__(self, total: int, label: str, unit: str) -> None:
+        self._total, self._label, self._unit = total, label, unit
+        self.n, self._first = 0, 0  # n is done
+        self._began = time.monotonic()
+        self._next = self._began + SECONDS_BETWEEN_LINES / 3
+
+    def __enter__(self) -> progress_lines:
+        return self
+
+    def update(self, count: int) -> None:
+        """So many more are done."""
+        now = time.monotonic()
+        if self.n == 0 and now - self._began < 0.1:
+            self._first = count  # what was done before this run
+        self.n += count
+        if now < self._next:
+            return
+        self._next = now + SECONDS_BETWEEN_LINES
+        rate = (self.n - self._first) / (now - self._began)
+        left = f", about {(self._total - self.n) / rate:,.0f} s left" if rate > 0 else ""
+        line = f"{self._label}: {self.n:,} of {self._total:,} {self._unit}, {rate:,.3g} a second{left}"
+        print(line, file=sys.stderr, flush=True)
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
 def plain_bar(total: int, label: str, *, unit: str, shown: bool) -> Any:
-    """A tqdm bar on stderr for work that is often short: nothing is drawn within the first two seconds."""
+    """A bar on stderr for work that is often short: nothing is drawn at first; lines where nobody watches."""
+    if shown and not sys.stderr.isatty():
+        return progress_lines(total, label, unit)
     from tqdm import tqdm
 
-    wait = 0.2 if sys.stderr.isatty() else SECONDS_BETWEEN_LINES / 3
-    return tqdm(total=total, desc=label, unit=f" {unit}", mininterval=wait, delay=2, disable=not shown)
+    return tqdm(total=total, desc=label, unit=f" {unit}", mininterval=0.2, delay=2, disable=not shown)
