@@ -292,3 +292,14 @@ def test_bad_arrays():
     images = LabelledImages(from_arrays(np.zeros((2, 8, 8)), [0, 1]), Wrap(), mean=(0, 0, 0))
     refuses("`mean` has 3 values for pictures of 1 channels", images.canvas, 0, 0, "nchw")
     refuses("cannot crop 40 pixels", Crop, 40, resize=30)
+
+
+def test_some_of_the_pictures(rng):
+    x, y = rng.integers(0, 256, (6, 5, 5, 3), dtype=np.uint8), np.arange(6)
+    images = LabelledImages(from_arrays(x, y), Crop(3))
+    part = images.take(np.array([4, 1]))
+    assert part.labels.tolist() == [4, 1]
+    assert list(part.ids) == ["4", "1"]
+    np.testing.assert_array_equal(part.canvas(0, 0, "nchw"), images.canvas(4, 0, "nchw"))
+    assert dict(part.source.shapes(np.arange(2))).keys() <= {0, 1}
+    assert part.digest() != images.digest()

@@ -86,6 +86,25 @@ def test_fgsm_on_a_linear_model(rng):
     np.testing.assert_array_equal(fgsm(scorer, x, y, 0.0, low=0.0, high=1.0), x)
 
 
+@pytest.mark.parametrize("sure", [1.0, 20.0, 400.0])
+def test_the_sign_is_right_however_sure_a_model_is(rng, sure):
+    """In float32 the cross entropy's own gradient vanishes at a margin of a hundred, and its sign goes before."""
+    torch = pytest.importorskip("torch")
+    weights = (sure * rng.normal(size=(3, 12))).astype(np.float32)
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 3, bias=False))
+    module[1].weight.data = torch.from_numpy(weights)
+    x = rng.random((40, 3, 2, 2), dtype=np.float32)
+    logits = x.reshape(40, 12).astype(np.float64) @ weights.T.astype(np.float64)
+    y = logits.argmax(axis=1)
+    others = logits.copy()
+    others[np.arange(40), y] = -np.inf
+    others -= others.max(axis=1, keepdims=True)
+    share = np.exp(others) / np.exp(others).sum(axis=1, keepdims=True)  # of the wrong labels among themselves
+    expected = np.sign((share - np.eye(3)[y]) @ weights)
+    found = np.sign(TorchScorer(module).input_gradient(x, y)).reshape(40, 12)
+    assert (found == expected).mean() == 1
+
+
 def test_examples_do_not_mix(rng):
     """An example's gradient does not depend on the batch it comes in, and the module stays as it was."""
     torch = pytest.importorskip("torch")

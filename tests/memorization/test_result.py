@@ -84,6 +84,46 @@ def test_orders_and_places():
     assert isinstance(high, Ranking)
 
 
+def test_only_what_was_measured_alike_is_ranked(rng):
+    """One model at fine and at coarse strengths has another largest step: that is no difference."""
+    true = np.linspace(1, 0.2, 9)
+    fine, coarse = falling(true, 500, rng), falling(true[::4], 500, rng)
+    alike = [curve_of(name, falling(true, 500, rng), strengths=range(9)) for name in ("b", "c")]
+    result = MemorizationResult.of([curve_of("a", coarse, strengths=[0, 4, 8]), *alike])
+    assert all(set(r.models) == {"b", "c"} for r in result.rankings)
+    assert "a was put to spatial at other strengths than b, c" in str(result)
+    two = MemorizationResult.of([curve_of("a", coarse, strengths=[0, 4, 8]), curve_of("b", fine, strengths=range(9))])
+    assert two.rankings == ()
+    assert "not ranked" in str(two)
+
+
+def test_a_gap_is_between_the_same_trainings(rng, digits):
+    x, y = digits[0][:150], digits[1][:150]
+    noise = label_noise_curve(
+        KNeighborsClassifier(1), (x, y), [0, 0.4], repetitions=3, validation=(x[:50], y[:50]), name="m"
+    )
+    finished = curve_of("m", falling(np.linspace(1, 0.5, 6), 80, rng))
+    one, two = (MemorizationResult.of(curves) for curves in ([finished, noise], [noise, finished]))
+    assert one.estimate("m", GAP) == two.estimate("m", GAP)
+    assert one.estimate("m", GAP).value == 0
+
+
+@pytest.mark.parametrize("seeds", [2, 5])
+def test_few_trainings_are_not_told_apart(rng, seeds):
+    """Alike but for their trainings, of which there are few: no false difference in label noise, nor in the gap."""
+    told = 0
+    for repeat in range(20):
+        curves, validation = [], {}
+        for name in "abcd":
+            off = rng.normal(0, 0.03, (2, seeds))
+            right = rng.random((2, seeds, 150)) < (np.array([0.9, 0.7])[:, None] + off)[:, :, None]
+            curves.append(curve_of(name, right, perturbation="ptv", strengths=[0, 0.5], seed=repeat))
+            validation[name] = rng.random((seeds, 150)) < (0.8 + rng.normal(0, 0.03, seeds))[:, None]
+        result = MemorizationResult.of(curves, validation=validation, seed=repeat)
+        told += any(r.surely(a, b) for r in result.rankings for a in r.models for b in r.models)
+    assert told <= 4  # twice 5 % of 20, and two standard errors
+
+
 @pytest.fixture(scope="module")
 def digits():
     x, y = load_digits(return_X_y=True)
@@ -201,8 +241,9 @@ def test_a_training_that_ignores_its_seed(digits):
     assert any("deterministic, or ignores its seed" in note for note in noted.notes)
 
 
-@pytest.fixture
-def mixed(rng, digits):
+@pytest.fixture(scope="module")
+def mixed(digits):
+    rng = np.random.default_rng(1)
     x, y = digits[0][:200].reshape(-1, 8, 8), digits[1][:200]
     curves = []
     for name, model in (("a", LogisticRegression(C=0.01)), ("b", KNeighborsClassifier(1))):
@@ -228,7 +269,9 @@ def test_a_result_comes_back(mixed, tmp_path):
         np.testing.assert_array_equal(one.correct, two.correct)
         np.testing.assert_array_equal(one.exhibits.pictures, two.exhibits.pictures)
     assert json.loads((tmp_path / "result.json").read_text()) == mixed.to_dict()
-    with pytest.raises(InputError, match="not a saved"):
+    for name in ("result.npz", "result.json", ""):
+        assert str(MemorizationResult.load(tmp_path / name)) == str(mixed)
+    with pytest.raises(InputError, match="does not exist"):
         MemorizationResult.load(tmp_path / "nothing")
     np.savez(tmp_path / "other.npz", record=np.array("{}"))
     with pytest.raises(InputError, match="not a saved measurement"):

@@ -142,3 +142,127 @@ def test_bad_input(train, rates, words):
 def test_fewer_classes_than_labels():
     with pytest.raises(InputError, match="with 2 classes"):
         retrain(KNeighborsClassifier(1), POINTS, TRUTH, (0.0, 0.1), classes=2)
+
+
+def test_what_a_training_does_to_its_data_stays_there(digits):
+    """Neither the next training nor what it is judged by may see it."""
+    x, y = digits[0][:100].copy(), digits[1][:100].copy()
+
+    def vandal(a, b, seed):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(a))
+        a[:], b[:] = a[order], b[order]
+        return KNeighborsClassifier(1).fit(a, b)
+
+    before = x.copy(), y.copy()
+    found = retrain(vandal, x, y, (0.0, 0.5), repetitions=2)
+    np.testing.assert_array_equal(x, before[0])
+    np.testing.assert_array_equal(y, before[1])
+    assert (found.pmv == 1).all()
+    np.testing.assert_allclose(found.ptv, [[1, 1], [0.5, 0.5]])
+
+    def blank(a, b, seed):
+        b[:] = 0
+        return lambda z: np.zeros(len(z), dtype=int)
+
+    assert retrain(blank, x, y, (0.0, 0.5), repetitions=1).pmv[0, 0] == (y == 0).mean()
+
+
+def answering(answer):
+    return lambda x, y, seed: lambda z: answer(y)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda y: y[:, None].astype(float) / 2, "knows 1 classes, the labels 3"),
+        (lambda y: np.eye(3)[y][:, :2], "knows 2 classes, the labels 3"),
+        (lambda y: y.astype(str), "are no labels"),
+        (lambda y: y / 2, "are no labels"),
+        (lambda y: None, r"returned the shape \(\)"),
+    ],
+)
+def test_answers_that_are_none(answer, words):
+    with pytest.raises(InputError, match=words):
+        retrain(answering(answer), POINTS, TRUTH, (0.0, 0.5), repetitions=1)
+
+
+def test_answers_of_all_kinds():
+    for answer in (lambda y: y[:, None], lambda y: y.astype(float), lambda y: np.eye(5)[y], lambda y: y.tolist()):
+        assert (retrain(answering(answer), POINTS, TRUTH, (0.0, 0.5), repetitions=1).pmv == 1).all()
+
+
+def test_a_training_that_diverges_is_a_failure():
+    def train(x, y, seed):
+        bad = (y != TRUTH).any()
+        return lambda z: np.full((len(z), 3), np.nan) if bad else np.eye(3)[y]
+
+    found = retrain(train, POINTS, TRUTH, (0.0, 0.5), repetitions=1)
+    assert found.done.tolist() == [[True], [False]]
+    assert "diverged" in found.failures[0]
+
+
+def test_noise_stays_among_the_labels_that_occur():
+    seen = []
+
+    def train(x, y, seed):
+        seen.append(set(y.tolist()))
+        return lambda z: y
+
+    labels = TRUTH * 100
+    retrain(train, POINTS, labels, (0.0, 0.9), repetitions=1)
+    assert set.union(*seen) == {0, 100, 200}
+    retrain(train, POINTS, labels, (0.0, 0.9), repetitions=1, classes=1000)
+    assert len(set.union(*seen)) > 30
+
+
+def test_checkpoints_know_parameters(tmp_path):
+    """Also those of estimators within estimators, which scikit-learn leaves out when it prints them."""
+    from functools import partial
+
+    from sklearn.ensemble import VotingClassifier
+
+    def voting(k):
+        return VotingClassifier([(f"a{i}", KNeighborsClassifier(k)) for i in range(3)])
+
+    one = retrain(voting(1), POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path)
+    many = retrain(voting(20), POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path)
+    assert (one.pmv == 1).all()
+    assert (many.pmv < 1).all()
+    first, second = (
+        retrain(partial(constant, value=v), POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path)
+        for v in (0, 1)
+    )
+    assert (first.clean_right != second.clean_right).any()
+
+
+def constant(x, y, seed, value):
+    return lambda z: np.full(len(z), value)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "words"),
+    [
+        (POINTS, TRUTH.astype(str), {}, "whole numbers"),
+        (POINTS, TRUTH / 2, {}, "whole numbers"),
+        (POINTS[:0], TRUTH[:0], {}, "whole numbers"),
+        (POINTS, np.zeros(60, int), {}, "two at least"),
+        (POINTS[:50], TRUTH, {}, "50 examples and 60 labels"),
+        (POINTS[:3], TRUTH[:3], {}, "is none of them"),
+        (POINTS, TRUTH, {"validation": (POINTS, TRUTH[:50])}, "60 validation examples and 50 labels"),
+        (POINTS, TRUTH, {"validation": (POINTS, TRUTH.astype(str))}, "validation labels"),
+    ],
+)
+def test_bad_data(x, y, options, words):
+    with pytest.raises(InputError, match=words):
+        retrain(KNeighborsClassifier(1), x, y, (0.0, 0.1), **options)
+
+
+def test_sparse_and_lists(digits):
+    from scipy.sparse import csr_array
+
+    x, y = digits[0][:100], digits[1][:100]
+    whole = retrain(DecisionTreeClassifier(max_depth=3), x, y, (0.0, 0.3), repetitions=1)
+    for other in (csr_array(x), x.tolist()):
+        found = retrain(DecisionTreeClassifier(max_depth=3), other, y, (0.0, 0.3), repetitions=1)
+        np.testing.assert_array_equal(found.noisy_right, whole.noisy_right)
