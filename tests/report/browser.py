@@ -39,8 +39,22 @@ addEventListener("load", () => {
   const images = [...page.images];
   const cut = [...page.querySelectorAll(".scroll")].filter(e => !e.closest("details"))
     .map(e => e.scrollWidth - e.clientWidth);
+  const split = [];  // words of heads that stand on two lines
+  for (const head of page.querySelectorAll("thead th")) {
+    const texts = page.createTreeWalker(head, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/\\S+/g)) {
+      const range = page.createRange();
+      range.setStart(texts.currentNode, word.index);
+      range.setEnd(texts.currentNode, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map(r => Math.round(r.top))).size > 1) split.push(word[0]);
+    }
+  }
+  const more = [...page.querySelectorAll(".more")].map(e => {
+    const table = e.nextElementSibling;
+    return [e.getClientRects().length > 0, table.scrollWidth > table.clientWidth];
+  });
   document.getElementById("found").textContent = JSON.stringify({
-    cut, compare: compare && compare.scrollWidth - compare.clientWidth,
+    cut, split, more, compare: compare && compare.scrollWidth - compare.clientWidth,
     scroll: root.scrollWidth, client: root.clientWidth, wide, height: root.scrollHeight,
     smallest: Math.min(...text), broken: images.filter(i => !i.naturalWidth).length,
     images: images.length, largest: Math.max(0, ...images.map(i => i.getBoundingClientRect().width)),

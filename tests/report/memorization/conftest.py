@@ -206,6 +206,24 @@ def alike() -> MemorizationResult:
 
 
 @pytest.fixture(scope="session")
+def close() -> MemorizationResult:
+    """Two models that differ by no more than chance."""
+    curves = [perturbed("a", "spatial", (1.0, 0.74, 0.5, 0.3)), perturbed("b", "spatial", (1.0, 0.79, 0.54, 0.3))]
+    return MemorizationResult.of(curves, source="digits")
+
+
+@pytest.fixture(scope="session")
+def disputed() -> MemorizationResult:
+    """Two models that metrics order in opposite ways; every column there can be."""
+    curves: list[Curve | LabelNoiseCurve] = []
+    for model, heart, table in (("leaked", 1.0, (EVEN, SUDDEN)), ("honest", 0.0, (SUDDEN, EVEN))):
+        curves += [perturbed(model, name, values) for name, values in zip(("gaussian", "spatial"), table, strict=True)]
+        curves.append(noisy(model, 0.9 + heart / 10, heart, validation=0.8))
+    audits = {"leaked": Audited(p_value=0.01, mean=0.03, detectable_effect=0.025)}
+    return MemorizationResult.of(curves, source="digits", audits=audits)
+
+
+@pytest.fixture(scope="session")
 def hostile() -> MemorizationResult:
     """Names that want to break out of the page."""
     long = "\N{RIGHT-TO-LEFT OVERRIDE}" + "y" * 300
@@ -229,7 +247,7 @@ def hostile() -> MemorizationResult:
 
 ALL = (
     "plain", "noise", "one", "one_noise", "many", "crowd", "corrupted", "failed", "single", "uneven", "alike",
-    "hostile",
+    "close", "disputed", "hostile",
 )  # fmt: skip
 
 

@@ -31,6 +31,20 @@ def test_no_table_is_cut_on_a_desk(name: str, request: pytest.FixtureRequest, tm
     assert found["wide"] == []
 
 
+@pytest.mark.parametrize("name", ["disputed", "noise", "plain", "crowd"])
+@pytest.mark.parametrize("width", [400, 500, 800, 1200])
+def test_a_table_that_is_cut_says_so(name: str, width: int, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """And no head is broken within a word."""
+    found = look(memorization_html(request.getfixturevalue(name)), tmp_path, width=width)
+    assert found["split"] == []
+    more = found["more"]
+    assert isinstance(more, list)
+    told, cut = more[0]
+    assert told == cut
+    if width < 600 and name in ("disputed", "noise"):
+        assert told  # or the test shows nothing
+
+
 def test_dark(noise: MemorizationResult, tmp_path: Path) -> None:
     found = look(memorization_html(noise), tmp_path, dark=True)
     ground, ink = (sum(int(v) for v in re.findall(r"\d+", str(found[k]))) for k in ("ground", "ink"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -21,9 +22,10 @@ from heldout.report.memorization.curves import LINES, looks, mean_lines
 from heldout.report.memorization.pictures import FEW, MOST
 from heldout.report.memorization.words import name_text
 from heldout.report.numbers import fixed, p_text, pair
-from tests.report.memorization.conftest import HOSTILE, perturbed, pictures
+from tests.report.memorization.conftest import EVEN, HOSTILE, SLOW, SUDDEN, perturbed, pictures
 from tests.report.pages import check_drawings, check_self_contained, plain_spaces, words
 
+ORDER = (PTV, PMV, "spatial", "spatial-random", "fgsm", "gaussian")  # who leads
 PAGES: dict[tuple[int, str | None], str] = {}  # results live as long as the session
 
 
@@ -105,19 +107,102 @@ def test_answer_first(result: MemorizationResult) -> None:
         assert "at the memorised end" not in answer
         return
     if not result.rankings:
-        assert page.headings[0] == "No metric is defined for two of these models"
+        told = "The models were measured at different strengths" if result.unranked else "Accuracy, mean over 15"
+        assert page.headings[0].startswith(told)
         return
     by = {r.column.perturbation: r for r in reversed(result.rankings) if r.column != GAP}
-    r = by.get(PTV) or by.get(PMV) or next(r for r in result.rankings if r.column != GAP)
+    first = next((name for name in ORDER if name in by), min(by))
+    r = by[first]
     if r.estimates[0].value == r.estimates[-1].value:
         return
     headline = html.split('id="answer">')[1].split("</h1>")[0]
+    ends = r.models[0], r.models[-1]
+    disagree = any({d.model, d.other} == set(ends) for d in result.disagreements)
+    sure = r.surely(*ends)
     for i in (0, -1):
         e = r.estimates[i]
         assert fixed(e.value) in headline
-        assert f"{name_text(r.models[i])}{fixed(e.value)}{symbols(r.column.title)}, {pair((e.low, e.high))}" in answer
-    assert ("The difference is more than chance" in answer) == r.surely(r.models[0], r.models[-1])
-    assert ("The difference may be chance" in answer) != r.surely(r.models[0], r.models[-1])
+        name, title = name_text(r.models[i]), symbols(r.column.title)
+        shown = f"{title}: {name}{fixed(e.value)}" if disagree else f"{name}{fixed(e.value)}{title}, "
+        assert f"{shown}{pair((e.low, e.high))}" in answer
+    assert ("The metrics disagree: by" in headline) == disagree
+    assert ('class="verdict neutral"' in html) == disagree
+    assert ("No difference beyond chance" in headline) == (not disagree and not sure)
+    assert ("The difference is more than chance" in answer) == (sure and not disagree)
+    assert ("overlap" in answer) != sure
+
+
+def headline(result: MemorizationResult) -> str:
+    return words(fresh_html(result).split('id="answer">')[1].split("</h1>")[0])
+
+
+def test_metrics_that_disagree_are_the_headline(disputed: MemorizationResult, plain: MemorizationResult) -> None:
+    values = {c.title: [disputed.table[m][c].value for m in disputed.models] for c in disputed.columns}
+    (a, b), (c, d) = values["PTV k_PTV"], values["gaussian k_max"]
+    assert headline(disputed) == (
+        f"The metrics disagree: by PTV kPTV leaked is at the memorised end ({fixed(a)}, honest {fixed(b)}), "
+        f"by gaussian kmax honest ({fixed(d)}, leaked {fixed(c)})"
+    )
+    assert headline(plain) == (
+        "The metrics disagree: by spatial kmax one is at the memorised end (0.6500) and three at the other (0.1000), "
+        "by gaussian kmax three memorised more than one (0.6500 and 0.2000)"
+    )
+
+
+def test_no_difference(close: MemorizationResult) -> None:
+    a, b = (close.rankings[0].estimates[i].value for i in (0, 1))
+    names = close.rankings[0].models
+    assert headline(close) == (
+        f"No difference beyond chance: spatial kmax {fixed(a)} ({names[0]}) and {fixed(b)} ({names[1]})"
+    )
+
+
+def test_the_lead_is_told_where_another_metric_knows_more() -> None:
+    falls = {"a": (1.0, 0.74, 0.5, 0.3), "b": (1.0, 0.79, 0.54, 0.3)}
+    curves = [perturbed(m, "spatial", values) for m, values in falls.items()]
+    curves += [perturbed("a", "fgsm", SUDDEN), perturbed("b", "fgsm", SLOW)]
+    result = MemorizationResult.of(curves)
+    assert headline(result).startswith("No difference beyond chance between the ends of spatial kmax: ")
+    assert "Models do differ by more than chance by fgsm kmax" in box(fresh_html(result))
+
+
+def test_headline_does_not_hang_on_the_order_of_perturbations(plain: MemorizationResult) -> None:
+    turned = MemorizationResult.of(plain.curves[::-1], source="digits")
+    assert headline(turned) == headline(plain)
+    own = [perturbed(m, name, v) for name in ("zoom", "blot", "gaussian") for m, v in (("a", SUDDEN), ("b", SLOW))]
+    assert "(gaussian kmax" in headline(MemorizationResult.of(own))
+    assert "(blot kmax" in headline(MemorizationResult.of(own[:4]))
+
+
+def test_one_model_leads_with_its_curve(one: MemorizationResult, single: MemorizationResult) -> None:
+    net = [perturbed("net", "gaussian", EVEN), perturbed("net", "spatial", (1.0, 0.8, 0.54, 0.3, 0.14))]
+    assert headline(MemorizationResult.of(net)) == (
+        "net: accuracy 1.00 falls to 0.14 at spatial 4; largest step kmax 0.26 of 1"
+    )
+    assert headline(one).startswith("only: accuracy on the true labels 0.9")
+    assert headline(one).endswith("(1 if every label is memorised)")
+    alone = MemorizationResult.of([c for c in single.curves if c.model == "a"])
+    assert "true labels is 0.8" in headline(alone)  # what was taken for granted is not told as measured
+    fog = MemorizationResult.of([perturbed("net", "fog", (1.0, 0.9, 0.8, 0.7, 0.6, 0.5))])
+    assert headline(fog) == "Accuracy under fog at severities 0, 3 and 5: net 1.0000, 0.7000 and 0.5000"
+
+
+def test_corruptions_lead_with_their_mean(corrupted: MemorizationResult) -> None:
+    told = [
+        f"{line.model} {fixed(line.y[0])}, {fixed(line.y[3])} and {fixed(line.y[5])}" for line in mean_lines(corrupted)
+    ]
+    assert headline(corrupted) == f"Accuracy, mean over 15 corruptions, at severities 0, 3 and 5: {'; '.join(told)}"
+    many = [perturbed(f"m{i}", name, (1.0, 0.9, 0.8, 0.8 - i / 10)) for i in range(4) for name in ("fog", "snow")]
+    assert headline(MemorizationResult.of(many)) == (
+        "Accuracy, mean over 2 corruptions, at severities 0, 2 and 3: at the last, m3 1.0000, 0.8000 and 0.5000 is the "
+        "lowest of 4 models and m0 1.0000, 0.8000 and 0.8000 the highest"
+    )
+
+
+def test_axes_run_from_0_to_1(result: MemorizationResult) -> None:
+    for figure in drawings(part(memorization_html(result), "curves")):
+        if "against" in figure.attrib["aria-label"]:
+            assert {"0.0", "1.0"} <= {str(e.text) for e in figure.iter("text")}
 
 
 def test_both_ends_of_every_metric(result: MemorizationResult) -> None:
@@ -242,7 +327,7 @@ def test_mean_of_corruptions(corrupted: MemorizationResult, plain: MemorizationR
         assert line.y == pytest.approx(np.mean(accuracies, axis=0))
     text = words(memorization_html(corrupted))
     assert "Mean over the 15 corruptions" in text
-    assert f"Accuracy of one{fixed(float(lines[0].y[-1]))}mean of 15 corruptions, strength 5" in text
+    assert f"Accuracy of one{fixed(float(lines[0].y[-1]))}mean over 15 corruptions, strength 5" in text
     assert "Mean over" not in words(memorization_html(plain))  # fog alone is a panel like others
 
 
@@ -272,7 +357,9 @@ def test_metrics_as_numbers(result: MemorizationResult) -> None:
             expected.append(numbers(own[GAP]) if known else "–")
         if result.audits:
             a = result.audits.get(model)
-            expected.append("–" if a is None else f"{p_text(a.p_value)} mean T {fixed(a.mean, sign=True)}")
+            detectable = "" if a is None else f" detectable {fixed(a.detectable_effect)}"
+            told = "–" if a is None else f"{p_text(a.p_value)} mean T {fixed(a.mean, sign=True)}{detectable}"
+            expected.append(told)
         assert row[1:] == expected
 
 
@@ -285,7 +372,36 @@ def test_best_and_worst_are_marked(noise: MemorizationResult, one: MemorizationR
         values = [row[c].value for row in noise.table.values()]
         assert fixed(max(values) if c.memorised == "high" else min(values)) in most
         assert fixed(min(values) if c.memorised == "high" else max(values)) in least
+    assert "<strong>most memorised</strong> is bold, the <em>least memorised</em> in italics" in html
     assert "memorised</strong> is bold" not in part(memorization_html(one), "table")
+
+
+def test_a_small_p_is_no_proof(
+    disputed: MemorizationResult, noise: MemorizationResult, one: MemorizationResult
+) -> None:
+    caution = "a strong test finds shifts that are not neutral too, so this alone is no proof of memorization"
+    for result, name in ((disputed, "leaked"), (noise, "by heart")):
+        assert f"Audit p below 0.05 ({name}): {caution}" in words(part(memorization_html(result), "table"))
+    assert caution not in words(memorization_html(one))
+    quiet = MemorizationResult.of(noise.curves, audits={"learned": noise.audits["learned"]})
+    assert caution not in words(fresh_html(quiet))
+
+
+def test_at_once_is_for_one_metric_at_a_time(result: MemorizationResult) -> None:
+    text = plain_spaces(words(memorization_html(result)))
+    for told in re.finditer("models at once", text):
+        assert text[told.end() :].startswith(", one metric at a time")
+
+
+def test_unranked(uneven: MemorizationResult, failed: MemorizationResult, plain: MemorizationResult) -> None:
+    third = perturbed("third", "spatial", SUDDEN, (0, 2, 4, 6, 8))
+    some = MemorizationResult.of([*(c for c in plain.curves if c.perturbation == "spatial"), third])
+    assert some.rankings
+    for result in (uneven, failed, some):
+        assert result.unranked
+        text = words(part(fresh_html(result), "ranking"))
+        assert all(sentence in text for sentence in result.unranked)
+    assert "Ranking: the models were measured at different strengths" in words(memorization_html(uneven))
 
 
 def test_reasons(uneven: MemorizationResult, plain: MemorizationResult, single: MemorizationResult) -> None:
@@ -317,7 +433,7 @@ def test_failures(failed: MemorizationResult, plain: MemorizationResult) -> None
 def test_ranking(result: MemorizationResult) -> None:
     html = memorization_html(result)
     if not result.rankings:
-        assert 'aria-labelledby="ranking"' not in html
+        assert ('aria-labelledby="ranking"' in html) == bool(result.unranked)
         return
     section = part(html, "ranking")
     for at, r in enumerate(result.rankings):
@@ -327,8 +443,9 @@ def test_ranking(result: MemorizationResult) -> None:
             assert row[0] == (f"{first}" if first == last else f"{first}–{last}")
             assert (row[2], row[4]) == (fixed(e.value), pair((e.low, e.high)))
             following = i + 1 < len(rows)
-            sign = "" if not following else "&gt;" if r.surely(r.models[i], r.models[i + 1]) else "≈"
+            sign = "" if not following else "&gt;" if r.surely(r.models[i], r.models[i + 1]) else "~"
             assert row[5] == sign
+    assert f"each by itself is at {100 * result.rankings[0].level:.2f} %" in plain_spaces(words(section))
     pairs = sum(r.surely(a, b) for r in result.rankings for a in r.models for b in r.models)
     told = re.findall(r'note">.*?; (\d+) of (\d+) pairs', section)
     if len(result.models) > 2:
@@ -422,7 +539,14 @@ def test_meaning(result: MemorizationResult) -> None:
     assert ("It was not measured here" in text) == (not noise)
     assert ("Šidák" in text) == bool(result.rankings)
     assert ("Audit p" in text) == bool(result.audits)
-    assert "drawn anew 4,000 times" in text
+    assert "examples are drawn anew 4,000 times" in text
+    assert "an example in n/3 that falls at some strength, which is added in quadrature" in text
+    several, alone = (any(f(c.correct.shape[1], 1) for c in result.curves) for f in (operator.gt, operator.eq))
+    assert ("tails of Student’s t (s − 1 degrees of freedom)" in text) == several
+    assert ("those of a single training are Clopper-Pearson intervals" in text) == alone
+    assert text.count("a bootstrap interval of a slope is not cut") == noise
+    if result.audits:
+        assert "does not depend on these pictures and that small shifts are neutral; no control" in text
 
 
 def test_facts(plain: MemorizationResult, one: MemorizationResult) -> None:
@@ -440,6 +564,11 @@ def test_facts(plain: MemorizationResult, one: MemorizationResult) -> None:
         "Seed": "7",
         "Data digest": "ab" * 32,
     }
+    usual = {"frame": "whole", "mean": [0.0], "std": [1.0], "scale": None, "bgr": False}
+    assert "Preprocessing" not in words(fresh_html(MemorizationResult.of(plain.curves[:1], preprocessing=usual)))
+    own = {**usual, "mean": [0.5, 0.4, 0.3], "std": [0.25], "scale": 0.5, "bgr": True}
+    text = words(part(fresh_html(MemorizationResult.of(plain.curves[:1], preprocessing=own)), "facts"))
+    assert "BGR channel order; pixels times 0.5; a mean of 0.5, 0.4 and 0.3 taken off; divided by a stand" in text
     assert "see <code>--batch-size</code>" in part(html, "facts")
     assert "heldout memorization digits --seed 7" in words(html)
     assert "Validation</dt><dd>150 examples" in part(memorization_html(one), "facts")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from heldout.memorization.curve import PMV, Curve
+from heldout.memorization.curve import PMV, PTV, Curve
 from heldout.memorization.metrics import K_MAX, K_PTV, K_S, SSE
 from heldout.memorization.ranking import GAP, Column, Ranking
 from heldout.memorization.result import MemorizationResult
 from heldout.report.memorization.curves import Line, line_of, mean_lines
+from heldout.report.memorization.disagreement import opposed
 from heldout.report.memorization.words import (
+    AT_ONCE,
+    EQUAL,
     LEARNED,
     LEVEL_TEXT,
     MINUS_ONE,
@@ -24,67 +29,190 @@ from heldout.report.memorization.words import (
     models_text,
     name_text,
     perturbation_text,
+    place,
     trainings,
 )
 from heldout.report.numbers import fixed, pair
 
 LARGE = 3  # numbers that stand in the box, of a single model or where there is no metric
+MOST_NAMED = 4  # metrics that a sentence lists
+SEVERITIES = 0, 3, 5  # of the corruptions, told where there is no metric
 
 
 def answer_view(result: MemorizationResult) -> dict[str, Any]:
     """Headline, sentences, the numbers that stand large, and a row a metric."""
     one = len(result.models) == 1
+    disputed = None if one else _disputed(result)
     return {
-        "headline": _headline_of_one(result) if one else _headline(result),
-        "sentences": [_measured(result), *([] if one else _sure(result))],
+        "tone": "quiet" if disputed is None else "neutral",
+        "headline": _headline_of_one(result) if one else _headline(result, disputed),
+        "sentences": [_measured(result), *([] if one else _sure(result, disputed))],
         "subject": f"{models_text(result)}, {examples_text(result)}",
-        "numbers": _numbers_of_one(result) if one else _numbers(result),
+        "numbers": _numbers_of_one(result) if one else _numbers(result, disputed),
         "one": _rows_of_one(result) if one else [],
         "ends": [] if one else [_ends(r) for r in result.rankings],
         "level": LEVEL_TEXT,
+        "at_once": AT_ONCE,
     }
 
 
-def _headline(result: MemorizationResult) -> str:
+@dataclass(frozen=True)
+class Side:
+    """A metric by which one model memorised more than another, by more than chance."""
+
+    column: Column
+    models: tuple[str, str]  # the one that memorised more first
+    values: tuple[float, float]
+
+
+def _disputed(result: MemorizationResult) -> tuple[Side, Side] | None:
+    """Two metrics that order both ends of the first ranking in opposite ways, the most direct ones that do."""
+    r = lead(result)
+    if r is None or tied(r):
+        return None
+    ends = r.models[0], r.models[-1]
+    for models, (more, less) in opposed(result).items():
+        if set(models) == set(ends):
+            first, second = (min(side, key=place) for side in (more, less))
+            found = Side(first, models, more[first]), Side(second, models[::-1], less[second][::-1])
+            return found if place(first) < place(second) else found[::-1]
+    return None
+
+
+def _headline(result: MemorizationResult, disputed: tuple[Side, Side] | None) -> str:
     r = lead(result)
     if r is None:
-        return "No metric is defined for two of these models"
+        why = "No metric is defined for two of these models"
+        return _headline_of_falls(
+            result, "The models were measured at different strengths and are not ranked" if result.unranked else why
+        )
+    if disputed is not None:
+        return _headline_of_disputed(r, *disputed)
     first, last = r.estimates[0].value, r.estimates[-1].value
     if tied(r):
         return f"{r.column.title} is {fixed(first)} for {'both' if len(r.models) == 2 else 'all'} models"
-    return (
-        f"{name_text(r.models[0])} is at the memorised end ({r.column.title} {fixed(first)}), "
-        f"{name_text(r.models[-1])} at the other ({fixed(last)})"
-    )
+    names = [name_text(r.models[i]) for i in (0, -1)]
+    if r.surely(r.models[0], r.models[-1]):
+        return (
+            f"{names[0]} is at the memorised end ({r.column.title} {fixed(first)}), {names[1]} at the other "
+            f"({fixed(last)})"
+        )
+    if _told_apart(result):
+        opening = f"No difference beyond chance between the ends of {r.column.title}:"
+    else:
+        opening = f"No difference beyond chance: {r.column.title}"
+    values = f"{fixed(first)} ({names[0]}) {{}} {fixed(last)} ({names[1]})"
+    return f"{opening} " + (values.format("and") if len(r.models) == 2 else f"from {values.format('to')}")
+
+
+def _headline_of_disputed(r: Ranking, first: Side, second: Side) -> str:
+    (more, less), (a, b), (c, d) = first.models, first.values, second.values
+    more, less = name_text(more), name_text(less)
+    opening = f"The metrics disagree: by {first.column.title} {more}"
+    if len(r.models) == 2:
+        return (
+            f"{opening} is at the memorised end ({fixed(a)}, {less} {fixed(b)}), by {second.column.title} {less} "
+            f"({fixed(c)}, {more} {fixed(d)})"
+        )
+    ends = f"{opening} memorised more than {less} ({fixed(a)} and {fixed(b)})"
+    if first.column == r.column:
+        ends = f"{opening} is at the memorised end ({fixed(a)}) and {less} at the other ({fixed(b)})"
+    return f"{ends}, by {second.column.title} {less} memorised more than {more} ({fixed(c)} and {fixed(d)})"
+
+
+def _told_apart(result: MemorizationResult) -> list[Ranking]:
+    """Rankings that know a difference beyond chance between two models, the most direct measure first."""
+    known = [r for r in result.rankings if any(r.surely(*models) for models in itertools.combinations(r.models, 2))]
+    return sorted(known, key=lambda r: place(r.column))
 
 
 def tied(r: Ranking) -> bool:
     """Whether all models have the same value, so that there are no ends."""
-    return r.estimates[0].value == r.estimates[-1].value
+    return abs(r.estimates[0].value - r.estimates[-1].value) < EQUAL
+
+
+def short(value: float) -> str:
+    """Two digits, unless they would make a 0 or a 1 of something else.
+
+    Examples
+    --------
+    >>> short(0.137), short(0.9972), short(1.0)
+    ('0.14', '0.9972', '1.00')
+    """
+    return fixed(value, 2) if 0.005 <= value < 0.995 or value in (0, 1) else fixed(value)
 
 
 def _headline_of_one(result: MemorizationResult) -> str:
+    """What the curve did, and its metric."""
     model = result.models[0]
-    columns = lead_columns(result, model)
+    columns = [c for c in lead_columns(result, model) if c != GAP]
     if not columns:
-        return "No metric is defined here"
-    return f"{name_text(model)}: {columns[0].title} is {fixed(result.table[model][columns[0]].value)}"
+        return _headline_of_falls(result, f"{name_text(model)}: no metric is defined here")
+    column = columns[0]
+    curve = result.curve(model, column.perturbation)
+    assert curve is not None
+    value = short(result.table[model][column].value)
+    metric = {
+        K_S.name: f"slope k_S {value} (0 if every label is memorised)",
+        K_PTV.name: f"slope k_PTV {value} (1 if every label is memorised)",
+        K_MAX.name: f"largest step k_max {value} of 1",
+    }.get(column.metric, f"{column.metric} {value}")
+    return f"{name_text(model)}: {_fall(curve)}; {metric}"
+
+
+def _fall(curve: Curve) -> str:
+    """From the first strength to the last one."""
+    line = line_of(curve, taken=curve.assumed)
+    first, last, end = float(line.y[0]), float(line.y[-1]), f"{line.x[-1]:g}"
+    labels = {PMV: " on the labels trained on", PTV: " on the true labels"}.get(curve.perturbation, "")
+    where = f"a share of {end} of wrong labels" if labels else f"{perturbation_text(curve.perturbation)} {end}"
+    if line.assumed:
+        return f"accuracy{labels} is {short(last)} at {where}"
+    goes = "falls to" if last < first else "rises to" if last > first else "stays at"
+    return f"accuracy{labels} {short(first)} {goes} {short(last)} at {where}"
+
+
+def _headline_of_falls(result: MemorizationResult, otherwise: str) -> str:
+    """Where there is no metric: accuracies at the first, a middle and the last strength; of many models two."""
+    lines, what = _curves_told(result)
+    lines = [line for line in lines if line.x.tobytes() == lines[0].x.tobytes()]
+    if len(lines) < min(2, len(result.models)):
+        return otherwise
+    x = lines[0].x
+    at = [i for i, s in enumerate(x) if s in SEVERITIES]
+    if len(at) < len(SEVERITIES):
+        at = sorted({0, len(x) // 2, len(x) - 1})
+    strengths = and_text([f"{x[i]:g}" for i in at])
+    told = [f"{name_text(line.model)} {and_text([fixed(float(line.y[i])) for i in at])}" for line in lines]
+    scale = "severities" if lines[0].unit == "severity" else "strengths"
+    some = f" ({len(lines)} of {len(result.models)} models)" if len(lines) < len(result.models) else ""
+    opening = f"Accuracy{what} at {scale} {strengths}{some}"
+    if len(told) <= LARGE:
+        return f"{opening}: {'; '.join(told)}"
+    low, high = (int(f([line.y[-1] for line in lines])) for f in (np.argmin, np.argmax))
+    return f"{opening}: at the last, {told[low]} is the lowest of {len(told)} models and {told[high]} the highest"
+
+
+def _curves_told(result: MemorizationResult) -> tuple[list[Line], str]:
+    """A line a model where there is no metric: the mean over corruptions, else the first perturbation."""
+    lines = mean_lines(result)
+    if lines:
+        return lines, f", mean over {len(corruptions(result))} corruptions,"
+    first = min(result.perturbations, key=lambda name: place(Column(name, K_MAX.name, "high")))
+    return [line_of(c) for c in result.curves if c.perturbation == first], f" under {perturbation_text(first)}"
 
 
 def _falls(result: MemorizationResult) -> list[tuple[str, str, str]]:
     """Where there is no metric there still are curves: where the first models' end."""
-    mean = f"mean of {len(corruptions(result))} corruptions"
-    lines: list[tuple[Line, str]] = [(line, mean) for line in mean_lines(result)]
-    if not lines:
-        first = result.curves[0].perturbation
-        lines = [(line_of(c), perturbation_text(first)) for c in result.curves if c.perturbation == first]
+    lines, what = _curves_told(result)
+    what = what.strip(", ").removeprefix("under ")
     return [
         (
             f"Accuracy of {name_text(line.model)}",
             fixed(float(line.y[-1])),
             f"{what}, strength {line.x[-1]:g}; it was {fixed(float(line.y[0]))} at strength {line.x[0]:g}",
         )
-        for line, what in lines[:LARGE]
+        for line in lines[:LARGE]
     ]
 
 
@@ -110,31 +238,55 @@ def _measured(result: MemorizationResult) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _sure(result: MemorizationResult) -> list[str]:
+def _sure(result: MemorizationResult, disputed: tuple[Side, Side] | None) -> list[str]:
+    """What of the headline is more than chance, and what other metrics say."""
     r = lead(result)
-    if r is None or tied(r):
+    if r is None:
         return []
-    if r.surely(r.models[0], r.models[-1]):
-        return [f"The difference is more than chance at {LEVEL_TEXT}, for all models at once."]
-    return [f"The difference may be chance: the intervals, at {LEVEL_TEXT} for all models at once, overlap."]
+    if disputed is not None:
+        sentences = [f"Each of the two differences is more than chance {AT_ONCE}."]
+    elif tied(r):
+        sentences = []
+    elif r.surely(r.models[0], r.models[-1]):
+        sentences = [f"The difference is more than chance {AT_ONCE}."]
+    else:
+        sentences = [f"The intervals, {AT_ONCE}, overlap."]
+    apart = [other.column.title for other in _told_apart(result)]
+    if disputed is None and apart and not r.surely(r.models[0], r.models[-1]):
+        sentences.append(f"Models do differ by more than chance by {and_text(apart[:MOST_NAMED])}.")
+    others = len(opposed(result)) - (disputed is not None)
+    if others:
+        pairs = f"{others} {'other ' if disputed is not None else ''}pair{'' if others == 1 else 's'} of models"
+        sentences.append(f"The metrics {'also ' if disputed is not None else ''}disagree on {pairs}.")
+    return sentences
 
 
-def _numbers(result: MemorizationResult) -> list[tuple[str, str, str]]:
+def _numbers(result: MemorizationResult, disputed: tuple[Side, Side] | None) -> list[tuple[str, str, str]]:
     r = lead(result)
     if r is None:
         return _falls(result)
+    if disputed is not None:
+        return [number for side in disputed for number in _both(result, side)]
     if tied(r):
         e = r.estimates[0]
         return [(r.column.title, fixed(e.value), f"{pair((e.low, e.high))}, each model")]
-    ends = ((0, "At the memorised end"), (-1, "At the other end"))
+    sure = r.surely(r.models[0], r.models[-1])
+    ends = ((0, "At the memorised end: "), (-1, "At the other end: "))
     return [
         (
-            f"{place}: {name_text(r.models[i])}",
+            f"{where if sure else ''}{name_text(r.models[i])}",
             fixed(r.estimates[i].value),
             f"{r.column.title}, {pair((r.estimates[i].low, r.estimates[i].high))}",
         )
-        for i, place in ends
+        for i, where in ends
     ]
+
+
+def _both(result: MemorizationResult, side: Side) -> list[tuple[str, str, str]]:
+    """The two models by one of the metrics that disagree, the more memorised one first."""
+    r = next(r for r in result.rankings if r.column == side.column)
+    found = [(model, r.estimates[r.models.index(model)]) for model in side.models]
+    return [(f"{r.column.title}: {name_text(m)}", fixed(e.value), pair((e.low, e.high))) for m, e in found]
 
 
 def _ends(r: Ranking) -> dict[str, Any]:

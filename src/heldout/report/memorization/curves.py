@@ -30,8 +30,7 @@ VARIANTS: tuple[svg.Variant, ...] = get_args(svg.Variant)
 LINES = len(STYLES) * len(VARIANTS)  # models that can be told apart
 LONGEST_IN_LEGEND = 26  # characters
 LONGEST_UNIT = 44  # characters that fit below a panel
-TOP = 1.02  # of the accuracy axis, so that a marker at 1 is whole
-ZERO = 0.45  # an accuracy below it lets the axis start at 0
+ENDS = -0.02, 1.02  # of the accuracy axis, so that markers at 0 and 1 are whole
 SMALL = 290.0, 205.0  # a sheet of the small multiples
 GUIDES = {
     PMV: "a model that learns without error and memorises nothing, so that it is right on just the labels that are",
@@ -63,8 +62,8 @@ def curves_view(result: MemorizationResult) -> dict[str, Any]:
     shown = looks(result.models)
     small = corruptions(result)
     small = small if len(small) > 1 else []
-    low = _lowest([c for c in result.curves if c.perturbation in small])
-    mean = mean_lines(result)
+    means = mean_lines(result)
+    mean = [line for line in means if line.model in shown]
     return {
         "legend": [
             {
@@ -81,9 +80,7 @@ def curves_view(result: MemorizationResult) -> dict[str, Any]:
         "mean": None
         if not mean
         else {
-            "chart": _chart(
-                mean, shown, label=f"Mean accuracy over {len(small)} corruptions against severity", low=_lowest(mean)
-            ),
+            "chart": _chart(mean, shown, label=f"Mean accuracy over {len(small)} corruptions against severity"),
             "n": len(small),
         },
         "small": [
@@ -93,13 +90,15 @@ def curves_view(result: MemorizationResult) -> dict[str, Any]:
                     _lines(result, name, shown),
                     shown,
                     label=f"{perturbation_text(name)}: accuracy against severity",
-                    low=low,
                     size=SMALL,
                 ),
             }
             for name in small
         ],
-        "tables": [_table(result, name) for name in result.perturbations],
+        "tables": [
+            *(_table(result, name) for name in result.perturbations),
+            *([_mean_table(means, len(small))] if means else []),
+        ],
         "lost": any(not c.done.any(axis=1).all() for c in result.curves),
     }
 
@@ -141,12 +140,11 @@ def _panel(result: MemorizationResult, name: str, shown: Mapping[str, Look]) -> 
     title, unit = perturbation_text(name), lines[0].unit
     last = max(float(line.x[-1]) for line in lines)
     guides = [svg.Guide(start=(0.0, 1.0), end=(last, 1 - last))] if name in NOISE and last <= 1 else []
-    low = min(_lowest(lines), 0.0 if guides else 1.0)
     taken = [line.model for line in lines if line.assumed]
     return {
         "title": title,
         "unit": unit,
-        "chart": _chart(lines, shown, label=f"{title}; accuracy against {unit}", low=low, guides=guides),
+        "chart": _chart(lines, shown, label=f"{title}; accuracy against {unit}", guides=guides),
         "guide": GUIDES[name] if guides else None,
         "taken": f"The point at 0 is taken to be 1, not measured{'' if len(taken) == len(lines) else _of(taken)}."
         if taken
@@ -158,32 +156,24 @@ def _of(models: Sequence[str]) -> str:
     return f", for {and_text([name_text(model) for model in models])}"
 
 
-def _lowest(lines: Sequence[Curve] | Sequence[Line]) -> float:
-    """Where the axis of accuracies starts: at 0, unless all of them are far above."""
-    values = [v for c in lines for v in (c.bands[0] if isinstance(c, Curve) else c.low) if math.isfinite(v)]
-    low = min(values, default=0.0)
-    return 0.0 if low < ZERO else max(0.0, math.floor(10 * low - 0.2) / 10)
-
-
 def _chart(
     lines: Sequence[Line],
     shown: Mapping[str, Look],
     *,
     label: str,
-    low: float,
     guides: Sequence[svg.Guide] = (),
     size: tuple[float, float] = (WIDTH, HEIGHT),
 ) -> str:
     last = max(float(line.x[-1]) for line in lines)
     unit = lines[0].unit
-    series = [_series(line, shown[line.model], low) for line in lines]
+    series = [_series(line, shown[line.model]) for line in lines]
     return svg.line_chart(
         series,
         label=label,
         x_label=unit if len(unit) <= LONGEST_UNIT else "strength",
         y_label="accuracy",
         x_range=(-0.01 * last, 1.01 * last),
-        y_range=(low - 0.02 * (1 - low), TOP),
+        y_range=ENDS,
         guides=guides,
         named=False,
         width=size[0],
@@ -191,7 +181,7 @@ def _chart(
     )
 
 
-def _series(line: Line, look: Look, low: float) -> svg.Series:
+def _series(line: Line, look: Look) -> svg.Series:
     name = name_text(line.model)
     hover = [
         f"{name}, {x:g}: taken to be 1" if line.assumed and x == 0 else f"{name}, {x:g}: {fixed(y)} ({pair((a, b))})"
@@ -201,8 +191,8 @@ def _series(line: Line, look: Look, low: float) -> svg.Series:
         name=name,
         x=line.x.tolist(),
         y=line.y.tolist(),
-        low=line.low.clip(low - 0.02 * (1 - low), TOP).tolist(),
-        high=line.high.clip(low - 0.02 * (1 - low), TOP).tolist(),
+        low=line.low.tolist(),
+        high=line.high.tolist(),
         hover=hover,
         style=look.style,
         variant=look.variant,
@@ -218,13 +208,30 @@ def mean_lines(result: MemorizationResult) -> list[Line]:
     """
     lines: list[Line] = []
     names = corruptions(result)
-    for model in looks(result.models) if len(names) > 1 else ():
+    for model in result.models if len(names) > 1 else ():
         own = [line_of(c) for c in result.curves if c.model == model and c.perturbation in names]
         if len(own) < len(names) or len({line.x.tobytes() for line in own}) != 1:
             continue
         y, low, high = (np.mean([getattr(line, key) for line in own], axis=0) for key in ("y", "low", "high"))
         lines.append(Line(model=model, unit=own[0].unit, x=own[0].x, y=y, low=low, high=high))
     return lines
+
+
+def _mean_table(lines: Sequence[Line], n: int) -> dict[str, Any]:
+    """The mean over corruptions."""
+    strengths = sorted({float(x) for line in lines for x in line.x})
+    rows = []
+    for line in lines:
+        at = {float(x): i for i, x in enumerate(line.x)}
+        told = [
+            (fixed(float(line.y[at[s]])), interval_text(float(line.low[at[s]]), float(line.high[at[s]])))
+            if s in at
+            else ("–", "")
+            for s in strengths
+        ]
+        rows.append((name_text(line.model), told))
+    title = f"Mean over the {n} corruptions"
+    return {"title": title, "unit": lines[0].unit, "strengths": [f"{s:g}" for s in strengths], "rows": rows}
 
 
 def _table(result: MemorizationResult, name: str) -> dict[str, Any]:

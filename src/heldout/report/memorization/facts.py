@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from heldout.memorization.curve import PMV, PTV
 from heldout.memorization.result import MemorizationResult
+from heldout.report.audit.origin import preprocessing_text
 from heldout.report.memorization.words import (
     NOISE,
     and_text,
@@ -40,9 +44,49 @@ def facts_view(result: MemorizationResult) -> list[tuple[str, str]]:
         facts.append(("Validation", f"{and_text([f'{n:,}' for n in sizes])} examples"))
     if result.class_names is not None:
         facts.append(("Classes", f"{len(result.class_names):,}"))
-    used = {key: value for key, value in result.preprocessing.items() if value is not None}
-    facts += [(str(key).replace("_", " ").capitalize(), str(value)) for key, value in used.items()]
-    return facts
+    return [*facts, *_preprocessing(result.preprocessing)]
+
+
+def _preprocessing(steps: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What was done to pictures, in words; what is done anyway is left out.
+
+    Examples
+    --------
+    >>> _preprocessing({"frame": "whole", "mean": [0.0], "std": [1.0], "scale": None, "bgr": False})
+    []
+    >>> ((name, told),) = _preprocessing({"frame": "crop", "size": 28, "mean": [0.5, 0.4], "std": [0.25], "bgr": True})
+    >>> told
+    'crop 28; BGR channel order; a mean of 0.5 and 0.4 taken off; divided by a standard deviation of 0.25'
+    """
+    left = {key: value for key, value in steps.items() if value is not None}
+    kept: dict[str, Any] = {key: left.pop(key) for key in ("frame", "size", "resize", "interpolation") if key in left}
+    words = []
+    if kept.get("frame") == "crop":
+        words.append(preprocessing_text(kept))
+    elif kept.get("frame") == "wrap":
+        words.append(preprocessing_text({"frame": "wrap"}))
+    elif kept.get("frame") in ("whole", None):
+        left = {**{key: value for key, value in kept.items() if key != "frame"}, **left}
+    else:
+        left = {**kept, **left}
+    if left.pop("bgr", False):
+        words.append("BGR channel order")
+    if "scale" in left:
+        words.append(f"pixels times {_values(left.pop('scale'))}")
+    for key, usual, told in (
+        ("mean", 0, "a mean of {} taken off"),
+        ("std", 1, "divided by a standard deviation of {}"),
+    ):
+        value = left.pop(key, usual)
+        if any(v != usual for v in (value if isinstance(value, list | tuple) else [value])):
+            words.append(told.format(_values(value)))
+    others = [(str(key).replace("_", " ").capitalize(), str(value)) for key, value in left.items()]
+    return [*([("Preprocessing", "; ".join(words))] if words else []), *others]
+
+
+def _values(value: Any) -> str:
+    values = value if isinstance(value, list | tuple) else [value]
+    return and_text([f"{v:g}" if isinstance(v, int | float) else str(v) for v in values])
 
 
 def not_computed(result: MemorizationResult) -> list[str]:
@@ -55,7 +99,12 @@ def not_computed(result: MemorizationResult) -> list[str]:
     if len(result.models) == 1:
         missing.append("Ranking: there is one model only")
     elif not result.rankings:
-        missing.append("Ranking: no metric is defined for two models")
+        why = (
+            "the models were measured at different strengths"
+            if result.unranked
+            else "no metric is defined for two models"
+        )
+        missing.append(f"Ranking: {why}")
     if not result.validation:
         missing.append("Gap to fresh examples: there are no validation examples")
     if not result.audits:

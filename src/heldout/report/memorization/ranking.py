@@ -9,7 +9,7 @@ from heldout.memorization.ranking import Ranking
 from heldout.memorization.result import MemorizationResult
 from heldout.report import svg
 from heldout.report.budget.leaderboard import axis
-from heldout.report.memorization.words import LEVEL_TEXT, at_once_text, name_text
+from heldout.report.memorization.words import LEVEL_TEXT, at_once_text, level_text, name_text
 from heldout.report.numbers import fixed, pair
 from heldout.report.svg.axes import number_text
 
@@ -17,8 +17,8 @@ OPEN = 40  # rows unfolded, over all metrics; the first metric is open in any ca
 
 
 def ranking_view(result: MemorizationResult) -> dict[str, Any] | None:
-    """One board a metric; None where nothing is compared."""
-    if not result.rankings:
+    """One board a metric, and who is on none; None where nothing is compared."""
+    if not result.rankings and not result.unranked:
         return None
     boards: list[dict[str, Any]] = []
     rows = 0
@@ -29,7 +29,9 @@ def ranking_view(result: MemorizationResult) -> dict[str, Any] | None:
         "open": [b for b in boards if b["open"]],
         "folded": [b for b in boards if not b["open"]],
         "level": LEVEL_TEXT,
+        "each": level_text(result.rankings[0].level) if result.rankings else "",
         "n": at_once_text(result),
+        "unranked": list(result.unranked),
     }
 
 
@@ -47,7 +49,7 @@ def _board(r: Ranking) -> dict[str, Any]:
                 "value": fixed(e.value),
                 "interval": pair((e.low, e.high)),
                 "mark": svg.range_mark(e.value, (e.low, e.high), low=low, high=high, grid=grid, label=told),
-                "next": "" if i + 1 == len(r.models) else ">" if r.surely(model, r.models[i + 1]) else "≈",
+                "next": "" if i + 1 == len(r.models) else ">" if r.surely(model, r.models[i + 1]) else "~",
             }
         )
     pairs = list(itertools.combinations(r.models, 2))

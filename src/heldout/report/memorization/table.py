@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from heldout.memorization.ranking import GAP, Column
 from heldout.memorization.result import MemorizationResult
 from heldout.report.memorization.words import (
+    EQUAL,
     NOISE,
+    and_text,
     defined,
     interval_text,
     name_text,
@@ -16,7 +19,12 @@ from heldout.report.memorization.words import (
     training_accuracy,
 )
 from heldout.report.numbers import fixed, p_text
+from heldout.report.svg.shapes import shorten
 
+LONGEST_GROUP = 22  # characters of a head, which is not broken within a word
+PAGE, WIDER = 55.8, 46.0  # rem: the widest table that fits, and the window from which on margins are wider
+MARGIN, MARGIN_OF_WIDER = 2.15, 4.15  # rem around a table
+SMALL_P = 0.05  # of an audit: below, it needs a caution
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -26,15 +34,20 @@ def table_view(result: MemorizationResult) -> dict[str, Any]:
     ends = {c: _ends(result, c) for c in (*columns, GAP)}
     reasons: list[str] = []
     training = {model: training_accuracy(result, model) for model in result.models}
+    groups = [
+        {"title": shorten(_group(name), LONGEST_GROUP), "full": _group(name), "span": len(list(found))}
+        for name, found in groupby(columns, key=lambda c: c.perturbation)
+    ]
+    width = _width(groups, any(a is not None for a in training.values()), bool(result.validation), bool(result.audits))
     return {
-        "groups": [
-            {"title": _group(name), "span": len(list(found))}
-            for name, found in groupby(columns, key=lambda c: c.perturbation)
-        ],
+        "groups": groups,
+        "width": f"{width:.2f}",
+        "narrow": f"{width + (MARGIN if width + MARGIN < WIDER else MARGIN_OF_WIDER):.2f}" if width < PAGE else None,
         "columns": [{"metric": c.metric, "reads": "↑" if c.memorised == "high" else "↓"} for c in columns],
         "training": any(a is not None for a in training.values()),
         "validation": bool(result.validation),
         "audits": bool(result.audits),
+        "audit_caution": _audit_caution(result),
         "n_accuracies": sum([any(a is not None for a in training.values()), 2 * bool(result.validation)]),
         "rows": [
             {
@@ -54,6 +67,17 @@ def table_view(result: MemorizationResult) -> dict[str, Any]:
     }
 
 
+def _width(groups: Sequence[dict[str, Any]], training: bool, validation: bool, audits: bool) -> float:
+    """rem that the table takes, so that the page can say in which windows it is cut."""
+    width = 6.0  # names, which may be broken anywhere
+    for group in groups:
+        word = max(len(word) for word in str(group["title"]).split() or [""])
+        width += max(4.55 * group["span"], 0.55 * word + 0.8)
+    accuracy = 14.45 if validation else 0.0
+    accuracy = accuracy if training or not validation else accuracy - 4.2
+    return width + (accuracy or 4.8 * training) + 7.85 * audits
+
+
 def _group(perturbation: str) -> str:
     return perturbation.upper() if perturbation in NOISE else perturbation_text(perturbation)
 
@@ -61,7 +85,7 @@ def _group(perturbation: str) -> str:
 def _ends(result: MemorizationResult, column: Column) -> tuple[float, float] | None:
     """The most and the least memorised values of a column; None where all are the same."""
     known = [e.value for row in result.table.values() for c, e in row.items() if c == column and defined(e)]
-    if len(known) < 2 or min(known) == max(known):
+    if len(known) < 2 or max(known) - min(known) < EQUAL:
         return None
     low, high = min(known), max(known)
     return (high, low) if column.memorised == "high" else (low, high)
@@ -97,9 +121,25 @@ def _plain(value: float | None) -> str:
     return "–" if value is None else fixed(value)
 
 
-def _audit(result: MemorizationResult, model: str) -> tuple[str, str]:
+def _audit(result: MemorizationResult, model: str) -> tuple[str, list[str]]:
     found = result.audits.get(model)
-    return ("–", "") if found is None else (p_text(found.p_value), f"mean T {fixed(found.mean, sign=True)}")
+    if found is None:
+        return "–", []
+    return (
+        p_text(found.p_value),
+        [f"mean T {fixed(found.mean, sign=True)}", f"detectable {fixed(found.detectable_effect)}"],
+    )
+
+
+def _audit_caution(result: MemorizationResult) -> str | None:
+    """What a small p does not say; None where there is none."""
+    small = [name_text(model) for model, a in result.audits.items() if a.p_value < SMALL_P]
+    if not small:
+        return None
+    return (
+        f"Audit p below {SMALL_P:g} ({and_text(small)}): a strong test finds shifts that are not neutral too, so this "
+        "alone is no proof of memorization (`heldout audit --control` is)."
+    )
 
 
 def _absent(result: MemorizationResult) -> list[str]:

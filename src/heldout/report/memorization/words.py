@@ -7,18 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from heldout.memorization.curve import LEVEL, PMV, PTV, Curve
-from heldout.memorization.metrics import Estimate
+from heldout.memorization.metrics import K_MAX, Estimate
 from heldout.memorization.perturb.corruptions import CORRUPTIONS
 from heldout.memorization.ranking import GAP, Column, Ranking
 from heldout.memorization.result import MemorizationResult
-from heldout.report.numbers import PERCENT, pair
+from heldout.report.numbers import PERCENT, pair, percent
 from heldout.report.svg.shapes import shorten
 
 LONGEST = 40  # characters of a model's name in tables and sentences; the whole one is told to a pointer
 TURNS = dict.fromkeys([0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])  # controls of direction
 NOISE = (PMV, PTV)
+EQUAL = 1e-12  # values that differ by less are the same, up to rounding in sums
+FIRST = (PTV, PMV, "spatial", "spatial-random", "fgsm", "gaussian")  # told in this order, then the others
 LEARNED, MINUS_ONE = (f.replace(" ", "\N{NO-BREAK SPACE}") for f in ("A − (1 − A)", "(m − 1)"))  # k_S is their ratio
 LEVEL_TEXT = f"{100 * LEVEL:g}{PERCENT}"
+AT_ONCE = f"at {LEVEL_TEXT} for all models at once, one metric at a time"
 
 
 def name_text(name: str) -> str:
@@ -40,6 +43,17 @@ def models_text(result: MemorizationResult) -> str:
 def at_once_text(result: MemorizationResult) -> str:
     """The models that intervals hold for together."""
     return "both models" if len(result.models) == 2 else f"all {len(result.models):,} models"
+
+
+def level_text(level: float) -> str:
+    """The level of an interval, with digits enough to tell it from the next.
+
+    Examples
+    --------
+    >>> level_text(0.95), level_text(0.95 ** (1 / 2)), level_text(0.95 ** (1 / 200))
+    ('95.00\\xa0%', '97.47\\xa0%', '99.97\\xa0%')
+    """
+    return percent(level, 2)
 
 
 def examples_text(result: MemorizationResult) -> str:
@@ -92,17 +106,20 @@ def corruptions(result: MemorizationResult) -> list[str]:
     return [name for name in finished(result) if name in CORRUPTIONS]
 
 
+def place(column: Column) -> tuple[int, str, bool]:
+    """Where a metric stands among others: the most direct measure first, and never by the order they were asked for."""
+    known = {name: i for i, name in enumerate(FIRST)} | {GAP.perturbation: len(FIRST) + 1}
+    return known.get(column.perturbation, len(FIRST)), column.perturbation, column.metric != K_MAX.name
+
+
 def lead(result: MemorizationResult) -> Ranking | None:
-    """The ranking that is told first: the most direct measure there is."""
-    order = {PTV: 0, PMV: 1, GAP.perturbation: 3}
-    return min(result.rankings, key=lambda r: order.get(r.column.perturbation, 2), default=None)
+    """The ranking that is told first."""
+    return min(result.rankings, key=lambda r: place(r.column), default=None)
 
 
 def lead_columns(result: MemorizationResult, model: str) -> list[Column]:
-    """What is defined for a model, the most direct measure first."""
-    order = {PTV: 0, PMV: 1, GAP.perturbation: 3}
-    known = [c for c, e in result.table[model].items() if defined(e)]
-    return sorted(known, key=lambda c: order.get(c.perturbation, 2))
+    """What is defined for a model, in the order it is told."""
+    return sorted((c for c, e in result.table[model].items() if defined(e)), key=place)
 
 
 def training_accuracy(result: MemorizationResult, model: str) -> float | None:
