@@ -57,7 +57,7 @@ def spatial(n_images: int, rounds: int) -> None:
     pictures = (255 * np.kron(coarse, np.ones((1, 4, 4, 1)))).astype(np.uint8)
     model = resnet20()
     with torch.no_grad():  # one class a little likelier: about half of the pictures can be fooled
-        model.linear.bias[9] += 0.1
+        model.linear.bias[9] += 0.07
     seen = [0]
     model.register_forward_hook(lambda module, args, out: seen.__setitem__(0, seen[0] + len(args[0])))
     inputs = (pictures / 255).astype(np.float32).transpose(0, 3, 1, 2)
@@ -147,7 +147,7 @@ def spatial(n_images: int, rounds: int) -> None:
                 module(x)
         return 100 * len(ready)
 
-    sides = {"heldout": our_side, "bare": bare, "foolbox": foolbox_side, "ART": art_side}
+    sides = {"heldout": our_side, "foolbox": foolbox_side, "ART": art_side}
     rates = alternate({name: timed(name, run) for name, run in sides.items()}, rounds=rounds)
     for name, rate in rates.items():
         fooled = f", success {success[name]:.3f}, {np.median(seconds[name]):.2f} s" if name in success else ""
@@ -157,13 +157,18 @@ def spatial(n_images: int, rounds: int) -> None:
     wall = float(np.median(np.minimum(seconds["foolbox"], seconds["ART"]) / np.array(seconds["heldout"])))
     verdict("spatial: time of the faster of them over ours, same grid", wall, ">= 1.2", wall >= 1.2)
     best = max(success["foolbox"], success["ART"])
-    verdict("spatial: success less the better of theirs", success["heldout"] - best, ">= 0", success["heldout"] >= best)
-    ratio = float(np.median(rates["heldout"] / rates["bare"]))
+    less = success["heldout"] - best
+    verdict("spatial: success less the better of theirs", less, ">= 0", less > -1e-6)
+    rates = alternate({"heldout": our_side, "bare": bare}, rounds=4 * rounds)
+    ratios = rates["heldout"] / rates["bare"]
+    print(f"bare {np.median(rates['bare']):,.0f} evaluations/s; ratios {np.sort(ratios).round(2)}")
+    ratio = float(np.median(ratios))
     verdict("spatial: evaluations/s over the bare model's", ratio, ">= 0.85", ratio >= 0.85)
 
 
 def workers(rounds: int) -> None:
     """Trainings a second of a forest on the digits, with one thread each."""
+    from joblib.externals.loky import get_reusable_executor
     from sklearn.datasets import load_digits
     from sklearn.ensemble import RandomForestClassifier
 
@@ -179,6 +184,7 @@ def workers(rounds: int) -> None:
     ratios = rates["two"] / rates["one"]
     print(f"one worker {np.median(rates['one']):.2f} trainings/s; ratios {np.sort(ratios).round(2)}")
     verdict("retraining: two workers over one", float(np.median(ratios)), ">= 1.8", np.median(ratios) >= 1.8)
+    get_reusable_executor().shutdown(wait=True)
 
 
 if __name__ == "__main__":

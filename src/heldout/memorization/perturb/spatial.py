@@ -190,7 +190,7 @@ def worst_case(
     full = max(batch_size, min(ROUND * batch_size, HELD // max(1, images[0].size))) if n else 0
     at = 0
     while at < len(order) and len(alive):
-        tries = 1 if moves[order[at]] == STAY else max(1, full // len(alive))
+        tries = 1 if moves[order[at]] == STAY else _tries(len(alive), full, batch_size)
         now = order[at : at + tries]
         at += len(now)
         source = pixels_first(images[alive], black)
@@ -205,6 +205,12 @@ def worst_case(
         found[alive[fooled]] = np.asarray(now, dtype=np.intp)[first[fooled]]
         alive = alive[~fooled]
     return found
+
+
+def _tries(alive: int, full: int, batch_size: int) -> int:
+    """How many moves to try at once, so that as little as can be of the last batch is empty."""
+    most = max(1, full // alive)
+    return min(range(most, most // 2, -1), key=lambda tries: -(tries * alive) % batch_size / tries)
 
 
 def spatial(

@@ -73,10 +73,18 @@ def _disputed(result: MemorizationResult) -> tuple[Side, Side] | None:
     ends = r.models[0], r.models[-1]
     for models, (more, less) in opposed(result).items():
         if set(models) == set(ends):
-            first, second = (min(side, key=place) for side in (more, less))
+            # Label noise is the direct measure: perturbations of pictures cannot overrule it.
+            sides = [[c for c in side if _same_kind(c, r.column)] for side in (more, less)]
+            if not all(sides):
+                return None
+            first, second = (min(side, key=place) for side in sides)
             found = Side(first, models, more[first]), Side(second, models[::-1], less[second][::-1])
             return found if place(first) < place(second) else found[::-1]
     return None
+
+
+def _same_kind(first: Column, second: Column) -> bool:
+    return (first.perturbation in (PMV, PTV)) == (second.perturbation in (PMV, PTV))
 
 
 def _headline(result: MemorizationResult, disputed: tuple[Side, Side] | None) -> str:
