@@ -188,22 +188,28 @@ def worst_case(
     order = sorted(range(len(moves)), key=lambda j: (moves[j] != STAY, -far[j]))
     alive = np.arange(n)
     full = max(batch_size, min(ROUND * batch_size, HELD // max(1, images[0].size))) if n else 0
+    # One piece of memory for all rounds: what is given back and taken again makes the model's own tensors slow.
+    room = np.empty((max(full, n), *images.shape[1:]), dtype=np.float32)
+    source = pixels_first(images, black)
     at = 0
     while at < len(order) and len(alive):
         tries = 1 if moves[order[at]] == STAY else _tries(len(alive), full, batch_size)
         now = order[at : at + tries]
         at += len(now)
-        source = pixels_first(images[alive], black)
         shape = (*images.shape[1:3], len(alive), images.shape[3])
-        waiting: list[NDArray[np.float32]] = []
-        for j in now:
+        filled = room[: len(now) * len(alive)].reshape(len(now), len(alive), *images.shape[1:])
+        for place, j in enumerate(now):
             out = sampling(images.shape[1], images.shape[2], moves[j], padding) @ source
-            waiting.append(out.reshape(shape).transpose(2, 0, 1, 3))
-        said = right(np.concatenate(waiting), np.tile(alive, len(now))).reshape(len(now), len(alive))
-        first = (~said).argmax(axis=0)
+            filled[place] = out.reshape(shape).transpose(2, 0, 1, 3)
+        places = np.tile(alive, len(now))
+        said = right(filled.reshape(len(places), *images.shape[1:]), places).reshape(len(now), len(alive))
         fooled = ~said.all(axis=0)
-        found[alive[fooled]] = np.asarray(now, dtype=np.intp)[first[fooled]]
-        alive = alive[~fooled]
+        if fooled.any():
+            first = (~said).argmax(axis=0)
+            found[alive[fooled]] = np.asarray(now, dtype=np.intp)[first[fooled]]
+            alive = alive[~fooled]
+            if len(alive):
+                source = pixels_first(images[alive], black)
     return found
 
 
