@@ -25,6 +25,7 @@ from heldout.progress import plain_bar
 from heldout.scorers import TorchScorer
 
 Train = Callable[[Any, NDArray[Any], int], Any]  # (x, y, seed) -> predictor
+KEPT = ("noisy", "clean", "validation")  # of a training, in its file
 HOPELESS = 3  # failures without a success after which the others are not tried
 
 
@@ -110,55 +111,83 @@ def retrain(
         Folder in which finished trainings are kept, and looked for. They are told apart by the data, the seed and the
         model's name and parameters; of a function only the name is known, so a changed one needs another folder.
     """
-    truth = check_labels(labels)
-    # Without a number of classes a wrong label is one of the others that occur.
-    occur = np.unique(truth) if classes is None else np.arange(classes)
-    levels = check_rates(rates)
-    for rate in levels:  # complains of bad labels, and of rates that are nobody
-        _targets(truth, occur, float(rate), np.random.default_rng(0))
     if repetitions < 1 or threads < 1 or n_jobs == 0:
         raise InputError(f"{repetitions} repetitions, {threads} threads, n_jobs = {n_jobs}: none can be 0.")
-    if count(x) != len(truth):
-        raise InputError(f"{count(x):,} examples and {len(truth):,} labels; there must be one for each.")
-    fit = as_train(train)
-    held = None
-    if validation is not None:
-        held = (validation[0], check_labels(validation[1], "validation labels"))
-        if count(held[0]) != len(held[1]):
-            raise InputError(f"{count(held[0]):,} validation examples and {len(held[1]):,} labels.")
-    folder = None if checkpoint is None else Path(checkpoint) / _digest(train, x, truth, occur, seed, held, threads)
+    fit, levels = as_train(train), check_rates(rates)
+    data = _checked(x, labels, classes, levels, validation)
+    folder = None if checkpoint is None else Path(checkpoint) / _digest(train, data, seed, threads)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    jobs = [(i, j) for j in range(repetitions) for i in range(len(levels))]
-    twice = sorted({(0, 0), (len(levels) - 1, 0)}) if check_seed else []
-    todo = [(place, False) for place in jobs] + [(place, True) for place in twice]
+    todo = [(i, j, False) for j in range(repetitions) for i in range(len(levels))]
+    if check_seed:
+        todo += [(i, 0, True) for i in sorted({0, len(levels) - 1})]
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
 
     # Not every backend can hand over one training at a time.
     one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if one_by_one else "list")(
-        delayed(_one)(_Task(fit, x, truth, occur, float(levels[i]), seed, j, held, folder, threads, again), (i, j))
-        for (i, j), again in todo
+        delayed(_one)(_Task(fit, data, float(levels[i]), seed, j, folder, threads, again), (i, j))
+        for i, j, again in todo
     )
-    shape = (len(levels), repetitions)
-    noisy, clean = (np.zeros((*shape, len(truth)), dtype=bool) for _ in range(2))
-    right = np.zeros((*shape, 0 if held is None else len(held[1])), dtype=bool)
-    done, failures = np.zeros(shape, dtype=bool), []
-    repeated: dict[tuple[int, int], _Answers | str] = {}
     # The limit stands around all of them too, since workers that are threads share one process.
     with limited_threads(threads), plain_bar(len(todo), name, unit="trainings", shown=progress) as bar:
-        for (i, j), again, result in work:
-            if again:
-                repeated[i, j] = result
-            elif isinstance(result, str):
-                failures.append(f"rate {levels[i]:g}, repetition {j}: {result}")
-                if len(failures) == HOPELESS and not done.any():
-                    raise InputError(f"{name}: the first {HOPELESS} trainings all failed; one of them: {failures[0]}.")
-            else:
-                noisy[i, j], clean[i, j], right[i, j] = result
-                done[i, j] = True
-            bar.update(1)
+        return _gathered(work, data, levels, repetitions, name, bar)
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """A training set that was looked at, the labels that may occur, and fresh examples."""
+
+    x: Any
+    truth: NDArray[np.int64]
+    occur: NDArray[np.int64]
+    validation: tuple[Any, NDArray[np.int64]] | None
+
+
+def _checked(
+    x: Any,
+    labels: ArrayLike,
+    classes: int | None,
+    levels: NDArray[np.float64],
+    validation: tuple[Any, ArrayLike] | None,
+) -> _Data:
+    """InputError for data that cannot be trained on."""
+    truth = check_labels(labels)
+    # Without a number of classes a wrong label is one of the others that occur.
+    occur = np.unique(truth) if classes is None else np.arange(classes)
+    for rate in levels:  # complains of bad labels, and of rates that are nobody
+        _targets(truth, occur, float(rate), np.random.default_rng(0))
+    if count(x) != len(truth):
+        raise InputError(f"{count(x):,} examples and {len(truth):,} labels; there must be one for each.")
+    held = None
+    if validation is not None:
+        held = (validation[0], check_labels(validation[1], "validation labels"))
+        if count(held[0]) != len(held[1]):
+            raise InputError(f"{count(held[0]):,} validation examples and {len(held[1]):,} labels.")
+    return _Data(x, truth, occur, held)
+
+
+def _gathered(
+    work: Any, data: _Data, levels: NDArray[np.float64], repetitions: int, name: str, bar: Any
+) -> Retrainings:
+    """What all trainings said, in the order of rates and repetitions."""
+    shape = (len(levels), repetitions)
+    noisy, clean = (np.zeros((*shape, len(data.truth)), dtype=bool) for _ in range(2))
+    right = np.zeros((*shape, 0 if data.validation is None else len(data.validation[1])), dtype=bool)
+    done, failures = np.zeros(shape, dtype=bool), []
+    repeated: dict[tuple[int, int], _Answers | str] = {}
+    for (i, j), again, result in work:
+        if again:
+            repeated[i, j] = result
+        elif isinstance(result, str):
+            failures.append(f"rate {levels[i]:g}, repetition {j}: {result}")
+            if len(failures) == HOPELESS and not done.any():
+                raise InputError(f"{name}: the first {HOPELESS} trainings all failed; one of them: {failures[0]}.")
+        else:
+            noisy[i, j], clean[i, j], right[i, j] = result
+            done[i, j] = True
+        bar.update(1)
     checked = False
     for place, result in repeated.items():
         if done[place] and not isinstance(result, str):
@@ -231,13 +260,10 @@ class _Task:
     """Everything that one training needs."""
 
     train: Train
-    x: Any
-    truth: NDArray[np.int64]
-    occur: NDArray[np.int64]
+    data: _Data
     rate: float
     seed: int
     repetition: int
-    validation: tuple[Any, NDArray[Any]] | None
     folder: Path | None
     threads: int
     again: bool  # a second time, to see whether it comes out the same
@@ -245,37 +271,36 @@ class _Task:
 
 def _one(task: _Task, place: tuple[int, int]) -> tuple[tuple[int, int], bool, _Answers | str]:
     """One training, or what was kept of it, or why it failed."""
+    data, n = task.data, len(task.data.truth)
     path = None
     if task.folder is not None:
         path = task.folder / f"rate{task.rate:.6f}-{task.repetition}{'-again' if task.again else ''}.npz"
         if path.exists():
             kept = read_npz(path)
-            v = 0 if task.validation is None else len(task.validation[1])
-            sizes = (("noisy", len(task.truth)), ("clean", len(task.truth)), ("validation", v))
-            noisy, clean, held = (_unpack(kept[key], n) for key, n in sizes)
+            v = 0 if data.validation is None else len(data.validation[1])
+            noisy, clean, held = (_unpack(kept[key], size) for key, size in zip(KEPT, (n, n, v), strict=True))
             return place, task.again, (noisy, clean, held)
     rng = np.random.default_rng([task.seed, 4, round(task.rate * 1_000_000), task.repetition])
-    targets = _targets(task.truth, task.occur, task.rate, rng)
+    targets = _targets(data.truth, data.occur, task.rate, rng)
     held = np.zeros(0, dtype=bool)
-    classes = int(task.occur.max()) + 1
+    classes = int(data.occur.max()) + 1
     try:
         with limited_threads(task.threads):
             # Copies: what a training does to its data must not reach the next one, nor what it is judged by.
-            own = task.x.copy() if hasattr(task.x, "copy") else task.x
+            own = data.x.copy() if hasattr(data.x, "copy") else data.x
             predictor = task.train(own, targets.copy(), int(rng.integers(2**31)))
-            said = predictions(predictor, task.x, len(task.truth), classes)
-            if task.validation is not None:
-                x, y = task.validation
+            said = predictions(predictor, data.x, n, classes)
+            if data.validation is not None:
+                x, y = data.validation
                 held = predictions(predictor, x, len(y), classes) == y
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # the user's own code; the other trainings go on
         return place, task.again, f"{type(error).__name__}: {error} ({_where(error)})"
-    noisy, clean = said == targets, said == task.truth
+    answers = said == targets, said == data.truth, held
     if path is not None:
-        bits = {"noisy": noisy, "clean": clean, "validation": held}
-        write_npz(path, {key: np.packbits(value) for key, value in bits.items()})
-    return place, task.again, (noisy, clean, held)
+        write_npz(path, {key: np.packbits(bits) for key, bits in zip(KEPT, answers, strict=True)})
+    return place, task.again, answers
 
 
 @contextmanager
@@ -372,9 +397,7 @@ def _where(error: BaseException) -> str:
     return f"{Path(frame.filename).name}, line {frame.lineno}"
 
 
-def _digest(
-    train: Any, x: Any, truth: NDArray[Any], occur: NDArray[Any], seed: int, validation: Any, threads: int
-) -> str:
+def _digest(train: Any, data: _Data, seed: int, threads: int) -> str:
     """Tells one run's trainings from another's: model, data, classes and seed; rates and repetitions may differ."""
     import joblib
 
@@ -384,7 +407,7 @@ def _digest(
         named = getattr(train, "__qualname__", None)
         known = (getattr(train, "__module__", ""), named) if named else train
     try:
-        found: str = joblib.hash((known, x, truth, occur, seed, validation, threads))
+        found: str = joblib.hash((known, data.x, data.truth, data.occur, seed, data.validation, threads))
     except Exception as error:
         raise InputError(
             f"a checkpoint must be told from another, but the training cannot be hashed ({type(error).__name__}); give "
