@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from joblib.externals.loky import get_reusable_executor
 from sklearn.datasets import load_digits
 
 from heldout import MemorizationResult
@@ -79,7 +80,8 @@ def run(capsys, tmp_path, monkeypatch):
         return code, captured.out, captured.err
 
     call.folder, call.module = tmp_path, module
-    return call
+    yield call
+    get_reusable_executor().shutdown(wait=True)  # workers that began here know nothing of the next test's folder
 
 
 DEMO = ("--images-key", "test_images", "--labels-key", "test_labels")

@@ -266,3 +266,17 @@ def test_sparse_and_lists(digits):
     for other in (csr_array(x), x.tolist()):
         found = retrain(DecisionTreeClassifier(max_depth=3), other, y, (0.0, 0.3), repetitions=1)
         np.testing.assert_array_equal(found.noisy_right, whole.noisy_right)
+
+
+def dies(x, y, seed):
+    import os
+
+    os._exit(1)
+
+
+def test_a_worker_that_dies_is_told():
+    from joblib.externals.loky import get_reusable_executor
+
+    with pytest.raises(InputError, match="a worker died"):
+        retrain(dies, POINTS, TRUTH, (0.0, 0.5), repetitions=1, n_jobs=2)
+    get_reusable_executor().shutdown(wait=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,7 @@ def retrain(
     if check_seed:
         todo += [(i, 0, True) for i in sorted({0, len(levels) - 1})]
     from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import BrokenProcessPool
     from joblib.parallel import get_active_backend
 
     # Not every backend can hand over one training at a time.
@@ -132,7 +134,13 @@ def retrain(
     )
     # The limit stands around all of them too, since workers that are threads share one process.
     with limited_threads(threads), plain_bar(len(todo), name, unit="trainings", shown=progress) as bar:
-        return _gathered(work, data, levels, repetitions, name, bar)
+        try:
+            return _gathered(work, data, levels, repetitions, name, bar)
+        except (BrokenProcessPool, PicklingError) as error:
+            raise InputError(
+                f"{name}: a worker died, or could not take the training over ({type(error).__name__}): no memory, or "
+                "code that only this process knows. What was finished is kept; try fewer workers."
+            ) from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,7 +138,7 @@ def _audit_caution(result: MemorizationResult) -> str | None:
         return None
     return (
         f"Audit p below {SMALL_P:g} ({and_text(small)}): a strong test finds shifts that are not neutral too, so this "
-        "alone is no proof of memorization (`heldout audit --control` is)."
+        "alone is no proof of memorization (`heldout audit --control` needs no neutral shifts)."
     )
 
 
