@@ -62,7 +62,7 @@ class progress_lines:
     def __enter__(self) -> progress_lines:
         return self
 
-    def update(self, count: int) -> None:
+    def update(self, count: int = 1) -> None:
         """So many more are done."""
         now = time.monotonic()
         if self.n == 0 and now - self._began < 0.1:
