@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import hashlib
 from typing import Any
 
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, import_extra
 from heldout.scorers.base import Batch, Layout
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
 class TorchScorer:
@@ -69,6 +72,8 @@ class TorchScorer:
         """The module that is run: a copy, made and prepared once, so that the user's own stays as it is."""
         torch = self._torch
         if self._prepared is None:
+            if self._device.type == "cpu":
+                keep_freed_memory()
             module = copy.deepcopy(self._original).eval().requires_grad_(False).to(self._device)
             if self._prepare:
                 module = folded(module, example, torch)
@@ -116,6 +121,21 @@ class TorchScorer:
             h.update(name.encode())
             h.update(tensor.detach().cpu().contiguous().reshape(-1).view(self._torch.uint8).numpy().tobytes())
         return h.hexdigest()[:16]
+
+
+def keep_freed_memory() -> None:
+    """Have glibc keep up to 1 GB that was freed instead of giving it back to the system at once; elsewhere, nothing.
+
+    A module's tensors of some megabytes are freed and taken again with every batch. Where other arrays come and go
+    between batches, as pictures do, the heap's end is given back each time and every page is faulted in anew: a
+    ResNet-20 in the spatial search ran at 1,050 pictures a second, and at 1,450 with this.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # another C library
+        return
+    mallopt(M_TRIM_THRESHOLD, 2**30)
+    mallopt(M_MMAP_THRESHOLD, 2**25)  # the most there is
 
 
 def folded(module: Any, example: Any, torch: Any) -> Any:
