@@ -40,9 +40,17 @@ class Examples:
     moved_scores: NDArray[np.float64]  # excess score of g(x)
     labels: NDArray[np.int64]  # (n_examples,)
     ids: tuple[str, ...]
+    untouched_losses: NDArray[np.float64]  # L of the untouched picture, as the model is used in life: 0 or 1
+    groups: NDArray[np.intp] | None = None  # (n_examples,) number of each one's group; None where all are of one
+    n_duplicates: int = 0  # examples that repeat another one exactly
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def n_groups(self) -> int:
+        """Independent units: groups, or examples where every group is of one."""
+        return len(self) if self.groups is None else int(self.groups.max()) + 1
 
     @property
     def losses(self) -> NDArray[np.float64]:
@@ -81,8 +89,9 @@ class ControlEvidence:
     """Test set against control, and the control against itself."""
 
     statistic: ControlTestResult  # on T: test minus control
-    error_rate: ControlTestResult  # on -L, so that "greater" means the test set is the easier one
+    error_rate: ControlTestResult  # on -L of untouched pictures, so that "greater" means the test set is the easier one
     invariance_log_p_value: float  # betting on the control's own T
+    untouched_error: float  # of the control, as the model is used in life
     alternative: Alternative
 
     @property
@@ -103,6 +112,7 @@ class ControlEvidence:
             "interval": list(self.statistic.interval),
             "error_difference": -self.error_rate.difference,
             "error_interval": [-self.error_rate.interval[1], -self.error_rate.interval[0]],
+            "untouched_error": self.untouched_error,
             "n_examples": self.statistic.n_control,
             "n_unmatched": self.statistic.n_unmatched,
         }
@@ -112,7 +122,8 @@ class ControlEvidence:
 class Evidence:
     """Everything an audit concludes, as numbers."""
 
-    test_error: float  # R_S
+    test_error: float  # R_S, in the frame's centre
+    untouched_error: float  # as the model is used in life
     adversarial_error: float  # mean L(g(x))
     adversarial_estimate: float  # R_g
     statistic: float  # mean T = R_g - R_S
@@ -162,6 +173,7 @@ def weigh(
         )
     return Evidence(
         test_error=float(losses.mean()),
+        untouched_error=float(test.untouched_losses.mean()),
         adversarial_error=float(test.moved_losses.mean()),
         adversarial_estimate=float(weighted.mean()),
         statistic=float(values.mean()),
@@ -240,8 +252,10 @@ def _control_evidence(
     invariance = independence_test(control.T, lower=lower, upper=upper, ids=control.ids)
     return ControlEvidence(
         statistic=against(test.T, control.T),
-        error_rate=against(-test.losses.mean(axis=0), -control.losses.mean(axis=0)),
+        # On untouched pictures: a frame that zooms makes a model forget what it knows by heart.
+        error_rate=against(-test.untouched_losses.mean(axis=0), -control.untouched_losses.mean(axis=0)),
         invariance_log_p_value=invariance.log_p_value,
+        untouched_error=float(control.untouched_losses.mean()),
         alternative=alternative,
     )
 

@@ -61,6 +61,7 @@ class AuditResult:
     preprocessing: dict[str, Any]
     class_names: tuple[str, ...] | None
     version: str
+    untouched_pictures: tuple[str, ...]  # what each model's untouched pictures are: see heldout.independence.untouched
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
 
     @property
@@ -181,6 +182,8 @@ class AuditResult:
             "p_value": self.p_value,
             "log_p_value": e.log_p_value,
             "test_error": e.test_error,
+            "untouched_error": e.untouched_error,
+            "untouched_pictures": list(self.untouched_pictures),
             "adversarial_error": e.adversarial_error,
             "adversarial_estimate": e.adversarial_estimate,
             "statistic": e.statistic,
@@ -196,6 +199,8 @@ class AuditResult:
             "attack_success": self.test.attack_success,
             "counts": self.test.counts,
             "n_examples": len(self.test),
+            "n_groups": self.test.n_groups,
+            "n_duplicates": self.test.n_duplicates,
             "n_models": self.n_models,
             "models": list(self.model_names),
             "model_digests": list(self.model_digests),
@@ -220,7 +225,7 @@ class AuditResult:
         arrays: dict[str, Any] = {}
         for name, examples in (("test", self.test), ("control", self.control)):
             if examples is not None:
-                arrays |= {f"{name}_{k}": np.asarray(v) for k, v in vars(examples).items()}
+                arrays |= {f"{name}_{k}": np.asarray(v) for k, v in vars(examples).items() if v is not None}
         for i, exhibit in enumerate(self.exhibits):
             arrays[f"exhibit_{i}_original"], arrays[f"exhibit_{i}_moved"] = exhibit.original, exhibit.moved
         kept = {k: getattr(self, k) for k in _KEPT}
@@ -237,8 +242,13 @@ class AuditResult:
             sets = {}
             for name in ("test", "control"):
                 if f"{name}_labels" in arrays:
-                    fields: dict[str, Any] = {k: arrays[f"{name}_{k}"] for k in Examples.__annotations__}
+                    fields: dict[str, Any] = {
+                        k: arrays[f"{name}_{k}"]
+                        for k in Examples.__annotations__
+                        if k != "groups" or f"{name}_groups" in arrays  # not there where every group is of one
+                    }
                     fields["ids"] = tuple(str(i) for i in fields["ids"])
+                    fields["n_duplicates"] = int(fields["n_duplicates"])
                     sets[name] = Examples(**fields)
             exhibits = tuple(
                 Exhibit(
@@ -275,6 +285,7 @@ _KEPT = (
     "preprocessing",
     "class_names",
     "version",
+    "untouched_pictures",
 )
 
 
