@@ -18,6 +18,7 @@ from heldout.independence.score_maps import score_map_statistics
 from heldout.statistics import control_test
 
 torch = pytest.importorskip("torch")
+FakeTensorMode = torch._subclasses.fake_tensor.FakeTensorMode
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "werpachowski" / "cifar10"
 NAMES = ("codes", "networks", "pictures", "rescaled", "store", "study", "tables", "training")
@@ -174,6 +175,7 @@ def test_audit_equals_heldout_on_pictures(data, cifar):
         canvas = Upsample(44, crop=32).place(x[300 + i], 6).astype(np.float32)
         crops = np.stack([window(canvas, 6, d, r, True) for d in range(-6, 7) for r in range(-6, 7)])
         v = torch.as_tensor((crops - np.float32(rescaled.MEAN)) / np.float32(rescaled.SPREAD)).permute(0, 3, 1, 2)
+        v = torch.nn.functional.pad(v, (0, 0, 0, 0, 0, 5))
         logits = torch.cat([audit.network(v[j : j + 64]) for j in range(0, 169, 64)]).double().numpy()
         scores[i] = (logits.max(axis=1) - logits[:, y[i]]).reshape(13, 13)
     known = ~maps.values.isnan().numpy().reshape(30, 13, 13)
@@ -196,7 +198,9 @@ def test_folded_network_is_the_trained_one(data):
     """In float32, with the running statistics: what batch normalisation gives when it does not train."""
     t = trained(data, TINY, 1)
     training.together([t])
-    x = torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    x = torch.zeros(8, 8, 32, 32)
+    x[:, :3] = torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    assert not t.weights.tensors[0][:, 3:].any()  # nothing is learnt from channels of 0
     kept, v = x, x
     for i, layer in enumerate(t.layers):
         kernel, scale, shift = t.weights.tensors[3 * i : 3 * i + 3]
@@ -256,6 +260,15 @@ def test_step_is_sgd_with_nesterov(data):
         optimiser.step()
     for mine, theirs in zip(t.weights.tensors, w, strict=True):
         assert torch.allclose(mine, theirs, atol=1e-5)
+
+
+def test_a_step_never_waits_for_a_value(data):
+    """A graph cannot be made of a step that asks the device for a number."""
+    t = trained(data, TINY, 0)
+    t.go()  # constants are made here, as they are before a graph is made
+    t.generator = None  # fake tensors have none
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        t.step()
 
 
 def test_it_learns(data):

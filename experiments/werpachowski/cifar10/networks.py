@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 CLASSES = 10
+CHANNELS = 8  # three colours and five times 0: tensor cores take eight at a time
 EPS = 1e-5
 
 
@@ -55,6 +56,7 @@ class Weights:
     @classmethod
     def initial(cls, layers: tuple[Layer, ...], generator: torch.Generator) -> Weights:
         tensors, statistics, width = [], [], 3
+        first = torch.zeros(layers[0].width, CHANNELS, 3, 3)
 
         def uniform(*shape: int, fan_in: int) -> Tensor:
             return (2 * torch.rand(shape, generator=generator) - 1) / fan_in**0.5
@@ -64,6 +66,8 @@ class Weights:
             tensors += [torch.ones(layer.width), torch.zeros(layer.width)]
             statistics += [torch.zeros(layer.width), torch.ones(layer.width)]
             width = layer.width
+        first[:, :3] = tensors[0]
+        tensors[0] = first  # as no gradient comes from channels of 0, the rest of it stays 0
         tensors += [uniform(CLASSES, width, fan_in=width), uniform(CLASSES, fan_in=width)]
         return cls(tensors, statistics)
 

@@ -100,6 +100,8 @@ def unpack(parts: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for path in sorted(parts.glob("part-*.bin")):
         part, data = int(path.stem.split("-")[1]), path.read_bytes()
+        if (out / f"batch-{2 * part + 1}.npz").exists():
+            continue
         y, x = np.frombuffer(data[: 2 * BATCH], np.uint8), decode(data[2 * BATCH :])
         for half in range(2):
             rows, batch = slice(half * BATCH, (half + 1) * BATCH), 2 * part + half

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import torch
+from networks import CHANNELS
 from pictures import LARGE, MARGIN, SIDE, leaked, split
 from torch import Tensor
 
@@ -45,6 +48,20 @@ def windows(x: Tensor, rows: Tensor, top: Tensor, left: Tensor, size: int, flipp
         columns = torch.where(flipped[:, None], size - 1 - columns, columns)
     picked = x[rows[:, None, None], (top[:, None] + steps)[:, :, None], (left[:, None] + columns)[:, None, :]]
     return picked.permute(0, 3, 1, 2)
+
+
+def normalised(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """(k, 3, height, width) uint8 as the networks take them: (k, 8, height, width), channels last in memory."""
+    out = torch.zeros(len(x), *x.shape[2:], CHANNELS, dtype=dtype, device=x.device)
+    mean, spread = (_constant(v, x.device) for v in (MEAN, SPREAD))
+    out[..., :3] = (x.permute(0, 2, 3, 1) - mean) / spread
+    return out.permute(0, 3, 1, 2)
+
+
+@functools.cache
+def _constant(values: tuple[float, ...], device: torch.device) -> Tensor:
+    """Made once: a graph cannot fetch it from the host."""
+    return torch.tensor(values, device=device)
 
 
 class Data:

@@ -26,11 +26,12 @@ import torch
 from codes import RADIUS, Maps, Orbit, full, statistics, strongest
 from networks import NETWORKS, Finished, Layer, Weights
 from pictures import BATCH, MARGIN, SIDE, SPLIT_SEED, read
-from rescaled import MEAN, SPREAD, Data, windows
+from rescaled import Data, normalised, windows
 from torch import Tensor
 from training import Setting, Training, together
 
 LEAKS = (30, 100, 300, 1000, 3000)
+FIXED_SHARE = 0.45  # epochs without shifts in training for one with: they cost more and fit sooner
 MAPS = 500  # test pictures of which whole maps are kept, for the first honest networks
 STARTED = time.monotonic()
 CUDA = torch.cuda.is_available()
@@ -60,9 +61,6 @@ class Audit:
         # Half the bytes, and eight times as fine as bfloat16; without a GPU float32.
         dtype = torch.float16 if self.device.type == "cuda" else torch.float32
         self.network = Finished(layers, weights, dtype, fused)
-        scale = 1 / torch.tensor(SPREAD, device=self.device)
-        self.scale = scale.view(1, 3, 1, 1)
-        self.shift = (-torch.tensor(MEAN, device=self.device) * scale).view(1, 3, 1, 1)
 
     def logits(self, rows: Tensor, down: Tensor, right: Tensor) -> Tensor:
         """Of the pictures with their content moved, hence the crop moved the other way."""
@@ -73,8 +71,7 @@ class Audit:
         for i in range(0, len(rows), self.batch):
             j = slice(i, i + self.batch)
             x = windows(self.data.large, rows[j], MARGIN - down[j], MARGIN - right[j], SIDE)
-            x = (x * self.scale + self.shift).to(self.network.dtype, memory_format=torch.channels_last)
-            out.append(self.network(x))
+            out.append(self.network(normalised(x, self.network.dtype)))
         return torch.cat(out)[:n]
 
     def score(self, rows: Tensor, down: Tensor, right: Tensor) -> Tensor:
@@ -260,59 +257,85 @@ def recipe(text: str, base: Setting) -> Setting:
     return replace(base, **values)
 
 
+def training_rate(trainings: list[Training], data: Data, steps: int) -> float:
+    """Pictures a second of trainings side by side."""
+    for t in trainings:
+        t.begin(data.pool(0, 0)[0], 0)
+    for count in (steps // 4, steps):  # the first to warm up
+        finish()
+        began = time.monotonic()
+        for _ in range(count):
+            for t in trainings:
+                t.go()
+        finish()
+    return len(trainings) * steps * trainings[0].setting.batch / (time.monotonic() - began)
+
+
+def finish() -> None:
+    if CUDA:
+        torch.cuda.synchronize()
+
+
 def probe(args: argparse.Namespace, data: Data) -> None:
-    """Prints pictures a second of trainings, alone and side by side, and evaluations a second of audits."""
-    steps = 60 if CUDA else 2
+    """Pictures a second of trainings, alone and side by side, evaluations a second of audits, and what to run."""
+    rates: dict[tuple[bool, bool, int], float] = {}
+    audits: dict[tuple[bool, int], float] = {}
     for compiled in (False, True) if args.compile else (False,):
         for shift in (True,) if compiled else (True, False):
-            setting = replace(args.base, shift=shift, epochs=8)
             made: list[Training] = []
             for lanes in range(1, args.lanes + 1):
                 began = time.monotonic()
                 try:
+                    setting = replace(args.base, shift=shift, epochs=8)
                     made.append(Training(setting, data, args.device, data.n_train + max(LEAKS), compiled))
                     made[-1].prepare()
+                    made_in = time.monotonic() - began
+                    rate = rates[compiled, shift, lanes] = training_rate(made, data, 60 if CUDA else 2)
                 except Exception as e:
-                    say(f"compiled={compiled} failed: {type(e).__name__}: {e}")
+                    say(f"training compiled={int(compiled)} lanes={lanes} failed: {type(e).__name__}: {e}")
                     break
-                made_in = time.monotonic() - began
-                for t in made:
-                    t.begin(data.pool(0, 0)[0], 0)
-                for count in (steps // 4, steps):  # the first to warm up
-                    if CUDA:
-                        torch.cuda.synchronize()
-                    began = time.monotonic()
-                    for _ in range(count):
-                        for t in made:
-                            t.go()
-                    if CUDA:
-                        torch.cuda.synchronize()
-                rate = lanes * steps * setting.batch / (time.monotonic() - began)
                 memory = torch.cuda.max_memory_allocated() / 2**30 if CUDA else 0
                 say(
                     f"training {'shift' if shift else 'fixed'} compiled={int(compiled)} lanes={lanes}: "
                     f"{rate:,.0f} pictures/s, {data.n_train / rate:.3f} s an epoch a network "
                     f"(made in {made_in:.1f} s; {memory:.1f} GiB)"
                 )
+    layers = NETWORKS[args.base.network]()
+    fresh = Weights.initial(layers, torch.Generator().manual_seed(0))
+    weights = Weights(*([t.to(args.device) for t in ts] for ts in (fresh.tensors, fresh.statistics)))
     for fused in (False, True) if CUDA else (False,):
         for batch in (4096, 8192, 16384) if CUDA else (64,):
-            weights = Weights.initial(NETWORKS[args.base.network](), torch.Generator().manual_seed(0))
-            weights = Weights(
-                [t.to(args.device) for t in weights.tensors], [t.to(args.device) for t in weights.statistics]
-            )
             try:
-                audit = Audit(data, NETWORKS[args.base.network](), weights, batch=batch, fused=fused)
-                rows = torch.randint(len(data.large), (4 * batch,), device=args.device)
+                audit = Audit(data, layers, weights, batch=batch, fused=fused)
+                rows = torch.randint(len(data.large), (65_536 if CUDA else 128,), device=args.device)
                 still = torch.zeros_like(rows)
                 for _ in range(2):
-                    if CUDA:
-                        torch.cuda.synchronize()
+                    finish()
                     began = time.monotonic()
                     audit.score(rows, still, still).sum().item()
-                rate = len(rows) / (time.monotonic() - began)
+                rate = audits[fused, batch] = len(rows) / (time.monotonic() - began)
                 say(f"audit fused={int(fused)} batch={batch}: {rate:,.0f} evaluations/s")
             except Exception as e:
                 say(f"audit fused={int(fused)} batch={batch} failed: {type(e).__name__}: {e}")
+    advise(args, data, rates, audits)
+
+
+def advise(args: argparse.Namespace, data: Data, rates: dict, audits: dict) -> None:
+    """Options for `run` with which eight rounds of the plan fit into the seconds there are."""
+    (compiled, _, lanes), rate = max(((k, r) for k, r in rates.items() if k[1]), key=lambda kr: kr[1])
+    gain = rate / rates[False, True, lanes]  # a compiled network without shifts is not timed: as much faster, say
+    fixed_rate = gain * rates[False, False, lanes]
+    (fused, batch), audit = max(audits.items(), key=lambda kr: kr[1])
+    jobs = plan(Setting(), Setting(shift=False), rounds=8)
+    with_shift = sum(s.shift for s, _ in jobs)
+    audits_take = len(jobs) * 2.5 * data.n_test * 30 / audit  # two or three parts of n_test pictures, 30 points each
+    epoch = data.n_train * (with_shift / rate + FIXED_SHARE * (len(jobs) - with_shift) / fixed_rate)
+    epochs = min(60, max(24, int((args.budget - audits_take) / epoch)))
+    fixed = round(FIXED_SHARE * epochs)
+    needed = epochs * epoch + audits_take
+    say(f"eight rounds, {len(jobs)} networks, would take about {needed:,.0f} s; {args.budget} are to be had")
+    options = f"--lanes {lanes} --audit-batch {batch}" + " --compile" * compiled + " --fused" * fused
+    say(f"run with: {options} --shift shift=1,epochs={epochs} --fixed shift=0,epochs={fixed}")
 
 
 def attempt(args: argparse.Namespace, data: Data) -> None:
@@ -355,6 +378,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--fixed", default="shift=0,epochs=16", help="run: the recipe without")
     parser.add_argument("--network", default="vgg", choices=NETWORKS)
     parser.add_argument("--limit", type=int, help="pictures of each part, for trying things out")
+    parser.add_argument("--budget", type=float, default=1080, help="probe: seconds for all runs together")
     parser.add_argument("--rounds", type=int, default=16)
     args = parser.parse_args(argv)
     args.device = torch.device("cuda" if CUDA else "cpu")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from networks import NETWORKS, Weights, logits
-from rescaled import MEAN, SPREAD, Data, windows
+from rescaled import Data, normalised, windows
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -69,11 +69,9 @@ class Training:
         self.order = torch.zeros(steps * setting.batch, dtype=torch.int64, device=device)
         self.rates = torch.zeros(steps, device=device)
         self.rate = torch.zeros((), device=device)
-        self.count = torch.zeros((), dtype=torch.int64, device=device)
+        self.count = torch.zeros(1, dtype=torch.int64, device=device)  # not a scalar: indexing by one would wait
         self.within = torch.arange(setting.batch, device=device)
         self.right = torch.zeros((), device=device)
-        self.scale = 1 / torch.tensor(SPREAD, device=device).view(1, 3, 1, 1)
-        self.shift = -torch.tensor(MEAN, device=device).view(1, 3, 1, 1) * self.scale
         self.logits = torch.compile(logits, dynamic=False) if compiled else logits
         self.graph: torch.cuda.CUDAGraph | None = None
         self.steps = self.epoch = self.done = 0
@@ -96,14 +94,12 @@ class Training:
         top, left = (chance[:2] * (room + 1)).long().clamp(max=room)
         flipped = chance[2] < (0.5 if self.setting.flips else 0.0)
         x = windows(self.data.shown, rows, top, left, self.setting.size, flipped)
-        x = x * self.scale + self.shift
-        x = x.to(torch.bfloat16 if self.cuda else torch.float32, memory_format=torch.channels_last)
-        return x, self.data.targets[rows]
+        return normalised(x, torch.bfloat16 if self.cuda else torch.float32), self.data.targets[rows]
 
     def step(self) -> None:
         with torch.no_grad():
             x, y = self.batch()
-            self.rate.copy_(self.rates[self.count])
+            self.rate.copy_(self.rates[self.count][0])
             self.count += 1
             if self.copied:
                 torch._foreach_copy_(
