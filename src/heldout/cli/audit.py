@@ -43,7 +43,8 @@ examples:
   heldout audit --model mymodels:load --images test.npz --control fresh.npz --pad reflect --fail-under 0.01
 room around the crop: 3 times the radius on each side (2 times for the random rules); --pad and --wrap have it
 
-exit codes: 0 fine, 1 p is below --fail-under, 2 bad input, 3 a bug in heldout, 130 stopped (go on with --resume)
+exit codes: 0 fine, 1 p (times --planned-audits) is below --fail-under, 2 bad input,
+            3 a bug in heldout, 130 stopped (go on with --resume)
 """
 
 
@@ -91,6 +92,14 @@ def add_audit(verbs: Any) -> None:
     test.add_argument("--alternative", choices=("two-sided", "greater"), default="two-sided",
                       help="'greater' looks for overfitting only; choose before you look")  # fmt: skip
     test.add_argument("--tolerance", type=float, default=0.0, metavar="X", help="without a control: allow |E T| <= X")
+    test.add_argument("--level", type=float, default=0.05, metavar="A", help="of the verdict, per audit (default 0.05)")
+    test.add_argument(
+        "--planned-audits",
+        type=int,
+        default=1,
+        metavar="K",
+        help="audits that share the level, as on every commit of a pipeline: p is multiplied by K (Bonferroni)",
+    )
     test.add_argument("--seed", type=int, default=0)
     test.add_argument(
         "--expect-accuracy",
@@ -113,7 +122,13 @@ def add_audit(verbs: Any) -> None:
     run.add_argument("--out", type=Path, default=Path("heldout-audit"), metavar="DIR",
                      help="report.html, result.npz, result.json, checkpoints (default heldout-audit)")  # fmt: skip
     run.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
-    run.add_argument("--fail-under", type=float, metavar="P", help="exit 1 when the verdict's p is below P")
+    run.add_argument(
+        "--fail-under",
+        type=float,
+        metavar="P",
+        help="exit 1 when the verdict's p (times --planned-audits) is below P; per audit, not per pipeline, without "
+        "--planned-audits",
+    )
     run.add_argument("--json", action="store_true", help="print JSON")
     run.set_defaults(command=run_audit)
 
@@ -168,6 +183,8 @@ def run_audit(args: argparse.Namespace) -> int:
         limit=args.limit,
         batch_size=args.batch_size,
         n_resamples=args.resamples,
+        level=args.level,
+        planned_audits=args.planned_audits,
         expect_accuracy=args.expect_accuracy,
         allow_chance=args.allow_chance,
         allow_frame_drop=args.allow_frame_drop,
@@ -181,8 +198,10 @@ def run_audit(args: argparse.Namespace) -> int:
     shutil.rmtree(checkpoints, ignore_errors=True)  # only now: the result is safe
     print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
     say(f"report: {report}")
-    if args.fail_under is not None and result.p_value < args.fail_under:
-        say(f"heldout: p = {result.p_value:.3g} is below --fail-under {args.fail_under}.")
+    p_value = result.evidence.adjusted_p_value
+    if args.fail_under is not None and p_value < args.fail_under:
+        times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
+        say(f"heldout: p = {p_value:.3g}{times} is below --fail-under {args.fail_under}.")
         return EXIT_CHECK_FAILED
     return EXIT_FINE
 
@@ -193,9 +212,9 @@ def check_fail_under(args: argparse.Namespace) -> None:
         return
     if not 0 < args.fail_under < 1:
         raise InputError(f"--fail-under {args.fail_under}: give a p-value between 0 and 1.")
-    smallest = 2 / (args.resamples + 1)
+    smallest = 2 * max(1, args.planned_audits) / (args.resamples + 1)
     if args.control and args.fail_under <= smallest:
         raise InputError(
             f"--fail-under {args.fail_under} can never be reached: no p against a control is below {smallest:.2g}. "
-            f"Use --resamples {int(2 / args.fail_under) + 1} or more."
+            f"Use --resamples {int(2 * max(1, args.planned_audits) / args.fail_under) + 1} or more."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from heldout.progress import progress_bar
 from heldout.scorers import Scorer, as_scorer
 from heldout.statistics import control_test
 from heldout.statistics.checks import Alternative, check_alternative, check_tolerance
+from heldout.statistics.power import LEVEL
 
 Notify = Callable[[str], None]
 
@@ -41,6 +43,8 @@ class AuditOptions(TypedDict, total=False):
     limit: int | None
     batch_size: int | None
     n_resamples: int
+    level: float
+    planned_audits: int
     expect_accuracy: float | str | Sequence[float | str] | None
     allow_chance: bool
     allow_frame_drop: bool
@@ -93,6 +97,8 @@ def audit_many(
     limit: int | None = None,
     batch_size: int | None = None,
     n_resamples: int = 9999,
+    level: float = LEVEL,
+    planned_audits: int = 1,
     expect_accuracy: float | str | Sequence[float | str] | None = None,
     allow_chance: bool = False,
     allow_frame_drop: bool = False,
@@ -126,6 +132,10 @@ def audit_many(
         Audit a random subset of this size (seeded), of the control too.
     n_resamples : int
         Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1).
+    level : float
+        Of the verdict: the probability of a finding where there is nothing to find, for this audit.
+    planned_audits : int
+        How many audits share that level, as on every commit of a pipeline; p is multiplied by it (Bonferroni).
     expect_accuracy : float or str, optional
         Stop unless the accuracy on the untouched pictures of the whole test set equals this to the digits given (a
         string keeps trailing zeros); one for all models or one for each.
@@ -142,6 +152,7 @@ def audit_many(
         Show a bar on stderr.
     """
     _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
+    _check_level(level, planned_audits, n_resamples if control is not None else None)
     if images.frame.needs_control and control is None:
         raise InputError(
             "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
@@ -216,6 +227,9 @@ def audit_many(
             tolerance=tolerance,
             rng=rng_test,
             n_resamples=n_resamples,
+            seed=seed,
+            level=level,
+            planned_audits=planned_audits,
         ),
         orbit=orbit,
         rule=rule,
@@ -293,6 +307,19 @@ def _check_options(
         raise InputError(f"`batch_size` is {batch_size}; at least 1 is needed.")
     if seed < 0:
         raise InputError(f"`seed` is {seed}; it must not be negative.")
+
+
+def _check_level(level: float, planned_audits: int, n_resamples: int | None) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"`level` is {level}; it must lie strictly between 0 and 1.")
+    if planned_audits < 1:
+        raise InputError(f"`planned_audits` is {planned_audits}; this audit is one of them.")
+    if n_resamples is not None and 2 * planned_audits / (n_resamples + 1) > level:
+        raise InputError(
+            f"with {n_resamples:,} resamplings no p against a control is below {2 / (n_resamples + 1):.2g}, so that "
+            f"{planned_audits} planned audits could never find anything at level {level:g}; `n_resamples` must be "
+            f"{math.ceil(2 * planned_audits / level)} or more."
+        )
 
 
 def _check_checkpoints(folder: Path, resume: bool, say: Notify) -> None:
