@@ -1,7 +1,7 @@
 """Real networks, real pictures: the documented recipe for small pictures finds a total leak and accuses nobody else.
 
-ResNet-20 and -32 of `../shared/data`, CIFAR-10 as `../shared/data/get_cifar10.py` fetches it, once, into a folder of the
-machine's temporary directory (or HELDOUT_CIFAR10, a folder that holds cifar10.npz).
+ResNet-20 and -32 of `../shared/data`, CIFAR-10 as `../shared/data/get_cifar10.py` fetches it, once, into a folder of
+the machine's temporary directory (or HELDOUT_CIFAR10, a folder that holds cifar10.npz).
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def part_of(examples: Examples, rows: np.ndarray) -> Examples:
 def test_test_pictures_against_others_raise_no_alarms(cifar10, networks):
     """500 test pictures against 500 others, 20 times: at most 3 p below 0.05.
 
-    2,000 pictures are audited once, since a picture's outcome does not depend on the others; what is drawn anew is which
-    of them stand against which, as the verdict would be on those alone.
+    2,000 pictures are audited once, since a picture's outcome does not depend on the others; what is drawn anew is
+    which of them stand against which, as the verdict would be on those alone.
     """
     frame, model = Pad(recipe()[recipe().index("--pad") + 1]), networks.resnet20()
     rows = np.random.default_rng(1).permutation(10_000)[:2000]
