@@ -97,7 +97,7 @@ def test_several_models(run, honest_onnx, leaked_onnx):
 def test_fail_under(run, files, leaked_onnx, honest_onnx):
     data = Path(leaked_onnx).with_name("demo.npz")
     options = {
-        "images": data, "images_key": "test_images", "labels_key": "test_labels", "limit": None,
+        "images": data, "images_key": "test_images", "labels_key": "test_labels", "limit": 800,
         "control": data, "control_images_key": "control_images", "control_labels_key": "control_labels",
     }  # fmt: skip
     code, _, err = run(model=leaked_onnx, **options, fail_under=0.001)
@@ -326,7 +326,8 @@ def test_the_readmes_ci_command_fails_the_leaked_model_and_passes_the_honest_one
 ):
     general, demo = ci_commands()
     for part in ("test", "control"):
-        np.savez(tmp_path / f"{part}.npz", images=demo_arrays[f"{part}_images"], labels=demo_arrays[f"{part}_labels"])
+        x, y = demo_arrays[f"{part}_images"][:1000], demo_arrays[f"{part}_labels"][:1000]
+        np.savez(tmp_path / f"{part}.npz", images=x, labels=y)
     monkeypatch.chdir(tmp_path)
     for model, code in ((leaked_onnx, 1), (honest_onnx, 0)):
         (tmp_path / "model.onnx").write_bytes(model.read_bytes())
