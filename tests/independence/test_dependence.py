@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
-from heldout import AuditResult, InputError, Translations, audit
+from heldout import AuditResult, InputError, Translations, audit, control_test
 from heldout.images import LabelledImages, Wrap, from_arrays
 from heldout.independence.dependence import Dependence, dependence
 
@@ -103,3 +105,25 @@ def test_a_subset_keeps_its_part_of_the_groups(linear_model):
     named = [int(i) // 4 for i in result.test.ids]
     assert all((a == b) == (c == d) for a, c in zip(named, result.test.groups, strict=True)
                for b, d in zip(named, result.test.groups, strict=True))  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    "groups_test" not in inspect.signature(control_test).parameters, reason="the control test takes no groups yet"
+)
+def test_level_where_every_picture_is_there_five_times():
+    """An honest model: at most one false alarm in twenty. As independent pictures they gave 0.29."""
+    rng = np.random.default_rng(5)
+
+    def fair(batch: np.ndarray) -> np.ndarray:  # reads the label from a corner, most of the time
+        flat = np.round(batch.reshape(len(batch), -1) * 255).astype(np.int64)
+        hashed = (flat @ np.arange(1, 26) ** 3 * 2654435761) % 1009 / 1009
+        return np.eye(3)[np.where(hashed < 0.7, flat[:, 0] % 3, (hashed * 7919).astype(int) % 3)]
+
+    def draw() -> LabelledImages:
+        x = np.repeat(rng.integers(0, 256, (40, 5, 5), dtype=np.uint8), 5, axis=0)
+        return LabelledImages(from_arrays(x, x[:, 0, 0] % 3), Wrap())
+
+    options = {"orbit": Translations(1), "n_resamples": 199, "allow_chance": True}
+    alarms = sum(audit(fair, draw(), control=draw(), **options).p_value <= 0.05 for _ in range(200))
+    assert binomtest(alarms, 200, 0.05, alternative="greater").pvalue > 1e-3, alarms
