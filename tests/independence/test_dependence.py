@@ -80,7 +80,7 @@ def test_an_audit_keeps_the_groups(linear_model, tmp_path):
     x = noise(60, 0)
     x[40:] = x[:20]
     sentences: list[str] = []
-    test, control = images_of(x), images_of(noise(60, 1), groups=np.arange(60) // 2)
+    test, control = images_of(x), images_of(noise(60, 1), groups=np.arange(60) % 2 + np.arange(60) // 4 * 2)
     result = audit(
         linear_model((1, 6, 6), 2), test, control=control, orbit=Translations(1), allow_chance=True,
         notify=sentences.append,
