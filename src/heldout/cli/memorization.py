@@ -320,6 +320,7 @@ def audited(args: argparse.Namespace, model: Scorer, images: LabelledImages, fol
         orbit=Translations(args.radius),
         seed=args.seed,
         batch_size=args.batch_size,
+        allow_frame_drop=True,  # the curves were taken in this frame; what it costs is printed
         checkpoint=folder,
         resume=args.resume and any(folder.glob("*")),
         notify=say,

@@ -207,7 +207,7 @@ def audit_many(
     say("weighing the evidence ...")
     untouched, untouched_pictures = _untouched_losses(engines, looks)
     for model, pictures_are in zip(models, untouched_pictures, strict=True):
-        if not images.frame.centre_is_untouched:
+        if control is not None and not images.frame.centre_is_untouched:
             say(f"{model.name}: the error rate is compared on untouched pictures: each one's {pictures_are}.")
     evaluations = {
         name: sum(engine.evaluations + looks[name, i].extra_evaluations for i, engine in enumerate(engines[name]))
