@@ -21,8 +21,8 @@ from heldout.attack.forecast import (
 from heldout.attack.knowledge import ROWS, Knowledge
 from heldout.attack.linear_scan import expected_scan_accuracy
 from heldout.attack.majority import Majority, Plurality
-from heldout.attack.naive_bayes import NaiveBayes
 from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded
+from heldout.attack.parked import ParkedBayes, kept_signal, make_parking
 from heldout.attack.pointwise import Pointwise
 from heldout.attack.reading import answer_codes, answer_law, hits_law
 from heldout.attack.score_law import discrete_forecast
@@ -37,7 +37,8 @@ DRAWN = 20_000  # labels that are drawn from a prior otherwise, at least
 LARGEST = 10**15  # queries
 # Weights with mean zero leave the labels of a point uncorrelated; those of the plurality do not, unless they are many.
 MANY = 10
-VOTES: dict[str, type[Pointwise]] = {"nb": NaiveBayes, "majority": Majority, "plurality": Plurality}
+DRAWINGS = 16  # of the hits of all queries, in a forecast for an analyst who moves along with the answers
+VOTES: dict[str, type[Pointwise]] = {"nb": ParkedBayes, "majority": Majority, "plurality": Plurality}
 
 
 def forecast_curve(
@@ -131,6 +132,8 @@ def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digi
 def _with_prior(
     attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None, labels: NDArray[np.int64] | None
 ) -> Curve:
+    parked = ParkedBayes(known, seed=0, digits=digits) if attack == "nb" and digits is not None else None
+    known = known if parked is None else parked.known
     n, options = known.n, known.n_options
     elsewhere, spread = _elsewhere(known, labels)
     option = None if labels is None else known.option_of(labels)
@@ -138,10 +141,13 @@ def _with_prior(
     if known.options is not None:
         inside = known.option_shares()[0] * inside if option is None else float((option >= 0).sum())
     # To first order the gain is linear in what is kept, so its mean will do.
-    kept = float(np.mean(_kept(attack, known, digits, inside, elsewhere, spread)))
-    known_law = known.options is None and known.n_points == n
-    random = np.maximum(0, stops - (known.options is not None) - (not known_law))  # one goes into the others' hits
-    d = [kept * detectability(k, max(1.0, inside), options) for k in random.tolist()]
+    if parked is not None and parked.lever is not None:
+        kept, random = _kept_parked(parked, stops, inside, elsewhere, spread, labels), stops
+    else:
+        kept = np.full(len(stops), float(np.mean(_kept(attack, known, digits, inside, elsewhere, spread))))
+        known_law = known.options is None and known.n_points == n
+        random = np.maximum(0, stops - (known.options is not None) - (not known_law))  # one goes into the others' hits
+    d = [x * detectability(k, max(1.0, inside), options) for x, k in zip(kept.tolist(), random.tolist(), strict=True)]
     if attack != "nb":  # the prior aims, it does not vote
         return np.array([(inside * forced_choice(x, options) + elsewhere) / n for x in d])
     won = np.zeros(len(stops))
@@ -201,6 +207,34 @@ def _kept(
         for place in np.clip(places, 0, known.n - points)
     ]
     return np.array([answer_efficiency(attack, *law, n=known.n) for law in laws])
+
+
+def _kept_parked(
+    analyst: ParkedBayes,
+    stops: NDArray[np.int64],
+    points: float,
+    outside: float,
+    spread: float,
+    labels: NDArray[np.int64] | None,
+) -> NDArray[np.float64]:
+    """(c,) the same for an analyst who parks the accuracy on an edge: the mean over some drawings of the hits."""
+    known, lever = analyst.known, analyst.lever
+    assert lever is not None
+    assert analyst.digits is not None
+    assert known.guess is not None
+    rng = np.random.default_rng(known.n_points)
+    kept = np.zeros(len(stops))
+    for _ in range(DRAWINGS):
+        kept += kept_signal(
+            make_parking(known, lever, digits=analyst.digits),
+            stops,
+            outside=round(min(max(rng.normal(outside, spread), 0), known.n - known.n_points)),
+            taken=lever.draw_taken(rng) if labels is None else lever.taken(known.guess, labels),
+            points=max(1, round(points)),
+            options=known.n_options,
+            rng=rng,
+        )
+    return kept / DRAWINGS
 
 
 def expected_guess(known: Knowledge) -> float:
