@@ -48,6 +48,7 @@ def forecast_curve(
     *,
     mechanism: Mechanism | MechanismMaker,
     labels: NDArray[np.int64] | None = None,
+    drawings: int = DRAWINGS,
 ) -> Curve:
     """(c,) expected accuracy after so many answers; NaN where it cannot be computed.
 
@@ -59,6 +60,8 @@ def forecast_curve(
     ----------
     labels : (n,) int, optional
         With a prior: the labels themselves, where they are known; otherwise they are taken to be drawn from it.
+    drawings : int
+        Of the hits of all queries, where the analyst moves along with the answers.
     """
     digits = mechanism.digits if isinstance(mechanism, Rounded) else None
     if digits is None and not isinstance(mechanism, Exact):
@@ -73,7 +76,7 @@ def forecast_curve(
         return np.where(stops > 0, (known.n_points + _elsewhere(known, labels)[0]) / known.n, math.nan)
     if known.prior is None:
         return _without_prior(attack, known, stops, digits)
-    return _with_prior(attack, known, stops, digits, labels)
+    return _with_prior(attack, known, stops, digits, labels, drawings)
 
 
 def expected_accuracy(n: int, m: int, k: int, *, attack: str = "nb") -> float:
@@ -130,7 +133,12 @@ def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digi
 
 
 def _with_prior(
-    attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None, labels: NDArray[np.int64] | None
+    attack: str,
+    known: Knowledge,
+    stops: NDArray[np.int64],
+    digits: int | None,
+    labels: NDArray[np.int64] | None,
+    drawings: int,
 ) -> Curve:
     parked = ParkedBayes(known, seed=0, digits=digits) if attack == "nb" and digits is not None else None
     known = known if parked is None else parked.known
@@ -142,7 +150,7 @@ def _with_prior(
         inside = known.option_shares()[0] * inside if option is None else float((option >= 0).sum())
     # To first order the gain is linear in what is kept, so its mean will do.
     if parked is not None and parked.lever is not None:
-        kept, random = _kept_parked(parked, stops, inside, elsewhere, spread, labels), stops
+        kept, random = _kept_parked(parked, stops, inside, elsewhere, spread, labels, drawings), stops
     else:
         kept = np.full(len(stops), float(np.mean(_kept(attack, known, digits, inside, elsewhere, spread))))
         known_law = known.options is None and known.n_points == n
@@ -216,6 +224,7 @@ def _kept_parked(
     outside: float,
     spread: float,
     labels: NDArray[np.int64] | None,
+    drawings: int,
 ) -> NDArray[np.float64]:
     """(c,) the same for an analyst who parks the accuracy on an edge: the mean over some drawings of the hits."""
     known, lever = analyst.known, analyst.lever
@@ -224,7 +233,7 @@ def _kept_parked(
     assert known.guess is not None
     rng = np.random.default_rng(known.n_points)
     kept = np.zeros(len(stops))
-    for _ in range(DRAWINGS):
+    for _ in range(drawings):
         kept += kept_signal(
             make_parking(known, lever, digits=analyst.digits),
             stops,
@@ -234,7 +243,7 @@ def _kept_parked(
             options=known.n_options,
             rng=rng,
         )
-    return kept / DRAWINGS
+    return kept / drawings
 
 
 def expected_guess(known: Knowledge) -> float:

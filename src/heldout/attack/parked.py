@@ -124,6 +124,11 @@ class ParkedBayes(NaiveBayes):
         self._asks = self.known
 
     @property
+    def parked(self) -> bool:
+        """Whether there is anything to park with."""
+        return self._parking is not None
+
+    @property
     def extra(self) -> int:
         """Queries that are not random."""
         return super().extra if self._parking is None else 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.attack.aim import choose_aim
 from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior
 from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded, is_maker
 from heldout.attack.outlook import VOTES
@@ -38,6 +39,7 @@ class Task:
     mechanism: Mechanism | MechanismMaker
     trials: int
     seed: int
+    chosen: bool = False  # top and points, by forecast
 
     @property
     def label_words(self) -> str:
@@ -61,6 +63,15 @@ class Task:
     def seeds(self) -> list[np.random.SeedSequence]:
         """One a trial, and one for what all trials share."""
         return np.random.SeedSequence(self.seed).spawn(self.trials + 1)
+
+    def aimed(self) -> Task:
+        """The same with top and points chosen by forecast, where that is asked for."""
+        if not self.chosen:
+            return self
+        assert self.prior is not None
+        rng = np.random.default_rng(self.seeds()[-1].spawn(1)[0])
+        top, points = choose_aim(self.prior, self.queries, attack=self.attack, mechanism=self.mechanism, rng=rng)
+        return replace(self, top=top, points=points)
 
     def shared(self) -> Knowledge | None:
         """What is known in every trial alike: all that follows from a prior."""
@@ -177,6 +188,7 @@ def make_task(
         mechanism=Exact() if mechanism is None else mechanism,
         trials=trials,
         seed=seed,
+        chosen=table is not None and top is None and points is None and attack in VOTES,
     )
 
 
