@@ -19,8 +19,10 @@ from heldout.attack.forecast import (
     win_probability,
 )
 from heldout.attack.knowledge import ROWS, Knowledge
+from heldout.attack.learned import draw_learning, make_plan
 from heldout.attack.linear_scan import expected_scan_accuracy
 from heldout.attack.majority import Majority, Plurality
+from heldout.attack.naive_bayes import NaiveBayes
 from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded
 from heldout.attack.parked import ParkedBayes, kept_signal, make_parking
 from heldout.attack.pointwise import Pointwise
@@ -38,7 +40,7 @@ LARGEST = 10**15  # queries
 # Weights with mean zero leave the labels of a point uncorrelated; those of the plurality do not, unless they are many.
 MANY = 10
 DRAWINGS = 16  # of the hits of all queries, in a forecast for an analyst who moves along with the answers
-VOTES: dict[str, type[Pointwise]] = {"nb": ParkedBayes, "majority": Majority, "plurality": Plurality}
+VOTES: dict[str, type[Pointwise]] = {"nb": NaiveBayes, "majority": Majority, "plurality": Plurality}
 
 
 def forecast_curve(
@@ -54,7 +56,8 @@ def forecast_curve(
 
     Without a prior by the law of the scores themselves (`score_law`), which is the forced choice of `forecast` where
     each label is named often; that itself serves for a plurality over few classes, for rounded answers on some of the
-    points, and, over the mixture of points, with a prior.
+    points, and, over the mixture of points, with a prior. Where naive Bayes moves along with rounded answers, numbers
+    of hits are drawn, for which its choices are simulated; no labels and no queries are.
 
     Parameters
     ----------
@@ -75,7 +78,7 @@ def forecast_curve(
     if attack == "reconstruction":  # if it succeeds
         return np.where(stops > 0, (known.n_points + _elsewhere(known, labels)[0]) / known.n, math.nan)
     if known.prior is None:
-        return _without_prior(attack, known, stops, digits)
+        return _without_prior(attack, known, stops, digits, drawings)
     return _with_prior(attack, known, stops, digits, labels, drawings)
 
 
@@ -116,7 +119,7 @@ def queries_to_reach(advantage: float, n: int, m: int, *, attack: str = "nb") ->
     return first_where(lambda k: expected_accuracy(n, m, k, attack=attack) >= goal, low, high)
 
 
-def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None) -> Curve:
+def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None, drawings: int) -> Curve:
     n, q, m = known.n, known.n_points, known.m
     elsewhere = (n - q) / m
     random = stops if q == n else np.maximum(0, stops - 1)  # one goes into what the other points have right
@@ -126,7 +129,13 @@ def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digi
         analyst = VOTES[attack](Knowledge(n=q, m=m), seed=0, digits=digits, sure=q == n)
         weights = analyst.weights(np.asarray(told))
         right = [discrete_forecast(weights, hits, probability, points=q, m=m, k=k) for k in random.tolist()]
-        return np.asarray((q * np.array(right) + elsewhere) / n)
+        curve = np.asarray((q * np.array(right) + elsewhere) / n)
+        plan = make_plan(n, m, digits, int(stops[-1])) if attack == "nb" and digits is not None else None
+        if plan is not None and digits is not None:
+            rng = np.random.default_rng(n)
+            drawn = [draw_learning(n, m, digits, plan, stops, rng=rng) for _ in range(drawings)]
+            curve = np.where(stops <= plan.starts[1], curve, np.mean(drawn, axis=0))
+        return curve
     kept = _kept(attack, known, digits, float(q), *_elsewhere(known, None))
     won = [forced_choice(x * detectability(k, q, m), m) for k in random.tolist() for x in kept]
     return np.asarray((q * np.reshape(won, (len(stops), -1)).mean(axis=1) + elsewhere) / n)

@@ -81,6 +81,8 @@ class Parking:
         Hits that each example, spoilt in this order, is expected to take, and how uncertain that is.
     most : int
         The largest x there can be.
+    expected : (float, float), optional
+        Mean and standard deviation of x as they are known beforehand; nothing is known by default.
 
     Examples
     --------
@@ -97,7 +99,16 @@ class Parking:
     """
 
     def __init__(
-        self, n: int, *, digits: int, points: int, options: int, loss: Floats, variance: Floats, most: int
+        self,
+        n: int,
+        *,
+        digits: int,
+        points: int,
+        options: int,
+        loss: Floats,
+        variance: Floats,
+        most: int,
+        expected: tuple[float, float] | None = None,
     ) -> None:
         self.n, self.scale, self.points, self.most = n, 10**digits, points, most
         self.edges = lowest_hits(n, digits)
@@ -113,7 +124,15 @@ class Parking:
         self._x: Ints | None = None
         self._law: Floats | None = None
         self._moves: list[int] = []  # s of the batches so far
-        self._steps: list[tuple[Ints, Ints]] = []  # their answers, and how often each was given
+        self._start: Floats | None = None  # the law of x to begin with
+        if expected is not None:
+            mean, sd = expected
+            reach = math.ceil(6 * sd + 5 * math.sqrt(float(self._noise[-1])))
+            low, high = max(0, round(mean) - reach), min(most, round(mean) + reach)
+            self._x = np.arange(low, max(low, high) + 1, max(1, int(self.spread / FINE)), dtype=np.int64)
+            self._start = _normal(np.asarray(-0.5 * ((self._x - mean) / max(sd, 0.5)) ** 2, dtype=np.float64))
+            self._law = self._start
+            self.spoilt = self._choose()
 
     def codes_of(self, total: Ints) -> Ints:
         """Answers in last digits to so many hits."""
@@ -124,11 +143,10 @@ class Parking:
         seen, counts = np.unique(codes, return_counts=True)
         if self._x is None:
             self._x = self._places(seen)
-            self._law = np.full(len(self._x), 1 / len(self._x))
+            self._start = self._law = np.full(len(self._x), 1 / len(self._x))
         assert self._law is not None
         law = self._moved(self._law, self._variance(self._moves[-1:], self.spoilt))
         self._moves.append(self.spoilt)
-        self._steps.append((seen, counts))
         self._law = _normal(np.log(np.maximum(law, NONE)) + self._log_likelihood(seen, counts, self.spoilt))
         self.spoilt = self._choose()
 
@@ -136,14 +154,14 @@ class Parking:
         """(k,) E[hits on the attacked points | all these answers], for the first k queries."""
         ends = np.minimum(batch_ends(len(codes)), len(codes))
         batches = np.split(codes, ends[:-1])
-        if self._x is None or not len(codes):
+        if self._start is None or self._x is None or not len(codes):
             return np.full(len(codes), self.mean)
         moves = self._moves[: len(batches)]
         moves += [self.spoilt] * (len(batches) - len(moves))  # a batch that is not complete yet
         steps = [np.unique(batch, return_inverse=True, return_counts=True) for batch in batches]
         logs = [self._log_likelihood(seen, counts, s) for (seen, _, counts), s in zip(steps, moves, strict=True)]
         noise = [self._variance([a], b) for a, b in itertools.pairwise(moves)]
-        forward, law = [], np.full(len(self._x), 1 / len(self._x))
+        forward, law = [], self._start
         for b, log in enumerate(logs):
             law = _normal(np.log(np.maximum(self._moved(law, noise[b - 1] if b else 0.0), NONE)) + log)
             forward.append(law)

@@ -31,7 +31,7 @@ from heldout.attack.outlook import (
     refutes,
 )
 from heldout.attack.result import StressResult, StressRun
-from heldout.attack.task import ATTACKS, POINTWISE, Task, make_task
+from heldout.attack.task import ATTACKS, Task, make_analyst, make_task
 from heldout.errors import InputError, import_extra
 from heldout.progress import plain_bar
 
@@ -236,7 +236,7 @@ def _trial(
             accuracy.append(oracle.true_accuracy(scan.predict()))
         return _Trial(np.array(accuracy), start, scan)
     counting, voting = COUNTING * task.queries, (1 - COUNTING) * task.queries
-    analyst = POINTWISE[task.attack](known, seed=query_seed, digits=task.digits, sure=isinstance(task.mechanism, Exact))
+    analyst = make_analyst(task, known, seed=query_seed)
     analyst.play(oracle, task.queries, n_jobs=n_jobs, tell=lambda share: tell(counting * share))
     predicted = analyst.predict_after(stops.tolist(), n_jobs=n_jobs, tell=lambda share: tell(voting * share))
     return _Trial(np.array([oracle.true_accuracy(p) for p in predicted]), start, analyst)

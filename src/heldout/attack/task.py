@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.attack.aim import choose_aim
 from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior
+from heldout.attack.learned import LearningBayes, make_plan
 from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded, is_maker
 from heldout.attack.outlook import VOTES
+from heldout.attack.parked import ParkedBayes
 from heldout.attack.pointwise import Pointwise
 from heldout.attack.reconstruction import ReconstructionAttack, usual_size
 from heldout.errors import InputError
@@ -108,6 +110,18 @@ class Task:
         if isinstance(mechanism, Exact | Rounded):
             return str(mechanism)
         return str(getattr(mechanism, "__name__", "mechanism")) if is_maker(mechanism) else type(mechanism).__name__
+
+
+def make_analyst(task: Task, known: Knowledge, *, seed: int) -> Pointwise:
+    """Who asks: where answers are rounded, naive Bayes makes use of it."""
+    digits, sure = task.digits, isinstance(task.mechanism, Exact)
+    if task.attack == "nb" and digits is not None:
+        if known.prior is not None:
+            return ParkedBayes(known, seed=seed, digits=digits)
+        plan = make_plan(known.n, known.m, digits, task.queries) if known.points is None else None
+        if plan is not None:
+            return LearningBayes(known, seed=seed, digits=digits, plan=plan)
+    return POINTWISE[task.attack](known, seed=seed, digits=digits, sure=sure)
 
 
 def make_task(
