@@ -88,7 +88,7 @@ class StressRun:
     @property
     def title(self) -> str:
         """The attack in words."""
-        return TITLES[self.attack] + (" on a rounding edge" if self.parked else "")
+        return ("parked " if self.parked else "") + TITLES[self.attack]
 
     @property
     def aim_words(self) -> str:
@@ -267,6 +267,7 @@ class StressResult:
             f"attacked             {attacked} examples, {labels} labels each"
             + (f" ({run.aim_words})" if run.aim_words else "")
             + (f"; prior: {self.prior}" if self.prior else ""),
+            *["parked               on a rounding edge, by answering some examples wrongly on purpose"] * run.parked,
             f"accuracy before      {run.baseline:.4f}",
             f"accuracy after       {self.accuracy:.4f}",
             f"advantage            {self.advantage:+.4f}{spread}",
