@@ -13,8 +13,9 @@ from scipy.stats import binom
 
 from heldout.attack import queries as queries_module
 from heldout.attack.aim import choose_aim
-from heldout.attack.knowledge import Knowledge, with_prior
+from heldout.attack.knowledge import Knowledge, with_prior, without_prior
 from heldout.attack.learned import LearningBayes, make_plan
+from heldout.attack.lucky import LuckyBayes, Search
 from heldout.attack.naive_bayes import NaiveBayes
 from heldout.attack.oracle import AccuracyOracle, Exact, Rounded
 from heldout.attack.parked import ParkedBayes, find_lever, spoil
@@ -283,6 +284,52 @@ def test_learning_moves_the_accuracy():
         assert said[0].max() > 1.25 * said[1].max()  # one answer is by far the commonest, until an edge is reached
     plain_gain, gain = np.mean(gains, axis=0)
     assert gain > 1.08 * plain_gain
+
+
+def test_a_search_ends_on_the_edge():
+    """A path of labellings whose hits go up and down by one; the answers say on which side of the edge they are."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        tickets = rng.random((60, 4000)) < 0.25  # 1,000 hits, give or take 27
+        search, asked = Search(4000, 4, spread=4.0, limit=60), 0
+        while not search.done:
+            hits = tickets[search.ticket + 1][: search.place].sum() + tickets[search.ticket][search.place :].sum()
+            search.tell(int(hits >= 1020))
+            asked += 1
+        hits = tickets[search.ticket + 1][: search.place].sum() + tickets[search.ticket][search.place :].sum()
+        assert abs(hits - 1020) <= 10
+        assert asked < 60
+    search = Search(4000, 4, spread=4.0, limit=60)
+    for _ in range(60):
+        assert not search.done
+        search.tell(5)
+    assert search.done  # nothing was found, and nothing more is spent on it
+
+
+def test_labels_elsewhere_that_suit(rng):
+    """Some points, no prior: round by round as all at once; gain and forecast against plain naive Bayes."""
+    n, q, m, k = 10_000, 500, 10, 600
+    labels, known = rng.integers(0, m, n), without_prior(n, m, points=q, rng=rng)
+    one, other = (LuckyBayes(known, seed=1, digits=2, queries=k) for _ in range(2))
+    oracle, second = (AccuracyOracle(labels, Rounded(2)) for _ in range(2))
+    for _ in range(60):
+        one.tell(oracle.accuracy(one.ask()))
+    other.play(second, 10)
+    other.play(second, 60)
+    assert oracle.queries == second.queries == one.asked == other.asked == 60
+    np.testing.assert_array_equal(one.predict(), other.predict())
+    result = stress(n, m, points=q, digits=2, queries=k, trials=12)
+    exact = stress(n, m, points=q, queries=k, trials=12)
+    assert result.run.parked
+    assert result.advantage > 0.5 * exact.advantage
+    np.testing.assert_allclose(result.run.advantage, result.run.forecast_gain, atol=0.002)
+    plain = []
+    for seed in range(6):
+        labels = rng.integers(0, m, n)
+        oracle, analyst = AccuracyOracle(labels, Rounded(2)), NaiveBayes(known, seed=seed, digits=2)
+        analyst.play(oracle, k)
+        plain.append(oracle.true_accuracy(analyst.predict()) - oracle.true_accuracy(known.guess))
+    assert np.mean(plain) < 0.5 * result.advantage
 
 
 @pytest.mark.slow

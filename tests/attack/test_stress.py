@@ -77,6 +77,7 @@ CASES = {
     "parked": {"prior": sure_prior(), "top": 2, "points": 100, "digits": 2},
     "parked, chosen": {"prior": sure_prior(), "digits": 2},
     "learned": {"n_examples": 300, "n_classes": 5, "digits": 1, "queries": 1000, "trials": 2},
+    "lucky": {"n_examples": 3000, "n_classes": 3, "points": 100, "digits": 1, "queries": 200},
     "scan": {"n_examples": 300, "n_classes": 5, "attack": "linear-scan"},
     "exactly": {"n_examples": 300, "n_classes": 3, "attack": "reconstruction", "points": 12, "trials": 2},
 }

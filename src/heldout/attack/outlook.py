@@ -21,6 +21,7 @@ from heldout.attack.forecast import (
 from heldout.attack.knowledge import ROWS, Knowledge
 from heldout.attack.learned import draw_learning, make_plan
 from heldout.attack.linear_scan import expected_scan_accuracy
+from heldout.attack.lucky import kept_after_search, worth_searching
 from heldout.attack.majority import Majority, Plurality
 from heldout.attack.naive_bayes import NaiveBayes
 from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded
@@ -136,6 +137,13 @@ def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digi
             drawn = [draw_learning(n, m, digits, plan, stops, rng=rng) for _ in range(drawings)]
             curve = np.where(stops <= plan.starts[1], curve, np.mean(drawn, axis=0))
         return curve
+    if attack == "nb" and digits is not None and worth_searching(n, q, m, digits, int(stops[-1])):
+        rng = np.random.default_rng(n)
+        laws = np.array([kept_after_search(n, q, m, digits, stops, rng=rng) for _ in range(drawings)])
+        each = [
+            [forced_choice(x * detectability(k, q, m), m) for x in row] for k, row in zip(stops, laws.T, strict=True)
+        ]
+        return np.asarray((q * np.mean(each, axis=1) + elsewhere) / n)
     kept = _kept(attack, known, digits, float(q), *_elsewhere(known, None))
     won = [forced_choice(x * detectability(k, q, m), m) for k in random.tolist() for x in kept]
     return np.asarray((q * np.reshape(won, (len(stops), -1)).mean(axis=1) + elsewhere) / n)

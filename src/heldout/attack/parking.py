@@ -258,11 +258,9 @@ class Parking:
         takes = (wanted[:, None] - near[None, :]).ravel()
         takes = takes[(takes >= -0.5) & (takes <= self.taken[-1] + 0.5)]
         places = np.unique(np.concatenate(([self.spoilt], _nearest(self.taken, takes))))
-        entropy = np.empty(len(places))
-        for i, s in enumerate(places.tolist()):
-            edges = near + round(self.taken[s])
-            cells = np.diff(np.concatenate(([0.0], below(edges.astype(np.float64)), [1.0])))
-            entropy[i] = -float(np.sum(cells * np.log(np.maximum(cells, NONE))))  # (2)
+        edges = near + np.rint(self.taken[places])[:, None]
+        cells = np.diff(below(edges.ravel()).reshape(edges.shape), axis=1, prepend=0.0, append=1.0)
+        entropy = -np.sum(cells * np.log(np.maximum(cells, NONE)), axis=1)  # (2)
         best = int(entropy.argmax())
         stay = float(entropy[np.searchsorted(places, self.spoilt)])
         return int(places[best]) if entropy[best] > stay + WORTH else self.spoilt

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.attack.aim import choose_aim
 from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior
 from heldout.attack.learned import LearningBayes, make_plan
+from heldout.attack.lucky import LuckyBayes, worth_searching
 from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded, is_maker
 from heldout.attack.outlook import VOTES
 from heldout.attack.parked import ParkedBayes
@@ -118,6 +119,8 @@ def make_analyst(task: Task, known: Knowledge, *, seed: int) -> Pointwise:
     if task.attack == "nb" and digits is not None:
         if known.prior is not None:
             return ParkedBayes(known, seed=seed, digits=digits)
+        if known.points is not None and worth_searching(known.n, known.n_points, known.m, digits, task.queries):
+            return LuckyBayes(known, seed=seed, digits=digits, queries=task.queries)
         plan = make_plan(known.n, known.m, digits, task.queries) if known.points is None else None
         if plan is not None:
             return LearningBayes(known, seed=seed, digits=digits, plan=plan)
