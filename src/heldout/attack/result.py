@@ -259,6 +259,7 @@ class StressResult:
         spread = "" if math.isnan(std) else f"   (sd {std:.4f} over {run.trials} trials)"
         attacked = "all" if run.points == run.n_examples else f"{run.points:,} of {run.n_examples:,}"
         labels = f"all {run.n_classes:,}" if run.top is None else f"{run.top} of {run.n_classes:,}"
+        moves = "answering some examples wrongly on purpose" if self.prior else "keeping labels fixed at some examples"
         lines = [
             *textwrap.wrap(self.headline, TERMINAL),
             "",
@@ -267,7 +268,7 @@ class StressResult:
             f"attacked             {attacked} examples, {labels} labels each"
             + (f" ({run.aim_words})" if run.aim_words else "")
             + (f"; prior: {self.prior}" if self.prior else ""),
-            *["parked               on a rounding edge, by answering some examples wrongly on purpose"] * run.parked,
+            *[f"parked               on a rounding edge, by {moves}"] * run.parked,
             f"accuracy before      {run.baseline:.4f}",
             f"accuracy after       {self.accuracy:.4f}",
             f"advantage            {self.advantage:+.4f}{spread}",

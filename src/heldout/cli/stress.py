@@ -17,8 +17,8 @@ from heldout.errors import InputError
 SLOW = 5e8  # labels drawn that take a quarter of a minute or so without numba
 EPILOG = """\
 attacks:
-  nb               naive Bayes on random queries; uses a prior, and where answers are rounded how they are rounded: it
-                   answers sure examples wrongly on purpose, until the accuracy lies on a rounding edge
+  nb               naive Bayes on random queries; uses a prior; where answers are rounded it keeps the accuracy on a
+                   rounding edge (with a prior: by answering sure examples wrongly on purpose)
   majority         queries above chance vote for their labels, those below against them (Blum and Hardt)
   plurality        only queries above chance by one standard deviation vote
   linear-scan      one label changed at a time

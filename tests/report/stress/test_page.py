@@ -529,7 +529,11 @@ def test_a_parked_analyst_says_what_it_does(prior: StressResult) -> None:
     text = words(html)
     assert "wrongly on purpose, so many that its scores lie where the rounding changes" in text
     assert "wrongly on purpose" not in words(stress_html(prior))
-    assert "chosen by forecast, without labels: the best forecast from the prior alone" in words(part(html, "facts") + "</section>")
+    facts = words(part(html, "facts") + "</section>")
+    assert "chosen by forecast, without labels: the best forecast from the prior alone" in facts
+    alone = words(stress_html(replace(prior, run=run, prior=None)))
+    assert "keeps its labels fixed at some examples" in alone
+    assert "on purpose" not in alone
     assert "parked naive Bayes on 10,000 of 50,000 examples" in text
 
 

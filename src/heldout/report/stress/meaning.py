@@ -20,7 +20,10 @@ from heldout.report.stress.words import (
 )
 
 HARDLY = 0.8  # of the gain; answers that still give away more are hardly coarser
-PARKED = " It answers some examples wrongly on purpose, so many that its scores lie where the rounding changes."
+PARKED = {
+    True: " It answers some examples wrongly on purpose, so many that its scores lie where the rounding changes.",
+    False: " It keeps its labels fixed at some examples, chosen so that its scores lie where the rounding changes.",
+}  # with a prior, and without
 POINTWISE = ("nb", "majority", "plurality")
 BEST = ", though the best that works point by point on random submissions (Theorem 4.2)"
 HOW = {
@@ -42,7 +45,7 @@ def _gain(result: StressResult) -> str:
     run = result.run
     how = f"{HOW[run.attack]}{', starting from a prior' if result.prior is not None else ''}."
     if run.parked:
-        how += PARKED
+        how += PARKED[result.prior is not None]
     if result.advantage <= -LITTLE:
         return (
             f"{how} Here that does harm: {percent(result.accuracy, 2)} after, {percent(run.baseline, 2)} before. This "
