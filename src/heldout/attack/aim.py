@@ -37,7 +37,7 @@ def choose_aim(
     >>> prior[:, 0] = 0.999
     >>> prior[:300] = [0.45, 0.45, *[0.1 / 8] * 8]  # only these are in doubt, between two labels
     >>> choose_aim(prior, 200, mechanism=Exact(), rng=np.random.default_rng(0))
-    (2, 200)
+    (2, 500)
     """
     n, m = prior.shape
     known_to = mechanism if isinstance(mechanism, Exact | Rounded) else Exact()
