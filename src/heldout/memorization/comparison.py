@@ -54,7 +54,7 @@ def larger(
         Of the errors of both, (2 p), the first one's first.
     """
     parts = metric.parts(strengths)
-    a, b = parts @ first, parts @ second
+    a, b = (metric.parts_of(curve, strengths) for curve in (first, second))
     size = float(metric.norm_of(a))
     if size <= float(metric.norm_of(b)):
         return False

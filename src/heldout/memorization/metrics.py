@@ -116,7 +116,11 @@ class Metric:
     def size(self, accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.float64]:
         """A seminorm of curves (..., p)."""
         a, r = _curve(accuracies, strengths)
-        return self.norm_of(a @ self.parts(r).T)
+        return self.norm_of(self.parts_of(a, r))
+
+    def parts_of(self, accuracies: NDArray[np.float64], strengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Curves (..., p) in their parts (..., q): 0 for a level curve, to the last bit."""
+        return np.asarray((accuracies - accuracies[..., :1]) @ self.parts(strengths).T)
 
     def norm_of(self, parts: NDArray[np.float64]) -> NDArray[np.float64]:
         """The size from its parts, the last axis."""
@@ -199,7 +203,7 @@ def estimate(
         Of its error. A slope's interval has a closed form; for the others, curves of such errors are drawn.
     """
     parts = metric.parts(strengths)
-    middle = float(metric.norm_of(parts @ accuracies))
+    middle = float(metric.norm_of(metric.parts_of(accuracies, strengths)))
     if len(parts) == 1:
         far = spread.quantile(parts[0], (1 - level) / 2)
     else:

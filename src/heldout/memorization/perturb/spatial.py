@@ -68,7 +68,7 @@ def move_grid(strength: float, *, shifts: int = 5, turns: int = 5) -> tuple[Move
 
 
 def random_moves(strength: float, count: int, *, rng: np.random.Generator) -> tuple[Move, ...]:
-    """The untouched picture and `count` moves drawn evenly within a strength, shifts cut to whole pixels.
+    """The untouched picture and `count` moves drawn evenly within a strength, shifts among whole pixels.
 
     Examples
     --------
@@ -80,7 +80,8 @@ def random_moves(strength: float, count: int, *, rng: np.random.Generator) -> tu
     if strength == 0:
         return (STAY,)
     drawn = rng.uniform(-1, 1, (count, 3))
-    drawn[:, :2] = np.trunc(drawn[:, :2] * (math.floor(strength) + 1)) + 0.0
+    most = math.floor(strength)
+    drawn[:, :2] = np.floor((drawn[:, :2] + 1) / 2 * (2 * most + 1)) - most + 0.0
     drawn[:, 2] *= strength
     return (STAY, *(Move(*each) for each in drawn.tolist()))
 
@@ -299,8 +300,8 @@ def _fallen(view: View, name: str) -> _Fallen:
 class Spatial(Perturbation):
     """The worst of a grid of shifts and turns, the same grid for every picture.
 
-    A grid of one strength does not hold those of lower ones, so a picture that is fooled at one strength of a view stays
-    fooled at every larger one that is asked for later: the running worst case, of which no curve rises.
+    A grid of one strength does not hold those of lower ones, so a picture that is fooled at one strength of a view
+    stays fooled at every larger one that is asked for later: the running worst case, of which no curve rises.
     """
 
     name = "spatial"
