@@ -264,16 +264,16 @@ class MemorizationResult:
     @cached_property
     def unpaired(self) -> tuple[str, ...]:
         """A sentence where ranked models do not share their examples, so that they are compared as if independent."""
-        found: dict[str, list[str]] = {}
+        found: dict[str, None] = {}
         for r in self.rankings:
-            for first, second in itertools.combinations(r.models, 2):
+            for first, second in itertools.combinations([m for m in self.models if m in r.models], 2):
                 if r.column == GAP:
                     paired = self._gap_paired(first, second)
                 else:
                     a, b = (self.curve(model, r.column.perturbation) for model in (first, second))
                     paired = a is not None and b is not None and a.shares_examples(b)
                 if not paired:
-                    found.setdefault(f"{first} and {second}", []).append(r.column.title)
+                    found[f"{first} and {second}"] = None
         if not found:
             return ()
         pairs = list(found)

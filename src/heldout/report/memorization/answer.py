@@ -18,6 +18,7 @@ from heldout.report.memorization.words import (
     LEARNED,
     LEVEL_TEXT,
     MINUS_ONE,
+    TURNS,
     and_text,
     corruptions,
     examples_text,
@@ -45,7 +46,11 @@ def answer_view(result: MemorizationResult) -> dict[str, Any]:
     return {
         "tone": "quiet" if disputed is None else "neutral",
         "headline": _headline_of_one(result) if one else _headline(result, disputed),
-        "sentences": [_measured(result), *result.unfit, *([] if one else _sure(result, disputed))],
+        "sentences": [
+            _measured(result),
+            *(s.translate(TURNS) for s in result.unfit),
+            *([] if one else _sure(result, disputed)),
+        ],
         "subject": f"{models_text(result)}, {examples_text(result)}",
         "numbers": _numbers_of_one(result) if one else _numbers(result, disputed),
         "one": _rows_of_one(result) if one else [],

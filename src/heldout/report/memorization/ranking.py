@@ -9,7 +9,7 @@ from heldout.memorization.ranking import Ranking
 from heldout.memorization.result import MemorizationResult
 from heldout.report import svg
 from heldout.report.budget.leaderboard import axis
-from heldout.report.memorization.words import LEVEL_TEXT, name_text, significant_text
+from heldout.report.memorization.words import LEVEL_TEXT, TURNS, name_text, significant_text
 from heldout.report.numbers import fixed, pair
 from heldout.report.svg.axes import number_text
 
@@ -31,7 +31,7 @@ def ranking_view(result: MemorizationResult) -> dict[str, Any] | None:
         "level": LEVEL_TEXT,
         "significant": significant_text(result),
         "paired": not result.unpaired,
-        "unranked": [*result.unfit, *result.unranked, *result.unpaired],
+        "unranked": [s.translate(TURNS) for s in (*result.unfit, *result.unranked, *result.unpaired)],
     }
 
 
