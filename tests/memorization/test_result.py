@@ -75,10 +75,10 @@ def test_models_that_are_alike_are_seldom_told_apart(rng, true, likeness):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("models", [2, 5])
-@pytest.mark.parametrize(("n", "likeness"), [(200, 0.0), (200, 0.9), (1000, 0.5), (1000, 0.9), (1000, 0.99)])
+@pytest.mark.parametrize(("n", "likeness"), [(200, 0.5), (1000, 0.0), (1000, 0.9)])
 @pytest.mark.parametrize("true", list(EQUAL))
 def test_models_that_are_alike_at_length(rng, true, n, likeness, models):
-    repeats = 800 if models == 2 else 200
+    repeats = 500 if models == 2 else 100
     told = told_apart([EQUAL[true]] * models, n, rng, likeness=likeness, repeats=repeats)
     assert (told <= 0.05 + 3 * (0.05 * 0.95 / repeats) ** 0.5).all()
 
@@ -180,6 +180,7 @@ def test_a_method_that_does_not_fit(digits):
         assert set(r.models[:2]) == {"tree", "nearest"}
         assert r.differs("tree", "linear")
     assert "bayes does not fit its labels" in str(result)
+    assert str(result).count(")  does not fit its labels, not ranked") == 2
     assert result.to_dict()["models"]["bayes"]["perturbations"]["ptv"]["does_not_fit"] == bayes.ptv.unfit
     assert result.unranked == ()
     stump = label_noise_curve(DecisionTreeClassifier(max_depth=1), digits, rates, repetitions=1, check_seed=False)

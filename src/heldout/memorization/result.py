@@ -411,7 +411,11 @@ class MemorizationResult:
         undefined: dict[str, list[str]] = {}
         for column in self.columns:
             found = {model: row[column] for model, row in self.table.items() if column in row}
-            known = [f"    {model:{wide}}  {e}" for model, e in found.items() if e.reason is None]
+            known = [
+                f"    {model:{wide}}  {e}{self._unfit_mark(model, column)}"
+                for model, e in found.items()
+                if e.reason is None
+            ]
             if known:
                 lines += [f"  {column.title} ({column.direction})", *known]
             for model, e in found.items():
@@ -434,6 +438,10 @@ class MemorizationResult:
                 )
                 lines += _wrapped([caution], "    ")
         return [*lines, ""]
+
+    def _unfit_mark(self, model: str, column: Column) -> str:
+        curve = self.curve(model, column.perturbation)
+        return "" if curve is None or curve.unfit is None else "  does not fit its labels, not ranked"
 
     def _rank_lines(self) -> list[str]:
         if not self.rankings:
