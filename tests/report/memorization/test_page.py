@@ -548,9 +548,8 @@ def test_a_method_that_does_not_fit() -> None:
     assert headline(result).startswith("by heart is at the memorised end")
     assert all("flawed" not in r.models for r in result.rankings)
     assert why in words(part(html, "ranking"))
-    marked = {
-        name: [row for row in part(html, "table").split("<tr") if name in row][0] for name in ("flawed", "by heart")
-    }
+    rows = part(html, "table").split("<tr")
+    marked = {name: next(row for row in rows if name in row) for name in ("flawed", "by heart")}
     assert 'class="most"' in marked["by heart"]
     assert not re.search('class="(most|least)"', marked["flawed"])
     assert headline(MemorizationResult.of([broken])).startswith("flawed does not fit its labels: accuracy on the true")
