@@ -58,8 +58,8 @@ def shares(
 
     Examples
     --------
-    >>> shares(np.array([[[True, True, False, False]]])).tolist()[0][0]  # stretched by sqrt(n / (n - 1))
-    [0.14433756729740646, 0.14433756729740646, -0.14433756729740646, -0.14433756729740646]
+    >>> shares(np.array([[[True, True, False, False]]])).round(4).tolist()[0][0]  # 1/8 sqrt(n / (n - 1))
+    [0.1443, 0.1443, -0.1443, -0.1443]
     >>> bool(shares(np.eye(4, dtype=bool)[:1, None], wrong=~np.eye(4, dtype=bool)[:1, None]).any())
     False
     """
