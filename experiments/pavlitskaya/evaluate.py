@@ -41,8 +41,9 @@ def right(network: nn.Module, scale: float, x: Tensor, y: Tensor) -> Tensor:
 def move_matrices(strength: float) -> Tensor:
     """(125, 2, 3) for `affine_grid`: 5 x 5 shifts and 5 turns within the strength, on square pictures of 32 pixels.
 
-    The moves of heldout.memorization.perturb.spatial.move_grid, the largest first: these fool most, and a picture once
-    fooled need not be tried again.
+    The largest first: these fool most, and a picture once fooled need not be tried again. Half-pixel shifts are among
+    them, which blur; heldout.memorization.perturb.spatial.move_grid has whole pixels only since, and counts the worst
+    so far. The curves in results/ are of these moves.
     """
     steps = np.linspace(-strength, strength, 5)
     moves = [(r, d, math.radians(t)) for t in steps for d in steps for r in steps]

@@ -343,3 +343,43 @@ def test_fgsm_on_a_torch_module(run):
     curve = json.loads(out)["models"]["net"]["perturbations"]["fgsm"]["curve"]
     accuracy = [point["accuracy"] for point in curve]
     assert accuracy == sorted(accuracy, reverse=True)
+
+
+def test_groups(run, tmp_path):
+    """A CSV or an array of the file: whole groups are the units, the design effect is told, few are warned of."""
+    trainings = ["--train", "MINE:nearest", "MINE:train", "--data", "train.npz", "--label-noise", "0,0.4",
+                 "--repetitions", "2"]  # fmt: skip
+    rows = "".join(f"{i},{i // 3}\n" for i in range(300))
+    (tmp_path / "groups.csv").write_text("id,group\n" + rows)
+    code, out, err = run(*trainings, "--groups", "groups.csv", "--out", "a")
+    assert code == 0, err
+    assert "300 examples in 100 groups, design effect" in out
+    assert "for independent groups" in " ".join(out.split())
+    assert all(c.units == 100 for c in MemorizationResult.load(tmp_path / "a" / "result").curves)
+    with np.load("train.npz") as f:
+        np.savez("train.npz", **f, patient=np.arange(300) // 20)
+    code, out, err = run(*trainings, "--groups", "patient", "--limit", "200", "--json", "--out", "b")
+    assert code == 0, err
+    plain = json.loads(out)
+    assert plain["models"]["nearest"]["perturbations"]["pmv"]["groups"] == 15
+    assert any("15 groups are few: below 30" in note for note in plain["notes"])
+    code, _, err = run(*trainings, "--groups", "clinic", "--out", "c")
+    assert code == 2
+    assert "'clinic' are neither a file, nor a column (the data have the columns patient, y)" in err
+
+
+def test_groups_of_pictures(run, tmp_path):
+    x, y = load_digits(return_X_y=True)
+    pictures = {"images": (x[:120] * 15).astype(np.uint8).reshape(-1, 8, 8), "labels": y[:120]}
+    np.savez("pictures.npz", **pictures, video=np.arange(120) // 2)
+    (tmp_path / "mynet.py").write_text(
+        "import numpy as np\n"
+        "def net():\n"
+        "    w = np.random.default_rng(0).normal(size=(64, 10))\n"
+        "    return lambda batch: batch.reshape(len(batch), -1)[:, :64] @ w\n"
+    )
+    code, out, err = run("--model", "mynet:net", "--images", "pictures.npz", "--channels", "1", "--strengths", "0:2",
+                         "--groups", "video", "--allow-chance", "--limit", "100")  # fmt: skip
+    assert code == 0, err
+    assert "100 examples in " in out
+    assert "worst so far of 5 x 5 whole-pixel shifts and 5 turns" in out

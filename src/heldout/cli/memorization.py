@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, make_folder, say
 from heldout.cli.pictures import add_pixel_options, frame_of, labelled, scorer_options
 from heldout.errors import InputError
+from heldout.files import read_npz
+from heldout.groups import group_codes, resolve_groups
 from heldout.images import LabelledImages, open_source
 from heldout.memorization.inputs import (
     as_training,
@@ -45,14 +47,16 @@ from heldout.scorers.base import load_object
 ALL = "corruptions"
 EPILOG = """\
 finished models, whose training pictures are perturbed (--model, --images):
-  spatial          the worst shift up to a pixels and turn up to a degrees, on a grid (--shifts, --turns)
-  spatial-random   the worst of a few at random (--random-moves)
+  spatial          the worst shift up to a pixels and turn up to a degrees, on a grid (--shifts, --turns); shifts of
+                   whole pixels, and the worst so far, so that accuracy never rises with the strength
+  spatial-random   the worst so far of a few at random (--random-moves)
   gaussian         noise; strengths in 1/255 of the pixel range
   fgsm             a step along the gradient's sign; strengths likewise; torch models only
   corruptions      all fifteen of Hendrycks and Dietterich, severities 0 to 5; or one by its name: fog, snow, ...
 training methods, which are trained anew on labels that are more and more wrong (--train, --data):
   PMV              accuracy on the labels trained on; a model that memorises keeps it
   PTV              accuracy on the true labels; a model that memorises loses it
+                   (a method that does not fit the labels it is trained on is named, and not ranked by them)
 
 models (--model):        an ONNX file, or package.module:factory (torch, scikit-learn or a function)
 trainings (--train):     package.module:name, a scikit-learn estimator or a function (x, y, seed) -> predictor
@@ -132,6 +136,9 @@ def add_memorization(verbs: Any) -> None:
     run = verb.add_argument_group("running and reporting")
     run.add_argument("--limit", type=int, metavar="N", help="use a random subset (seeded) of the training set")
     run.add_argument("--validation", metavar="PATH", help="fresh examples, read as --images or --data: adds the gap")
+    run.add_argument("--groups", metavar="G",
+                     help="examples that depend on each other: a CSV file (id,group), an array of the .npz file, or a "
+                     "regular expression on file names; whole groups are then drawn anew")  # fmt: skip
     run.add_argument("--validation-labels", metavar="FILE", help="as --labels, for --validation")
     run.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
     run.add_argument("--batch-size", type=int, metavar="N")
@@ -226,6 +233,8 @@ def finished_models(args: argparse.Namespace) -> MemorizationResult:
     fresh = None
     if args.validation:
         fresh = pictures(args.validation, args.validation_labels, images.source.class_names)
+    groups = groups_of(args, args.images, images.ids)
+    held_groups = None if fresh is None else groups_of(args, args.validation, fresh.ids)
     folder = checkpoints(args)
     pixel_range = None if args.pixel_range is None else (args.pixel_range[0], args.pixel_range[1])
     curves, validation, audits = [], {}, {}
@@ -242,6 +251,7 @@ def finished_models(args: argparse.Namespace) -> MemorizationResult:
                     limit=args.limit,
                     seed=args.seed,
                     batch_size=args.batch_size,
+                    groups=groups,
                     allow_chance=args.allow_chance,
                     checkpoint=folder / f"{number}-{way.name}.npz",
                     progress=True,
@@ -256,6 +266,10 @@ def finished_models(args: argparse.Namespace) -> MemorizationResult:
     return MemorizationResult.of(
         curves,
         validation=validation,
+        validation_examples={} if fresh is None else dict.fromkeys(names, fresh.digest()),
+        validation_groups={}
+        if fresh is None or held_groups is None
+        else dict.fromkeys(names, group_codes(held_groups, len(fresh))),
         audits=audits,
         source=args.images,
         digest=images.digest(),
@@ -300,6 +314,15 @@ def perturbations(args: argparse.Namespace) -> list[tuple[Perturbation, Sequence
     return found
 
 
+def groups_of(args: argparse.Namespace, path: str, ids: Sequence[str]) -> NDArray[Any] | None:
+    """The group of each example, where --groups says that there are any."""
+    if args.groups is None:
+        return None
+    columns = read_npz(Path(path)) if Path(path).suffix == ".npz" and not Path(args.groups).is_file() else {}
+    usable = {key: value for key, value in columns.items() if value.shape == (len(ids),)}
+    return resolve_groups(args.groups, ids, usable)
+
+
 def different(specs: Sequence[str], names: Sequence[str]) -> list[str]:
     """Names that tell models apart: their own, or else what was typed."""
     found = [spec if list(names).count(name) > 1 else name for spec, name in zip(specs, names, strict=True)]
@@ -342,6 +365,10 @@ def trained_anew(args: argparse.Namespace) -> MemorizationResult:
     if args.validation:
         fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key, option="--validation")
     rows = subset(len(y), args.limit, args.seed)
+    groups = groups_of(args, args.data, [str(i) for i in range(len(y))])
+    held_groups = None
+    if fresh is not None:
+        held_groups = groups_of(args, args.validation, [str(i) for i in range(len(fresh[1]))])
     x, y = x[rows], y[rows]
     folder = checkpoints(args)
     curves = [
@@ -354,6 +381,8 @@ def trained_anew(args: argparse.Namespace) -> MemorizationResult:
             repetitions=args.repetitions,
             seed=args.seed,
             validation=None if fresh is None else (for_training(train, fresh[0]), fresh[1]),
+            groups=None if groups is None else groups[rows],
+            validation_groups=held_groups,
             n_jobs=args.n_jobs,
             threads=args.threads,
             check_seed=not args.no_seed_check,

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
+from heldout.memorization.spread import Spread
 
+DRAWS = 4000  # curves of errors behind an interval
 EQUAL = 1e-9  # steps that differ by less, relatively, are the same
 
 
@@ -84,14 +86,18 @@ def equal_steps(strengths: ArrayLike) -> bool:
 class Metric:
     """A metric is the size of a curve, in a sense in which sizes of sums are at most sums of sizes.
 
-    So the metric of the true curve and of the measured one differ by no more than the size of their difference, which
-    resampling tells, also where the metric has a corner (a linear curve has SSE 0 and cannot have less): that is how
-    every interval here is made.
+    So the metric of the true curve and of the measured one differ by no more than the size of their difference, also
+    where the metric has a corner (a linear curve has SSE 0 and cannot have less): that is how every interval here is
+    made.
 
     Parameters
     ----------
-    size : function of accuracies (..., p) and strengths (p,)
-        A seminorm of the accuracies; the metric is its `power`.
+    parts : function of strengths (p,)
+        (q, p) matrix that turns a curve into numbers of which the size is made: steps, distances from a line.
+    norm : {"largest", "root"}
+        The size: the largest of them without their signs, or the root of the sum of their squares.
+    power : int
+        The metric is this power of the size.
     memorised : {"high", "low"}
         Which end of the metric a model that memorises is at.
     even : bool
@@ -99,35 +105,67 @@ class Metric:
     """
 
     name: str
-    size: Callable[[ArrayLike, ArrayLike], NDArray[np.float64]]
+    parts: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    norm: Literal["largest", "root"]
     power: int
     memorised: Literal["high", "low"]
     even: bool
     points: int = 2  # strengths that are needed
     most: float = math.inf  # what it can be at most
 
+    def size(self, accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.float64]:
+        """A seminorm of curves (..., p)."""
+        a, r = _curve(accuracies, strengths)
+        return self.norm_of(self.parts_of(a, r))
+
+    def parts_of(self, accuracies: NDArray[np.float64], strengths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Curves (..., p) in their parts (..., q): 0 for a level curve, to the last bit."""
+        return np.asarray((accuracies - accuracies[..., :1]) @ self.parts(strengths).T)
+
+    def norm_of(self, parts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The size from its parts, the last axis."""
+        if self.norm == "largest":
+            return np.asarray(np.abs(parts).max(axis=-1))
+        return np.asarray(np.sqrt((parts**2).sum(axis=-1)))
+
     def __call__(self, accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.float64]:
         """The metric of a curve."""
         return np.asarray(self.size(accuracies, strengths) ** self.power)
 
+    def rare(self, strengths: NDArray[np.float64], units: int, tail: float) -> float:
+        """How far off what was never seen may put the size: the rule of three.
 
-def _root_squared_distance(accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.float64]:
-    return np.asarray(np.sqrt(squared_distance(accuracies, strengths)))
+        What happens to one example in n / 3 is missed once in twenty times, and no spread of what was seen tells of it:
+        an example that falls at some strength, or at one alone.
+        """
+        unseen = np.concatenate([np.eye(len(strengths)), np.tri(len(strengths))])
+        return float(self.size(unseen, strengths).max()) * -math.log(tail) / units
 
 
-def _largest_step(accuracies: ArrayLike, strengths: ArrayLike) -> NDArray[np.float64]:
-    return largest_step(accuracies)
+def _slope_parts(strengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    centred = strengths - strengths.mean()
+    return np.asarray(centred / np.sum(centred**2))[None]  # (6)
 
 
-K_S = Metric("k_S", slope, 1, "low", even=False)
-K_PTV = Metric("k_PTV", slope, 1, "high", even=False)
-K_MAX = Metric("k_max", _largest_step, 1, "high", even=True, most=1.0)
-SSE = Metric("SSE", _root_squared_distance, 2, "high", even=True, points=3)
+def _step_parts(strengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.diff(np.eye(len(strengths)), axis=0)  # (10)
+
+
+def _distance_parts(strengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    far = (strengths - strengths[0])[1:]
+    fall = np.eye(len(strengths))[1:] - np.eye(len(strengths))[0]
+    return np.asarray(fall - np.outer(far, far @ fall) / np.sum(far**2))  # (11)
+
+
+K_S = Metric("k_S", _slope_parts, "largest", 1, "low", even=False)
+K_PTV = Metric("k_PTV", _slope_parts, "largest", 1, "high", even=False)
+K_MAX = Metric("k_max", _step_parts, "largest", 1, "high", even=True, most=1.0)
+SSE = Metric("SSE", _distance_parts, "root", 2, "high", even=True, points=3)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A metric, its interval over resampled examples (and trainings), or why there is none."""
+    """A metric, its interval over examples (and trainings) drawn anew, or why there is none."""
 
     value: float
     low: float
@@ -150,8 +188,9 @@ def estimate(
     accuracies: NDArray[np.float64],
     strengths: NDArray[np.float64],
     *,
-    resampled: NDArray[np.float64],
-    n: int,
+    spread: Spread,
+    rng: np.random.Generator,
+    draws: int = DRAWS,
     level: float = 0.95,
 ) -> Estimate:
     """A metric of a measured curve with an interval that holds the true curve's at least `level` of the time.
@@ -160,135 +199,40 @@ def estimate(
     ----------
     accuracies : (p,) float
         The curve.
-    resampled : (resamples, p) float
-        Curves of examples (and trainings) drawn anew, from `resampled_trainings`.
-    n : int
-        Examples. Something that happens to one example in n / 3 is missed once in twenty times (rule of three), so
-        resampling, which shows what was seen, is not all: an example in n / 3 that falls at some strength, or at one
-        alone, is added to it, as independent errors are.
+    spread : Spread
+        Of its error. A slope's interval has a closed form; for the others, curves of such errors are drawn.
     """
-    middle = float(metric.size(accuracies, strengths))
-    spread = float(np.quantile(metric.size(resampled - accuracies, strengths), level, method="higher"))
-    unseen = np.concatenate([np.eye(len(strengths)), np.tri(len(strengths))])
-    rare = float(metric.size(unseen, strengths).max()) * -math.log(1 - level) / n
-    spread = math.hypot(spread * small_sample(n, level), rare)
-    low, high = max(0.0, middle - spread), middle + spread
+    parts = metric.parts(strengths)
+    middle = float(metric.norm_of(metric.parts_of(accuracies, strengths)))
+    if len(parts) == 1:
+        far = spread.quantile(parts[0], (1 - level) / 2)
+    else:
+        sizes = metric.norm_of(spread.drawn(draws, rng) @ parts.T)
+        far = float(np.quantile(sizes, level, method="higher")) * small_sample(spread.units, level)
+    # What was never seen is added as independent errors are.
+    far = math.hypot(far, metric.rare(strengths, spread.units, 1 - level))
+    low, high = max(0.0, middle - far), middle + far
     return Estimate(middle**metric.power, low**metric.power, min(metric.most, high**metric.power))
 
 
 def small_sample(n: int, level: float) -> float:
-    """How much wider an interval of n examples must be than resampling says, as Student's is than the normal one.
+    """How much wider an interval of n examples must be than a normal one, as Student's is.
 
     Examples
     --------
     >>> [round(small_sample(n, 0.95), 3) for n in (10, 60, 1000)]
-    [1.217, 1.03, 1.002]
+    [1.154, 1.021, 1.001]
     """
     from scipy.special import ndtri, stdtrit
 
     upper = (1 + level) / 2
-    return float(stdtrit(n - 1, upper) / ndtri(upper) * math.sqrt(n / (n - 1)))
+    return float(stdtrit(n - 1, upper) / ndtri(upper))
 
 
-def resampled_curves(correct: NDArray[np.bool_], *, resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """(resamples, strengths) accuracies of a fixed model, the examples drawn anew with replacement.
-
-    Parameters
-    ----------
-    correct : (strengths, n) bool
-        The same n examples at every strength, so that the curve's points move together.
-    """
-    return resampled_trainings(correct[:, None, :], resamples=resamples, rng=rng)
-
-
-def resampled_trainings(
-    correct: NDArray[np.bool_],
-    *,
-    resamples: int,
-    rng: np.random.Generator,
-    done: NDArray[np.bool_] | None = None,
-) -> NDArray[np.float64]:
-    """(resamples, rates) accuracies of models that were trained anew, examples and trainings drawn with replacement.
-
-    Parameters
-    ----------
-    correct : (rates, seeds, n) bool
-        Trainings of different rates have nothing in common, so their seeds are drawn one rate at a time. A few seeds
-        drawn with replacement vary too little, and how much they vary is itself uncertain: see `drawn_seeds`. Which
-        examples a training happens to miss counts twice, among the examples and among the trainings, so where nothing
-        else differs between trainings the curves vary up to 1.4 times too much.
-    done : (rates, seeds) bool, optional
-        Trainings that count, one a rate at least; default all.
-    """
-    rates, seeds, n = correct.shape
-    counted = np.ones((rates, seeds), dtype=bool) if done is None else done
-    if not counted.any(axis=1).all():
-        raise InputError("a rate without a training has no accuracy.")
-    table = correct[counted]  # (trainings, n)
-    first = np.concatenate([[0], np.cumsum(counted.sum(axis=1))])
-    # Examples that fared alike everywhere are one kind; only how many of each kind are drawn matters.
-    _, kinds, sizes = np.unique(np.packbits(table, axis=0), axis=1, return_index=True, return_counts=True)
-    answers = table[:, kinds].astype(np.float32).T
-    curves = np.empty((resamples, rates))
-    for start in range(0, resamples, BLOCK):
-        size = min(BLOCK, resamples - start)
-        times = rng.multinomial(n, sizes / n, size=size).astype(np.float32)
-        accuracy = times @ answers / np.float32(n)  # (size, trainings)
-        for i in range(rates):
-            part = slice(first[i], first[i + 1])
-            curves[start : start + size, i] = accuracy[:, part].mean(axis=1) + drawn_seeds(
-                table[part].mean(axis=1), size, rng=rng
-            )
-    return curves
-
-
-def drawn_seeds(values: NDArray[np.float64], size: int, *, rng: np.random.Generator) -> NDArray[np.float64]:
-    """(size,) by how much the mean of s trainings may be off: values drawn with replacement, less their own mean.
-
-    Stretched by s / (s - 1), which such draws lack in variance, and by (s - 1) / χ²(s - 1), the doubt about it, which
-    gives the tails of Student's t.
-    """
-    s = len(values)
-    if s < 2:
-        return np.zeros(size)
-    off = values[rng.integers(0, s, (size, s))].mean(axis=1) - values.mean()
-    return np.asarray(off * np.sqrt(s / rng.chisquare(s - 1, size)))
-
-
-BLOCK = 200  # resamplings held at once
-
-
-def gap(
-    training: NDArray[np.bool_],
-    validation: NDArray[np.bool_],
-    *,
-    resamples: int,
-    rng: np.random.Generator,
-    level: float = 0.95,
-) -> Estimate:
-    """Accuracy on training examples (s, n) less that on validation examples (s, v), of s trainings.
-
-    Examples
-    --------
-    >>> found = gap(np.ones((1, 100), bool), np.arange(100)[None] < 80, resamples=200, rng=np.random.default_rng(0))
-    >>> round(found.value, 2), found.low < 0.2 < found.high
-    (0.2, True)
-    """
-    s = len(training)
-    if min(training.shape[1], validation.shape[1]) < 2:
-        return Estimate.undefined("one example has no interval.")
-    differences = np.zeros((resamples, s))
-    for table, sign in ((training, 1), (validation, -1)):
-        n = table.shape[1]
-        _, kinds, sizes = np.unique(np.packbits(table, axis=0), axis=1, return_index=True, return_counts=True)
-        times = rng.multinomial(n, sizes / n, size=resamples)
-        differences += sign * (times @ table[:, kinds].T.astype(np.float64)) / n
-    apart = training.mean(axis=1) - validation.mean(axis=1)
-    value, fewest = float(apart.mean()), min(training.shape[1], validation.shape[1])
-    off = differences.mean(axis=1) - value + drawn_seeds(apart, resamples, rng=rng)
-    spread = float(np.quantile(np.abs(off), level, method="higher"))
-    spread = math.hypot(spread * small_sample(fewest, level), -math.log(1 - level) / fewest)
-    return Estimate(value, max(-1.0, value - spread), min(1.0, value + spread))
+def linear_estimate(value: float, spread: Spread, *, level: float = 0.95) -> Estimate:
+    """A single accuracy, or a difference of two, with its interval, within -1 and 1."""
+    far = math.hypot(spread.quantile(np.ones(1), (1 - level) / 2), -math.log(1 - level) / spread.units)
+    return Estimate(value, max(-1.0, value - far), min(1.0, value + far))
 
 
 def _curve(accuracies: ArrayLike, strengths: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

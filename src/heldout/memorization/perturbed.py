@@ -15,6 +15,7 @@ from PIL import Image
 
 from heldout.errors import InputError
 from heldout.files import read_npz, write_npz
+from heldout.groups import group_codes
 from heldout.images import LabelledImages, Whole, from_arrays
 from heldout.memorization.curve import Curve, Exhibits
 from heldout.memorization.perturb import Perturbation, View, as_perturbation, usual_strengths
@@ -42,6 +43,7 @@ def perturbation_curve(
     limit: int | None = None,
     seed: int = 0,
     batch_size: int | None = None,
+    groups: ArrayLike | None = None,
     allow_chance: bool = False,
     checkpoint: str | Path | None = None,
     progress: bool = False,
@@ -64,6 +66,9 @@ def perturbation_curve(
         Of raw pixels. uint8 pixels run from 0 to 255; of floats nobody can know, so it must be said.
     limit : int, optional
         Use a random subset of this size (seeded).
+    groups : (n,) text or whole numbers, optional
+        The group of each picture, where pictures depend on each other (frames of a video, crops of a patient);
+        intervals and comparisons then are for groups drawn anew.
     allow_chance : bool
         Go on although the model is no better than chance on untouched pictures, which most often means that they
         reach it in the wrong scale.
@@ -87,6 +92,9 @@ def perturbation_curve(
     levels = check_strengths(usual_strengths(way) if strengths is None else strengths)
     way.check(model, levels)
     rows = subset(len(pictures), limit, seed)
+    codes = None
+    if groups is not None:
+        codes = np.unique(group_codes(groups, len(pictures))[rows], return_inverse=True)[1].astype(np.intp)
     low, high, counts = declared_range(pictures, int(rows[0]), pixel_range)
     size = batch_size or model.batch_size
 
@@ -127,7 +135,14 @@ def perturbation_curve(
         even=way.even,
         seed=seed,
         exhibits=_exhibits(view, way, levels, correct, rows),
+        groups=codes,
+        examples=examples_key(pictures, rows),
     )
+
+
+def examples_key(images: LabelledImages, rows: NDArray[np.intp]) -> str:
+    """Equal for equal pictures in equal order."""
+    return hashlib.sha256(images.digest().encode() + rows.astype(np.int64).tobytes()).hexdigest()[:16]
 
 
 def answers(

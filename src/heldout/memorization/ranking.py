@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -45,26 +45,31 @@ class Ranking:
     ----------
     models : tuple of str
     estimates : tuple of Estimate
-        With intervals that hold for all models at once, so that two of them that do not overlap differ.
+        Each with an interval of its own. Models that share their examples are compared in pairs, which tells more than
+        whether two intervals overlap.
+    above : frozenset of (str, str)
+        Pairs of models of which the first memorised more: significant, family-wise over all pairs of the metric.
     ranks : tuple of (int, int)
-        First and last place that each model may have, by these intervals.
+        First and last place that each model may have, by these pairs.
+    level : float
+        Of the whole family: among models that do not differ, anything in `above` is rarer than 1 - level.
     """
 
     column: Column
     models: tuple[str, ...]
     estimates: tuple[Estimate, ...]
+    above: frozenset[tuple[str, str]]
     ranks: tuple[tuple[int, int], ...]
-    level: float  # of each interval
+    level: float
 
-    def surely(self, first: str, second: str) -> bool:
-        """Whether the first memorised more than the second by more than chance."""
-        a, b = (self.estimates[self.models.index(model)] for model in (first, second))
-        return a.low > b.high if self.column.memorised == "high" else a.high < b.low
+    def differs(self, first: str, second: str) -> bool:
+        """Whether the first memorised significantly more than the second."""
+        return (first, second) in self.above
 
     def __str__(self) -> str:
         parts = [f"{self.models[0]} {self.estimates[0].value:.4f}"]
         for before, after, found in zip(self.models, self.models[1:], self.estimates[1:], strict=False):
-            parts.append(f"{'>' if self.surely(before, after) else '~'} {after} {found.value:.4f}")
+            parts.append(f"{'>' if self.differs(before, after) else '~'} {after} {found.value:.4f}")
         return " ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,7 +78,8 @@ class Ranking:
             "perturbation": self.column.perturbation,
             "metric": self.column.metric,
             "memorised": self.column.memorised,
-            "level_of_each": self.level,
+            "family_wise_level": self.level,
+            "significant": sorted(list(pair) for pair in self.above),
             "most_memorised_first": [
                 {
                     "model": model,
@@ -89,7 +95,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Two metrics that order two models differently, each by more than chance."""
+    """Two metrics that order two models differently, each significantly."""
 
     first: Column
     second: Column
@@ -120,36 +126,50 @@ def columns_of(curves: Sequence[Curve]) -> list[Column]:
     return list(dict.fromkeys(found))
 
 
-def rank(column: Column, estimates: Mapping[str, Estimate], *, level: float = LEVEL) -> Ranking | None:
-    """Order models by estimates whose intervals hold for all of them at once; None for fewer than two."""
+def rank(
+    column: Column,
+    estimates: Mapping[str, Estimate],
+    larger: Callable[[str, str, float], bool],
+    *,
+    level: float = LEVEL,
+) -> Ranking | None:
+    """Order models by a metric; None for fewer than two.
+
+    Parameters
+    ----------
+    larger : function of two models and a share
+        Whether the metric of the first is larger than that of the second, which is wrongly said at most this share of
+        the time. It is asked once for each pair, of the one with the larger value: the share is (1 - level) over twice
+        the number of pairs, so that anything said wrongly anywhere is rarer than 1 - level (Bonferroni).
+    """
     known = {model: e for model, e in estimates.items() if not np.isnan(e.value)}
     if len(known) < 2:
         return None
     sign = -1.0 if column.memorised == "high" else 1.0
     order = sorted(known, key=lambda model: (sign * known[model].value, model))
-    found = Ranking(column, tuple(order), tuple(known[model] for model in order), (), level)
+    pairs = list(itertools.combinations(order, 2))  # the one that memorised more by value first
+    tail = (1 - level) / (2 * len(pairs))
+    above = frozenset(
+        (more, less)
+        for more, less in pairs
+        if larger(*((more, less) if column.memorised == "high" else (less, more)), tail)
+    )
     ranks = tuple(
         (
-            1 + sum(found.surely(other, model) for other in order),
-            len(order) - sum(found.surely(model, other) for other in order),
+            1 + sum((other, model) in above for other in order),
+            len(order) - sum((model, other) in above for other in order),
         )
         for model in order
     )
-    return Ranking(column, found.models, found.estimates, ranks, level)
-
-
-def joint_level(models: int, level: float = LEVEL) -> float:
-    """Level of each interval so that all of them hold at once: as if models were independent, which is the worst that
-    Gaussian errors can be (Šidák)."""
-    return float(level ** (1 / max(1, models)))
+    return Ranking(column, tuple(order), tuple(known[model] for model in order), above, ranks, level)
 
 
 def disagreements(rankings: Sequence[Ranking]) -> list[Disagreement]:
-    """Every pair of models that two metrics order in opposite ways, each by more than chance."""
+    """Every pair of models that two metrics order in opposite ways, each significantly."""
     found = []
     for first, second in itertools.combinations(rankings, 2):
         for a, b in itertools.permutations(first.models, 2):
-            if {a, b} <= set(second.models) and first.surely(a, b) and second.surely(b, a):
+            if {a, b} <= set(second.models) and first.differs(a, b) and second.differs(b, a):
                 values = [tuple(r.estimates[r.models.index(model)].value for model in (a, b)) for r in (first, second)]
                 found.append(Disagreement(first.column, second.column, a, b, values[0], values[1]))  # type: ignore[arg-type]
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.files import read_result, write_result
-from heldout.memorization.curve import LEVEL, PMV, PTV, RESAMPLES, Curve, Exhibits, estimate_dict, plain
-from heldout.memorization.metrics import Estimate, gap
+from heldout.groups import FEW
+from heldout.memorization.comparison import larger
+from heldout.memorization.curve import LEVEL, PMV, PTV, Curve, Exhibits, estimate_dict, plain
+from heldout.memorization.metrics import Estimate, linear_estimate
 from heldout.memorization.ranking import (
     GAP,
     Column,
@@ -26,14 +28,15 @@ from heldout.memorization.ranking import (
     Ranking,
     columns_of,
     disagreements,
-    joint_level,
     rank,
     rank_correlation,
 )
 from heldout.memorization.retrained import LabelNoiseCurve
+from heldout.memorization.spread import Spread, apart, shares, spread_of
 
 TERMINAL = 118  # characters
 SHOWN = 8  # disagreements that are printed
+FORMAT = 2  # of saved results; 1 kept neither which labels were wrong nor which examples models share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,10 @@ class MemorizationResult:
         One a model and perturbation.
     validation : dict of str to (s, v) bool
         Per model, whether it is right on each validation example.
+    validation_examples : dict of str to str
+        Per model, a hash of the validation examples: equal ones are compared example by example.
+    validation_groups : dict of str to (v,) int
+        Per model, codes of groups of validation examples, where they come in groups.
     audits : dict of str to Audited
         Per model, `heldout audit` on the training pictures.
     failures : tuple of str
@@ -70,6 +77,8 @@ class MemorizationResult:
 
     curves: tuple[Curve, ...]
     validation: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    validation_examples: Mapping[str, str] = field(default_factory=dict)
+    validation_groups: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
     audits: Mapping[str, Audited] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -96,6 +105,8 @@ class MemorizationResult:
         """A result from curves of either kind; `others` are the other fields."""
         flat: list[Curve] = []
         validation = dict(others.pop("validation", {}))
+        held = dict(others.pop("validation_examples", {}))
+        held_groups = dict(others.pop("validation_groups", {}))
         failures, notes = list(others.pop("failures", ())), list(others.pop("notes", ()))
         for curve in curves:
             if isinstance(curve, LabelNoiseCurve):
@@ -104,9 +115,20 @@ class MemorizationResult:
                 notes += curve.notes
                 if curve.validation_right.size:
                     validation[curve.model] = curve.validation_right
+                    held[curve.model] = curve.validation_examples
+                    if curve.validation_groups is not None:
+                        held_groups[curve.model] = curve.validation_groups
             else:
                 flat.append(curve)
-        return cls(curves=tuple(flat), validation=validation, failures=tuple(failures), notes=tuple(notes), **others)
+        return cls(
+            curves=tuple(flat),
+            validation=validation,
+            validation_examples=held,
+            validation_groups=held_groups,
+            failures=tuple(failures),
+            notes=tuple(notes),
+            **others,
+        )
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -146,15 +168,34 @@ class MemorizationResult:
         known = [c for c in self.curves if c.model == model and c.perturbation != PMV and not c.assumed]
         return [c for c in known if c.strengths[0] == 0 and c.done[0].any()]
 
-    def _gap(self, model: str, level: float) -> Estimate | None:
+    def _gap_curve(self, model: str) -> Curve | None:
+        """The curve whose first point is of the trainings that were validated."""
         right = self.validation.get(model)
         if right is None:
             return None
-        for curve in self._untouched(model):
-            training = curve.correct[0][curve.done[0]]
-            if len(training) == len(right):  # the same trainings
-                return gap(training, right, resamples=RESAMPLES, rng=np.random.default_rng([self.seed, 2]), level=level)
-        return None
+        found = (c for c in self._untouched(model) if int(c.done[0].sum()) == len(right))  # the same trainings
+        return next(found, None)
+
+    def _gap_parts(self, model: str) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]] | None:
+        """Shares of training and of validation examples, and the gap of each training."""
+        curve = self._gap_curve(model)
+        if curve is None:
+            return None
+        right, trained = self.validation[model], curve.correct[0][curve.done[0]]
+        parts = [
+            shares(trained[None], groups=curve.groups),
+            -shares(right[None], groups=self.validation_groups.get(model)),
+        ]
+        return parts, (trained.mean(axis=1) - right.mean(axis=1))[None]
+
+    def _gap(self, model: str, level: float) -> Estimate | None:
+        found = self._gap_parts(model)
+        if found is None:
+            return None
+        parts, gaps = found
+        if min(u.shape[2] for u in parts) < 2:
+            return Estimate.undefined("one example has no interval.")
+        return linear_estimate(float(gaps.mean()), spread_of(parts, gaps, np.ones_like(gaps, bool)), level=level)
 
     @cached_property
     def table(self) -> dict[str, dict[Column, Estimate]]:
@@ -164,24 +205,111 @@ class MemorizationResult:
 
     @cached_property
     def rankings(self) -> tuple[Ranking, ...]:
-        """Models in the order of each metric, with intervals that hold for all models at once, one metric at a time.
+        """Models in the order of each metric, family-wise over all pairs of models, one metric at a time.
 
-        Only curves at the same strengths are ranked: those of the first model, or of the most.
+        Only curves at the same strengths are ranked: those of the first model, or of the most; and by label noise only
+        methods that fit their labels.
         """
-        level = joint_level(len(self.models))
         found = []
         for column in self.columns:
-            estimates = {model: self.estimate(model, column, level=level) for model in self._ranked(column)}
-            found.append(rank(column, {model: e for model, e in estimates.items() if e is not None}, level=level))
+            estimates = {model: self.estimate(model, column) for model in self._ranked(column)}
+            compared = self._larger_gap if column == GAP else self._larger_by(column)
+            found.append(rank(column, {model: e for model, e in estimates.items() if e is not None}, compared))
         return tuple(r for r in found if r is not None)
+
+    def _larger_by(self, column: Column) -> Callable[[str, str, float], bool]:
+        def compared(first: str, second: str, tail: float) -> bool:
+            a, b = (self.curve(model, column.perturbation) for model in (first, second))
+            assert a is not None
+            assert b is not None
+            metric = next(m for m in a.metrics if m.name == column.metric)
+            done = a.done[a.used] & b.done[b.used] if a.shares_examples(b) else np.zeros((1, 1), dtype=bool)
+            if done.any(axis=1).all():  # the same examples, and trainings of the same labels
+                each = [c.accuracies[c.used] for c in (a, b)]
+                spread = spread_of([np.concatenate([a.shares, b.shares])], np.concatenate(each), done)
+                curves = [np.array([row[ok].mean() for row, ok in zip(rows, done, strict=True)]) for rows in each]
+            else:
+                spread, curves = apart(a.spread, b.spread), [c.accuracy[c.used] for c in (a, b)]
+            rng = np.random.default_rng([self.seed, 5])
+            strengths = a.strengths[a.used]
+            return larger(metric, curves[0], curves[1], strengths, spread=spread, tail=tail, rng=rng)
+
+        return compared
+
+    def _larger_gap(self, first: str, second: str, tail: float) -> bool:
+        found = [self._gap_parts(model) for model in (first, second)]
+        assert found[0] is not None
+        assert found[1] is not None
+        (parts, gaps), (others, other_gaps) = found[0], found[1]
+        ones = np.ones_like(gaps, dtype=bool)
+        if self._gap_paired(first, second):
+            both = [np.concatenate(pair) for pair in zip(parts, others, strict=True)]
+            spread: Spread = spread_of(both, np.concatenate([gaps, other_gaps]), ones)
+        else:
+            spread = apart(spread_of(parts, gaps, ones), spread_of(others, other_gaps, np.ones_like(other_gaps, bool)))
+        far = math.hypot(spread.quantile(np.array([1.0, -1.0]), tail), -math.log(2 * tail) / spread.units)
+        return float(gaps.mean() - other_gaps.mean()) > far
+
+    def _gap_paired(self, first: str, second: str) -> bool:
+        a, b = self._gap_curve(first), self._gap_curve(second)
+        if a is None or b is None or not a.shares_examples(b) or not np.array_equal(a.done[0], b.done[0]):
+            return False
+        key, other = (self.validation_examples.get(model, "") for model in (first, second))
+        groups = [self.validation_groups.get(model) for model in (first, second)]
+        alike = all(g is None for g in groups) or (
+            all(g is not None for g in groups) and np.array_equal(*groups)  # type: ignore[arg-type]
+        )
+        return key != "" and key == other and alike
+
+    @cached_property
+    def unpaired(self) -> tuple[str, ...]:
+        """A sentence where ranked models do not share their examples, so that they are compared as if independent."""
+        found: dict[str, None] = {}
+        for r in self.rankings:
+            for first, second in itertools.combinations([m for m in self.models if m in r.models], 2):
+                if r.column == GAP:
+                    paired = self._gap_paired(first, second)
+                else:
+                    a, b = (self.curve(model, r.column.perturbation) for model in (first, second))
+                    paired = a is not None and b is not None and a.shares_examples(b)
+                if not paired:
+                    found[f"{first} and {second}"] = None
+        if not found:
+            return ()
+        pairs = list(found)
+        told = f"{', '.join(pairs[:3])}{f' and {len(pairs) - 3} more pairs' if len(pairs) > 3 else ''}"
+        what = "different examples or wrong labels, as far as can be told"
+        return (f"{told}: measured on {what}, so they are compared as if independent, not example by example.",)
 
     def _ranked(self, column: Column) -> list[str]:
         """Models whose metric says the same thing, the most there are."""
         if column == GAP:
             return list(self.models)
-        curves = [c for c in self.curves if c.perturbation == column.perturbation]
+        curves = [c for c in self.curves if c.perturbation == column.perturbation and c.unfit is None]
         groups = [[other.model for other in curves if c.comparable(other)] for c in curves]
-        return max(groups, key=len)
+        return max(groups, key=len, default=[])
+
+    @cached_property
+    def unfit(self) -> tuple[str, ...]:
+        """A sentence for each method that does not fit its labels."""
+        return tuple(dict.fromkeys(c.unfit for c in self.curves if c.unfit is not None))
+
+    @cached_property
+    def grouped(self) -> tuple[str, ...]:
+        """Where examples come in groups: how many, the design effect, and a warning where they are few."""
+        found: dict[tuple[int, int], list[float]] = {}
+        for c in self.curves:
+            if c.groups is not None:
+                found.setdefault((c.n, c.units), []).append(c.design_effect)
+        sentences = []
+        for (n, units), effects in found.items():
+            known = [d for d in effects if not math.isnan(d)]
+            effect = f"design effect {max(known):.2f} at most" if known else "design effect unknown"
+            told = f"{n:,} examples in {units:,} groups, {effect}; whole groups are drawn anew."
+            if units < FEW:
+                told += f" {units} groups are few: below {FEW}, intervals and comparisons are rough."
+            sentences.append(told)
+        return tuple(sentences)
 
     @cached_property
     def unranked(self) -> tuple[str, ...]:
@@ -190,7 +318,7 @@ class MemorizationResult:
         for name in self.perturbations:
             column = next(c for c in self.columns if c.perturbation == name)
             ranked = self._ranked(column)
-            left = [c.model for c in self.curves if c.perturbation == name and c.model not in ranked]
+            left = [c.model for c in self.curves if c.perturbation == name and c.model not in ranked and not c.unfit]
             if left and len(ranked) > 1:
                 sentences.append(
                     f"{', '.join(left)} {'was' if len(left) == 1 else 'were'} put to {name} at other strengths than "
@@ -202,7 +330,7 @@ class MemorizationResult:
 
     @cached_property
     def disagreements(self) -> tuple[Disagreement, ...]:
-        """Pairs of models that two metrics order in opposite ways, each by more than chance."""
+        """Pairs of models that two metrics order in opposite ways, each significantly."""
         return tuple(disagreements(self.rankings))
 
     @cached_property
@@ -283,7 +411,11 @@ class MemorizationResult:
         undefined: dict[str, list[str]] = {}
         for column in self.columns:
             found = {model: row[column] for model, row in self.table.items() if column in row}
-            known = [f"    {model:{wide}}  {e}" for model, e in found.items() if e.reason is None]
+            known = [
+                f"    {model:{wide}}  {e}{self._unfit_mark(model, column)}"
+                for model, e in found.items()
+                if e.reason is None
+            ]
             if known:
                 lines += [f"  {column.title} ({column.direction})", *known]
             for model, e in found.items():
@@ -307,11 +439,16 @@ class MemorizationResult:
                 lines += _wrapped([caution], "    ")
         return [*lines, ""]
 
+    def _unfit_mark(self, model: str, column: Column) -> str:
+        curve = self.curve(model, column.perturbation)
+        return "" if curve is None or curve.unfit is None else "  does not fit its labels, not ranked"
+
     def _rank_lines(self) -> list[str]:
         if not self.rankings:
             return []
         lines = [
-            "most memorised first (> more than chance, 95 % for all models at once, a metric at a time; ~ maybe chance)"
+            f"most memorised first (> significant, family-wise 95 % over the pairs of a metric, for independent "
+            f"{self._units}; ~ not)"
         ]
         wide = max(len(r.column.title) for r in self.rankings)
         for r in self.rankings:
@@ -329,20 +466,29 @@ class MemorizationResult:
             lines += _wrapped([f"Kendall's tau between the orders of two metrics {told}."], "  ")
         if self.disagreements:
             lines.append(
-                f"the metrics disagree on {_counted(len(self.disputed), 'pair')} of models, each by more than chance:"
+                f"the metrics disagree on {_counted(len(self.disputed), 'pair')} of models, each significantly:"
             )
             lines += _wrapped([f"{sentence}." for sentence in self.disputed[:SHOWN]], "  ")
             if len(self.disputed) > SHOWN:
                 lines.append(f"  and {len(self.disputed) - SHOWN} more, in the JSON and in the report.")
         elif len(self.rankings) > 1:
-            lines.append("no two metrics order two models in opposite ways by more than chance.")
+            lines.append("no two metrics order two models in opposite ways, both significantly.")
         return [*lines, ""]
 
     def _foot(self) -> list[str]:
         lines = []
         if self.failures:
             lines += [f"{len(self.failures)} trainings failed:", *_wrapped(list(self.failures), "  ")]
-        return [*lines, *_wrapped([*self.unranked, *self.notes], "")]
+        return [*lines, *_wrapped(self.remarks, "")]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What must be known beside the numbers: sentences."""
+        return [*self.unfit, *self.unranked, *self.unpaired, *self.grouped, *self.notes]
+
+    @property
+    def _units(self) -> str:
+        return "examples" if all(c.groups is None for c in self.curves) else "groups"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: per model and perturbation the curve and the metrics."""
@@ -374,7 +520,7 @@ class MemorizationResult:
             "correlations": [{"between": list(pair), "kendall_tau": tau} for pair, tau in self.correlations.items()],
             "disagreements": [d.to_dict() for d in self.disagreements],
             "failures": list(self.failures),
-            "notes": [*self.unranked, *self.notes],
+            "notes": self.remarks,
         }
 
     def save(self, path: str | Path) -> None:
@@ -384,14 +530,24 @@ class MemorizationResult:
         for i, c in enumerate(self.curves):
             arrays |= {f"curve{i}_strengths": c.strengths, f"curve{i}_done": c.done}
             arrays[f"curve{i}_correct"] = np.packbits(c.correct, axis=2)
+            for key in ("wrong", "groups"):
+                value = getattr(c, key)
+                if value is not None:
+                    arrays[f"curve{i}_{key}"] = np.packbits(value, axis=2) if key == "wrong" else value
             if c.exhibits is not None:
                 arrays |= {f"curve{i}_shown_{key}": value for key, value in vars(c.exhibits).items()}
-            plain_fields = ("model", "perturbation", "unit", "even", "seed", "undefined", "assumed")
+            plain_fields = (
+                "model", "perturbation", "unit", "even", "seed", "undefined", "assumed", "examples", "unfit",
+            )  # fmt: skip
             curves.append({key: getattr(c, key) for key in plain_fields} | {"n": c.n, "shown": c.exhibits is not None})
-        for i, right in enumerate(self.validation.values()):
+        for i, (model, right) in enumerate(self.validation.items()):
             arrays[f"validation{i}"] = right
+            if model in self.validation_groups:
+                arrays[f"validation{i}_groups"] = self.validation_groups[model]
         record = {
+            "format": FORMAT,
             "curves": curves,
+            "validation_examples": dict(self.validation_examples),
             "validation": list(self.validation),
             "audits": {model: vars(a) for model, a in self.audits.items()},
             "failures": list(self.failures),
@@ -406,6 +562,11 @@ class MemorizationResult:
     def load(cls, path: str | Path) -> MemorizationResult:
         """Read what `save` wrote."""
         record, arrays = read_result(path)
+        if "curves" in record and record.pop("format", 1) != FORMAT:
+            raise InputError(
+                f"{path} was saved by another version of heldout ({record.get('version', 'unknown')}), in a form that "
+                "does not say which labels were wrong and which examples models share; measure again."
+            )
         try:
             curves = []
             for i, kept in enumerate(record.pop("curves")):
@@ -413,22 +574,28 @@ class MemorizationResult:
                 keys = ("rows", "labels", "pictures", "right")
                 exhibits = Exhibits(**{key: arrays[f"curve{i}_shown_{key}"] for key in keys}) if shown else None
                 correct = np.unpackbits(arrays[f"curve{i}_correct"], axis=2)[:, :, :n].astype(bool)
+                wrong = arrays.get(f"curve{i}_wrong")
                 curves.append(
                     Curve(
                         **kept,
+                        wrong=None if wrong is None else np.unpackbits(wrong, axis=2)[:, :, :n].astype(bool),
+                        groups=arrays.get(f"curve{i}_groups"),
                         strengths=arrays[f"curve{i}_strengths"],
                         done=arrays[f"curve{i}_done"],
                         correct=correct,
                         exhibits=exhibits,
                     )
                 )
-            validation = {model: arrays[f"validation{i}"] for i, model in enumerate(record.pop("validation"))}
+            validated = list(record.pop("validation"))
+            validation = {model: arrays[f"validation{i}"] for i, model in enumerate(validated)}
+            held = {model: arrays.get(f"validation{i}_groups") for i, model in enumerate(validated)}
             audits = {model: Audited(**a) for model, a in record.pop("audits").items()}
             names = record.pop("class_names")
             failures, notes = (tuple(record.pop(key)) for key in ("failures", "notes"))
             return cls(
                 curves=tuple(curves),
                 validation=validation,
+                validation_groups={model: codes for model, codes in held.items() if codes is not None},
                 audits=audits,
                 class_names=None if names is None else tuple(names),
                 failures=failures,

@@ -42,6 +42,8 @@ class Retrainings:
         Whether the model gives the label it was trained on (PMV).
     clean_right : (r, s, n) bool
         Whether it gives the true one (PTV).
+    wrong : (r, s, n) bool
+        Whether the label it was trained on is not the true one.
     validation_right : (r, s, v) bool
         Whether it is right on each validation example; v = 0 without any.
     failures : tuple of str
@@ -55,6 +57,7 @@ class Retrainings:
     rates: NDArray[np.float64]
     noisy_right: NDArray[np.bool_]
     clean_right: NDArray[np.bool_]
+    wrong: NDArray[np.bool_]
     validation_right: NDArray[np.bool_]
     failures: tuple[str, ...]
     done: NDArray[np.bool_]
@@ -135,7 +138,7 @@ def retrain(
     # The limit stands around all of them too, since workers that are threads share one process.
     with limited_threads(threads), plain_bar(len(todo), name, unit="trainings", shown=progress) as bar:
         try:
-            return _gathered(work, data, levels, repetitions, name, bar)
+            return _gathered(work, data, levels, repetitions, seed, name, bar)
         except (BrokenProcessPool, PicklingError) as error:
             raise InputError(
                 f"{name}: a worker died, or could not take the training over ({type(error).__name__}): no memory, or "
@@ -177,7 +180,7 @@ def _checked(
 
 
 def _gathered(
-    work: Any, data: _Data, levels: NDArray[np.float64], repetitions: int, name: str, bar: Any
+    work: Any, data: _Data, levels: NDArray[np.float64], repetitions: int, seed: int, name: str, bar: Any
 ) -> Retrainings:
     """What all trainings said, in the order of rates and repetitions."""
     shape = (len(levels), repetitions)
@@ -201,10 +204,15 @@ def _gathered(
         if done[place] and not isinstance(result, str):
             _check_repeated(clean[place], noisy[place], result)
             checked = True
+    wrong = np.zeros_like(noisy)
+    for i, j in np.ndindex(*shape):
+        rate = float(levels[i])
+        wrong[i, j] = _targets(data.truth, data.occur, rate, _generator(seed, rate, j)) != data.truth
     return Retrainings(
         rates=levels,
         noisy_right=noisy,
         clean_right=clean,
+        wrong=wrong,
         validation_right=right,
         failures=tuple(sorted(failures)),
         done=done,
@@ -288,7 +296,7 @@ def _one(task: _Task, place: tuple[int, int]) -> tuple[tuple[int, int], bool, _A
             v = 0 if data.validation is None else len(data.validation[1])
             noisy, clean, held = (_unpack(kept[key], size) for key, size in zip(KEPT, (n, n, v), strict=True))
             return place, task.again, (noisy, clean, held)
-    rng = np.random.default_rng([task.seed, 4, round(task.rate * 1_000_000), task.repetition])
+    rng = _generator(task.seed, task.rate, task.repetition)
     targets = _targets(data.truth, data.occur, task.rate, rng)
     held = np.zeros(0, dtype=bool)
     classes = int(data.occur.max()) + 1
@@ -309,6 +317,11 @@ def _one(task: _Task, place: tuple[int, int]) -> tuple[tuple[int, int], bool, _A
     if path is not None:
         write_npz(path, {key: np.packbits(bits) for key, bits in zip(KEPT, answers, strict=True)})
     return place, task.again, answers
+
+
+def _generator(seed: int, rate: float, repetition: int) -> np.random.Generator:
+    """Of a training's labels and seed: the same for every model, so that models are compared on the same labels."""
+    return np.random.default_rng([seed, 4, round(rate * 1_000_000), repetition])
 
 
 @contextmanager

@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
+from heldout.groups import group_codes
 from heldout.memorization.curve import PMV, PTV, Curve
-from heldout.memorization.retrain import Retrainings, name_of, retrain
+from heldout.memorization.label_noise import check_labels
+from heldout.memorization.retrain import Retrainings, count, name_of, retrain
 
 ENOUGH = 5  # trainings a rate, of which an interval can be made
+LEAST = 0.8  # of what a method would reach that learned from the true labels alone
+HALF = 0.5  # of the labels, without noise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,6 +37,10 @@ class LabelNoiseCurve:
         Trainings that raised.
     notes : tuple of str
         What was noticed: sentences.
+    validation_examples : str
+        A hash of the validation examples.
+    validation_groups : (v,) int, optional
+        Codes of their groups.
     """
 
     pmv: Curve
@@ -40,6 +48,8 @@ class LabelNoiseCurve:
     validation_right: NDArray[np.bool_]
     failures: tuple[str, ...]
     notes: tuple[str, ...]
+    validation_examples: str = ""
+    validation_groups: NDArray[np.intp] | None = None
 
     @property
     def model(self) -> str:
@@ -57,6 +67,8 @@ def label_noise_curve(
     repetitions: int = 5,
     seed: int = 0,
     validation: tuple[Any, ArrayLike] | None = None,
+    groups: ArrayLike | None = None,
+    validation_groups: ArrayLike | None = None,
     n_jobs: int | None = None,
     threads: int = 1,
     check_seed: bool = True,
@@ -76,6 +88,9 @@ def label_noise_curve(
         the slope from an accuracy of 1 without noise: at least the slope there would be from the true one.
     repetitions : int
         Trainings a rate; intervals need 5 at least.
+    groups, validation_groups : (n,) and (v,) text or whole numbers, optional
+        The group of each example, where examples depend on each other (frames of a video, crops of a patient);
+        intervals and comparisons then are for groups drawn anew.
 
     Examples
     --------
@@ -88,6 +103,10 @@ def label_noise_curve(
     """
     x, y = data
     label = name or name_of(train)
+    codes = None if groups is None else group_codes(groups, count(x))
+    held_codes = None
+    if validation is not None and validation_groups is not None:
+        held_codes = group_codes(validation_groups, count(validation[0]), what="validation_groups")
     found = retrain(
         train,
         x,
@@ -106,18 +125,74 @@ def label_noise_curve(
     )
     if not found.done.any():
         raise InputError(f"{label}: every training failed; the first: {found.failures[0]}.")
+    validated = found.rates[0] == 0 and validation is not None
+    key = _key(x, y, classes, seed)
+    unfit = does_not_fit(found, label)
     return LabelNoiseCurve(
-        pmv=_curve(found, label, PMV, seed),
-        ptv=_curve(found, label, PTV, seed),
-        validation_right=found.validation_right[0][found.done[0]] if found.rates[0] == 0 else np.zeros((0, 0), bool),
+        pmv=_curve(found, label, PMV, seed, codes, key, unfit),
+        ptv=_curve(found, label, PTV, seed, codes, key, unfit),
+        validation_right=found.validation_right[0][found.done[0]] if validated else np.zeros((0, 0), bool),
         failures=tuple(f"{label}, {failure}" for failure in found.failures),
         notes=tuple(_notes(found, label, own=not hasattr(train, "get_params"), asked=check_seed)),
+        validation_examples=_key(*validation, None, 0) if validation is not None else "",
+        validation_groups=held_codes,
     )
 
 
-def _curve(found: Retrainings, name: str, kind: str, seed: int) -> Curve:
+def _key(x: Any, y: ArrayLike, classes: int | None, seed: int) -> str:
+    """Equal for equal examples in equal order with equal labels, wrong ones included; "" where nobody can tell.
+
+    scikit-learn's methods get the same pictures flattened, so the shape of one example does not matter.
+    """
+    import joblib
+
+    truth = check_labels(y)
+    try:
+        table = np.asarray(x)
+        table = np.ascontiguousarray(table).reshape(len(truth), -1) if table.dtype.kind in "biufc" else x
+        return str(joblib.hash((table, truth, classes, seed)))[:16]
+    except Exception:  # examples that cannot be hashed
+        return ""
+
+
+def does_not_fit(found: Retrainings, name: str) -> str | None:
+    """Why a method does not fit the labels it is trained on, so that noise in them says nothing of its memory; or None.
+
+    A method that learned from the true labels among them alone, and fell for none of the wrong ones, would be right on
+    a share (1 - r) A of the labels it is trained on at a rate r of wrong ones, A being its accuracy without noise; one
+    that memorises, on more. Whoever is right on less than `LEAST` of that at some rate does not fit its labels: its
+    accuracy on the true labels falls because it breaks down, not because it learns wrong ones by heart. (On
+    scikit-learn's digits Gaussian naive Bayes comes to 0.50; nearest neighbours, trees, linear models and boosting to
+    0.95 and more.) Nor does a method fit that is right on fewer than `HALF` of its labels without noise: its slope k_S
+    is small because there is nothing left to fall.
+    """
+    pmv = np.array([row[ok].mean() if ok.any() else np.nan for row, ok in zip(found.pmv, found.done, strict=True)])
+    alone = len(found.rates) == 1
+    clean = 1.0 if alone else float(pmv[0])
+    if np.isnan(clean):
+        return None
+    opening = f"{name} does not fit its labels"
+    after = "so label noise says nothing of its memory, and it is not ranked by it."
+    if clean < HALF:
+        return f"{opening}: without noise it is right on {clean:.2f} of those it is trained on; {after}"
+    reached = pmv / np.maximum((1 - found.rates) * clean, 1e-12)
+    reached[found.rates >= 1] = np.nan
+    if np.isnan(reached).all() or float(np.nanmin(reached)) >= LEAST:
+        return None
+    at = int(np.nanargmin(reached))
+    rate, wanted = found.rates[at], (1 - found.rates[at]) * clean
+    return (
+        f"{opening}: with a share of {rate:g} wrong it is right on {pmv[at]:.2f} of those it is trained on, where "
+        f"having learned the true ones alone would give {wanted:.2f} ({reached[at]:.2f} of it, below {LEAST:g}); "
+        f"{after}"
+    )
+
+
+def _curve(
+    found: Retrainings, name: str, kind: str, seed: int, groups: NDArray[np.intp] | None, key: str, unfit: str | None
+) -> Curve:
     rates, done = found.rates, found.done
-    correct = found.noisy_right if kind == PMV else found.clean_right
+    correct, wrong = found.noisy_right if kind == PMV else found.clean_right, found.wrong
     undefined = None
     if len(rates) == 1:
         if kind == PMV:
@@ -125,6 +200,7 @@ def _curve(found: Retrainings, name: str, kind: str, seed: int) -> Curve:
         else:  # the line from an accuracy of 1 without noise
             rates, done = np.append(0.0, rates), np.concatenate([np.ones_like(done), done])
             correct = np.concatenate([np.ones_like(correct), correct])
+            wrong = np.concatenate([np.zeros_like(wrong), wrong])
     return Curve(
         model=name,
         perturbation=kind,
@@ -136,6 +212,10 @@ def _curve(found: Retrainings, name: str, kind: str, seed: int) -> Curve:
         seed=seed,
         undefined=undefined,
         assumed=len(found.rates) == 1 and kind == PTV,
+        wrong=wrong,
+        groups=groups,
+        examples=key,
+        unfit=unfit,
     )
 
 

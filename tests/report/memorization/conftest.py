@@ -207,7 +207,7 @@ def alike() -> MemorizationResult:
 
 @pytest.fixture(scope="session")
 def close() -> MemorizationResult:
-    """Two models that differ by no more than chance."""
+    """Two models that do not differ significantly."""
     curves = [perturbed("a", "spatial", (1.0, 0.74, 0.5, 0.3)), perturbed("b", "spatial", (1.0, 0.79, 0.54, 0.3))]
     return MemorizationResult.of(curves, source="digits")
 

@@ -1,8 +1,10 @@
 """Shifts and turns of a picture, of which the worst is taken (Engstrom et al. 2019).
 
 Strength a allows shifts of up to a pixels in each direction and turns of up to a degrees. A turn about the picture's
-centre comes first, the shift second. Pixels between the given ones are bilinear; what comes in from outside is black,
-or the border's own (`padding`).
+centre comes first, the shift second. Shifts are of whole pixels: a shift by half a pixel blurs, and a model that minds
+blur would seem to mind the smallest shift most. Turned pixels are bilinear; what comes in from outside is black, or the
+border's own (`padding`). In a curve, a picture that is fooled at one strength counts as fooled at every larger one, so
+the accuracy is that of the worst move of all grids so far and never rises.
 
 A move is the same linear map for every picture, so it is kept as a sparse matrix with four entries a pixel.
 """
@@ -42,12 +44,16 @@ STAY = Move(0.0, 0.0, 0.0)
 
 
 def move_grid(strength: float, *, shifts: int = 5, turns: int = 5) -> tuple[Move, ...]:
-    """All combinations of equally spaced shifts and turns within a strength, and the untouched picture first.
+    """All combinations of evenly spaced shifts and turns within a strength, and the untouched picture first.
+
+    Shifts are cut to whole pixels, so that there are fewer of them at small strengths.
 
     Examples
     --------
     >>> len(move_grid(3.0)), move_grid(0.0)
     (125, (Move(right=0.0, down=0.0, degrees=0.0),))
+    >>> sorted({move.right for move in move_grid(1.0)}), sorted({move.right for move in move_grid(3.0)})
+    ([-1.0, 0.0, 1.0], [-3.0, -1.0, 0.0, 1.0, 3.0])
     """
     if strength < 0 or shifts < 1 or turns < 1:
         raise InputError(
@@ -55,14 +61,14 @@ def move_grid(strength: float, *, shifts: int = 5, turns: int = 5) -> tuple[Move
         )
     if strength == 0:
         return (STAY,)
-    along = np.linspace(-strength, strength, shifts).tolist() if shifts > 1 else [0.0]
+    along = np.unique(np.trunc(np.linspace(-strength, strength, shifts)) + 0.0).tolist() if shifts > 1 else [0.0]
     about = np.linspace(-strength, strength, turns).tolist() if turns > 1 else [0.0]
     moves = [Move(x, y, t) for t, y, x in itertools.product(about, along, along)]
     return (STAY, *(move for move in moves if move != STAY))
 
 
 def random_moves(strength: float, count: int, *, rng: np.random.Generator) -> tuple[Move, ...]:
-    """The untouched picture and `count` moves drawn evenly within a strength: worst of `count` at random.
+    """The untouched picture and `count` moves drawn evenly within a strength, shifts among whole pixels.
 
     Examples
     --------
@@ -73,7 +79,11 @@ def random_moves(strength: float, count: int, *, rng: np.random.Generator) -> tu
         raise InputError(f"strength {strength:g} and {count} random moves: not negative, and one at least.")
     if strength == 0:
         return (STAY,)
-    return (STAY, *(Move(*each) for each in rng.uniform(-strength, strength, (count, 3)).tolist()))
+    drawn = rng.uniform(-1, 1, (count, 3))
+    most = math.floor(strength)
+    drawn[:, :2] = np.floor((drawn[:, :2] + 1) / 2 * (2 * most + 1)) - most + 0.0
+    drawn[:, 2] *= strength
+    return (STAY, *(Move(*each) for each in drawn.tolist()))
 
 
 def moved(
@@ -268,11 +278,30 @@ def outside(padding: Padding) -> str:
     return "" if padding == "black" else ", the border repeated"
 
 
+FALLEN = "fallen to moves"  # key of a view's pictures that are fooled: by which strength, and how
+
+
+@dataclass(frozen=True, eq=False)
+class _Fallen:
+    """Pictures of a view that are fooled, each by the first strength that does it."""
+
+    at: NDArray[np.float64]  # (n,) infinite where none does so far
+    moves: list[Move]
+
+
+def _fallen(view: View, name: str) -> _Fallen:
+    """What is known of a view's pictures; nothing to begin with."""
+    found: _Fallen = view.kept.setdefault(
+        f"{name}, {FALLEN}", _Fallen(np.full(len(view), np.inf), [STAY for _ in range(len(view))])
+    )
+    return found
+
+
 class Spatial(Perturbation):
     """The worst of a grid of shifts and turns, the same grid for every picture.
 
-    A grid of one strength does not hold that of a lower one, so a picture that is fooled at 2 may not be at 3, and a
-    curve may rise a little.
+    A grid of one strength does not hold those of lower ones, so a picture that is fooled at one strength of a view
+    stays fooled at every larger one that is asked for later: the running worst case, of which no curve rises.
     """
 
     name = "spatial"
@@ -280,60 +309,75 @@ class Spatial(Perturbation):
     def __init__(self, *, shifts: int = 5, turns: int = 5, padding: Padding = "black") -> None:
         move_grid(1.0, shifts=shifts, turns=turns)  # complains of bad counts
         self.shifts, self.turns, self.padding = shifts, turns, padding
-        self.unit = f"pixels and degrees of the worst of {shifts} x {shifts} shifts and {turns} turns{outside(padding)}"
+        grid = f"{shifts} x {shifts} whole-pixel shifts and {turns} turns"
+        self.unit = f"pixels and degrees of the worst so far of {grid}{outside(padding)}"
 
-    def _worst(self, view: View, strength: float) -> tuple[NDArray[np.intp], tuple[Move, ...]]:
-        moves = move_grid(strength, shifts=self.shifts, turns=self.turns)
-        found = worst_case(
-            view.right, view.pixels, moves, batch_size=view.batch_size, padding=self.padding, black=view.low
-        )
-        return found, moves
+    def _search(self, view: View, strength: float) -> _Fallen:
+        fallen = _fallen(view, self.name)
+        left = np.flatnonzero(fallen.at > strength)
+        if len(left):
+            moves = move_grid(strength, shifts=self.shifts, turns=self.turns)
+            found = worst_case(
+                lambda pixels, places: view.right(pixels, left[places]),
+                view.pixels[left],
+                moves,
+                batch_size=view.batch_size,
+                padding=self.padding,
+                black=view.low,
+            )
+            for place in np.flatnonzero(found >= 0):
+                fallen.at[left[place]], fallen.moves[left[place]] = strength, moves[found[place]]
+        return fallen
 
     def right(self, view: View, strength: float) -> NDArray[np.bool_]:
-        """Whether no move of the grid makes the model wrong."""
-        return np.asarray(self._worst(view, strength)[0] < 0)
+        """Whether no move of the grid, or of those before it, makes the model wrong."""
+        return np.asarray(self._search(view, strength).at > strength)
 
     def perturbed(self, view: View, strength: float) -> Pictures:
         """Each picture moved so that the model is wrong, or else as far as the grid goes."""
-        found, moves = self._worst(view, strength)
-        chosen = [moves[j] if j >= 0 else moves[-1] for j in found]
+        fallen = self._search(view, strength)
+        last = move_grid(strength, shifts=self.shifts, turns=self.turns)[-1]
+        chosen = [move if at <= strength else last for move, at in zip(fallen.moves, fallen.at, strict=True)]
         return moved_each(view.pixels, chosen, padding=self.padding, black=view.low)
 
 
 class RandomSpatial(Perturbation):
-    """The worst of a few shifts and turns that each picture draws for itself."""
+    """The worst of a few shifts and turns that each picture draws for itself, and of those it drew before."""
 
     name = "spatial-random"
 
     def __init__(self, *, count: int = 10, padding: Padding = "black") -> None:
         self.count, self.padding = count, padding
-        self.unit = f"pixels and degrees of the worst of {count} random shifts and turns{outside(padding)}"
+        moves = f"{count} random whole-pixel shifts and turns"
+        self.unit = f"pixels and degrees of the worst so far of {moves}{outside(padding)}"
         if count < 1:
             raise InputError(f"the worst of {count} random moves: one at least is needed.")
 
     def _tries(self, view: View, strength: float) -> list[tuple[Move, ...]]:
         return [random_moves(strength, self.count, rng=rng) for rng in view.generators(self.name)]
 
+    def _search(self, view: View, strength: float) -> tuple[_Fallen, list[tuple[Move, ...]]]:
+        moves, fallen = self._tries(view, strength), _fallen(view, self.name)
+        alive = np.flatnonzero(fallen.at > strength)
+        for j in range(len(moves[0])):
+            if not len(alive):
+                break
+            tried = [moves[i][j] for i in alive]
+            pictures = moved_each(view.pixels[alive], tried, padding=self.padding, black=view.low)
+            stands = view.right(pictures, alive)
+            for i in alive[~stands]:
+                fallen.at[i], fallen.moves[i] = strength, moves[i][j]
+            alive = alive[stands]
+        return fallen, moves
+
     def right(self, view: View, strength: float) -> NDArray[np.bool_]:
-        """Whether none of a picture's own moves makes the model wrong."""
-        return self._search(view, strength)[0]
+        """Whether none of a picture's own moves so far makes the model wrong."""
+        return np.asarray(self._search(view, strength)[0].at > strength)
 
     def perturbed(self, view: View, strength: float) -> Pictures:
         """Each picture by the move that made the model wrong, or else by its last."""
-        return self._search(view, strength)[1]
-
-    def _search(self, view: View, strength: float) -> tuple[NDArray[np.bool_], Pictures]:
-        moves = self._tries(view, strength)
-        out = view.pixels.copy()
-        alive = np.flatnonzero(view.right(view.pixels))
-        for j in range(1, len(moves[0])):
-            pictures = moved_each(
-                view.pixels[alive], [moves[i][j] for i in alive], padding=self.padding, black=view.low
-            )
-            out[alive] = pictures
-            alive = alive[view.right(pictures, alive)]
-            if not len(alive):
-                break
-        right = np.zeros(len(view), dtype=bool)
-        right[alive] = True
-        return right, out
+        fallen, moves = self._search(view, strength)
+        chosen = [
+            move if at <= strength else own[-1] for move, at, own in zip(fallen.moves, fallen.at, moves, strict=True)
+        ]
+        return moved_each(view.pixels, chosen, padding=self.padding, black=view.low)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +14,11 @@ from heldout.memorization.result import MemorizationResult
 from heldout.report.memorization.curves import Line, line_of, mean_lines
 from heldout.report.memorization.disagreement import opposed
 from heldout.report.memorization.words import (
-    AT_ONCE,
     EQUAL,
     LEARNED,
     LEVEL_TEXT,
     MINUS_ONE,
+    TURNS,
     and_text,
     corruptions,
     examples_text,
@@ -30,6 +29,7 @@ from heldout.report.memorization.words import (
     name_text,
     perturbation_text,
     place,
+    significant_text,
     trainings,
 )
 from heldout.report.numbers import fixed, pair
@@ -46,19 +46,23 @@ def answer_view(result: MemorizationResult) -> dict[str, Any]:
     return {
         "tone": "quiet" if disputed is None else "neutral",
         "headline": _headline_of_one(result) if one else _headline(result, disputed),
-        "sentences": [_measured(result), *([] if one else _sure(result, disputed))],
+        "sentences": [
+            _measured(result),
+            *(s.translate(TURNS) for s in result.unfit),
+            *([] if one else _sure(result, disputed)),
+        ],
         "subject": f"{models_text(result)}, {examples_text(result)}",
         "numbers": _numbers_of_one(result) if one else _numbers(result, disputed),
         "one": _rows_of_one(result) if one else [],
         "ends": [] if one else [_ends(r) for r in result.rankings],
         "level": LEVEL_TEXT,
-        "at_once": AT_ONCE,
+        "significant": significant_text(result),
     }
 
 
 @dataclass(frozen=True)
 class Side:
-    """A metric by which one model memorised more than another, by more than chance."""
+    """A metric by which one model memorised significantly more than another."""
 
     column: Column
     models: tuple[str, str]  # the one that memorised more first
@@ -91,6 +95,8 @@ def _headline(result: MemorizationResult, disputed: tuple[Side, Side] | None) ->
     r = lead(result)
     if r is None:
         why = "No metric is defined for two of these models"
+        if result.unfit:
+            why = "No two of these models fit their labels, so that none is ranked"
         return _headline_of_falls(
             result, "The models were measured at different strengths and are not ranked" if result.unranked else why
         )
@@ -100,15 +106,15 @@ def _headline(result: MemorizationResult, disputed: tuple[Side, Side] | None) ->
     if tied(r):
         return f"{r.column.title} is {fixed(first)} for {'both' if len(r.models) == 2 else 'all'} models"
     names = [name_text(r.models[i]) for i in (0, -1)]
-    if r.surely(r.models[0], r.models[-1]):
+    if r.differs(r.models[0], r.models[-1]):
         return (
             f"{names[0]} is at the memorised end ({r.column.title} {fixed(first)}), {names[1]} at the other "
             f"({fixed(last)})"
         )
     if _told_apart(result):
-        opening = f"No difference beyond chance between the ends of {r.column.title}:"
+        opening = f"No significant difference between the ends of {r.column.title}:"
     else:
-        opening = f"No difference beyond chance: {r.column.title}"
+        opening = f"No significant difference: {r.column.title}"
     values = f"{fixed(first)} ({names[0]}) {{}} {fixed(last)} ({names[1]})"
     return f"{opening} " + (values.format("and") if len(r.models) == 2 else f"from {values.format('to')}")
 
@@ -129,9 +135,8 @@ def _headline_of_disputed(r: Ranking, first: Side, second: Side) -> str:
 
 
 def _told_apart(result: MemorizationResult) -> list[Ranking]:
-    """Rankings that know a difference beyond chance between two models, the most direct measure first."""
-    known = [r for r in result.rankings if any(r.surely(*models) for models in itertools.combinations(r.models, 2))]
-    return sorted(known, key=lambda r: place(r.column))
+    """Rankings that know a significant difference between two models, the most direct measure first."""
+    return sorted((r for r in result.rankings if r.above), key=lambda r: place(r.column))
 
 
 def tied(r: Ranking) -> bool:
@@ -159,6 +164,8 @@ def _headline_of_one(result: MemorizationResult) -> str:
     column = columns[0]
     curve = result.curve(model, column.perturbation)
     assert curve is not None
+    if curve.unfit is not None:
+        return f"{name_text(model)} does not fit its labels: {_fall(curve)}"
     value = short(result.table[model][column].value)
     metric = {
         K_S.name: f"slope k_S {value} (0 if every label is memorised)",
@@ -247,21 +254,21 @@ def _measured(result: MemorizationResult) -> str:
 
 
 def _sure(result: MemorizationResult, disputed: tuple[Side, Side] | None) -> list[str]:
-    """What of the headline is more than chance, and what other metrics say."""
+    """What of the headline is significant, and what other metrics say."""
     r = lead(result)
     if r is None:
         return []
     if disputed is not None:
-        sentences = [f"Each of the two differences is more than chance {AT_ONCE}."]
+        sentences = [f"Each of the two differences is significant ({significant_text(result)})."]
     elif tied(r):
         sentences = []
-    elif r.surely(r.models[0], r.models[-1]):
-        sentences = [f"The difference is more than chance {AT_ONCE}."]
+    elif r.differs(r.models[0], r.models[-1]):
+        sentences = [f"The difference is significant ({significant_text(result)})."]
     else:
-        sentences = [f"The intervals, {AT_ONCE}, overlap."]
+        sentences = [f"The difference is not significant ({significant_text(result)})."]
     apart = [other.column.title for other in _told_apart(result)]
-    if disputed is None and apart and not r.surely(r.models[0], r.models[-1]):
-        sentences.append(f"Models do differ by more than chance by {and_text(apart[:MOST_NAMED])}.")
+    if disputed is None and apart and not r.differs(r.models[0], r.models[-1]):
+        sentences.append(f"Models do differ significantly by {and_text(apart[:MOST_NAMED])}.")
     others = len(opposed(result)) - (disputed is not None)
     if others:
         pairs = f"{others} {'other ' if disputed is not None else ''}pair{'' if others == 1 else 's'} of models"
@@ -278,7 +285,7 @@ def _numbers(result: MemorizationResult, disputed: tuple[Side, Side] | None) -> 
     if tied(r):
         e = r.estimates[0]
         return [(r.column.title, fixed(e.value), f"{pair((e.low, e.high))}, each model")]
-    sure = r.surely(r.models[0], r.models[-1])
+    sure = r.differs(r.models[0], r.models[-1])
     ends = ((0, "At the memorised end: "), (-1, "At the other end: "))
     return [
         (
@@ -298,8 +305,8 @@ def _both(result: MemorizationResult, side: Side) -> list[tuple[str, str, str]]:
 
 
 def _ends(r: Ranking) -> dict[str, Any]:
-    """One metric: who is at which end, with intervals that hold for all models at once."""
-    sure = r.surely(r.models[0], r.models[-1])
+    """One metric: who is at which end."""
+    sure = r.differs(r.models[0], r.models[-1])
     return {
         "metric": r.column.title,
         "reads": "larger" if r.column.memorised == "high" else "smaller",
@@ -311,7 +318,7 @@ def _ends(r: Ranking) -> dict[str, Any]:
             }
             for i in (0, -1)
         ],
-        "sure": "none" if tied(r) else "more than chance" if sure else "may be chance",
+        "sure": "none" if tied(r) else "significant" if sure else "not significant",
     }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from heldout.memorization.ranking import Column
 from heldout.memorization.result import MemorizationResult
 from heldout.report import svg
-from heldout.report.memorization.words import AT_ONCE, and_text, name_text
+from heldout.report.memorization.words import and_text, name_text, significant_text
 from heldout.report.numbers import fixed
 from heldout.report.svg.heat_maps import N_COLOURS
 
@@ -29,7 +29,7 @@ def disagreement_view(result: MemorizationResult) -> dict[str, Any] | None:
         "first": rows[:opened],
         "more": rows[opened:],
         "left": len(pairs) - len(rows),
-        "level": AT_ONCE,
+        "level": significant_text(result),
         "tau": _tau(result),
         "pair": _single(result),
     }

@@ -37,6 +37,7 @@ def facts_view(result: MemorizationResult) -> list[tuple[str, str]]:
         (and_text(names).capitalize() if len(names) < 4 else f"{len(names)} perturbations", f"{strengths} ({unit})")
         for (strengths, unit), names in same.items()
     ]
+    facts += [("Groups", sentence) for sentence in result.grouped]
     if trainings(result):
         facts.append(("Trainings a rate", and_text([f"{s}" for s in trainings(result)])))
     if result.validation:
@@ -102,6 +103,8 @@ def not_computed(result: MemorizationResult) -> list[str]:
         why = (
             "the models were measured at different strengths"
             if result.unranked
+            else "no two models fit their labels"
+            if result.unfit
             else "no metric is defined for two models"
         )
         missing.append(f"Ranking: {why}")

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from heldout.memorization.curve import PMV, PTV, RESAMPLES
+from heldout.memorization.curve import PMV, PTV
+from heldout.memorization.metrics import DRAWS
 from heldout.memorization.ranking import GAP
 from heldout.memorization.result import MemorizationResult
-from heldout.memorization.retrained import ENOUGH
+from heldout.memorization.retrained import ENOUGH, HALF, LEAST
 from heldout.report.memorization.words import (
     LEARNED,
     LEVEL_TEXT,
     MINUS_ONE,
     NOISE,
     and_text,
-    at_once_text,
     corruptions,
     defined,
     finished,
-    level_text,
+    significant_text,
     trainings,
+    units_text,
 )
 
 PAPER = "Pavlitskaya et al. 2022"
@@ -69,8 +70,8 @@ def _perturbations(result: MemorizationResult) -> str:
     kinds = {
         "fgsm": "a step along the sign of the gradient (eq. (8))",
         "gaussian": "noise (eq. (9))",
-        "spatial": "the worst shift and turn of a grid",
-        "spatial-random": "the worst of some random shifts and turns",
+        "spatial": "the worst shift (of whole pixels) and turn of all grids up to the strength",
+        "spatial-random": "the worst of some random shifts (of whole pixels) and turns up to the strength",
     }
     own = [f"{name} is {what}" for name, what in kinds.items() if name in result.perturbations]
     which = f" Here {'; '.join(own)}." if own else ""
@@ -85,22 +86,20 @@ def _perturbations(result: MemorizationResult) -> str:
 def _intervals(result: MemorizationResult) -> list[str]:
     noise = any(name in NOISE for name in result.perturbations)
     seeds = trainings(result)
-    seeds_drawn = (
-        "; the mean of s trainings is drawn with the tails of Student’s t (s − 1 degrees of freedom)"
-        if max(seeds, default=1) > 1
-        else ""
-    )
     passes = (
-        " An interval of a slope (k_S, k_PTV) may pass 1: a bootstrap interval of a slope is not cut."
+        " How many labels are wrong is fixed, so the error of an accuracy under label noise is that of two means, on "
+        "the true labels and on the wrong ones; trainings add what they vary by, with Student’s t. An interval of a "
+        "slope (k_S, k_PTV) may pass 1: it is not cut."
         if any(c.perturbation in NOISE and defined(e) for row in result.table.values() for c, e in row.items())
         else ""
     )
     points = [
-        f"Intervals, {LEVEL_TEXT}: examples are drawn anew {RESAMPLES:,} times{seeds_drawn}. A metric is the size of "
-        "a curve, in a sense in which the size of a sum is at most the sum of the sizes; so the metric of the true "
-        "curve lies no further from the measured one than the size of their difference, which resampling tells. That "
-        "holds also where a metric has a corner (SSE cannot be less than 0), and the interval may be wider than it "
-        "need be. Resampling cannot show what was missed: by the rule of three an example in n/3 that falls at some "
+        f"Intervals, {LEVEL_TEXT}: for independent {units_text(result)}, drawn anew. A metric is the size of a curve, "
+        "in a sense in which the size of a sum is at most the sum of the sizes; so the metric of the true curve lies "
+        "no further from the measured one than the size of their difference. Of k_max and SSE that size is drawn "
+        f"{DRAWS:,} times, with the covariance of the measured curve; of a slope it is known. That holds also where a "
+        "metric has a corner (SSE cannot be less than 0), and the interval may be wider than it need be. What was "
+        f"never seen does not vary: by the rule of three one of {units_text(result)} in n/3 that falls at some "
         f"strength, which is added in quadrature.{passes}",
         _bands(result),
     ]
@@ -115,9 +114,10 @@ def _intervals(result: MemorizationResult) -> list[str]:
         points.append(f"Trainings a rate: {ENOUGH} seeds or more say how trainings differ.{few}")
     if result.rankings:
         points.append(
-            f"Comparisons: the ranking’s intervals hold for {at_once_text(result)} at once, one metric at a time: each "
-            f"is at {level_text(result.rankings[0].level)} (Šidák: {LEVEL_TEXT} to the power of "
-            f"1/{len(result.models)}). So two that do not overlap differ by more than chance."
+            f"Comparisons are {significant_text(result)} (Bonferroni over the pairs): among models that do not differ, "
+            "any > is rarer than one time in twenty. Models that share their examples, and under label noise their "
+            "wrong labels, are compared in pairs, by the errors that they have in common; intervals that overlap may "
+            "well belong to models that differ significantly."
         )
     return points
 
@@ -151,7 +151,9 @@ def cautions(result: MemorizationResult) -> list[str]:
     if any(name in NOISE for name in result.perturbations):
         points.append(
             "k_S and k_PTV are about a way of training, on this many examples with so many wrong labels; not about "
-            "one finished model."
+            "one finished model. They say nothing of a method that does not fit its labels: one that, at some share r "
+            f"of wrong labels, is right on less than {LEAST:g} (1 − r) A of those it is trained on, A being its "
+            f"accuracy without noise, or whose A is below {HALF:g}. It is named and not ranked by them."
         )
     if corruptions(result):
         points.append(

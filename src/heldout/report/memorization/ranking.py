@@ -1,4 +1,4 @@
-"""Models in the order of each metric, with intervals that hold for all of them at once."""
+"""Models in the order of each metric, and which of them differ significantly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from heldout.memorization.ranking import Ranking
 from heldout.memorization.result import MemorizationResult
 from heldout.report import svg
 from heldout.report.budget.leaderboard import axis
-from heldout.report.memorization.words import LEVEL_TEXT, at_once_text, level_text, name_text
+from heldout.report.memorization.words import LEVEL_TEXT, TURNS, name_text, significant_text
 from heldout.report.numbers import fixed, pair
 from heldout.report.svg.axes import number_text
 
@@ -18,7 +18,7 @@ OPEN = 40  # rows unfolded, over all metrics; the first metric is open in any ca
 
 def ranking_view(result: MemorizationResult) -> dict[str, Any] | None:
     """One board a metric, and who is on none; None where nothing is compared."""
-    if not result.rankings and not result.unranked:
+    if not result.rankings and not result.unranked and not (result.unfit and len(result.models) > 1):
         return None
     boards: list[dict[str, Any]] = []
     rows = 0
@@ -29,9 +29,9 @@ def ranking_view(result: MemorizationResult) -> dict[str, Any] | None:
         "open": [b for b in boards if b["open"]],
         "folded": [b for b in boards if not b["open"]],
         "level": LEVEL_TEXT,
-        "each": level_text(result.rankings[0].level) if result.rankings else "",
-        "n": at_once_text(result),
-        "unranked": list(result.unranked),
+        "significant": significant_text(result),
+        "paired": not result.unpaired,
+        "unranked": [s.translate(TURNS) for s in (*result.unfit, *result.unranked, *result.unpaired)],
     }
 
 
@@ -49,18 +49,18 @@ def _board(r: Ranking) -> dict[str, Any]:
                 "value": fixed(e.value),
                 "interval": pair((e.low, e.high)),
                 "mark": svg.range_mark(e.value, (e.low, e.high), low=low, high=high, grid=grid, label=told),
-                "next": "" if i + 1 == len(r.models) else ">" if r.surely(model, r.models[i + 1]) else "~",
+                "next": "" if i + 1 == len(r.models) else ">" if r.differs(model, r.models[i + 1]) else "~",
             }
         )
     pairs = list(itertools.combinations(r.models, 2))
-    real = sum(r.surely(*pair) for pair in pairs)
+    apart = len(r.above)
     return {
         "title": r.column.title,
         "metric": r.column.metric,
         "reads": r.column.direction,
-        "real": f"{real} of {len(pairs)} pairs of models {'differs' if real == 1 else 'differ'} by more than chance"
+        "apart": f"{apart} of {len(pairs)} pairs of models {'differs' if apart == 1 else 'differ'} significantly"
         if len(pairs) > 1
-        else f"the difference {'is more than' if real else 'may be'} chance",
+        else f"the difference is {'' if apart else 'not '}significant",
         "axis": [number_text(v, step) for v in (low, high)],
         "rows": rows,
     }

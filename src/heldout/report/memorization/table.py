@@ -84,7 +84,12 @@ def _group(perturbation: str) -> str:
 
 def _ends(result: MemorizationResult, column: Column) -> tuple[float, float] | None:
     """The most and the least memorised values of a column; None where all are the same."""
-    known = [e.value for row in result.table.values() for c, e in row.items() if c == column and defined(e)]
+    known = [
+        e.value
+        for model, row in result.table.items()
+        for c, e in row.items()
+        if c == column and defined(e) and _fits(result, model, column)
+    ]
     if len(known) < 2 or max(known) - min(known) < EQUAL:
         return None
     low, high = min(known), max(known)
@@ -102,8 +107,18 @@ def _cell(
         if reason not in reasons:
             reasons.append(reason)
         return {"value": "–", "interval": "", "mark": "", "note": number_text(reasons.index(reason) + 1)}
-    mark = "" if ends is None else {ends[0]: "most", ends[1]: "least"}.get(found.value, "")
+    mark = (
+        ""
+        if ends is None or not _fits(result, model, column)
+        else {ends[0]: "most", ends[1]: "least"}.get(found.value, "")
+    )
     return {"value": fixed(found.value), "interval": interval_text(found.low, found.high), "mark": mark, "note": ""}
+
+
+def _fits(result: MemorizationResult, model: str, column: Column) -> bool:
+    """Whether a value says what its column says: under label noise not where a method does not fit its labels."""
+    curve = result.curve(model, column.perturbation)
+    return curve is None or curve.unfit is None
 
 
 def number_text(number: int) -> str:

@@ -11,7 +11,7 @@ from heldout.memorization.metrics import K_MAX, Estimate
 from heldout.memorization.perturb.corruptions import CORRUPTIONS
 from heldout.memorization.ranking import GAP, Column, Ranking
 from heldout.memorization.result import MemorizationResult
-from heldout.report.numbers import PERCENT, pair, percent
+from heldout.report.numbers import PERCENT, pair
 from heldout.report.svg.shapes import shorten
 
 LONGEST = 40  # characters of a model's name in tables and sentences; the whole one is told to a pointer
@@ -21,7 +21,7 @@ EQUAL = 1e-12  # values that differ by less are the same, up to rounding in sums
 FIRST = (PTV, PMV, "spatial", "spatial-random", "fgsm", "gaussian")  # told in this order, then the others
 LEARNED, MINUS_ONE = (f.replace(" ", "\N{NO-BREAK SPACE}") for f in ("A − (1 − A)", "(m − 1)"))  # k_S is their ratio
 LEVEL_TEXT = f"{100 * LEVEL:g}{PERCENT}"
-AT_ONCE = f"at {LEVEL_TEXT} for all models at once, one metric at a time"
+FAMILY_WISE = f"family-wise {LEVEL_TEXT} over all pairs of models, one metric at a time"
 
 
 def name_text(name: str) -> str:
@@ -40,20 +40,14 @@ def models_text(result: MemorizationResult) -> str:
     return name_text(result.models[0]) if len(result.models) == 1 else f"{len(result.models):,} models"
 
 
-def at_once_text(result: MemorizationResult) -> str:
-    """The models that intervals hold for together."""
-    return "both models" if len(result.models) == 2 else f"all {len(result.models):,} models"
+def units_text(result: MemorizationResult) -> str:
+    """What must be independent for levels to hold."""
+    return "examples" if all(curve.groups is None for curve in result.curves) else "groups"
 
 
-def level_text(level: float) -> str:
-    """The level of an interval, with digits enough to tell it from the next.
-
-    Examples
-    --------
-    >>> level_text(0.95), level_text(0.95 ** (1 / 2)), level_text(0.95 ** (1 / 200))
-    ('95.00\\xa0%', '97.47\\xa0%', '99.97\\xa0%')
-    """
-    return percent(level, 2)
+def significant_text(result: MemorizationResult) -> str:
+    """What "significant" means on this page."""
+    return f"{FAMILY_WISE}, for independent {units_text(result)}"
 
 
 def examples_text(result: MemorizationResult) -> str:

@@ -1,0 +1,188 @@
+"""How far measured accuracies may lie from true ones, when examples (or groups of them) and trainings are drawn anew.
+
+Training s at rate r is right on example i (c = 1) or not (c = 0). How many labels are wrong at a rate is fixed, so its
+accuracy is a stratified mean: of the examples with a true label and of those with a wrong one. What an example adds
+to the error is its distance from the mean of its own stratum:
+
+    u_rsi = (c_rsi - mean of c_rs over the stratum of i) / n                                              (S1)
+
+A method that reaches every label has no error at all then, as it should: its accuracy on the true labels is 1 - r, in
+every training and on every set of examples.
+
+The mean over S trainings errs for two reasons. Examples that are hard are so for every training: that part does not get
+smaller with S, and its covariance over rates is what different trainings say alike of the same examples,
+
+    E_rq = sum_i u_r.i u_q.i  less, where r = q,  sum_i var_s(u_rsi) / S_r                                (S2)
+
+(u_r.i is the mean over trainings; what is taken off is the part of its square that different trainings do not share).
+And trainings differ, by their wrong labels, their seeds, and by what examples do to each other in one training:
+
+    V_r = var_s(accuracy_rs) / S_r                                                                        (S3)
+
+which holds what (S2) leaves out, so nothing counts twice. A number that is linear in the accuracies with weights w has
+the variance w'Ew + sum_r w_r² V_r. Each V_r is known from S_r - 1 degrees of freedom, E from n - 1, so the quantile is
+Student's, with the degrees of freedom of Welch and Satterthwaite. With one training a rate there is no (S3), and (S2)
+is all that the examples tell.
+
+Where examples come in groups, u is added up over each group, and groups take the place of examples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag
+
+SMALLEST = 1e-24  # a variance that is nothing but rounding
+Floats = NDArray[np.float64]
+
+
+def shares(
+    right: NDArray[np.bool_], *, wrong: NDArray[np.bool_] | None = None, groups: NDArray[np.intp] | None = None
+) -> Floats:
+    """(p, s, units) what each example, or group, adds to the error of each training's accuracy (S1).
+
+    Parameters
+    ----------
+    right : (p, s, n) bool
+        Whether a training is right on an example.
+    wrong : (p, s, n) bool, optional
+        Examples whose label was made wrong; they and the others are two strata.
+    groups : (n,) int, optional
+        Codes of groups.
+
+    Examples
+    --------
+    >>> shares(np.array([[[True, True, False, False]]])).round(4).tolist()[0][0]  # 1/8 sqrt(n / (n - 1))
+    [0.1443, 0.1443, -0.1443, -0.1443]
+    >>> bool(shares(np.eye(4, dtype=bool)[:1, None], wrong=~np.eye(4, dtype=bool)[:1, None]).any())
+    False
+    """
+    n = right.shape[2]
+    values = right.astype(np.float64)
+    out = np.zeros_like(values)
+    for stratum in [np.ones_like(right)] if wrong is None else [wrong, ~wrong]:
+        size = stratum.sum(axis=2, keepdims=True)
+        mean = (values * stratum).sum(axis=2, keepdims=True) / np.maximum(size, 1)
+        stretch = np.sqrt(size / np.maximum(size - 1, 1))  # the mean is the stratum's own
+        out += np.where(stratum, (values - mean) * stretch, 0.0)
+    out /= n
+    if groups is None:
+        return out
+    order = np.argsort(groups, kind="stable")
+    count = int(groups.max()) + 1
+    added = np.add.reduceat(out[:, :, order], np.searchsorted(groups[order], np.arange(count)), axis=2)
+    return np.asarray(added * math.sqrt(count / max(1, count - 1) * (n - 1) / n))
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The error of q accuracies.
+
+    Parameters
+    ----------
+    examples : (q, q) float
+        Covariance over examples, E of (S2).
+    trainings : (q, q) float
+        Covariance over trainings, V of (S3); 0 between accuracies that have no training in common.
+    rates : (q,) int
+        Accuracies of the same trainings have the same number: those of one rate, of one model or of two that were
+        trained on the same labels.
+    freedom : (q,) float
+        Degrees of freedom of V; 0 for one training.
+    units : int
+        Examples, or groups.
+    """
+
+    examples: Floats
+    trainings: Floats
+    rates: NDArray[np.intp]
+    freedom: Floats
+    units: int
+
+    def _terms(self, weights: Floats) -> tuple[float, Floats, Floats]:
+        """Variance over examples, over the trainings of each rate, and the degrees of freedom of these."""
+        by_rate = np.bincount(self.rates, weights=weights * (self.trainings @ weights))
+        freedom = np.zeros(len(by_rate))
+        freedom[self.rates] = self.freedom
+        return max(0.0, float(weights @ self.examples @ weights)), np.maximum(by_rate, 0.0), freedom
+
+    def variance(self, weights: Floats) -> float:
+        """Of a number that is linear in the accuracies."""
+        examples, trainings, _ = self._terms(weights)
+        return examples + float(trainings.sum())
+
+    def quantile(self, weights: Floats, tail: float) -> float:
+        """How far such a number lies from the true one on one side, but for a share `tail` of the time.
+
+        Welch and Satterthwaite: degrees of freedom (sum V)² / sum(V² / degrees of freedom).
+        """
+        from scipy.special import stdtrit
+
+        examples, trainings, freedom = self._terms(weights)
+        variance = examples + float(trainings.sum())
+        if variance <= SMALLEST:
+            return 0.0
+        known = freedom > 0
+        doubt = examples**2 / max(1, self.units - 1) + float(np.sum(trainings[known] ** 2 / freedom[known]))
+        return float(stdtrit(variance**2 / doubt, 1 - tail)) * math.sqrt(variance)
+
+    @cached_property
+    def root(self) -> Floats:
+        """(q, q) matrix that turns independent standard normal numbers into such errors."""
+        values, vectors = np.linalg.eigh(self.examples + self.trainings)
+        return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+
+    def drawn(self, count: int, rng: np.random.Generator) -> Floats:
+        """(count, q) errors, normal with this covariance."""
+        return np.asarray(rng.standard_normal((count, len(self.root))) @ self.root)
+
+
+def spread_of(parts: Sequence[Floats], accuracies: Floats, done: NDArray[np.bool_]) -> Spread:
+    """The error of the mean accuracies over trainings.
+
+    Parameters
+    ----------
+    parts : sequence of (q, s, units) float
+        From `shares`; several where an accuracy is a sum over different sets of examples.
+    accuracies : (q, s) float
+        Of each training. q = p, or 2 p where the accuracies of a second model follow, which shares examples and
+        trainings' labels with the first.
+    done : (p, s) bool
+        Trainings that count, one a rate at least.
+    """
+    p, q, counts = len(done), len(accuracies), done.sum(axis=1)
+    rates = np.arange(q) % p
+    examples, trainings = np.zeros((q, q)), np.zeros((q, q))
+    for u in parts:
+        means = np.stack([u[i][done[r]].mean(axis=0) for i, r in enumerate(rates)])
+        examples += means @ means.T  # (S2)
+    for r in np.flatnonzero(counts > 1):
+        rows = np.arange(r, q, p)
+        at = np.ix_(rows, rows)
+        scale = counts[r] * (counts[r] - 1)
+        for u in parts:
+            own = u[rows][:, done[r]]
+            own = (own - own.mean(axis=1, keepdims=True)).reshape(len(rows), -1)
+            examples[at] -= own @ own.T / scale  # (S2)
+        own = accuracies[rows][:, done[r]]
+        own = own - own.mean(axis=1, keepdims=True)
+        trainings[at] = own @ own.T / scale  # (S3)
+    freedom = (counts - 1).astype(np.float64)[rates]
+    return Spread(examples, trainings, rates, freedom, min(u.shape[2] for u in parts))
+
+
+def apart(first: Spread, second: Spread) -> Spread:
+    """Errors of two sets of accuracies that have nothing in common, one after the other."""
+    return Spread(
+        block_diag(first.examples, second.examples),
+        block_diag(first.trainings, second.trainings),
+        np.concatenate([first.rates, second.rates + first.rates.max() + 1]),
+        np.concatenate([first.freedom, second.freedom]),
+        min(first.units, second.units),
+    )
