@@ -24,7 +24,8 @@ from heldout.reuse.similarity import SimilarityResult, condensed_row
 from heldout.statistics.grouped import Floats, GroupMoments, korn_graubard, korn_graubard_level
 
 MOST_POOLED = 300  # models whose pairs tell how alike the differences within a group are; evenly down the leaderboard
-BAR_STEPS = 40
+FINEST = 1e-7  # to which an error bar is found
+GRID = 4_096  # levels looked for at once
 UNION_ONLY = (
     "examples come in groups, and the similarity and Naive Bayes bounds are for independent examples, so only the "
     "union bound is given"
@@ -172,14 +173,17 @@ class GroupedPool:
         return korn_graubard_level(*self._worth, epsilon)
 
     def reach(self, delta: float) -> float:
-        """The smallest epsilon whose costs, over all models, are at most delta."""
-        bad, good = 0.0, 1.0
-        for _ in range(BAR_STEPS):
-            middle = (bad + good) / 2
-            if float(self.levels(middle).sum()) <= delta:
-                good = middle
-            else:
-                bad = middle
+        """The smallest epsilon, to a ten-millionth, whose costs over all models are at most delta."""
+        share, n, df = self._worth
+        k = len(self.counts)
+        low, high = korn_graubard(share, n, df, delta / k)
+        bad, good = 0.0, min(1.0, 1.001 * float(np.maximum(high - share, share - low).max()))  # Bonferroni's will do
+        while good - bad > FINEST:
+            between = np.linspace(bad, good, max(3, min(18, GRID // k)))[1:-1]
+            fits = korn_graubard_level(share, n, df, between[:, None]).sum(axis=1) <= delta
+            first = int(np.argmax(fits)) if fits.any() else len(between)
+            bad = float(between[first - 1]) if first > 0 else bad
+            good = float(between[first]) if first < len(between) else good
         return good
 
     def intervals(self, delta: float) -> tuple[Floats, Floats]:

@@ -221,10 +221,7 @@ class BudgetResult:
             return "if Assumption A1 holds"
         if fit.fits:
             return "if Assumption A1 holds, which no pair contradicts"
-        return (
-            f"Assumption A1 does not fit: P(both wrong) that it implies is off in {fit.n_off:,} of {fit.n_pairs:,} "
-            "pairs"
-        )
+        return f"Assumption A1 does not fit: P(both wrong) is off in {fit.n_off:,} of {fit.n_pairs:,} pairs"
 
     def _rests_on(self) -> str:
         """The conditions, always at the end."""
@@ -374,10 +371,11 @@ def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
         lines.append(f"    ... and {s.n_models - SHOWN:,} more (--json or the report)")
     survive, contradicted = (sum(getattr(c, x) for c in pool.neighbours) for x in ("survives", "contradicted"))
     over = f"over {s.n_pairs:,} pairs, " if s.n_pairs > 1 else ""
-    lines.append(
+    told = (
         f"Differences between neighbours that are significant: {survive} of {len(pool.neighbours)} (paired, "
         f"family-wise {sure} {over}for independent {pool.unit})."
     )
+    lines += textwrap.wrap(told, TERMINAL)
     tied = sum(len(group) > 1 for group in pool.groups)
     if tied:
         lines.append(f"Groups of models that cannot be told from the first of their group: {tied}.")

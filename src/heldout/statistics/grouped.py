@@ -22,13 +22,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc, betaincinv, ndtri, stdtr, stdtrit
+from scipy.special import betainc, betaincinv, ndtri, stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 
 ADDED = 0.25  # variance of one added group at share 1/2
-LEAST_LOG_LEVEL = -50.0  # 2e-22: below, 10^18 models fit
-LEVEL_STEPS = 60
+LEAST_LEVEL = 1e-21  # below, more than 10^18 models fit
+LEVEL_STEPS = 48
+LEAST_WORTH = 1e-12  # examples: an interval is then all of [0, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,24 +161,29 @@ def korn_graubard_level(share: ArrayLike, n: ArrayLike, df: ArrayLike, epsilon: 
     0.01
     """
     share, n, df, epsilon = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (share, n, df, epsilon)))
+    shape = share.shape
+    share, n, df, epsilon = (v.reshape(-1, shape[-1] if shape else 1) for v in (share, n, df, epsilon))
 
-    def fits(log_level: Floats) -> NDArray[np.bool_]:
-        level = np.exp(log_level)
-        worth = _worth(n, df, level)
+    def fits(t: Floats) -> NDArray[np.bool_]:
+        """Whether the interval at Student's quantile t, whose level is 2 P(T < -t), lies within epsilon."""
+        tail = stdtr(df, -t)
+        worth = np.maximum(n * np.minimum(1.0, ndtri(tail) / t) ** 2, LEAST_WORTH)
         x = share * worth
         top, bottom = np.clip(share + epsilon, 0, 1), np.clip(share - epsilon, 0, 1)
         with np.errstate(invalid="ignore"):
-            above = np.where(share + epsilon >= 1, True, betaincc(x + 1, worth - x, top) <= level / 2)
-            below = np.where(share - epsilon <= 0, True, betainc(x, worth - x + 1, bottom) <= level / 2)
+            above = np.where(share + epsilon >= 1, True, betainc(worth - x, x + 1, 1 - top) <= tail)
+            below = np.where(share - epsilon <= 0, True, betainc(x, worth - x + 1, bottom) <= tail)
         return np.asarray(above & below)
 
-    good, bad = np.full(share.shape, -1e-9), np.full(share.shape, LEAST_LOG_LEVEL)
+    # By quantiles, not by levels: Student's tail is cheap, its inverse is not, and is taken once a model.
+    good, bad = np.full(share.shape, 1e-6), np.broadcast_to(-stdtrit(df[:1], LEAST_LEVEL / 2), share.shape)
     never, always = ~fits(good), fits(bad)
     for _ in range(LEVEL_STEPS):
-        middle = (good + bad) / 2
+        middle = np.sqrt(good * bad)
         yes = fits(middle)
         good, bad = np.where(yes, middle, good), np.where(yes, bad, middle)
-    return np.asarray(np.where(never, 1.0, np.exp(np.where(always, LEAST_LOG_LEVEL, good))))
+    level = np.where(always, LEAST_LEVEL, 2 * stdtr(df, -good))
+    return np.asarray(np.where(never, 1.0, level)).reshape(shape)
 
 
 def _worth(n: Floats, df: Floats, level: Floats) -> Floats:
@@ -185,4 +191,4 @@ def _worth(n: Floats, df: Floats, level: Floats) -> Floats:
     z, t = ndtri(level / 2), stdtrit(df, level / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(t < 0, np.minimum(1.0, z / t), 1.0)
-    return np.asarray(np.maximum(n * ratio**2, 1e-12))
+    return np.asarray(np.maximum(n * ratio**2, LEAST_WORTH))
