@@ -149,7 +149,6 @@ POOLS = (
     "flawless",
     "turned",
     "misfit",
-    "grouped",
     "families",
 )
 NUMBERS = ("four_numbers", "no_coupling", "four_too_few")

@@ -271,18 +271,28 @@ def test_examples_in_groups(grouped: BudgetResult, similar: BudgetResult) -> Non
     assert "Corollary 4" not in text
     assert "Similarity union bound (3)" not in text
     assert "for independent examples" in words(budget_html(similar))
+    answer = box(html)
+    assert f"Room for {grouped.further_models} more" in answer
+    assert plain_spaces(bar_text(grouped.pool.epsilon["union"], full=True)) in answer
+    assert "Similarity bound" not in answer
+    assert "Were all equal: not defined, since the paper’s bounds are for independent examples" in text
+    assert re.search(r"--fail-under \d+ --groups SPEC", text)
+    assert not re.search(r"\b(real|surely|clearly)\b", text)
 
 
 def test_no_claim_of_truth(result: BudgetResult) -> None:
     assert not re.search(r"\b(real|surely|clearly)\b", words(budget_html(result)))
 
 
-def test_assumption_a1_that_does_not_fit(families: BudgetResult, similar: BudgetResult) -> None:
+def test_assumption_a1_that_does_not_fit(families: BudgetResult, full: BudgetResult) -> None:
     text = words(budget_html(families))
     assert "Assumption A1 does not fit these models" in text
     assert "It does not fit: in 28 of 28 pairs" in text
     assert "by A1" in text
-    assert "does not fit" not in words(budget_html(similar))
+    assert full.pool is not None
+    assert full.pool.assumption is not None
+    assert full.pool.assumption.fits
+    assert "does not fit" not in words(budget_html(full))
 
 
 def test_models_that_never_err(flawless: BudgetResult, misfit: BudgetResult) -> None:

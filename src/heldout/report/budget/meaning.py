@@ -243,8 +243,8 @@ def next_steps(result: BudgetResult) -> list[str]:
     if room and pool is not None:
         least = alarm(room)
         points.append(
-            f"In CI, `heldout budget FILE --epsilon {result.epsilon:g} --delta {result.delta:g}{_groups_option(pool)} "
-            f"--fail-under {least}` "
+            f"In CI, `heldout budget FILE --epsilon {result.epsilon:g} --delta {result.delta:g} --fail-under {least}"
+            f"{_groups_option(pool)}` "
             f"fails once fewer than {least:,} further models fit."
         )
     if pool is None:
