@@ -365,7 +365,7 @@ def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
         rank = f"{row['rank_low']} to {row['rank_high']}" if "rank_low" in row else ""
         lines.append(
             f"{row['place']:3d} {name:32s} {row['error']:7.4f}  {row['low']:.4f} to {row['high']:.4f}       {rank:>9s}"
-            + ("   better than the next" if i in beaten else "")
+            + ("   significantly better than the next" if i in beaten else "")
         )
     if s.n_models > SHOWN:
         lines.append(f"    ... and {s.n_models - SHOWN:,} more (--json or the report)")
@@ -378,7 +378,7 @@ def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
     lines += textwrap.wrap(told, TERMINAL)
     tied = sum(len(group) > 1 for group in pool.groups)
     if tied:
-        lines.append(f"Groups of models that cannot be told from the first of their group: {tied}.")
+        lines.append(f"Bands of two or more models, none of which can be told from its first: {tied}.")
     if contradicted:
         lines.append(f"Neighbours the other way round on the examples both have: {contradicted}.")
     return lines
