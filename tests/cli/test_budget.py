@@ -189,3 +189,80 @@ def test_results_on_stdout_only_and_help(tmp_path):
         [sys.executable, "-m", "heldout", "budget", "--help"], capture_output=True, text=True, check=True
     )
     assert "lm-evaluation-harness" in shown.stdout
+
+
+@pytest.fixture
+def repositories(tmp_path):
+    """240 issues of 40 repositories, 70 % alike, four models: a table with a column `repo`."""
+    rng = np.random.default_rng(7)
+    codes = np.repeat(np.arange(40), 6)
+    alike = rng.random(240) < 0.7
+    right = np.where(alike, (rng.random((4, 40)) < 0.6)[:, codes], rng.random((4, 240)) < 0.6).astype(int)
+    rows = [f"repo{c}__{i},repo{c},{','.join(map(str, right[:, i]))}" for i, c in enumerate(codes.tolist())]
+    path = tmp_path / "issues.csv"
+    path.write_text("\n".join(["id,repo,a,b,c,d", *rows]) + "\n")
+    (tmp_path / "groups.csv").write_text(
+        "\n".join(["id,group", *(f"repo{c}__{i},{c}" for i, c in enumerate(codes.tolist()))])
+    )
+    return path, codes, right
+
+
+def test_groups_three_ways(run, repositories, tmp_path):
+    path, codes, right = repositories
+    expected = budget(Predictions.from_correct(right, names=list("abcd")), epsilon=0.2, groups=codes)
+    answers = []
+    for spec in ("repo", tmp_path / "groups.csv", "^(.*)__"):
+        source = path
+        if spec != "repo":  # a table without the column
+            lines = [line.split(",") for line in path.read_text().splitlines()]
+            source = tmp_path / "without.csv"
+            source.write_text("\n".join(",".join([first, *rest[1:]]) for first, *rest in lines))
+        code, out, _ = run(source, "--groups", spec, "--epsilon", "0.2", "--json")
+        assert code == 0
+        answers.append(json.loads(out))
+        assert answers[-1]["example_groups"].pop("from") == str(spec)
+    for answer in answers:
+        assert answer["example_groups"] == answers[0]["example_groups"]
+        assert [m["low"] for m in answer["models"]] == pytest.approx([m["low"] for m in expected.pool.models()])
+        assert answer["epsilon"]["union"] == pytest.approx(expected.pool.epsilon["union"])
+    plain = json.loads(run(tmp_path / "without.csv", "--epsilon", "0.2", "--json")[1])
+    assert plain["epsilon"]["union"] < answers[0]["epsilon"]["union"]
+
+
+def test_groups_in_words_and_in_the_report(run, repositories, tmp_path):
+    path, _, _ = repositories
+    code, out, _ = run(path, "--groups", "repo", "--epsilon", "0.2", "--out", tmp_path / "out")
+    assert code == 0
+    assert "40 of 6 examples (repo)" in out
+    assert "for independent groups" in " ".join(out.split())
+    assert "40 groups of 6 examples" in (tmp_path / "out" / "report.html").read_text()
+    assert BudgetResult.load(tmp_path / "out" / "result").pool.example_groups.n_groups == 40
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("owner", "neither a file, nor a column"),
+        ("^(x.*)", "finds no group in 240 of 240 examples"),
+        ("re", "neither a file"),
+        ("^(repo)", "put all 240 examples into one"),
+    ],
+)
+def test_groups_that_are_none(run, repositories, spec, words):
+    code, out, err = run(repositories[0], "--groups", spec, "--exclude", "repo")
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_groups_need_a_file(run):
+    code, out, err = run(*FOUR, "--groups", "repo")
+    assert (code, out) == (2, "")
+    assert "--groups needs a file" in err
+
+
+def test_the_error_bar_and_the_count_agree(run):
+    """At ±0.0096, the union bound's own error bar, it said that 29 of the 30 fit."""
+    code, out, _ = run(EXAMPLE, "--epsilon", "0.0096", "--fail-under", "1")
+    assert code == 0
+    assert "can measure 34 models like these, each to within ±0.0096" in out
+    assert "all 30 within, at 95 %       ±0.00940   (union bound ±0.00960)" in out

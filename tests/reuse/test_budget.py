@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -68,11 +69,56 @@ def test_save_and_load_to_the_last_bit(result, tmp_path):
 
 def test_what_it_prints(result):
     text = " ".join(str(result).split())
-    assert "can measure 41 models like these, each to within ±0.01, all at once, with 95 %. 30" in text
-    assert "are there, 11 more fit" in text
+    assert "can measure 48 models like these, each to within ±0.01, all at once, with 95 %. 30" in text
+    assert "are there, 18 more fit" in text
+    assert "models, union bound 41 models, similarity bound 48" in text
     assert "594, 604, 1,204" in text
+    assert "significant: 2 of 29 (paired, family-wise 95 % over 435 pairs, for independent examples)" in text
+    assert "Assumption A1 does not fit: P(both wrong) is off in 390 of 435 pairs" in text
+    assert not re.search(r"\b(real|surely)\b", text)
     assert "plugged in as if they were the true ones" in text
     assert "chosen without looking at this test set" in text
+
+
+@pytest.mark.parametrize("epsilon", ["0.0093", "0.0094", "0.0095", "0.0096", "0.0097", "0.01"])
+def test_a_pool_that_holds_at_epsilon_fits_at_epsilon(cifar10_predictions, epsilon):
+    """0.0096 is the union bound's own error bar, 0.0094 the tree's: both with their ends."""
+    result = heldout.budget(cifar10_predictions, epsilon=epsilon)
+    assert result.pool.epsilon == {"union": 0.0096, "similarity": 0.0094}
+    for name in ("union", "similarity"):
+        fit = getattr(result.testable, name)
+        assert (fit >= 30) == (float(epsilon) >= result.pool.epsilon[name])
+
+
+def test_more_fit_at_a_wider_error_bar(cifar10_predictions):
+    fit = [heldout.budget(cifar10_predictions, epsilon=e).testable for e in ("0.0095", "0.0096", "0.00965", "0.0097")]
+    for name in ("union", "similarity"):
+        counts = [getattr(t, name) for t in fit]
+        assert counts == sorted(counts)
+
+
+def test_assumption_a1_is_checked(result, rng, tmp_path):
+    plain = result.to_dict()["assumption_a1"]
+    assert (plain["fits"], plain["n_pairs"], plain["tolerance"]) == (False, 435, 0.05)
+    assert 0 < plain["pairs_off"] <= 435
+    assert abs(plain["farthest"]["implied"] / plain["farthest"]["observed"] - 1) > 0.05
+    hard = rng.random(5000) < 0.5
+    fits = heldout.budget(~(hard & (rng.random((8, 5000)) < np.linspace(0.2, 0.6, 8)[:, None])))
+    assert fits.to_dict()["assumption_a1"]["fits"] is True
+    assert "if Assumption A1 holds, which no pair contradicts" in str(fits)
+    assert heldout.budget_from_numbers(50_000, 0.244, 0.85).to_dict()["assumption_a1"] is None
+    fits.save(tmp_path / "result")
+    assert BudgetResult.load(tmp_path / "result").pool.assumption == fits.pool.assumption
+
+
+@pytest.mark.skipif(not IMAGENET.exists(), reason="needs ../shared/data/imagenet_predictions.npz")
+def test_imagenet_v2_does_not_fit_assumption_a1():
+    """Under A1 fewer models would fit than a bound that needs no A1 allows: the two cannot both be right."""
+    keys = {"predictions_key": "preds_v2_threshold07", "labels_key": "labels_v2_threshold07"}
+    result = heldout.budget(Predictions.load(IMAGENET, **keys), epsilon=0.02)
+    assert result.testable.naive_bayes < result.testable.similarity
+    assert result.pool.assumption.fits is False
+    assert "Assumption A1 does not fit" in str(result)
 
 
 def test_curves_pass_through_the_pool_s_own_numbers(result):

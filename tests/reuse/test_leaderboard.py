@@ -1,4 +1,4 @@
-"""Which differences are real: brute force on small pools, level by simulation."""
+"""Which differences are significant: brute force on small pools, level by simulation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from heldout.reuse.similarity import similarity
 
 
 def by_hand(correct, delta):
-    """Every pair with scipy's binomtest at delta over the number of pairs: 1 where the first is surely better."""
+    """Every pair with scipy's binomtest at delta over the number of pairs: 1 where the first is better."""
     k = len(correct)
     sure = np.zeros((k, k), dtype=int)
     for i in range(k):
@@ -78,7 +78,7 @@ def test_all_pairs_are_paid_for_and_both_sides(wins, losses, told):
     pool = similarity(correct)
     assert compare(pool, 0, 1, 0.05).survives is told
     ranks = rank_ranges(pool, 0.05)
-    # The other three are always right, and surely better than the second; the first is, or is not.
+    # The other three are always right, and significantly better than the second; the first is, or is not.
     assert (ranks[1, 0], ranks[0, 1]) == ((5, 4) if told else (4, 5))
 
 

@@ -14,10 +14,11 @@ from scipy.stats import binom, binomtest
 import heldout
 from heldout.predictions import Predictions
 from heldout.reuse import bounds
-from heldout.reuse.like_these import LikeThese, common_cause, difficulty_forecast
+from heldout.reuse.like_these import LikeThese, assumption_fit, common_cause, difficulty_forecast
 from heldout.reuse.pool import PoolBound, pool_reach
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.statistics.binomial import lower_tail, upper_tail
+from heldout.statistics.joint_binomial import joint_tail
 
 
 def made_pool(n, wrong, both) -> PoolBound:
@@ -160,6 +161,68 @@ def test_epsilon_of_any_length(cifar10_predictions, epsilon):
     found = heldout.budget(cifar10_predictions, epsilon=epsilon).testable
     assert found == like.testable()
     assert (found.union > 30) == (epsilon != "1e-30")
+
+
+def tree_by_hand(pool, reach, delta):
+    """The pool's tails less the overlaps along its tree, then every further model tied to its best neighbour."""
+    tree = pool.tree(pool.wrong + reach)
+    n, wrong, p = pool.n[0], pool.wrong, pool.p
+    one = [float(upper_tail(w + reach, n, q) + lower_tail(w - reach, n, q)) for w, q in zip(wrong, p, strict=True)]
+    best, both = [0.0] * len(one), 0.0
+    for i, j, p11 in zip(tree.first, tree.second, tree.both_wrong, strict=True):
+        overlap = float(joint_tail(n, p[i], p[j], p11, wrong[i] + reach, wrong[j] + reach)[0])
+        overlap += float(
+            joint_tail(n, p[i], p[j], p11, wrong[i] - reach, wrong[j] - reach, sides=("lower", "lower"))[0]
+        )
+        both += overlap
+        best[i], best[j] = max(best[i], overlap), max(best[j], overlap)
+    left = delta - (sum(one) - both)
+    return 0 if left < 0 else len(one) + math.floor(left / (np.mean(one) - np.mean(best)))
+
+
+@pytest.mark.parametrize("epsilon", ["0.009", "0.0095", "0.01", "0.012"])
+def test_the_tree_counts_where_it_is_the_tighter(cifar10_predictions, epsilon):
+    pool = PoolBound(similarity(cifar10_predictions))
+    like = LikeThese(pool, Fraction(epsilon), 0.05)
+    assert like.by_tree() == tree_by_hand(pool, math.ceil(10_000 * Fraction(epsilon)), 0.05)
+    assert like.testable().similarity == max(like.similarity(), like.by_tree(), like.testable().union)
+
+
+def test_a_chain_that_the_tree_knows_exactly(rng):
+    """Models that are one model twice over cost once: by the tree, twice as many fit."""
+    n, wrong = 2000, [300, 300, 500, 500]
+    pool = made_pool(n, wrong, [300, 80, 80, 80, 80, 500])
+    apart = made_pool(n, wrong[::2], [80])
+    twice = LikeThese(pool, Fraction(3, 100), 0.05).by_tree()
+    once = whole_union = LikeThese(apart, Fraction(3, 100), 0.05).testable().union
+    assert twice >= 2 * once - 2 > whole_union
+
+
+def test_assumption_fit_is_seldom_denied_where_it_holds(rng):
+    repetitions, alarms = 200, 0
+    for _ in range(repetitions):
+        hard = rng.random(800) < 0.5
+        correct = ~(hard & (rng.random((8, 800)) < np.linspace(0.1, 0.7, 8)[:, None]))
+        fit = assumption_fit(PoolBound(similarity(correct)), 0.05)
+        alarms += fit is not None and not fit.fits
+    assert binomtest(alarms, repetitions, 0.05, alternative="greater").pvalue > 1e-3
+
+
+def test_assumption_fit_is_denied_where_pairs_go_together(rng):
+    """Two families with easy examples of their own: within one, models share more than A1 allows; across, less."""
+    hard = rng.random((2, 4000)) < 0.5
+    correct = ~(np.repeat(hard, 4, axis=0) & (rng.random((8, 4000)) < 0.5))
+    fit = assumption_fit(PoolBound(similarity(correct)), 0.05)
+    assert fit is not None
+    assert fit.n_off == fit.n_pairs == 28
+    shared, _ = common_cause(PoolBound(similarity(correct)))
+    wrong = ~correct
+    assert fit.observed == (wrong[fit.first] & wrong[fit.second]).mean()
+    assert fit.implied == pytest.approx(wrong[fit.first].mean() * wrong[fit.second].mean() / shared)
+
+
+def test_two_models_cannot_contradict_a1(rng):
+    assert assumption_fit(PoolBound(similarity(rng.random((2, 500)) < 0.7)), 0.05) is None
 
 
 def test_some_kinds_stand_for_all(cifar10_predictions, monkeypatch):

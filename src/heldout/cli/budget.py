@@ -28,6 +28,7 @@ examples:
   heldout budget predictions.npz --epsilon 0.01 --out budget
   heldout budget val.npz --predictions-key preds_val --labels-key labels_val --exclude 'fv_*' --json
   heldout budget lm-eval-output/ --metric acc --fail-under 10
+  heldout budget swe-bench.csv --groups repo          (or --groups repos.csv, or --groups '^(.*)-')
   heldout budget --examples 50000 --error 0.244 --similarity 0.85
 
 exit codes: 0 fine, 1 fewer than --fail-under further models fit, 2 bad input, 3 a bug in heldout, 130 stopped
@@ -40,7 +41,7 @@ def add_budget(verbs: Any) -> None:
         "budget",
         help="how many more models can this test set rank?",
         description="How many more models can this test set measure, which error bars hold for all of them at once, "
-        "and which places on the leaderboard are real?",
+        "and which differences on the leaderboard are significant?",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -51,6 +52,9 @@ def add_budget(verbs: Any) -> None:
                        help="error bar for further models (default 0.01)")  # fmt: skip
     asked.add_argument("--delta", default="0.05", metavar="D",
                        help="probability that a statement on all models at once fails (default 0.05)")  # fmt: skip
+    asked.add_argument("--groups", metavar="SPEC",
+                       help="examples depend on each other in these groups: a column of the data, a CSV file id,group, "
+                       "or a regular expression on the example ids; whole groups are then the unit")  # fmt: skip
     asked.add_argument("--fail-under", type=int, metavar="K", help="exit 1 when fewer than K further models fit")
 
     read = verb.add_argument_group("how the file is read")
@@ -126,6 +130,8 @@ def run_budget(args: argparse.Namespace) -> int:
 
 def from_numbers(args: argparse.Namespace) -> BudgetResult:
     """What the set could take, from n, error and similarity."""
+    if args.groups is not None:
+        raise InputError("--groups needs a file of predictions; four numbers say nothing about groups of examples.")
     given = {"--examples": args.examples, "--error": args.error, "--similarity": args.similarity}
     lacking = [name for name, value in given.items() if value is None]
     if lacking:
@@ -151,7 +157,8 @@ def from_file(args: argparse.Namespace) -> BudgetResult:
         classes=classes,
         metric=args.metric,
         exclude=args.exclude,
+        columns=() if args.groups is None else args.groups,
         **keys,
     )
     say(str(table))
-    return budget(table, epsilon=args.epsilon, delta=args.delta, progress=True)
+    return budget(table, epsilon=args.epsilon, delta=args.delta, groups=args.groups, progress=True)

@@ -53,7 +53,9 @@ def from_columns(
         Cells are text, as in CSV: numbers are read from it, and an empty cell is missing.
     """
     options.refuse_metric(source)
-    model, example, roles = _roles(columns, options, source=source)
+    beside = {key: column for key, column in columns.items() if _is_beside(key, column, options)}
+    read = {key: column for key, column in columns.items() if key not in beside or plain_name(key) in ROLE_NAMES}
+    model, example, roles = _roles(read, options, source=source)
     found = {role: columns[key] for role, key in roles.items() if key is not None}
     if not found.keys() & {"correct", "predictions"}:
         if model is not None or options.predictions_key is not None:
@@ -62,17 +64,24 @@ def from_columns(
                 f"{listing(list(columns), 8)}, so say which they are with {flag('correct_key')}, or with "
                 f"{flag('predictions_key')} and {flag('labels_key')}."
             )
-        return _wide(columns, example, roles.get("labels"), options, source=source, text=text)
+        return _wide(read, example, roles.get("labels"), options, source=source, text=text, beside=beside)
     ids = None if example is None else columns[example]
     if text:
         found = _read_text(found, options.codes)
     if model is None:
-        return make_table(**found, names=[name], ids=ids, missing=options.codes, source=source)
+        return make_table(**found, names=[name], ids=ids, missing=options.codes, source=source, columns=beside)
     if ids is None:
         raise InputError(
             f"{source} has no column for the example's id, such as `id`; say which with {flag('ids_key')}."
         )
-    return _long(columns[model], ids, found, options, source=source)
+    return _long(columns[model], ids, found, options, source=source, beside=beside)
+
+
+def _is_beside(key: str, column: Column, options: Options) -> bool:
+    """Whether a column tells of the examples; one of marks may be a model's, whatever its name."""
+    if not options.beside(key) or key in options.own_keys():
+        return False
+    return key in options.columns or not all(_looks_numeric(value) for value in column[:100])
 
 
 def _roles(
@@ -116,6 +125,7 @@ def _wide(
     *,
     source: str,
     text: bool,
+    beside: dict[str, Column],
 ) -> Predictions:
     names = [key for key in columns if key not in (example, label) and not INDEX.fullmatch(plain_name(key))]
     if not names:
@@ -140,6 +150,7 @@ def _wide(
             ids=None if example is None else columns[example],
             missing=options.codes,
             source=source,
+            columns=beside,
         )
     except InputError as error:
         if labels is None:
@@ -248,7 +259,15 @@ def _number(text: str) -> int | float | None:
     return None
 
 
-def _long(models: Column, ids: Column, found: dict[str, Column], options: Options, *, source: str) -> Predictions:
+def _long(
+    models: Column,
+    ids: Column,
+    found: dict[str, Column],
+    options: Options,
+    *,
+    source: str,
+    beside: dict[str, Column],
+) -> Predictions:
     """One row a model and example to one row a model."""
     names, row = _positions(models)
     examples, place = _positions(ids)
@@ -271,7 +290,32 @@ def _long(models: Column, ids: Column, found: dict[str, Column], options: Option
         else:
             parts[role] = np.full((k, n), None, dtype=object)
             parts[role][row, place] = column
-    return make_table(**parts, names=names, ids=examples, missing=options.codes, source=source)
+    told = {}
+    for key, column in beside.items():
+        asked = key in options.columns
+        values = _of_examples(column, place, examples, source=source, what=key if asked else None)
+        if values is not None:
+            told[key] = values
+    return make_table(**parts, names=names, ids=examples, missing=options.codes, source=source, columns=told)
+
+
+def _of_examples(
+    column: Column, place: NDArray[np.intp], examples: list[str], *, source: str, what: str | None
+) -> NDArray[Any] | None:
+    """One value for each example; None, or an error where it was asked for, if rows of an example differ."""
+    found = np.full(len(examples), None, dtype=object)
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = column
+    found[place] = cells
+    where = next((i for i, (a, b) in enumerate(zip(found[place], cells, strict=True)) if a != b), None)
+    if where is None:
+        return found
+    if what is None:
+        return None
+    raise InputError(
+        f"{source}: the example {examples[place[where]]!r} has {cells[where]!r} in the column {what!r} in one row and "
+        f"{found[place[where]]!r} in another."
+    )
 
 
 def _positions(column: Column) -> tuple[list[str], NDArray[np.intp]]:

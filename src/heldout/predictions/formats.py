@@ -105,7 +105,18 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
         ids = None
     if role == "correct":
         labels = None
-    return make_table(**matrices, labels=labels, names=names, ids=ids, missing=options.codes, source=source)
+    n = shape[0 if axis == 1 else -1]
+    taken = {main, answer, correct, label, ids_key}
+    beside = {key: array(key) for key in keys if options.beside(key) and key not in taken}
+    return make_table(
+        **matrices,
+        labels=labels,
+        names=names,
+        ids=ids,
+        missing=options.codes,
+        source=source,
+        columns={key: values for key, values in beside.items() if values.shape == (n,)},
+    )
 
 
 def _names(

@@ -18,7 +18,7 @@ from typing import Any
 
 from heldout.errors import InputError, import_extra
 from heldout.predictions.join import side_by_side
-from heldout.predictions.keys import Options
+from heldout.predictions.keys import Options, as_columns, digest_of
 from heldout.predictions.raw import damaged, read_json_file
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.values import listing
@@ -26,6 +26,8 @@ from heldout.predictions.values import listing
 RIGHT, WRONG = ("C", "c"), ("I", "i", "N", "n")
 ZSTANDARD = 93  # the zip method that inspect_ai writes today; Python's zipfile knows it from 3.14 on
 SUMMARIES, HEADER = "summaries.json", "header.json"
+INPUT = "input"
+CUT = 1_000  # characters from which on a summary may have cut an input short, so that equal is not the same
 
 
 def is_log(content: Any) -> bool:
@@ -44,7 +46,8 @@ def log_files(folder: Path) -> list[Path]:
 
 def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions:
     """One table from the logs of one or several models."""
-    runs: dict[str, dict[str, tuple[Path, dict[str, Any]]]] = {}
+    runs: dict[str, dict[str, tuple[Path, dict[str, Any], dict[str, Any]]]] = {}
+    texts = options.beside(INPUT)
     for path in files:
         header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
         model, task = str(header["eval"].get("model")), str(header["eval"].get("task"))
@@ -60,15 +63,35 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
                 f"{source}: {runs[model][task][0].name} and {path.name} are two runs of {model!r} on the task "
                 f"{task!r}; keep one of them."
             )
-        runs[model][task] = path, _marks(samples, options.metric, path)
+        facts = {str(sample.get("id")): _facts(sample, task, options, texts=texts) for sample in samples}
+        runs[model][task] = path, _marks(samples, options.metric, path), facts
     options.exclude.kept(runs)
     tables = []
     for model, tasks in runs.items():
-        marks = {f"{task}/{name}": mark for task, (_, of_task) in tasks.items() for name, mark in of_task.items()}
+        marks = {f"{task}/{name}": mark for task, (_, of_task, _) in tasks.items() for name, mark in of_task.items()}
+        told = [facts[name] for _, of_task, facts in tasks.values() for name in of_task]
         if not marks:
             raise InputError(f"{source}: the log of {model!r} has no samples.")
-        tables.append(make_table(correct=[list(marks.values())], names=[model], ids=marks, source=source))
+        tables.append(
+            make_table(
+                correct=[list(marks.values())], names=[model], ids=marks, source=source, columns=as_columns(told)
+            )
+        )
     return side_by_side(tables, options.codes, source=source)
+
+
+def _facts(sample: Any, task: str, options: Options, *, texts: bool) -> dict[str, Any]:
+    """Fields of a sample's metadata that were asked for, and a name for its input, choices and target."""
+    if not isinstance(sample, dict):  # damage, which is told where scores are read
+        return {}
+    metadata = sample.get("metadata")
+    facts = options.told({"task": task, **(metadata if isinstance(metadata, dict) else {})})
+    asked = sample.get(INPUT)
+    if isinstance(asked, list):  # of messages, whose own ids are drawn at random
+        asked = [(m.get("role"), m.get("content")) if isinstance(m, dict) else m for m in asked]
+    if not texts or not asked or len(str(asked)) >= CUT:
+        return facts
+    return {**facts, INPUT: digest_of([asked, sample.get("choices"), sample.get("target")])}
 
 
 def _read_json(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -120,7 +120,31 @@ def _stack(
         labels=labels,
         ids=ids,
         source=source,
+        columns=_common_columns(tables, columns),
     )
+
+
+def _common_columns(tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]]) -> dict[str, NDArray[Any]]:
+    """What is known of the examples, by the first table that knows; what tables do not agree on is left out."""
+    joined: dict[str, NDArray[Any]] = {}
+    apart: set[str] = set()
+    known: dict[str, NDArray[np.bool_]] = {}
+    for table, column in zip(tables, columns, strict=True):
+        there = column >= 0
+        for name, values in table.columns.items():
+            if name in apart:
+                continue
+            into = joined.setdefault(name, np.full(len(column), None, dtype=object))
+            told = known.setdefault(name, np.zeros(len(column), dtype=bool))
+            new = values[column].astype(object)
+            # element by element: a text may have become a list, of which arrays make no single truth value
+            if any(into[i] != new[i] for i in np.flatnonzero(told & there).tolist()):
+                apart.add(name)
+                del joined[name]
+                continue
+            into[there] = new[there]
+            told |= there
+    return joined
 
 
 def _take(observed: NDArray[np.bool_] | None, columns: NDArray[np.intp], shape: tuple[int, int]) -> NDArray[np.bool_]:

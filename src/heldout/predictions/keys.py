@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Any
 
 from heldout.errors import InputError
 from heldout.predictions.values import Codes, listing
@@ -57,6 +60,10 @@ comment comments remark remarks note notes url file filename file_name path imag
 confidence probability loss
 """
 METADATA = frozenset(_NO_MODELS.split())  # columns that stand beside those of models
+_ASKED = """
+question prompt text input sentence problem instruction query context passage premise hypothesis choices options doc
+"""
+TEXTS = frozenset(_ASKED.split())  # what an example asks: two that are equal in all of these are one and the same
 
 
 class Exclude:
@@ -105,7 +112,7 @@ class Exclude:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a file is to be read; None: by the usual names."""
+    """How a file is to be read; None: by the usual names. `columns` stand beside the models', where they are there."""
 
     predictions_key: str | None = None
     labels_key: str | None = None
@@ -116,6 +123,19 @@ class Options:
     codes: Codes = field(default_factory=Codes)
     metric: str | None = None
     exclude: Exclude = field(default_factory=Exclude)
+    columns: frozenset[str] = frozenset()
+
+    def own_keys(self) -> set[str | None]:
+        """Columns that were named as something else."""
+        return {self.predictions_key, self.labels_key, self.correct_key, self.names_key, self.ids_key}
+
+    def beside(self, key: str) -> bool:
+        """Whether a column tells of the examples and not of a model: asked for, or a text by its name."""
+        return key in self.columns or (plain_name(key) in TEXTS and self.exclude.keeps(key))
+
+    def told(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """What was asked for of all that a log tells of an example, lists and the like left out."""
+        return {name: facts[name] for name in self.columns if isinstance(facts.get(name), (str, int, float))}
 
     def refuse_metric(self, source: str) -> None:
         """Only logs have scores to choose from."""
@@ -124,6 +144,16 @@ class Options:
                 f"{source} is no log of lm-evaluation-harness or inspect_ai, so that metric={self.metric!r} (--metric) "
                 "chooses nothing; leave it out, or name the column of right and wrong with correct_key (--correct-key)."
             )
+
+
+def as_columns(facts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Facts of each example to one column a name; None where an example has none."""
+    return {name: [fact.get(name) for fact in facts] for name in dict.fromkeys(key for fact in facts for key in fact)}
+
+
+def digest_of(content: Any) -> str:
+    """A short name of an input, the same for the same input."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def plain_name(key: str) -> str:

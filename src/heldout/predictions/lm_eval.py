@@ -17,13 +17,17 @@ import numpy as np
 
 from heldout.errors import InputError
 from heldout.predictions.join import side_by_side
-from heldout.predictions.keys import Options
+from heldout.predictions.keys import Options, as_columns, digest_of, plain_name
 from heldout.predictions.raw import read_lines
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.values import listing
 
 FILE_NAME = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
 UNFILTERED = "none"
+DOCUMENT = "doc"
+NUMBER = re.compile(
+    r"(^|_)(id|ids|idx|index|hash|uuid|url|key|number)$"
+)  # names of fields that only tell documents apart
 PREFERRED = ("acc", "exact_match")  # tried in this order; else the only metric that is 0 or 1
 
 
@@ -53,9 +57,11 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     options.exclude.kept(runs)
     choice = _Choice(options.metric)
     hashes: dict[str, tuple[str, str]] = {}
+    texts = options.beside(DOCUMENT)
     tables = []
     for model, tasks in runs.items():
         marks: dict[str, Any] = {}
+        facts: dict[str, dict[str, Any]] = {}
         for task, path in tasks.items():
             for row in choice.rows(path):
                 example = f"{task}/{row['doc_id']}"
@@ -64,15 +70,32 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
                         f"{path.name} has the document {row['doc_id']} more than once; keep one run a file."
                     )
                 marks[example] = row["mark"]
+                facts[example] = _facts(row, task, options, texts=texts)
                 seen = hashes.setdefault(example, (model, row.get("doc_hash") or ""))
                 if seen[1] != (row.get("doc_hash") or ""):
                     raise InputError(
                         f"{source}: the example {example!r} is another document for {model!r} than for {seen[0]!r}; "
                         "run all models on the same version of the data."
                     )
-        tables.append(make_table(correct=[list(marks.values())], names=[model], ids=marks, source=source))
+        tables.append(
+            make_table(
+                correct=[list(marks.values())],
+                names=[model],
+                ids=marks,
+                source=source,
+                columns=as_columns(list(facts.values())),
+            )
+        )
     choice.check(source)
     return side_by_side(tables, options.codes, source=source)
+
+
+def _facts(row: dict[str, Any], task: str, options: Options, *, texts: bool) -> dict[str, Any]:
+    """Fields of a document that were asked for, and a name for all that it says, its own number aside."""
+    doc = row["doc"] if isinstance(row.get("doc"), dict) else {}
+    facts = options.told({"task": task, **doc})
+    said = {key: value for key, value in doc.items() if not NUMBER.search(plain_name(key))}
+    return {**facts, DOCUMENT: digest_of(said)} if texts and said else facts
 
 
 def _model_and_task(path: Path) -> tuple[str, str]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
 from heldout.predictions.cells import both_masks, matrix, read_answers
+from heldout.predictions.keys import TEXTS, plain_name
 from heldout.predictions.numbering import check_numbering
 from heldout.predictions.values import Codes, listing, read_ids, read_marks, read_names, refuse_path
 
@@ -42,6 +43,8 @@ class Predictions:
         The n examples, no two alike.
     source : str
         What was read.
+    columns : dict of str to (n,) array
+        What else is known of each example: the repository it comes from, the text it asks. Not saved by `save`.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class Predictions:
     labels: NDArray[Any] | None = None
     ids: tuple[str, ...] | None = None
     source: str = ARRAYS
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         correct = np.asarray(self.correct)
@@ -96,6 +100,7 @@ class Predictions:
                 raise InputError(f"`predictions`, `labels` have the shapes {shapes} but `correct` has {(k, n)}.")
         object.__setattr__(self, "observed", observed)
         object.__setattr__(self, "correct", correct)
+        object.__setattr__(self, "columns", {name: as_column(v, n, name) for name, v in self.columns.items()})
 
     @classmethod
     def from_arrays(
@@ -108,6 +113,7 @@ class Predictions:
         observed: ArrayLike | None = None,
         missing: Any = None,
         classes: int | Sequence[Any] | str | None = None,
+        columns: Mapping[str, ArrayLike | Sequence[Any]] | None = None,
     ) -> Predictions:
         """What scikit-learn models predict, and the true labels.
 
@@ -131,9 +137,17 @@ class Predictions:
             between the smallest and the largest prediction, since labels counted from 1 and predictions counted
             from 0 are a common slip; and so must be an answer of every model that is never right. "any" turns
             both checks off (free-form answers).
+        columns : dict of n values each, optional
+            What else is known of each example; `budget(..., groups="repo")` names one.
         """
         table = make_table(
-            predictions=predictions, labels=labels, names=names, ids=ids, observed=observed, missing=missing
+            predictions=predictions,
+            labels=labels,
+            names=names,
+            ids=ids,
+            observed=observed,
+            missing=missing,
+            columns=columns,
         )
         check_numbering(table, classes)
         return table
@@ -147,6 +161,7 @@ class Predictions:
         ids: Iterable[Any] | None = None,
         observed: ArrayLike | None = None,
         missing: Any = None,
+        columns: Mapping[str, ArrayLike | Sequence[Any]] | None = None,
     ) -> Predictions:
         """A matrix of 1 (right) and 0 (wrong), (n_models, n_examples), when that is all there is.
 
@@ -155,7 +170,7 @@ class Predictions:
         >>> print(Predictions.from_correct([[1, 0, 1], [1, 1, None]]))
         2 models, 3 examples, 1 cell missing (arrays)
         """
-        return make_table(correct=correct, names=names, ids=ids, observed=observed, missing=missing)
+        return make_table(correct=correct, names=names, ids=ids, observed=observed, missing=missing, columns=columns)
 
     @classmethod
     def load(
@@ -173,6 +188,7 @@ class Predictions:
         classes: int | Sequence[Any] | str | None = None,
         metric: str | None = None,
         exclude: str | Iterable[str] | None = None,
+        columns: str | Iterable[str] = (),
     ) -> Predictions:
         """Read a file or a folder.
 
@@ -199,6 +215,10 @@ class Predictions:
             metric, and a task that was scored with one filter only by that one.
         exclude : str or several, optional
             Models, or columns that are none, to leave out before anything is checked; `fv_*` is a pattern.
+        columns : str or several, optional
+            Columns (arrays of an `.npz`, fields of a document or of a sample's metadata) that tell of the examples, to
+            be kept in `columns` where they are there. Texts that go by a usual name (question, input, prompt, ...)
+            are kept unasked, since two examples with one text are one example.
 
         Notes
         -----
@@ -218,6 +238,7 @@ class Predictions:
             codes=Codes(missing),
             metric=metric,
             exclude=Exclude(exclude),
+            columns=frozenset([columns] if isinstance(columns, str) else columns),
         )
         table = load(Path(path), format, options)
         check_numbering(table, classes)
@@ -290,7 +311,32 @@ class Predictions:
             labels=self.labels,
             ids=self.ids,
             source=self.source,
+            columns=self.columns,
         )
+
+    def repeated_inputs(self) -> tuple[NDArray[np.intp] | None, tuple[str, ...]]:
+        """Number the distinct inputs of the examples, and name the columns that hold them; None where none repeats.
+
+        An example whose texts are all empty is nobody's repetition; texts that are the same everywhere are no input.
+
+        Examples
+        --------
+        >>> pool = Predictions.from_correct([[1, 0, 1]], columns={"question": ["1 + 1?", "2 + 2?", "1 + 1?"]})
+        >>> pool.repeated_inputs()[0].tolist()
+        [0, 1, 0]
+        """
+        names = tuple(name for name in self.columns if plain_name(name) in TEXTS)
+        if not names:
+            return None, ()
+        rows = zip(*(self.columns[name].tolist() for name in names), strict=True)
+        first: dict[Any, int] = {}
+        codes = np.empty(self.n_examples, dtype=np.intp)
+        for i, row in enumerate(rows):
+            key: Any = tuple("" if value is None else str(value) for value in row)
+            codes[i] = first.setdefault(key if any(part.strip() for part in key) else i, len(first))
+        if len(first) in (1, self.n_examples):
+            return None, ()
+        return codes, names
 
     def __str__(self) -> str:
         text = f"{_count(self.n_models, 'model')}, {_count(self.n_examples, 'example')}"
@@ -300,6 +346,18 @@ class Predictions:
         if self.labels is not None and never:  # perhaps no model at all, but a column of something else
             text += f", right on no example: {listing(never)}"
         return f"{text} ({self.source})"
+
+
+def as_column(values: ArrayLike | Sequence[Any], n: int, name: str) -> NDArray[Any]:
+    """What is known of each example, one value each; texts, lists and gaps stay as they are."""
+    if isinstance(values, np.ndarray):
+        column = values
+    else:
+        column = np.empty(len(cast("Sequence[Any]", values)), dtype=object)
+        column[:] = values
+    if column.shape != (n,):
+        raise InputError(f"the column {name!r} has the shape {column.shape} but there are {n:,} examples.")
+    return column
 
 
 def _count(number: int, noun: str) -> str:
@@ -316,6 +374,7 @@ def make_table(
     observed: ArrayLike | None = None,
     missing: Any = None,
     source: str = ARRAYS,
+    columns: Mapping[str, ArrayLike | Sequence[Any]] | None = None,
 ) -> Predictions:
     """A table of `correct`, or of `predictions` and `labels`, whose cells are checked one by one.
 
@@ -342,6 +401,7 @@ def make_table(
             labels=truth,
             ids=None if ids is None else tuple(ids),
             source=source,
+            columns={name: as_column(v, marks.shape[1], name) for name, v in (columns or {}).items()},
         )
         if codes is not missing:  # else whoever made the codes reads more with them
             codes.check()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +17,7 @@ from heldout.predictions import Predictions
 from heldout.progress import plain_bar
 from heldout.reuse.bounds import TestableModels, equal_models, testable_models
 from heldout.reuse.cover import CoverCurve, cover_curve
+from heldout.reuse.grouped import GroupedPool, Grouping, find_groups
 from heldout.reuse.leaderboard import (
     MOST_RANKED,
     leaderboard_order,
@@ -22,8 +26,8 @@ from heldout.reuse.leaderboard import (
     simultaneous_intervals,
     tied_groups,
 )
-from heldout.reuse.like_these import LikeThese, difficulty_forecast
-from heldout.reuse.pool import PoolBound, pool_level, pool_reach
+from heldout.reuse.like_these import LikeThese, assumption_fit, difficulty_forecast
+from heldout.reuse.pool import PoolBound, Tree, pool_level, pool_reach
 from heldout.reuse.result import BudgetResult, PoolResult, count_text
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.reuse.theorems import theorem2_epsilon, theorem2_equation5, theorem2_equation6
@@ -36,6 +40,7 @@ def budget(
     *,
     epsilon: Number = 0.01,
     delta: Number = 0.05,
+    groups: ArrayLike | Sequence[Any] | str | None = None,
     progress: bool = False,
 ) -> BudgetResult:
     """How many more models can this test set measure, and what is known of those it has?
@@ -49,6 +54,11 @@ def budget(
     delta : float
         Probability that a statement on all models at once fails: each of the error bar, the intervals, and the
         comparisons with the ranks they leave open.
+    groups : (n_examples,) array, or str, optional
+        The group of each example, where examples depend on each other: frames of one video, issues of one repository.
+        Or what tells it: a column of the table, a CSV file `id,group`, a regular expression on the example ids. Whole
+        groups are then the unit, and all that is said holds for many independent groups. Examples with one and the
+        same input (a column such as `question`) are always one group.
     progress : bool
         Show a bar on stderr where pools are large.
 
@@ -56,7 +66,7 @@ def budget(
     -------
     BudgetResult
         How many models like these fit at epsilon, by three bounds; the smallest error bar that holds for all given
-        models at once, their simultaneous intervals, and which differences between neighbours are real.
+        models at once, their simultaneous intervals, and which differences between neighbours are significant.
 
     Examples
     --------
@@ -68,24 +78,35 @@ def budget(
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         check_share(name, value)
     table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(predictions)
+    grouping = find_groups(table, groups)
     if table.n_models == 1:
-        raise InputError(_one_model(table, epsilon=epsilon, delta=delta))
+        raise InputError(_one_model(table, grouping, epsilon=epsilon, delta=delta))
     counts = similarity(table, progress=progress)
     if counts.disjoint == counts.n_pairs:
         raise InputError("no two models were run on a common example, so there is no similarity to tell.")
     error, alike = _means(counts)
+    target, share = exact(epsilon), float(exact(delta))
     bound = PoolBound(counts)
+    if grouping is None:
+        pool, tree = _pool(bound, table.n_missing, share, progress=progress)
+        found = LikeThese(bound, target, share, tree).testable()
+        testable = _no_fewer_than_there_are(found, pool, bound, target)
+        equal = _equal(counts, error, alike, epsilon=epsilon, delta=share)
+    else:
+        grouped = GroupedPool(table, counts, grouping)
+        pool = _grouped_pool(grouped, table.n_missing, share)
+        testable, equal = grouped.testable(float(target), share), None
     return BudgetResult(
         n_models=counts.n_models,
         n_examples=counts.n_examples,
         mean_error=counts.mean_error,
         mean_similarity=counts.mean_similarity,
         independent_similarity=counts.mean_baseline,
-        epsilon=float(exact(epsilon)),
-        delta=float(exact(delta)),
-        testable=LikeThese(bound, exact(epsilon), float(exact(delta))).testable(),
-        equal=_equal(counts, error, alike, epsilon=epsilon, delta=float(exact(delta))),
-        pool=_pool(bound, table.n_missing, float(exact(delta)), progress=progress),
+        epsilon=float(target),
+        delta=share,
+        testable=testable,
+        equal=equal,
+        pool=pool,
         exact_error=error,
         exact_similarity=alike,
         examples_each=_examples_each(counts),
@@ -120,7 +141,48 @@ def budget_from_numbers(
     )
 
 
-def _pool(bound: PoolBound, n_missing: int, delta: float, *, progress: bool) -> PoolResult:
+def _no_fewer_than_there_are(
+    found: TestableModels, pool: PoolResult, bound: PoolBound, epsilon: Fraction
+) -> TestableModels:
+    """A pool that is within epsilon, ends included, fits at epsilon.
+
+    Counts are taken as the paper takes them, with a model that is off by exactly epsilon already off; the pool's own
+    error bar has its ends included. They meet where n epsilon is a whole number.
+    """
+    assert found.similarity is not None
+    k = len(bound.n)
+    holds = {name: Fraction(round(e * bound.largest), bound.largest) <= epsilon for name, e in pool.epsilon.items()}
+    union = max(found.union, k) if holds["union"] else found.union
+    similarity = max(found.similarity, k) if holds["similarity"] else found.similarity
+    return replace(found, union=union, similarity=max(union, similarity))
+
+
+def _grouped_pool(grouped: GroupedPool, n_missing: int, delta: float) -> PoolResult:
+    """What holds for the pool where whole groups of examples are the unit."""
+    counts = grouped.similarity
+    low, high = grouped.intervals(delta)
+    order = leaderboard_order(counts)
+    reach, level = grouped.reach(delta), delta / counts.n_models
+    return PoolResult(
+        similarity=counts,
+        cover=cover_curve(counts),
+        epsilon={"union": reach, "similarity": reach},
+        level={"union": level, "similarity": level},
+        low=low,
+        high=high,
+        order=order,
+        neighbours=neighbour_comparisons(counts, order, delta, grouped),
+        ranks=rank_ranges(counts, delta, grouped) if counts.n_models <= MOST_RANKED else None,
+        groups=tied_groups(counts, order, delta, grouped),
+        theorem2=dict.fromkeys(("eta", "cover", "epsilon", "equation_5", "equation_6"), math.nan),
+        difficulty_forecast=None,
+        n_missing=n_missing,
+        assumption=None,
+        example_groups=grouped.described(),
+    )
+
+
+def _pool(bound: PoolBound, n_missing: int, delta: float, *, progress: bool) -> tuple[PoolResult, Tree]:
     counts = bound.similarity
     with plain_bar(6, "bounds for all models at once", unit="steps", shown=progress) as bar:
         by_union = pool_reach(bound, None, delta)
@@ -138,7 +200,7 @@ def _pool(bound: PoolBound, n_missing: int, delta: float, *, progress: bool) -> 
         bar.update()
         curve = cover_curve(counts)
         bar.update()
-    return PoolResult(
+    result = PoolResult(
         similarity=counts,
         cover=curve,
         epsilon={"union": by_union / bound.largest, "similarity": by_similarity / bound.largest},
@@ -152,7 +214,10 @@ def _pool(bound: PoolBound, n_missing: int, delta: float, *, progress: bool) -> 
         theorem2=_theorem2(counts, curve, delta),
         difficulty_forecast=difficulty_forecast(bound),
         n_missing=n_missing,
+        assumption=assumption_fit(bound, delta),
+        example_groups=None,
     )
+    return result, tree
 
 
 def _means(counts: SimilarityResult) -> tuple[Fraction, Fraction]:
@@ -204,13 +269,17 @@ def _theorem2(counts: SimilarityResult, curve: CoverCurve, delta: float) -> dict
     }
 
 
-def _one_model(table: Predictions, *, epsilon: Number, delta: Number) -> str:
+def _one_model(table: Predictions, grouping: Grouping | None, *, epsilon: Number, delta: Number) -> str:
     """What can still be told of a single model."""
     n = int(table.observed.sum()) if table.observed is not None else table.n_examples
     wrong = int(table.wrong.sum())
-    low, high = clopper_pearson(wrong, n, level=float(exact(delta)))
+    if grouping is None:
+        low, high = clopper_pearson(wrong, n, level=float(exact(delta)))
+    else:
+        grouped = GroupedPool(table, similarity(table), grouping)
+        low, high = (float(end[0]) for end in grouped.intervals(float(exact(delta))))
     told = f"its error is {wrong / n:.4f}, between {low:.4f} and {high:.4f} with {100 * (1 - float(exact(delta))):g} %"
-    if 0 < wrong < n:
+    if 0 < wrong < n and grouping is None:
         alone = testable_models(n, Fraction(wrong, n), 1, epsilon=epsilon, delta=delta).union
         told += (
             f", and by the union bound the set takes {count_text(alone)} models like it at ±{float(exact(epsilon)):g}"

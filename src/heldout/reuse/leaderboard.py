@@ -1,7 +1,8 @@
-"""The leaderboard with honest error bars: intervals for all models at once, and which differences are real.
+"""The leaderboard with honest error bars: intervals for all models at once, and which differences are significant.
 
 Two models are compared on the examples where they disagree: if they are equally good, either is the right one there
-with probability 1/2 (McNemar's exact test). Which pairs stand beside each other is decided by the same data, so every
+with probability 1/2 (McNemar's exact test); where examples come in groups, by the sums of their differences over whole
+groups. Which pairs stand beside each other is decided by the same data, so every
 comparison is held to delta divided by the number of *all* pairs, whichever are looked at in the end.
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.reuse.grouped import GroupedPool
 from heldout.reuse.similarity import SimilarityResult
 from heldout.statistics.binomial import clopper_pearson, sign_test_log_pvalue, upper_tail
 
@@ -55,10 +57,15 @@ def leaderboard_order(similarity: SimilarityResult) -> NDArray[np.intp]:
     return np.argsort(similarity.errors, kind="stable")
 
 
-def compare(similarity: SimilarityResult, better: int, worse: int, delta: float) -> Comparison:
+def compare(
+    similarity: SimilarityResult, better: int, worse: int, delta: float, groups: GroupedPool | None = None
+) -> Comparison:
     """One pair, held to its share of delta."""
     _, better_wrong, worse_wrong, _ = similarity.counts(better, worse)
-    log_p = sign_test_log_pvalue(worse_wrong, better_wrong)
+    if groups is None:
+        log_p = sign_test_log_pvalue(worse_wrong, better_wrong)
+    else:
+        log_p = float(groups.log_p_values(better, np.array([worse]))[0])
     told_apart = log_p <= math.log(delta / similarity.n_pairs)
     return Comparison(
         better=better,
@@ -72,41 +79,46 @@ def compare(similarity: SimilarityResult, better: int, worse: int, delta: float)
 
 
 def neighbour_comparisons(
-    similarity: SimilarityResult, order: NDArray[np.intp], delta: float
+    similarity: SimilarityResult, order: NDArray[np.intp], delta: float, groups: GroupedPool | None = None
 ) -> tuple[Comparison, ...]:
     """Each model against the next one down the leaderboard."""
     pairs = zip(order[:-1].tolist(), order[1:].tolist(), strict=True)
-    return tuple(compare(similarity, better, worse, delta) for better, worse in pairs)
+    return tuple(compare(similarity, better, worse, delta, groups) for better, worse in pairs)
 
 
-def tied_groups(similarity: SimilarityResult, order: NDArray[np.intp], delta: float) -> tuple[tuple[int, ...], ...]:
-    """Cut the leaderboard where a model is told from the first of its group for the first time."""
-    groups: list[list[int]] = []
+def tied_groups(
+    similarity: SimilarityResult, order: NDArray[np.intp], delta: float, groups: GroupedPool | None = None
+) -> tuple[tuple[int, ...], ...]:
+    """Cut the leaderboard where a model is told from the first of its band for the first time."""
+    bands: list[list[int]] = []
     for model in order.tolist():
-        pair = compare(similarity, groups[-1][0], model, delta) if groups else None
+        pair = compare(similarity, bands[-1][0], model, delta, groups) if bands else None
         if pair is None or pair.survives or pair.contradicted:
-            groups.append([model])
+            bands.append([model])
         else:
-            groups[-1].append(model)
-    return tuple(tuple(group) for group in groups)
+            bands[-1].append(model)
+    return tuple(tuple(band) for band in bands)
 
 
-def rank_ranges(similarity: SimilarityResult, delta: float) -> NDArray[np.int64]:
+def rank_ranges(similarity: SimilarityResult, delta: float, groups: GroupedPool | None = None) -> NDArray[np.int64]:
     """(k, 2) smallest and largest rank of each model that the comparisons leave open.
 
-    With probability at least 1 - delta all true ranks lie inside: a model is ranked below those that are surely
-    better and above those that are surely worse. Pairs are compared on the examples that both have; where answers are
-    missing, a range may therefore contradict the place on the leaderboard.
+    With probability at least 1 - delta all true ranks lie inside: a model is ranked below those that are significantly
+    better and above those that are significantly worse. Pairs are compared on the examples that both have; where
+    answers are missing, a range may therefore contradict the place on the leaderboard.
     """
     k = similarity.n_models
-    surely_better, surely_worse = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
+    better, worse = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
     for i, row in enumerate(similarity.rows()):
         only_i, only_j = row.first_wrong - row.both_wrong, row.second_wrong - row.both_wrong
-        p = 2 * upper_tail(np.maximum(only_i, only_j), only_i + only_j, 0.5)
-        real = p <= delta / max(1, similarity.n_pairs)
-        i_loses, i_wins = real & (only_i > only_j), real & (only_j > only_i)
-        surely_better[i] += int(i_loses.sum())
-        surely_worse[i] += int(i_wins.sum())
-        surely_better[i + 1 :] += i_wins
-        surely_worse[i + 1 :] += i_loses
-    return np.stack([1 + surely_better, k - surely_worse], axis=1)
+        if groups is None:
+            p = 2 * upper_tail(np.maximum(only_i, only_j), only_i + only_j, 0.5)
+        else:
+            p = np.exp(groups.log_p_values(i, np.arange(i + 1, k)))
+        significant = p <= delta / max(1, similarity.n_pairs)
+        i_loses, i_wins = significant & (only_i > only_j), significant & (only_j > only_i)
+        better[i] += int(i_loses.sum())
+        worse[i] += int(i_wins.sum())
+        better[i + 1 :] += i_wins
+        worse[i + 1 :] += i_loses
+    return np.stack([1 + better, k - worse], axis=1)

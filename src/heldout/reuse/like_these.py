@@ -5,38 +5,43 @@ any other kind the similarity that those two models have. Then
 
 * union bound: K times the mean of the models' own tails (2);
 * similarity union bound: one model of the pool is the anchor, its event widened to c; a further model of kind i costs
-  P(E_i and the anchor below c), the mean over the kinds counts (3);
+  P(E_i and the anchor below c), the mean over the kinds counts (3); or, where that allows more, the pool's own
+  spanning tree (Hunter and Worsley), to which a further model of kind i is tied where kind i overlaps most;
 * Naive Bayes: one W for all, kind i errs with x_i = p_i / P(W) where W = 1, so that K models are all within with
   probability exp(K mean_i log(1 - r_i(j))) given ΣW = j (15).
 
-With k equal models these are the paper's bounds. The tail at the mean error is *not* the mean of the tails: thirty
-CIFAR-10 models with errors from 3 % to 18 % would pass for 594 instead of 41 by it.
+With k equal models the first, the anchor's and the last are the paper's bounds. The tail at the mean error is *not* the
+mean of the tails: thirty CIFAR-10 models with errors from 3 % to 18 % would pass for 594 instead of 41 by it.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from heldout.reuse.bounds import LARGEST, TestableModels, largest_where, naive_bayes_sum, whole_models
-from heldout.reuse.pool import Counts, PoolBound, normal_overlap
+from heldout.reuse.pool import Counts, PoolBound, Tree, normal_overlap
 from heldout.statistics.binomial import lower_tail, upper_tail
 from heldout.statistics.joint_binomial import Coupling, Side, joint_tail
 
 MOST_KINDS = 256  # of larger pools, evenly down the leaderboard
 WIDENINGS = 15  # thresholds tried for the anchor on each tail, and again between the best one's neighbours
 NODES_PER_SD = 64
+TOLERANCE = 0.05  # of P(both wrong), by which Assumption A1 may be off beyond sampling error and still be said to fit
 
 
 class LikeThese:
     """K models of the pool's kinds, none of which may be off by epsilon or more."""
 
-    def __init__(self, pool: PoolBound, epsilon: Fraction, delta: float) -> None:
-        self.pool, self.delta = pool, delta
+    def __init__(self, pool: PoolBound, epsilon: Fraction, delta: float, tree: Tree | None = None) -> None:
+        self.pool, self.delta, self._tree = pool, delta, tree
         # Whole numbers of examples, n_i epsilon rounded up; as Python integers, for a long decimal overflows int64.
         self.reach: Counts = np.array([math.ceil(n * epsilon) for n in pool.n.tolist()], dtype=np.int64)
         self.above, self.below = pool.marginals(pool.wrong - self.reach, pool.wrong + self.reach)
@@ -45,13 +50,38 @@ class LikeThese:
         places = np.linspace(0, len(order) - 1, min(len(order), MOST_KINDS)).round().astype(np.intp)
         self.kinds: NDArray[np.intp] = order[places]
 
+    @cached_property
+    def tree(self) -> Tree:
+        """The one that was given, or the best at this epsilon."""
+        return self.pool.tree(self.pool.wrong + self.reach) if self._tree is None else self._tree
+
     def testable(self) -> TestableModels:
         """The three counts."""
         union = whole_models(self.delta, self.cost)
         naive_bayes, reason = self.naive_bayes()
-        return TestableModels(
-            union=union, similarity=max(union, self.similarity()), naive_bayes=naive_bayes, reason=reason
-        )
+        similarity = max(union, self.similarity(), self.by_tree())
+        return TestableModels(union=union, similarity=similarity, naive_bayes=naive_bayes, reason=reason)
+
+    def by_tree(self) -> int:
+        """By Hunter and Worsley's inequality: the pool's own tree, and every further model tied to it by one edge.
+
+        A further model of kind i overlaps with a model of the pool as model i does. 0 where the pool itself does not
+        fit.
+        """
+        pool, tree = self.pool, self.tree
+        i, j = tree.first, tree.second
+        pair = pool.n[i], pool.p[i], pool.p[j], tree.both_wrong
+        low, high = pool.wrong - self.reach, pool.wrong + self.reach
+        overlap = joint_tail(*pair, high[i], high[j])
+        overlap = overlap + joint_tail(*pair, low[i], low[j], sides=("lower", "lower"))
+        k = len(pool.n)
+        left = self.delta - (k * self.cost - float(overlap.sum()))
+        if left < 0:
+            return 0
+        most = np.zeros(k)
+        np.maximum.at(most, i, overlap)
+        np.maximum.at(most, j, overlap)
+        return min(LARGEST, k + whole_models(left, max(0.0, self.cost - float(most.mean()))))
 
     def similarity(self) -> int:
         """By the refined union bound (3) around the anchor that promises most."""
@@ -165,6 +195,89 @@ def common_cause(pool: PoolBound) -> tuple[float | None, str | None]:
             "cause of errors that Assumption A1 supposes does not exist"
         )
     return max(float(pairs / together), float(p.max())), None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssumptionFit:
+    """How well Assumption A1 predicts that two models are both wrong.
+
+    A pair is off where p_i p_j / P(W) and the share of examples that both get wrong differ by more than `tolerance` of
+    the larger one and sampling error on top, over all pairs at once (Bernstein's inequality with the variance that A1
+    gives, at delta over the number of pairs). A1 fits where no pair is off.
+    """
+
+    n_pairs: int
+    n_off: int
+    first: int  # the pair that is farthest off
+    second: int
+    implied: float  # P(both wrong) of that pair by A1
+    observed: float
+    tolerance: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether no pair is off."""
+        return self.n_off == 0
+
+    def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Plain data."""
+        worst = {
+            "models": [names[self.first], names[self.second]],
+            "implied": self.implied,
+            "observed": self.observed,
+        }
+        return {
+            "fits": self.fits,
+            "pairs_off": self.n_off,
+            "n_pairs": self.n_pairs,
+            "tolerance": self.tolerance,
+            "farthest": worst,
+        }
+
+
+def assumption_fit(pool: PoolBound, delta: float) -> AssumptionFit | None:
+    """Compare P(both wrong) by Assumption A1 with what is seen; None where there is no A1, or no pair to spare.
+
+    P(W) is taken from all pairs together, so that a single pair always fits.
+    """
+    shared, _ = common_cause(pool)
+    s = pool.similarity
+    if shared is None or s.n_pairs < 2:
+        return None
+    n, p = s.n_examples, s.errors
+    log_term = math.log(2 * s.n_pairs / delta)
+    off, farthest = 0, (-math.inf, 0, 1, math.nan, math.nan)
+    for i, row in enumerate(s.rows()):
+        if i == s.n_models - 1:
+            break
+        other = p[i + 1 :]
+        observed, implied = row.both_wrong / n, p[i] * other / shared
+        # Var of x_i x_j - (p_j x_i + p_i x_j) / P(W), whose mean over examples is observed less implied, under A1.
+        a, b = other / shared, p[i] / shared
+        variance = (
+            implied * (1 - implied)
+            + a**2 * p[i] * (1 - p[i])
+            + b**2 * other * (1 - other)
+            - 2 * a * implied * (1 - p[i])
+            - 2 * b * implied * (1 - other)
+            + 2 * a * b * (implied - p[i] * other)
+        )
+        noise = np.sqrt(2 * np.maximum(variance, 0.0) * log_term / n) + log_term / (3 * n)
+        excess = np.abs(observed - implied) - noise - TOLERANCE * np.maximum(observed, implied)
+        off += int((excess > 0).sum())
+        j = int(np.argmax(excess))
+        if excess[j] > farthest[0]:
+            farthest = (float(excess[j]), i, i + 1 + j, float(implied[j]), float(observed[j]))
+    _, first, second, by_a1, seen = farthest
+    return AssumptionFit(
+        n_pairs=s.n_pairs,
+        n_off=off,
+        first=first,
+        second=second,
+        implied=by_a1,
+        observed=seen,
+        tolerance=TOLERANCE,
+    )
 
 
 def difficulty_forecast(pool: PoolBound) -> NDArray[np.float64] | None:

@@ -15,17 +15,25 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.files import read_result, write_result
+from heldout.groups import FEW
 from heldout.reuse.bounds import LARGEST, TestableModels
 from heldout.reuse.cover import CoverCurve
 from heldout.reuse.curves import Curve, models_by_epsilon, models_by_similarity
+from heldout.reuse.grouped import ExampleGroups
 from heldout.reuse.leaderboard import Comparison
+from heldout.reuse.like_these import AssumptionFit
 from heldout.reuse.similarity import SimilarityResult
 
 SHOWN = 20  # models printed in a terminal
 TERMINAL = 118  # characters
 PLUG_IN = (
-    "Errors and similarities are plugged in as if they were the true ones. The bounds hold for models chosen without "
-    "looking at this test set; a model tuned on it is not covered."
+    "Errors and similarities are plugged in as if they were the true ones. The bounds hold for independent examples, "
+    "and for models chosen without looking at this test set; a model tuned on it is not covered."
+)
+GROUPED = (
+    "Whole groups are the unit: error bars, intervals and comparisons rest on the law for many independent groups, "
+    "here {n_groups:,}, drawn with their sizes. They hold for models chosen without looking at this test set; a model "
+    "tuned on it is not covered."
 )
 
 
@@ -45,7 +53,7 @@ class PoolResult:
     level : dict
         "union" (delta / k), "similarity": the level of each model's own interval such that all hold at once.
     low, high : (k,) float
-        Clopper-Pearson intervals of the errors at level["similarity"].
+        Intervals of the errors at level["similarity"], Clopper and Pearson's without groups.
     order : (k,) int
         The leaderboard, lowest error first.
     neighbours : tuple of Comparison
@@ -60,6 +68,11 @@ class PoolResult:
         Share of examples that at most j models get wrong if Assumption A1 holds, each model with its own error.
     n_missing : int
         Cells without an answer.
+    assumption : AssumptionFit or None
+        Whether Assumption A1 predicts that two models are both wrong; None where it cannot be checked.
+    example_groups : ExampleGroups or None
+        Groups of examples that depend on each other; None where every example stands alone. With them the intervals
+        are Korn and Graubard's, the bounds are the union's alone, and models are compared by sums over groups.
     """
 
     similarity: SimilarityResult
@@ -75,6 +88,13 @@ class PoolResult:
     theorem2: dict[str, float]
     difficulty_forecast: NDArray[np.float64] | None
     n_missing: int
+    assumption: AssumptionFit | None
+    example_groups: ExampleGroups | None
+
+    @property
+    def unit(self) -> str:
+        """What has to be independent."""
+        return "examples" if self.example_groups is None else "groups"
 
     def models(self) -> list[dict[str, Any]]:
         """The leaderboard as plain rows."""
@@ -178,9 +198,11 @@ class BudgetResult:
             f"models, union bound          {count_text(t.union)}",
             f"models, similarity bound     {count_text(t.similarity)}",
             f"models, Naive Bayes bound    {count_text(t.naive_bayes)}"
-            + ("   (if Assumption A1 holds)" if t.naive_bayes is not None else ""),
+            + (f"   ({self.assumption_text})" if t.naive_bayes is not None else ""),
         ]
-        if t.reason:
+        if self.pool is not None and self.pool.example_groups is not None:
+            lines = lines[:-2]  # nothing is said of bounds that are for independent examples
+        elif t.reason:
             lines.append(f"  {t.reason}.")
         if self.pool is not None and self.equal is not None:
             counts = ", ".join(count_text(k) for k in self.equal.to_dict().values())
@@ -189,7 +211,22 @@ class BudgetResult:
             )
         if self.pool is not None:
             lines += _pool_lines(self.pool, sure)
-        return "\n".join([*lines, "", *textwrap.wrap(PLUG_IN, TERMINAL)])
+        return "\n".join([*lines, "", *textwrap.wrap(self._rests_on(), TERMINAL)])
+
+    @property
+    def assumption_text(self) -> str:
+        """Whether the Naive Bayes number can be believed, in a few words."""
+        fit = None if self.pool is None else self.pool.assumption
+        if fit is None:
+            return "if Assumption A1 holds"
+        if fit.fits:
+            return "if Assumption A1 holds, which no pair contradicts"
+        return f"Assumption A1 does not fit: P(both wrong) is off in {fit.n_off:,} of {fit.n_pairs:,} pairs"
+
+    def _rests_on(self) -> str:
+        """The conditions, always at the end."""
+        groups = None if self.pool is None else self.pool.example_groups
+        return PLUG_IN if groups is None else GROUPED.format(n_groups=groups.n_groups)
 
     def _headline(self, sure: str) -> str:
         fit, used = self.fitting_models, self.n_models
@@ -217,11 +254,13 @@ class BudgetResult:
             "mean_similarity": self.mean_similarity,
             "independent_similarity": self.independent_similarity,
             "target": {"epsilon": self.epsilon, "delta": self.delta},
-            "epsilon": {"union": None, "similarity": None} if pool is None else dict(pool.epsilon),
+            "epsilon": _epsilon_dict(pool),
             "testable_models": self.testable.to_dict(),
             "testable_if_equal": None if self.equal is None else self.equal.to_dict(),
             "further_models": self.further,
             "reason": self.testable.reason,
+            "assumption_a1": _assumption_dict(pool),
+            "example_groups": None if pool is None or pool.example_groups is None else pool.example_groups.to_dict(),
             "models": [] if pool is None else pool.models(),
             "plug_in": True,
             "adaptive": False,
@@ -241,6 +280,10 @@ class BudgetResult:
         arrays: dict[str, Any] = {}
         if (pool := self.pool) is not None:
             record["pool"] = {k: getattr(pool, k) for k in ("epsilon", "level", "groups", "theorem2", "n_missing")}
+            record["pool"]["assumption"] = None if pool.assumption is None else vars(pool.assumption)
+            if (groups := pool.example_groups) is not None:
+                record["example_groups"] = {k: v for k, v in vars(groups).items() if k != "design_effect"}
+                arrays["design_effect"] = groups.design_effect
             record["neighbours"] = [vars(c) for c in pool.neighbours]
             record["names"], record["n"] = pool.similarity.names, pool.similarity.n_examples
             parts = {"pool": (pool, _POOL), "similarity": (pool.similarity, _SIMILARITY), "cover": (pool.cover, _COVER)}
@@ -258,6 +301,11 @@ class BudgetResult:
                 neighbours = tuple(Comparison(**c) for c in record.pop("neighbours"))
                 kept = record.pop("pool")
                 kept["groups"] = tuple(tuple(group) for group in kept["groups"])
+                kept["assumption"] = None if kept["assumption"] is None else AssumptionFit(**kept["assumption"])
+                kept["example_groups"] = None
+                if (groups := record.pop("example_groups", None)) is not None:
+                    groups["repeated_in"] = tuple(groups["repeated_in"])
+                    kept["example_groups"] = ExampleGroups(**groups, design_effect=arrays["design_effect"])
                 similarity = SimilarityResult(
                     names=tuple(record.pop("names")),
                     n_examples=record.pop("n"),
@@ -301,10 +349,11 @@ def count_text(count: int | None) -> str:
 
 def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
     s = pool.similarity
-    lines = [
-        f"{f'all {s.n_models:,} within, at {sure}':28s} ±{pool.epsilon['similarity']:.5f}   (union bound "
-        f"±{pool.epsilon['union']:.5f})",
-    ]
+    bar = f"{f'all {s.n_models:,} within, at {sure}':28s} ±{pool.epsilon['similarity']:.5f}"
+    if pool.example_groups is None:
+        lines = [f"{bar}   (union bound ±{pool.epsilon['union']:.5f})"]
+    else:
+        lines = [bar, *_group_lines(pool.example_groups, s.n_examples)]
     if s.below_chance:
         lines.append(f"pairs less alike than chance {s.below_chance:,} of {s.n_pairs:,}")
     if pool.n_missing:
@@ -316,21 +365,60 @@ def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
         rank = f"{row['rank_low']} to {row['rank_high']}" if "rank_low" in row else ""
         lines.append(
             f"{row['place']:3d} {name:32s} {row['error']:7.4f}  {row['low']:.4f} to {row['high']:.4f}       {rank:>9s}"
-            + ("   better than the next" if i in beaten else "")
+            + ("   significantly better than the next" if i in beaten else "")
         )
     if s.n_models > SHOWN:
         lines.append(f"    ... and {s.n_models - SHOWN:,} more (--json or the report)")
     survive, contradicted = (sum(getattr(c, x) for c in pool.neighbours) for x in ("survives", "contradicted"))
-    lines.append(
-        f"Differences between neighbours that are real: {survive} of {len(pool.neighbours)} (paired, {s.n_pairs:,} "
-        f"{'pair' if s.n_pairs == 1 else 'pairs'} considered)."
+    over = f"over {s.n_pairs:,} pairs, " if s.n_pairs > 1 else ""
+    told = (
+        f"Differences between neighbours that are significant: {survive} of {len(pool.neighbours)} (paired, "
+        f"family-wise {sure} {over}for independent {pool.unit})."
     )
+    lines += textwrap.wrap(told, TERMINAL)
     tied = sum(len(group) > 1 for group in pool.groups)
     if tied:
-        lines.append(f"Groups of models that cannot be told from the first of their group: {tied}.")
+        lines.append(f"Bands of two or more models, none of which can be told from its first: {tied}.")
     if contradicted:
         lines.append(f"Neighbours the other way round on the examples both have: {contradicted}.")
     return lines
+
+
+def _group_lines(groups: ExampleGroups, n: int) -> list[str]:
+    """What the groups are and what they cost."""
+    sizes = f"{groups.smallest:,} to {groups.largest:,}" if groups.smallest < groups.largest else f"{groups.largest:,}"
+    of = f" ({groups.named})" if groups.named is not None else ""
+    lines = [_line("groups of examples", f"{groups.n_groups:,} of {sizes} examples{of}")]
+    if groups.n_repeated:
+        columns = ", ".join(groups.repeated_in)
+        told = f"{groups.n_repeated:,} examples share theirs ({columns}) with another: put into one group"
+        lines.append(_line("repeated inputs", told))
+    if math.isfinite(groups.median_effect):
+        effects = f"{groups.median_effect:.2f} (median over models), {groups.largest_effect:.2f} (largest)"
+        worth = f"{n:,} examples are worth about {n / max(1.0, groups.median_effect):,.0f}"
+        lines.append(_line("design effect", f"{effects}: {worth}"))
+    if groups.few:
+        lines.append(
+            f"Warning: {groups.n_groups} groups are few (fewer than {FEW}): the law for many groups is rough, and "
+            "little can be told."
+        )
+    return lines
+
+
+def _line(name: str, value: str) -> str:
+    """A name and what it is, in the columns of the numbers above."""
+    return f"{name:28s} {value}"
+
+
+def _epsilon_dict(pool: PoolResult | None) -> dict[str, float | None]:
+    """The pool's error bars; similarity's is None where only the union bound is given."""
+    if pool is None:
+        return {"union": None, "similarity": None}
+    return {**pool.epsilon, "similarity": pool.epsilon["similarity"] if pool.example_groups is None else None}
+
+
+def _assumption_dict(pool: PoolResult | None) -> dict[str, Any] | None:
+    return None if pool is None or pool.assumption is None else pool.assumption.to_dict(pool.similarity.names)
 
 
 def _pool_dict(pool: PoolResult) -> dict[str, Any]:
@@ -338,6 +426,7 @@ def _pool_dict(pool: PoolResult) -> dict[str, Any]:
     names = s.names
     return {
         "level": dict(pool.level),
+        "independent": pool.unit,
         "n_pairs": s.n_pairs,
         "pairs_below_chance": s.below_chance,
         "n_missing": pool.n_missing,

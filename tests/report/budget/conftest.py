@@ -52,6 +52,24 @@ def opposed() -> BudgetResult:
 
 
 @pytest.fixture(scope="session")
+def grouped() -> BudgetResult:
+    """Examples in twenty groups, a few too few."""
+    rng = np.random.default_rng(9)
+    codes = np.repeat(np.arange(20), np.arange(5, 25))
+    alike = rng.random(len(codes)) < 0.7
+    right = np.where(alike, correct(6, 20, 5)[:, codes], correct(6, len(codes), 6))
+    return budget(Predictions.from_correct(right, names=names(6)), epsilon=0.3, groups=codes)
+
+
+@pytest.fixture(scope="session")
+def families() -> BudgetResult:
+    """Two families of models, each with hard examples of its own: no common cause."""
+    rng = np.random.default_rng(10)
+    hard = np.repeat(rng.random((2, 4000)) < 0.5, 4, axis=0)
+    return budget(Predictions.from_correct(~(hard & (rng.random((8, 4000)) < 0.5)), names=names(8)), epsilon=0.03)
+
+
+@pytest.fixture(scope="session")
 def large() -> BudgetResult:
     """More models than rows: the top of the leaderboard, and blocks instead of names."""
     return budget(Predictions.from_correct(correct(230, 300, 4), names=names(230)), epsilon=0.1)
@@ -120,7 +138,19 @@ def misfit() -> BudgetResult:
     return budget(Predictions.from_correct(right, observed=observed, names=["all", "few"]), epsilon=0.2)
 
 
-POOLS = ("similar", "masked", "opposed", "large", "full", "too_few", "hostile", "flawless", "turned", "misfit")
+POOLS = (
+    "similar",
+    "masked",
+    "opposed",
+    "large",
+    "full",
+    "too_few",
+    "hostile",
+    "flawless",
+    "turned",
+    "misfit",
+    "families",
+)
 NUMBERS = ("four_numbers", "no_coupling", "four_too_few")
 
 

@@ -248,10 +248,51 @@ def test_turned_round(turned: BudgetResult, similar: BudgetResult) -> None:
     assert turned.pool.neighbours[0].contradicted  # or the test shows nothing
     html = budget_html(turned)
     text = words(html)
-    assert "on the examples that both models have, the lower one is clearly better" in text
+    assert "on the examples that both models have, the lower one is significantly better" in text
     assert ">&lt;<" in html
-    assert "< where it is clearly worse" in text
-    assert "clearly worse" not in words(budget_html(similar))
+    assert "< where it is significantly worse" in text
+    assert "significantly worse" not in words(budget_html(similar))
+
+
+def test_examples_in_groups(grouped: BudgetResult, similar: BudgetResult) -> None:
+    """The page says what the numbers then rest on, and shows no bound that is for independent examples."""
+    html = budget_html(grouped)
+    check_self_contained(html)
+    text = words(html)
+    assert grouped.pool is not None
+    groups = grouped.pool.example_groups
+    assert groups is not None
+    assert "in 20 groups of 5 to 24 examples" in text
+    assert f"The design effect is {groups.median_effect:.2f} (median over models; at most" in text
+    assert "20 groups are few: below 30 that law is rough" in text
+    assert "Korn–Graubard" in text
+    assert "for independent groups" in text
+    assert "exact sign test" not in text
+    assert "Corollary 4" not in text
+    assert "Similarity union bound (3)" not in text
+    assert "for independent examples" in words(budget_html(similar))
+    answer = box(html)
+    assert f"Room for {grouped.further_models} more" in answer
+    assert plain_spaces(bar_text(grouped.pool.epsilon["union"], full=True)) in answer
+    assert "Similarity bound" not in answer
+    assert "Were all equal: not defined, since the paper’s bounds are for independent examples" in text
+    assert re.search(r"--fail-under \d+ --groups SPEC", text)
+    assert not re.search(r"\b(real|surely|clearly)\b", text)
+
+
+def test_no_claim_of_truth(result: BudgetResult) -> None:
+    assert not re.search(r"\b(real|surely|clearly)\b", words(budget_html(result)))
+
+
+def test_assumption_a1_that_does_not_fit(families: BudgetResult, full: BudgetResult) -> None:
+    text = words(budget_html(families))
+    assert "Assumption A1 does not fit these models" in text
+    assert "It does not fit: in 28 of 28 pairs" in text
+    assert "by A1" in text
+    assert full.pool is not None
+    assert full.pool.assumption is not None
+    assert full.pool.assumption.fits
+    assert "does not fit" not in words(budget_html(full))
 
 
 def test_models_that_never_err(flawless: BudgetResult, misfit: BudgetResult) -> None:

@@ -8,6 +8,8 @@ from heldout.report.budget.words import (
     LITTLE,
     NAMES,
     confidence_text,
+    groups_of,
+    groups_text,
     models_text,
     more_text,
     points_text,
@@ -52,6 +54,8 @@ def _numbers(result: BudgetResult) -> list[dict[str, Any]]:
     keys = ["union", "similarity", "naive_bayes"]
     if t.similarity == t.union:
         keys.remove("union")
+    if groups_of(result) is not None:
+        keys = ["union"]  # the others are for independent examples
     return [
         {
             "name": "Union and similarity bound" if key == "similarity" and "union" not in keys else NAMES[key],
@@ -70,7 +74,7 @@ def _sides(result: BudgetResult) -> list[tuple[str, str, str]]:
     bars = {key: bar_text(result.pool.epsilon[key], full=True) for key in ("similarity", "union")}
     if bars["union"] == bars["similarity"]:
         bars = {"both": bars["union"]}
-    names = NAMES | {"both": "Union and similarity bound"}
+    names = NAMES | {"both": "Union and similarity bound" if groups_of(result) is None else "Whole groups as the unit"}
     return [(names[key], *bar.partition("\N{NO-BREAK SPACE}")[::2]) for key, bar in bars.items()]
 
 
@@ -109,7 +113,9 @@ def _subject(result: BudgetResult) -> str:
         return f"From four numbers: {result.n_examples:,} examples, error {result.mean_error:g}, " + (
             f"similarity {result.mean_similarity:g}, error bar {bar_text(result.epsilon)} at {confidence_text(result)}"
         )
-    return f"{result.source}: {result.n_models:,} models on {result.n_examples:,} examples"
+    groups = groups_of(result)
+    inside = "" if groups is None else f" in {groups_text(groups)}"
+    return f"{result.source}: {result.n_models:,} models on {result.n_examples:,} examples{inside}"
 
 
 def _note(result: BudgetResult, key: str) -> str:
@@ -123,6 +129,8 @@ def _note(result: BudgetResult, key: str) -> str:
         return _in_all(count)
     ratio = ratio_text(count, t.union)
     if key == "naive_bayes":
+        if result.pool is not None and result.pool.assumption is not None and not result.pool.assumption.fits:
+            return f"{ratio}, but Assumption A1 does not fit these models: see below"
         return f"{ratio}, but only if Assumption A1 holds, which no data can promise"
     if count == t.union:
         return "similarity brings nothing for further models here"

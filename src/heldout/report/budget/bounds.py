@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from heldout.report.budget.words import models_text, unequal_text
+from heldout.report.budget.words import groups_of, models_text, unequal_text
 from heldout.report.numbers import NOT_DEFINED, bar_text, exact_text, fixed
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.theorems import corollary4
@@ -28,6 +28,7 @@ def bounds_view(result: BudgetResult) -> dict[str, Any]:
             "chosen": key == chosen,
         }
         for key, count in t.to_dict().items()
+        if key == "union" or groups_of(result) is None
     ]
     return {
         "rows": rows,
@@ -52,6 +53,12 @@ def _reasons(result: BudgetResult) -> list[str]:
 
 def _notes(result: BudgetResult) -> list[tuple[str, str]]:
     """What each bound rests on."""
+    if groups_of(result) is not None:
+        told = (
+            "The level at which each model’s Korn–Graubard interval is as wide as the error bar, the mean of these "
+            "models’ levels for each further one. Rests on Student’s law for the groups there are."
+        )
+        return [(TITLES["union"], told)]
     tree = " For the models there are, a spanning tree over the pairs (Hunter–Worsley)." if result.pool else ""
     union = "the mean of these models’ tails for each further one" if result.pool else "added up"
     couple = " It needs models that are at least as alike as chance." if result.pool is None else ""
@@ -68,8 +75,8 @@ def _notes(result: BudgetResult) -> list[tuple[str, str]]:
 def _theorems(result: BudgetResult) -> list[tuple[str, str]]:
     """Theorem 2 on the pool's own cover, and what adaptive use would need."""
     pool, n = result.pool, result.n_examples
-    if pool is None:
-        return []
+    if pool is None or pool.example_groups is not None:
+        return []  # both theorems are for independent examples
     t, k = pool.theorem2, pool.similarity.n_models
     if math.isnan(t["epsilon"]):
         theorem2 = f"no error bar below ±100 points: {n:,} examples are too few for it."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from heldout.report.budget.words import confidence_text, unequal_text
+import math
+
+from heldout.report.budget.words import confidence_text, groups_of, groups_text, unequal_text
 from heldout.report.numbers import bar_text, fixed, percent
+from heldout.reuse.grouped import ExampleGroups
 from heldout.reuse.result import BudgetResult
 
 
@@ -34,19 +37,32 @@ def facts_view(result: BudgetResult) -> list[tuple[str, str]]:
             f", {s.disjoint:,} without a common example" if s.disjoint else ""
         )
         facts += [("Pairs", f"{s.n_pairs:,}; {below}"), ("Missing answers", f"{pool.n_missing:,}")]
+    groups = groups_of(result)
+    if groups is not None:
+        facts.append(("Groups", f"{groups_text(groups)}{f', by {groups.named}' if groups.named else ''}"))
+        facts.append(("Design effect", _effect_text(groups)))
+        if groups.n_repeated:
+            facts.append(("Repeated inputs", f"{groups.n_repeated:,} examples ({', '.join(groups.repeated_in)})"))
     return [
         *facts,
         ("Asked for", f"{bar_text(result.epsilon)} (epsilon = {result.epsilon:g}) for all models at once, with "
          f"probability {confidence_text(result)} (delta = {result.delta:g})"),
-        ("Plugged in", "error and similarity, as if they were the true ones"),
+        ("Plugged in", "error and similarity, as if they were the true ones" if groups is None else "nothing but the "
+         "design effects, estimated from these groups and taken with Student’s law"),
     ]  # fmt: skip
+
+
+def _effect_text(groups: ExampleGroups) -> str:
+    if not math.isfinite(groups.median_effect):
+        return "not defined: every model is right, or wrong, everywhere"
+    return f"{groups.median_effect:.2f}, median over models; {groups.largest_effect:.2f}, largest"
 
 
 def not_computed(result: BudgetResult) -> list[str]:
     """What this page lacks, and why; silence must not read as "nothing to see"."""
     if result.pool is None:
         return [
-            "Leaderboard with intervals for all models at once, rank ranges, and which differences are real",
+            "Leaderboard with intervals for all models at once, rank ranges, and which differences are significant",
             "Similarity of every pair, against chance and as a map",
             "Covering curve and Theorem 2",
             "Difficulty of the examples, and whether Assumption A1 fits",

@@ -36,7 +36,7 @@ def leaderboard_view(result: BudgetResult) -> dict[str, Any] | None:
         "more": f"{k - shown:,}" if k > shown else None,
         "n": "both" if k == 2 else f"all {k:,}",
         "confidence": confidence_text(result),
-        "steps": steps_text(pool),
+        "steps": steps_text(result, pool),
         "pairs": f"{pool.similarity.n_pairs:,}" if pool.similarity.n_pairs > 1 else None,
         "first_group": first_text(pool),
         "ranked": pool.ranks is not None,
@@ -44,6 +44,7 @@ def leaderboard_view(result: BudgetResult) -> dict[str, Any] | None:
         "union_level": scientific(pool.level["union"]),
         "delta": f"{result.delta:g}",
         "missing": pool.n_missing > 0,
+        "groups": None if pool.example_groups is None else f"{pool.example_groups.n_groups:,}",
         "turned": contradicted_text(pool),
     }
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
+from heldout.groups import FEW
 from heldout.report.budget.words import (
     LITTLE,
+    LONGEST,
     confidence_text,
     contradicted_text,
     first_text,
+    groups_of,
+    groups_text,
     models_text,
     narrowest_text,
     pairs_text,
@@ -16,6 +22,8 @@ from heldout.report.budget.words import (
     steps_text,
 )
 from heldout.report.numbers import PERCENT, bar_text, count_words, percent, share_text
+from heldout.report.svg.shapes import shorten
+from heldout.reuse.like_these import AssumptionFit
 from heldout.reuse.result import BudgetResult, PoolResult
 
 ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
@@ -24,7 +32,7 @@ ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 def means(result: BudgetResult) -> list[str]:
     """What the numbers say."""
     t, pool = result.testable, result.pool
-    points = [_bars(result, pool), _order(pool)] if pool is not None else []
+    points = [_bars(result, pool), *_grouped(pool), _order(result, pool)] if pool is not None else []
     if result.fitting_models == 0:
         narrowest = narrowest_text(result)
         of = " of the mean error" if pool is not None else ""
@@ -89,6 +97,8 @@ def _bars(result: BudgetResult, pool: PoolResult) -> str:
     union, alike = pool.epsilon["union"], pool.epsilon["similarity"]
     less = f"{share_text(1 - alike / union)} less, relatively, than the union bound’s {bar_text(union, full=True)}"
     gain = less if alike < union else "similarity does not narrow it"
+    if pool.example_groups is not None:
+        gain = "each model at its own design effect, all models added up"
     price = "both" if len(pool.order) == 2 else f"{len(pool.order):,}"
     return (
         f"The error bar that holds for {models_text(result)} at once, with probability {confidence_text(result)}, is "
@@ -97,13 +107,44 @@ def _bars(result: BudgetResult, pool: PoolResult) -> str:
     )
 
 
-def _order(pool: PoolResult) -> str:
-    """How much of the leaderboard's order is real."""
+def _grouped(pool: PoolResult) -> list[str]:
+    """What groups cost, and what is said then."""
+    groups = pool.example_groups
+    if groups is None:
+        return []
+    n = pool.similarity.n_examples
+    points = []
+    if groups.n_repeated:
+        points.append(
+            f"{groups.n_repeated:,} examples have the same input ({', '.join(groups.repeated_in)}) as another one: "
+            "each input is one group."
+        )
+    cost = ""
+    if math.isfinite(groups.median_effect):
+        worth = n / max(1.0, groups.median_effect)
+        cost = (
+            f" The design effect is {groups.median_effect:.2f} (median over models; at most "
+            f"{groups.largest_effect:.2f}), so that {n:,} examples are worth about {worth:,.0f} independent ones."
+        )
+    points.append(
+        f"The examples come in {groups_text(groups)}, and whole groups are the unit.{cost} Error bars, intervals and "
+        "comparisons rest on Student’s law for the groups there are, not on exact binomial tails."
+    )
+    if groups.few:
+        points.append(
+            f"{groups.n_groups} groups are few: below {FEW} that law is rough, and intervals are so wide that little "
+            "can be told."
+        )
+    return points
+
+
+def _order(result: BudgetResult, pool: PoolResult) -> str:
+    """How much of the leaderboard's order is significant."""
     turned = contradicted_text(pool)
     if len(pool.neighbours) == 1:
         told = "are told apart" if pool.neighbours[0].survives else "cannot be told apart"
         return f"{turned}." if turned else f"The two models {told} by the examples that only one of them gets right."
-    return " ".join(f"{text}." for text in (steps_text(pool), first_text(pool), turned) if text)
+    return " ".join(f"{text}." for text in (steps_text(result, pool), first_text(pool), turned) if text)
 
 
 def not_means(result: BudgetResult) -> list[str]:
@@ -118,7 +159,10 @@ def not_means(result: BudgetResult) -> list[str]:
     points = [
         "It does not cover models chosen by looking at this test set. Tuning, early stopping, or picking what to try "
         "next by its scores is adaptive use, and none of the numbers here hold for it.",
-        f"It is no certificate: error and similarity are plugged in as {plugged}.",
+        f"It is no certificate: error and similarity are plugged in as {plugged}."
+        if groups_of(result) is None
+        else "It is no certificate: design effects are estimated from these groups, and further groups and models are "
+        "taken to be like these.",
         f"An error bar of {bar_text(result.epsilon)} on every model is no ranking: two models less than "
         f"{points_text(2 * result.epsilon)} apart may still be in the wrong order. Ranks need the paired comparison.",
     ]
@@ -136,12 +180,24 @@ def _naive_bayes(result: BudgetResult) -> str:
         "examples that are not easy for all, models err independently."
     )
     pool = result.pool
+    if pool is not None and pool.assumption is not None and not pool.assumption.fits:
+        opening += f" {_misfit(pool, pool.assumption)}"
     forecast = pool.difficulty_forecast if pool is not None else None
     if pool is None or forecast is None or not pool.similarity.n_complete:
         return f"{opening} Nothing here can check it."
     return (
         f"{opening} It predicts {percent(float(forecast[0]))} of the examples to be right for all models; "
         f"{percent(float(pool.similarity.difficulty_curve()[0]))} are."
+    )
+
+
+def _misfit(pool: PoolResult, fit: AssumptionFit) -> str:
+    """Where Assumption A1 and the data part."""
+    names = [shorten(pool.similarity.names[i], LONGEST) for i in (fit.first, fit.second)]
+    return (
+        f"It does not fit: in {fit.n_off:,} of {pairs_text(fit.n_pairs)} the share of examples that both get wrong is "
+        f"off by more than {100 * fit.tolerance:g}{PERCENT} beyond sampling error. Farthest off are {names[0]} and "
+        f"{names[1]}: {percent(fit.implied)} by A1, {percent(fit.observed)} observed."
     )
 
 
@@ -187,15 +243,21 @@ def next_steps(result: BudgetResult) -> list[str]:
     if room and pool is not None:
         least = alarm(room)
         points.append(
-            f"In CI, `heldout budget FILE --epsilon {result.epsilon:g} --delta {result.delta:g} --fail-under {least}` "
+            f"In CI, `heldout budget FILE --epsilon {result.epsilon:g} --delta {result.delta:g} --fail-under {least}"
+            f"{_groups_option(pool)}` "
             f"fails once fewer than {least:,} further models fit."
         )
     if pool is None:
         points.append(
             "With the models’ predictions, `heldout budget predictions.npz` adds error bars for all of them at once, "
-            "which differences are real, and how alike they are."
+            "which differences are significant, and how alike they are."
         )
     return points
+
+
+def _groups_option(pool: PoolResult) -> str:
+    groups = pool.example_groups
+    return "" if groups is None or groups.named is None else " --groups SPEC"
 
 
 def alarm(room: int) -> int:

@@ -6,6 +6,7 @@ from heldout.report.numbers import PERCENT, bar_text, percent, times_text
 from heldout.report.svg.shapes import shorten
 from heldout.reuse.bounds import LARGEST
 from heldout.reuse.curves import Curve
+from heldout.reuse.grouped import ExampleGroups
 from heldout.reuse.result import BudgetResult, PoolResult
 
 NAMES = {"union": "Union bound", "similarity": "Similarity bound", "naive_bayes": "Naive Bayes"}
@@ -70,7 +71,27 @@ def unequal_text(result: BudgetResult) -> str:
     """Why no models can all have the mean error and the mean similarity."""
     if result.mean_error in (0.0, 1.0):
         return f"the mean error is {result.mean_error:g}"
+    if groups_of(result) is not None:
+        return "the paper’s bounds are for independent examples, and these come in groups"
     return "the mean error and the mean similarity come from different examples and do not fit together"
+
+
+def groups_of(result: BudgetResult) -> ExampleGroups | None:
+    """Groups of examples, where there are any."""
+    return None if result.pool is None else result.pool.example_groups
+
+
+def groups_text(groups: ExampleGroups) -> str:
+    """How many groups there are, of how many examples.
+
+    Examples
+    --------
+    >>> told = dict(n_groups=11, smallest=2, largest=2, named=None, n_repeated=0, repeated_in=(), design_effect=None)
+    >>> groups_text(ExampleGroups(**told))
+    '11 groups of 2 examples'
+    """
+    sizes = f"{groups.smallest:,} to {groups.largest:,}" if groups.smallest < groups.largest else f"{groups.largest:,}"
+    return f"{groups.n_groups:,} groups of {sizes} examples"
 
 
 def narrowest_text(result: BudgetResult) -> str | None:
@@ -99,10 +120,10 @@ def first_text(pool: PoolResult) -> str:
     if len(group) > 2:
         return f"None of the next {len(group) - 1:,} can be told from the first, {name}"
     if pool.ranks is not None and tuple(pool.ranks[group[0]]) == (1, 1):
-        return f"The first place is clear: {name}"
+        return f"The first, {name}, is significantly better than every other"
     if len(pool.neighbours) and pool.neighbours[0].contradicted:
         return f"The first, {name}, is worse than the second on the examples that both have"
-    return f"The first, {name}, is better than the second"
+    return f"The first, {name}, is significantly better than the second"
 
 
 def contradicted_text(pool: PoolResult) -> str | None:
@@ -112,7 +133,7 @@ def contradicted_text(pool: PoolResult) -> str | None:
         return None
     steps = "One step down the leaderboard goes" if n == 1 else f"{n:,} steps down the leaderboard go"
     return (
-        f"{steps} the wrong way: on the examples that both models have, the lower one is clearly better. Missing "
+        f"{steps} the wrong way: on the examples that both models have, the lower one is significantly better. Missing "
         "answers moved them"
     )
 
@@ -128,12 +149,12 @@ def pairs_text(n: int) -> str:
     return "1 pair" if n == 1 else f"{n:,} pairs"
 
 
-def steps_text(pool: PoolResult) -> str:
-    """How many differences between neighbours on the leaderboard are real."""
+def steps_text(result: BudgetResult, pool: PoolResult) -> str:
+    """How many differences between neighbours on the leaderboard are significant, and in what sense."""
     survive, n = sum(c.survives for c in pool.neighbours), len(pool.neighbours)
+    sense = f"(paired, family-wise {confidence_text(result)}, for independent {pool.unit})"
     if n == 1:
-        return f"The one step down the leaderboard is {'' if survive else 'not '}a real difference"
+        return f"The one step down the leaderboard is {'' if survive else 'not '}significant {sense}"
     if survive == 0:
-        return f"None of the {n:,} steps down the leaderboard is a real difference"
-    are = "is a real difference" if survive == 1 else "are real differences"
-    return f"{survive:,} of the {n:,} steps down the leaderboard {are}"
+        return f"None of the {n:,} steps down the leaderboard is significant {sense}"
+    return f"{survive:,} of the {n:,} steps down the leaderboard {'is' if survive == 1 else 'are'} significant {sense}"

@@ -1,0 +1,143 @@
+"""What stands beside the models: columns of the examples, from every kind of file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import heldout
+from heldout.errors import InputError
+from heldout.predictions import Predictions, align
+
+DATA = Path(__file__).parent / "data"
+REPO = ["p", "p", "q", "r"]
+
+
+def column(table: Predictions, name: str = "repo") -> list:
+    return table.columns[name].tolist()
+
+
+def test_wide_table(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("id,repo,label,a,b\n1,p,0,0,1\n2,p,1,1,1\n3,q,1,0,1\n4,r,0,0,0\n")
+    table = Predictions.load(path, columns="repo")
+    assert table.names == ("a", "b")
+    assert column(table) == REPO
+    assert column(table.select(["b"])) == REPO
+    with pytest.raises(InputError, match="repo"):  # without being asked for it is a model that is none
+        Predictions.load(path)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "parquet"])
+def test_rows(tmp_path, suffix):
+    rows = [{"id": i, "repo": r, "label": 1, "a": 1, "b": i % 2} for i, r in enumerate(REPO)]
+    path = tmp_path / f"x.{suffix}"
+    if suffix == "parquet":
+        arrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(arrow.Table.from_pylist(rows), path)
+    else:
+        path.write_text(json.dumps(rows) if suffix == "json" else "".join(json.dumps(r) + "\n" for r in rows))
+    assert column(Predictions.load(path, columns="repo")) == REPO
+
+
+def test_long_table(tmp_path):
+    path = tmp_path / "x.csv"
+    rows = [f"{m},{i},1,{r}" for m in "ab" for i, r in enumerate(REPO)]
+    path.write_text("\n".join(["model,id,correct,repo", *rows]))
+    assert column(Predictions.load(path, columns="repo")) == REPO
+    path.write_text("\n".join(["model,id,correct,repo", *rows[:-1], "b,3,1,p"]))
+    with pytest.raises(InputError, match="'3' has 'r' in the column 'repo' in one row and 'p' in another"):
+        Predictions.load(path, columns="repo")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_npz(tmp_path, turned):
+    correct = np.array([[1, 0, 1, 1], [0, 0, 1, 1], [1, 1, 1, 0]])
+    arrays = {"repo": np.array(REPO), "question": np.array(list("abca")), "other": np.zeros(7)}
+    np.savez(tmp_path / "x.npz", correct=correct.T if turned else correct, models=["a", "b", "c"], **arrays)
+    table = Predictions.load(tmp_path / "x.npz", columns=["repo", "other"])
+    assert column(table) == REPO
+    assert set(table.columns) == {"repo", "question"}  # `other` is of something else
+    assert table.repeated_inputs()[0].tolist() == [0, 1, 2, 0]
+    assert "question" not in Predictions.load(tmp_path / "x.npz", exclude="question").columns
+
+
+def test_folder_and_align(tmp_path):
+    for name, order in (("a", (0, 1, 2, 3)), ("b", (3, 1, 0, 2))):
+        rows = "".join(f"{i},{REPO[i]},{ord(name)},{i % 2}\n" for i in order)
+        (tmp_path / f"{name}.csv").write_text(f"id,repo,seconds,correct\n{rows}")
+    table = Predictions.load(tmp_path, columns=["repo", "seconds"])
+    assert table.names == ("a", "b")
+    assert column(table) == REPO
+    assert "seconds" not in table.columns  # the two files do not agree on it
+    a = Predictions.from_correct([[1, 0]], names=["x"], ids=["1", "2"], columns={"repo": ["p", "q"]})
+    b = Predictions.from_correct([[1, 0]], names=["y"], ids=["2", "3"], columns={"repo": ["q", "r"]})
+    assert column(align([a, b], how="outer")) == ["p", "q", "r"]
+
+
+def test_texts_are_no_models(tmp_path):
+    """They were refused by name; now they are kept, and repeated ones are told."""
+    path = tmp_path / "x.csv"
+    path.write_text("id,label,a,b,question\n1,0,0,1,who?\n2,1,1,1,what?\n3,1,0,1,who?\n4,0,0,0,why?\n")
+    table = Predictions.load(path)
+    assert table.names == ("a", "b")
+    assert table.repeated_inputs()[0].tolist() == [0, 1, 0, 2]
+    assert Predictions.load(path, exclude="question").repeated_inputs()[0] is None
+    assert "2 examples share theirs (question)" in str(heldout.budget(table))
+
+
+def test_a_column_of_another_length():
+    with pytest.raises(InputError, match=r"column 'repo' has the shape \(2,\) but there are 3 examples"):
+        Predictions.from_correct([[1, 0, 1]], columns={"repo": ["p", "q"]})
+
+
+def test_lm_eval_documents(tmp_path):
+    shutil.copytree(DATA / "lm_eval", tmp_path / "lm_eval")
+    table = Predictions.load(tmp_path / "lm_eval", metric=",strict-match", columns=["task", "answer"])
+    assert column(table, "task") == ["sums_choice"] * 6 + ["sums_written"] * 6
+    assert column(table, "answer")[:2] == ["5", "8"]
+    asked_twice = [*range(6), *range(6)]  # both tasks are made of the same six documents
+    assert table.repeated_inputs()[0].tolist() == asked_twice
+    for path in (tmp_path / "lm_eval").rglob("*choice*"):  # the last document of the task becomes its first, renumbered
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        rows[5]["doc"] = {**rows[0]["doc"], "doc_idx": 5}
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    again = Predictions.load(tmp_path / "lm_eval", metric=",strict-match")
+    codes, names = again.repeated_inputs()
+    assert names == ("doc",)
+    assert codes.tolist() == [0, 1, 2, 3, 4, 0, 0, 1, 2, 3, 4, 5]
+    assert Predictions.load(tmp_path / "lm_eval", metric=",strict-match", exclude="doc").repeated_inputs()[0] is None
+
+
+@pytest.mark.parametrize("kind", ["json", "eval"])
+def test_inspect_inputs(kind):
+    if kind == "eval":
+        pytest.importorskip("zstandard")
+    table = Predictions.load(DATA / "inspect" / kind, columns="task")
+    assert len(set(column(table, "task"))) == 1
+    assert len(set(column(table, "input"))) == table.n_examples  # all ask something else
+    assert table.repeated_inputs()[0] is None
+
+
+def test_inspect_repeated_inputs_and_metadata(tmp_path):
+    shutil.copytree(DATA / "inspect" / "json", tmp_path / "logs")
+    for path in (tmp_path / "logs").glob("*.json"):
+        log = json.loads(path.read_text())
+        first, second, third = log["samples"][:3]
+        log["samples"].append({**third, "id": "another"})
+        for message, sample in (("x", first), ("y", second)):  # the same words, in messages with ids of their own
+            sample["input"] = [{"id": f"{message}{path.stem}", "role": "user", "content": "Why?"}]
+            sample["target"] = "so"
+        third["input"] = log["samples"][-1]["input"] = "w" * 2000  # perhaps cut short, so that it says nothing
+        for i, sample in enumerate(log["samples"]):
+            sample["metadata"] = {"repo": f"r{i // 2}"}
+        path.write_text(json.dumps(log))
+    table = Predictions.load(tmp_path / "logs", columns="repo")
+    codes = table.repeated_inputs()[0]
+    assert codes[0] == codes[1]
+    assert len(set(codes.tolist())) == table.n_examples - 1
+    assert column(table)[:3] == ["r0", "r0", "r1"]
