@@ -71,7 +71,7 @@ def test_which_p_is_the_verdicts(honest, alone):
 def test_a_leaked_model_is_found(torus_images, leaked_onnx):
     result = audit(leaked_onnx, torus_images(300), orbit=Translations(2), control=torus_images(300, "control"))
     assert result.p_value <= 1e-3
-    assert result.verdict.startswith("NOT INDEPENDENT")
+    assert result.outcome == "easier"
     assert result.evidence.control.statistic.difference > 0
 
 
@@ -235,7 +235,7 @@ def test_a_memoriser_at_chance_on_the_control_is_a_finding(torus_images, demo_ar
         return np.eye(10)[labels]
 
     result = audit(by_heart, torus_images(100), control=torus_images(100, "control"), orbit=Translations(1))
-    assert result.verdict.startswith("NOT INDEPENDENT")
+    assert result.outcome == "easier"
     assert result.evidence.test_error == 0
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from heldout import AuditResult, InputError, Translations, audit, control_test
+from heldout import AuditResult, InputError, Translations, audit
 from heldout.images import LabelledImages, Wrap, from_arrays
 from heldout.independence.dependence import Dependence, dependence
 
@@ -108,9 +107,6 @@ def test_a_subset_keeps_its_part_of_the_groups(linear_model):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    "groups_test" not in inspect.signature(control_test).parameters, reason="the control test takes no groups yet"
-)
 def test_level_where_every_picture_is_there_five_times():
     """An honest model: at most one false alarm in twenty. As independent pictures they gave 0.29."""
     rng = np.random.default_rng(5)

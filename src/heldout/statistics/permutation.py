@@ -127,15 +127,10 @@ def control_test(
     sets = _read(T_test, T_control, classes_test, classes_control)
     n_all = len(sets[0][0]) + len(sets[1][0])
     sets, n_groups, sizes = _one_row_per_group(sets, groups_test, groups_control)
-    strata, matched = _strata(*sets[0], *sets[1])
+    strata, matched = _strata(*sets[0], *sets[1], groups=n_groups)
     n_unmatched = n_all - sum(int(size[kept].sum()) for size, kept in zip(sizes, matched, strict=True))
     n_test = sum(s.n_test for s in strata)
     n_control = sum(s.n_control for s in strata)
-    if n_test - len(strata) < 1 or n_control - len(strata) < 1:
-        raise InputError(
-            f"{n_test} test and {n_control} control {'groups' if n_groups else 'examples'} in {len(strata)} shared "
-            "classes leave no class with two of each; give a larger control."
-        )
     difference, error = _difference(np.stack([s.observed for s in strata])[:, :, None], strata)
     scale = math.sqrt(sum(float(s.total[1]) for s in strata) / (n_test + n_control))
     t_observed = float(_studentise(difference, error, scale)[0])
@@ -219,14 +214,37 @@ def _one_row_per_group(
     return out, True, sizes
 
 
+def check_comparable(
+    classes_test: ArrayLike,
+    classes_control: ArrayLike,
+    *,
+    groups_test: ArrayLike | None = None,
+    groups_control: ArrayLike | None = None,
+) -> None:
+    """Refuse, before anything is computed, two sets that `control_test` could not compare."""
+    classes = np.asarray(classes_test), np.asarray(classes_control)
+    sets = _read(np.zeros(classes[0].shape), np.zeros(classes[1].shape), *classes)
+    sets, groups, _ = _one_row_per_group(sets, groups_test, groups_control)
+    _strata(*sets[0], *sets[1], groups=groups)
+
+
 def _strata(
-    x_test: Floats, c_test: NDArray[Any], x_control: Floats, c_control: NDArray[Any]
+    x_test: Floats, c_test: NDArray[Any], x_control: Floats, c_control: NDArray[Any], *, groups: bool
 ) -> tuple[list[_Stratum], tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
     """Pair the two sets class by class; also which rows have a class that the other set has."""
     shared = np.intersect1d(c_test, c_control)
     if not len(shared):
-        raise InputError("the test set and the control share no class, so nothing can be compared.")
+        kinds = " (groups of one class are compared within it, groups of several classes with each other)"
+        raise InputError(
+            f"the test set and the control share no class, so nothing can be compared{kinds if groups else ''}."
+        )
     strata = [_Stratum(x_test[c_test == c], x_control[c_control == c]) for c in shared]
+    n_test, n_control = (sum(getattr(s, n) for s in strata) for n in ("n_test", "n_control"))
+    if n_test - len(strata) < 1 or n_control - len(strata) < 1:
+        raise InputError(
+            f"{n_test} test and {n_control} control {'groups' if groups else 'examples'} in {len(strata)} shared "
+            "classes leave no class with two of each; give a larger control."
+        )
     return strata, (np.isin(c_test, shared), np.isin(c_control, shared))
 
 

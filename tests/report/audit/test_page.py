@@ -16,6 +16,7 @@ import pytest
 
 from heldout.errors import InputError
 from heldout.independence.result import AuditResult, Exhibit, pvalue_text
+from heldout.independence.verdict import range_text
 from heldout.report import audit_html, comparison_table, demo_html, write_audit_report, write_demo_report
 from heldout.report.audit.comparison import DEMO_PICTURES
 from heldout.report.audit.curve import curve_sizes
@@ -41,12 +42,12 @@ def test_verdict_first(result: AuditResult) -> None:
     box = words(html[html.index("<main>") : html.index("</section>")].replace("<main>", "") + "</section>")
     assert f"p-value{pvalue_text(result.evidence.log_p_value)}" in box.replace(" ", "")
     assert "Detectable effect" in box
-    assert verdict_word(result) in ("NO EVIDENCE", "NOT INDEPENDENT", "REJECTED")
+    assert verdict_word(result) in ("NO EVIDENCE", "EASIER THAN THE CONTROL", "HARDER THAN THE CONTROL", "REJECTED")
     assert verdict_word(result) not in box  # in words, and once
     title = Page(html).headings[0]
     assert ("No evidence" in title) == (result.p_value > 0.05)
-    assert ("Not independent" in title) == (verdict_word(result) == "NOT INDEPENDENT")
-    assert box.lower().count("not independent") == (verdict_word(result) == "NOT INDEPENDENT")
+    assert ("Easier than the control" in title) == (result.outcome == "easier")
+    assert "not independent" not in box.lower()
     headings = Page(html).headings
     assert headings[1:5] == [
         "Two estimates of one error", "What this means", "What it does not mean", "What to do next",
@@ -60,10 +61,11 @@ def test_what_was_found_stands_large(leaked: AuditResult, many: AuditResult, hon
         return [plain_spaces(v) for v in re.findall(r"<strong>(.*?)</strong>", box)]
 
     assert leaked.control is not None
-    errors = [percent(leaked.evidence.test_error), percent(float(leaked.control.losses.mean()))]
+    errors = [percent(leaked.evidence.untouched_error), percent(leaked.evidence.control.untouched_error)]
     assert large(leaked) == [*map(plain_spaces, errors), pvalue_text(leaked.evidence.log_p_value)]
     assert large(many) == [fixed(many.evidence.statistic, sign=True), pvalue_text(many.evidence.log_p_value)]
-    assert large(honest)[1] == fixed(honest.evidence.detectable_effect)
+    assert large(honest)[1] == range_text(honest.evidence.detectable)
+    assert large(honest)[2] == range_text(honest.evidence.control.detectable_error)  # both halves of the test
 
 
 def test_rejected_without_a_control_accuses_nobody(many: AuditResult) -> None:
@@ -228,9 +230,9 @@ def test_comparison(honest: AuditResult, leaked: AuditResult, plain: AuditResult
         "mean T", "betting p", "Bernstein p", "control p (T)", "control p (error)", "detectable effect",
     ]  # fmt: skip
     assert lines[0].split() == ["honest", "leaked"]
-    assert lines[1].endswith("NO EVIDENCE  NOT INDEPENDENT")
+    assert lines[1].endswith("NO EVIDENCE  EASIER THAN THE CONTROL")
     assert lines[2].split()[-2:] == [pvalue_text(r.evidence.log_p_value) for r in (honest, leaked)]
-    assert lines[3].split()[-2:] == [f"{r.evidence.test_error:.4f}" for r in (honest, leaked)]
+    assert lines[3].split()[-2:] == [f"{r.evidence.untouched_error:.4f}" for r in (honest, leaked)]
     assert " ".join(lines[13:]).strip() == DEMO_PICTURES
     assert len(comparison_table({"honest": honest}, pictures=None).splitlines()) == 13
     assert "no control" in comparison_table({"plain": plain})
@@ -254,9 +256,9 @@ def test_demo_page(honest: AuditResult, leaked: AuditResult, tmp_path: Path) -> 
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     # the verdicts, then what it shows and on what, then the table
     assert leaked.control is not None
-    errors = [percent(v) for v in (leaked.evidence.test_error, float(leaked.control.losses.mean()))]
+    errors = [percent(v) for v in (leaked.evidence.untouched_error, leaked.evidence.control.untouched_error)]
     opening = [
-        "No evidence against independence", "Not independent of the test set",
+        "No evidence against independence", "Easier than the control",
         plain_spaces(f"leaked had the test set in its training data: {errors[0]} errors on the test set, {errors[1]} "
                      "on fresh pictures; the audit finds it."),
         DEMO_PICTURES, "NO EVIDENCE", "verdict p",
