@@ -48,6 +48,12 @@ def some_prior(n=1200, m=6, seed=0):
     return np.random.default_rng(seed).dirichlet(np.full(m, 0.4), n)
 
 
+def sure_prior(n=3000, doubtful=150):
+    prior = np.tile([0.997, 0.001, 0.001, 0.001], (n, 1))
+    prior[:doubtful] = 0.45, 0.45, 0.05, 0.05
+    return prior
+
+
 def some_labels():
     return (some_prior().cumsum(axis=1) < np.random.default_rng(1).random((1200, 1))).sum(axis=1)
 
@@ -68,6 +74,10 @@ CASES = {
         "queries": 200,
         "trials": 2,
     },
+    "parked": {"prior": sure_prior(), "top": 2, "points": 100, "digits": 2},
+    "parked, chosen": {"prior": sure_prior(), "digits": 2},
+    "learned": {"n_examples": 300, "n_classes": 5, "digits": 1, "queries": 1000, "trials": 2},
+    "lucky": {"n_examples": 3000, "n_classes": 3, "points": 100, "digits": 1, "queries": 200},
     "scan": {"n_examples": 300, "n_classes": 5, "attack": "linear-scan"},
     "exactly": {"n_examples": 300, "n_classes": 3, "attack": "reconstruction", "points": 12, "trials": 2},
 }
@@ -216,7 +226,7 @@ def test_prior_free_and_labels_given_agree():
 def test_with_a_prior():
     """The gain over the prior's own guess, by the mixture of points; labels drawn from the prior."""
     prior = some_prior(6000, 8, seed=1)
-    result = stress(prior=prior, queries=1500, trials=8)
+    result = stress(prior=prior, queries=1500, trials=8, points=6000)
     assert result.run.baseline == pytest.approx(prior.max(axis=1).mean(), abs=0.01)
     gain = result.run.forecast[-1] - prior.max(axis=1).mean()
     assert result.advantage == pytest.approx(gain, abs=0.006)
@@ -226,6 +236,17 @@ def test_with_a_prior():
     assert top.run.top == 2
     assert top.advantage == pytest.approx(top.run.forecast[-1] - prior.max(axis=1).mean(), abs=0.006)
     assert top.advantage > result.advantage
+    chosen = stress(prior=prior, queries=1500, trials=8)
+    assert chosen.run.chosen
+    assert not top.run.chosen
+    assert chosen.advantage > top.advantage - 0.003
+    assert "chosen by forecast, without labels" in str(chosen)
+
+
+def test_labels_have_no_say_in_what_is_attacked():
+    prior, labels = some_prior(), some_labels()
+    runs = [stress(prior=prior, labels=y, queries=50, trials=1).run for y in (labels, (labels + 1) % 6, None)]
+    assert len({(run.top, run.points, run.chosen) for run in runs}) == 1
 
 
 UNINFORMATIVE = {

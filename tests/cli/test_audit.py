@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -60,7 +61,8 @@ def test_version_and_help(capsys):
         assert stop.value.code == 0
     out = capsys.readouterr().out
     assert f"heldout {__version__}" in out
-    assert "--upsample 44 --crop 32" in out
+    assert "--pad reflect" in out
+    assert "only for models that were" in out
     assert "exit codes" in out
 
 
@@ -69,7 +71,9 @@ def test_audit_prints_a_verdict_and_writes_everything(run, tmp_path):
     assert code == 0
     assert "independence" in out
     assert "two assumptions" in out
-    assert "plain accuracy" in err
+    assert re.search(
+        r"accuracy (\S+) % untouched, \1 % in the frame \(its centre is the untouched picture\), on 60", err
+    )
     assert "evaluations, about" in err
     assert f"report: {tmp_path / 'out' / 'report.html'}" in err
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["report.html", "result.json", "result.npz"]
@@ -93,7 +97,7 @@ def test_several_models(run, honest_onnx, leaked_onnx):
 def test_fail_under(run, files, leaked_onnx, honest_onnx):
     data = Path(leaked_onnx).with_name("demo.npz")
     options = {
-        "images": data, "images_key": "test_images", "labels_key": "test_labels", "limit": None,
+        "images": data, "images_key": "test_images", "labels_key": "test_labels", "limit": 800,
         "control": data, "control_images_key": "control_images", "control_labels_key": "control_labels",
     }  # fmt: skip
     code, _, err = run(model=leaked_onnx, **options, fail_under=0.001)
@@ -136,16 +140,18 @@ def test_folders_and_frames(tmp_path, honest_onnx, demo_arrays, capsys):
     assert len(list((tmp_path / "pictures").iterdir())) == 10
     assert main([*base, "--wrap"]) == 0
     assert json.loads(capsys.readouterr().out)["n_examples"] == 30
-    assert main([*base, "--upsample", "44"]) == 0  # the crop comes from the model's input size
+    assert main([*base, "--upsample", "44", "--allow-frame-drop"]) == 0  # the crop comes from the model's input size
     assert json.loads(capsys.readouterr().out)["preprocessing"]["size"] == 32
     assert main([*base, "--resize", "40", "--crop", "32"]) == 0
     names = [p.relative_to(tmp_path / "pictures") for p in (tmp_path / "pictures").rglob("*.png")][:8]
     rows = [f"{name},class {i % 4}" for i, name in enumerate(names)]
     (tmp_path / "four.csv").write_text("\n".join(["file,label", *rows]))
     for options, sentence in [
-        ([], "leaves no pixels to move in: choose --resize R --crop C, --upsample U or --wrap"),
+        ([], "leaves no pixels to move in: choose --resize R --crop C, --pad reflect (with --control), --wrap, or"),
         (["--wrap", "--labels", str(tmp_path / "four.csv")], "of 4 named classes, but the model knows 10"),
         (["--wrap", "--crop", "20"], "leave --crop, --resize and --upsample out"),
+        (["--pad", "zero", "--wrap"], "leave --crop, --resize, --upsample and --wrap out"),
+        (["--pad", "zero"], "padded pictures cannot be audited without a control: a shift brings in pixels that were"),
         (["--upsample", "34"], "no radius fits"),
         (["--upsample", "44", "--radius", "3"], "the largest radius that fits is 2"),
         (["--upsample", "44", "--resize", "50"], "give one of them"),
@@ -262,7 +268,8 @@ def test_split_of_a_folder_keeps_its_labels(tmp_path, rng, capsys):
     for name in map(str, range(1, 13)):
         (tmp_path / "all" / name).mkdir(parents=True)
         for i in range(4):
-            Image.new("L", (8, 8)).save(tmp_path / "all" / name / f"a,{i}.png")
+            noise = rng.integers(0, 256, (8, 8), dtype=np.uint8)
+            Image.fromarray(noise).save(tmp_path / "all" / name / f"a,{i}.png")
     assert main(["split", str(tmp_path / "all"), "--control", "0.25", "--out", str(tmp_path / "s")]) == 0
     capsys.readouterr()
     whole = from_folder(tmp_path / "all")
@@ -304,3 +311,114 @@ def test_demo(capsys, tmp_path):
     report = tmp_path / "report.html"
     assert str(report) in captured.err
     assert report.stat().st_size < 3_000_000
+
+
+def ci_commands() -> list[list[str]]:
+    """What the README tells people to run in CI, and to try on the demo's files."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    section = readme.partition("### In CI")[2].partition("\n##")[0].replace("\\\n", " ")
+    found = re.findall(r"heldout audit [^\n`]*--fail-under[^\n`]*", section)
+    return [shlex.split(command)[1:] for command in found]
+
+
+def test_the_readmes_ci_command_fails_the_leaked_model_and_passes_the_honest_one(
+    leaked_onnx, honest_onnx, demo_arrays, tmp_path, monkeypatch, capsys
+):
+    general, demo = ci_commands()
+    for part in ("test", "control"):
+        x, y = demo_arrays[f"{part}_images"][:1000], demo_arrays[f"{part}_labels"][:1000]
+        np.savez(tmp_path / f"{part}.npz", images=x, labels=y)
+    monkeypatch.chdir(tmp_path)
+    for model, code in ((leaked_onnx, 1), (honest_onnx, 0)):
+        (tmp_path / "model.onnx").write_bytes(model.read_bytes())
+        assert main(general) == code
+        captured = capsys.readouterr()
+        assert ("is below --fail-under 0.01" in captured.err) == (code == 1)
+    # On the demo's files the words are the same but for file names and keys.
+    keys = ["--images-key", "--labels-key", "--control-images-key", "--control-labels-key"]
+    taken = [i + d for i, word in enumerate(demo) if word in keys for d in (0, 1)]
+    same = [word for i, word in enumerate(demo) if i not in taken]
+    names = {"leaked.onnx": "model.onnx"}
+    files = iter(["test.npz", "control.npz"])
+    assert [next(files) if w == "demo.npz" else names.get(w, w) for w in same] == general
+    monkeypatch.chdir(leaked_onnx.parent)
+    assert main([*demo, "--limit", "300", "--out", str(tmp_path / "demo")]) == 1
+
+
+def test_a_frame_that_costs_accuracy_stops_the_audit(run, files):
+    options = {"wrap": None, "upsample": 44, "limit": None, "control": files["control"]}
+    code, out, err = run(**options)
+    assert (code, out) == (2, "")
+    assert "use --pad reflect (with --control), which leaves the untouched picture in the middle" in one_sentence(err)
+    assert err.count("% in the frame, on 150 pictures") == 2
+    code, out, err = run(**options, allow_frame_drop=True, json=True)
+    assert code == 0
+    assert "each one's original picture" in err
+    plain = json.loads(out)
+    assert plain["untouched_pictures"] == ["original picture"]
+    assert plain["untouched_error"] < 0.3 < 0.4 < plain["test_error"]
+
+
+def test_groups(files, run, tmp_path, demo_arrays, capsys):
+    """A column, a CSV, a pattern; refused where a group is in both sets; a split that keeps groups whole."""
+    names = np.array([f"{i // 3}_{i % 3}" for i in range(150)])
+    everything = {"images": demo_arrays["test_images"][:150], "labels": demo_arrays["test_labels"][:150], "ids": names}
+    np.savez(tmp_path / "all.npz", **everything, video=np.arange(150) // 3)
+    split = ["split", str(tmp_path / "all.npz"), "--control", "0.4", "--groups", "video", "--out", str(tmp_path / "s")]
+    assert main(split) == 0
+    captured = capsys.readouterr()
+    assert "60 examples in 20 groups put aside" in captured.out
+    assert captured.err.rstrip().endswith("--groups video")
+    with np.load(tmp_path / "s" / "rest.npz") as rest, np.load(tmp_path / "s" / "control.npz") as control:
+        assert not np.intersect1d(rest["video"], control["video"]).size
+        assert len(rest["video"]) == 90
+    table = ["id,group", *(f"{name},{name.split('_')[0]}" for name in names)]
+    (tmp_path / "groups.csv").write_text("\n".join(table))
+    for spec in ("video", str(tmp_path / "groups.csv"), "^(.*)_"):
+        parts = {"images": tmp_path / "s" / "rest.npz", "control": tmp_path / "s" / "control.npz"}
+        code, out, err = run(**parts, groups=spec, limit=None, json=True)
+        assert code == 0
+        assert "test set: 90 pictures in 30 groups, the largest of 3" in err
+        assert "20 groups are few" in err
+        assert json.loads(out)["n_groups"] == 30
+    for options, sentence in [
+        ({"groups": "patient"}, "neither a file, nor a column .*video"),
+        ({"groups": "video", "control": tmp_path / "all.npz"}, "in both test set and control"),
+        ({"groups": "video", "control_groups": "ids_", "control": tmp_path / "s" / "control.npz"}, "neither a file"),
+        ({"control_groups": "video"}, "--control-groups goes with --control"),
+        ({"control": tmp_path / "all.npz"}, "stand in the test set too, pixel by pixel"),
+    ]:
+        code, _, err = run(**{"images": tmp_path / "s" / "rest.npz", "limit": None, **options})
+        assert code == 2
+        assert re.search(sentence, one_sentence(err))
+
+
+def test_split_keeps_equal_pictures_together(tmp_path, rng, capsys):
+    x = rng.integers(0, 256, (60, 8, 8), dtype=np.uint8)
+    x[30:] = x[:30]
+    np.savez(tmp_path / "x.npz", images=x, labels=np.arange(60) % 2)
+    command = ["split", str(tmp_path / "x.npz"), "--control", "0.2", "--out", str(tmp_path / "s"), "--json"]
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    assert "30 of 60 pictures repeat another one pixel by pixel; equal ones stay together." in captured.err
+    plain = json.loads(captured.out)
+    assert (plain["n_duplicates"], plain["control"]["n_examples"], plain["control"]["n_groups"]) == (30, 12, 6)
+    with np.load(tmp_path / "s" / "control.npz") as control:
+        ids = set(map(int, control["ids"]))
+    assert ids == {(i + 30) % 60 for i in ids}
+
+
+def test_split_of_a_table_keeps_its_columns(tmp_path, rng, capsys):
+    for i in range(12):
+        Image.fromarray(rng.integers(0, 256, (8, 8), dtype=np.uint8)).save(tmp_path / f"{i}.png")
+    rows = [f"{i}.png,{i % 2},patient {i // 4}" for i in range(12)]
+    (tmp_path / "all.csv").write_text("\n".join(["file,label,patient", *rows]))
+    command = ["split", str(tmp_path), "--labels", str(tmp_path / "all.csv"), "--control", "4", "--groups", "patient"]
+    assert main([*command, "--out", str(tmp_path / "s")]) == 0
+    assert "4 examples in 1 groups put aside" in capsys.readouterr().out
+    from heldout.images import from_csv
+
+    control, rest = (from_csv(tmp_path, tmp_path / "s" / f"{part}.csv") for part in ("control", "rest"))
+    assert len(set(control.columns["patient"])) == 1
+    assert not set(control.columns["patient"]) & set(rest.columns["patient"])
+    assert control.class_names == rest.class_names == ["class 0", "class 1"]

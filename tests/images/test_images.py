@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +12,10 @@ from PIL import Image
 
 from heldout import InputError
 from heldout.images import (
+    PAD_MODES,
     Crop,
     LabelledImages,
+    Pad,
     Upsample,
     Wrap,
     from_arrays,
@@ -22,6 +26,7 @@ from heldout.images import (
     open_source,
     split,
 )
+from heldout.images.duplicates import duplicate_codes, pixel_hashes
 
 
 @pytest.fixture
@@ -303,3 +308,140 @@ def test_some_of_the_pictures(rng):
     np.testing.assert_array_equal(part.canvas(0, 0, "nchw"), images.canvas(4, 0, "nchw"))
     assert dict(part.source.shapes(np.arange(2))).keys() <= {0, 1}
     assert part.digest() != images.digest()
+
+
+def test_pad_keeps_the_untouched_picture_in_the_middle(rng):
+    picture = rng.integers(1, 256, (6, 9, 3), dtype=np.uint8)
+    for mode in PAD_MODES:
+        placed = Pad(mode).place(picture, 4)
+        assert placed.dtype == np.uint8
+        assert placed.shape == (14, 17, 3)
+        assert np.array_equal(placed[4:10, 4:13], picture)
+        assert np.array_equal(Pad(mode).place(picture, 0), picture)
+    for down in range(14):  # by the definitions, one pixel at a time
+        for right in range(17):
+            y, x = down - 4, right - 4
+            inside = 0 <= y < 6 and 0 <= x < 9
+            mirrored = [v if 0 <= v < n else (-v if v < 0 else 2 * (n - 1) - v) for v, n in ((y, 6), (x, 9))]
+            assert (Pad("reflect").place(picture, 4)[down, right] == picture[tuple(mirrored)]).all()
+            assert (Pad("zero").place(picture, 4)[down, right] == (picture[y, x] if inside else 0)).all()
+            edge = picture[min(max(y, 0), 5), min(max(x, 0), 8)]
+            assert (Pad("edge").place(picture, 4)[down, right] == edge).all()
+
+
+def test_a_mirror_has_an_end(rng):
+    picture = rng.integers(0, 256, (6, 9, 1), dtype=np.uint8)
+    assert Pad("reflect").room((6, 9)) == 5
+    assert Pad("reflect").place(picture, 5).shape == (16, 19, 1)
+    with pytest.raises(InputError, match="can be mirrored for 5 only; pad with zero or edge"):
+        Pad("reflect").place(picture, 6)
+    assert Pad("zero").place(picture, 20).shape == Pad("edge").place(picture, 20).shape == (46, 49, 1)
+    with pytest.raises(InputError, match="choose one of reflect, zero, edge"):
+        Pad("mirror")
+
+
+def test_zero_is_black_before_mean_and_std():
+    """As torchvision's RandomCrop does on a picture, ahead of ToTensor and Normalize."""
+    images = LabelledImages(from_arrays(np.full((1, 2, 2), 255, np.uint8), [0]), Pad("zero"), mean=(0.5,), std=(0.25,))
+    canvas = images.canvas(0, 1, "nchw")[0]
+    assert canvas[0, 0] == (0 - 0.5) / 0.25
+    assert canvas[1, 1] == (1 - 0.5) / 0.25
+    assert images.preprocessing()["mode"] == "zero"
+
+
+def test_groups_travel_with_their_pictures(rng):
+    x, names = rng.integers(0, 256, (4, 5, 5), dtype=np.uint8), ["ann", "bob", "ann", "eve"]
+    plain = LabelledImages(from_arrays(x, [0, 1, 0, 1]), Crop(3))
+    images = replace(plain, groups=names)
+    assert images.with_frame(Wrap()).group_names == names
+    assert images.take(np.array([2, 3])).group_names == ["ann", "eve"]
+    assert plain.take(np.array([2, 3])).group_names is None
+    assert replace(plain, groups=np.array([7, 7, 1, 2])).group_names == ["7", "7", "1", "2"]
+    assert images.digest() != plain.digest()
+    assert images.digest() != replace(plain, groups=names[::-1]).digest()
+    text = plain.source.digest() + json.dumps([plain.preprocessing(), list(plain.ids)], sort_keys=True)
+    assert plain.digest() == hashlib.sha256(text.encode()).hexdigest()[:16], "as it was before there were groups"
+    refuses("one group for each of the 4 examples", replace, plain, groups=["a"])
+    refuses("is empty for 1 of 4 examples", replace, plain, groups=["a", "", "b", "c"])
+
+
+def test_columns_beside_the_pictures(folder, tmp_path, rng):
+    pictures = rng.integers(0, 256, (5, 8, 8), dtype=np.uint8)
+    np.savez(
+        tmp_path / "x.npz", images=pictures, labels=np.arange(5), patient=list("aabbc"), note=np.zeros(4),
+        table=np.zeros((5, 2)), objects=np.array([{}] * 5, dtype=object),
+    )  # fmt: skip
+    source = from_npz(tmp_path / "x.npz")
+    assert sorted(source.columns) == ["labels", "patient"]
+    assert list(source.take(np.array([0, 4]))["patient"]) == ["a", "c"]
+    images = LabelledImages(source, Wrap()).take(np.array([3, 0]))
+    assert list(images.source.columns["patient"]) == ["b", "a"]
+    table = tmp_path / "labels.csv"
+    table.write_text("file,label,patient\ndog/1.png,1,ann\ncat/0.png,0,bob\ndog/2.png,1,cat\n")
+    source = from_csv(folder, table)
+    assert source.columns["patient"].tolist() == ["ann", "bob", "cat"]
+    assert source.class_names is None, "a column with two values for one label does not name labels"
+    table.write_text("file,label,name,patient\ndog/1.png,1,dog,ann\ncat/0.png,0,cat,bob\n")
+    source = from_csv(folder, table)
+    assert (source.class_names, source.columns["patient"].tolist()) == (["cat", "dog"], ["ann", "bob"])
+
+
+def test_equal_pixels_have_equal_hashes(folder, rng):
+    """Whatever the file is called and however it is compressed."""
+    Image.open(folder / "cat" / "0.png").save(folder / "dog" / "copy.bmp")
+    changed = np.array(Image.open(folder / "cat" / "1.png"))
+    changed[0, 0, 0] ^= 1
+    Image.fromarray(changed).save(folder / "dog" / "nearly.png")
+    source = from_folder(folder)
+    codes = duplicate_codes(pixel_hashes(source, np.arange(len(source.ids))))
+    alike = [(source.ids[i], source.ids[j]) for i in range(8) for j in range(i) if codes[i] == codes[j]]
+    assert alike == [("dog/copy.bmp", "cat/0.png")]
+    x = np.zeros((2, 4, 9), np.uint8)
+    flat, tall = from_arrays(x, [0, 1]), from_arrays(x.reshape(2, 9, 4), [0, 1])
+    assert pixel_hashes(flat, [0]) != pixel_hashes(tall, [0]), "the same bytes in another shape are another picture"
+
+
+def test_split_never_cuts_a_group(rng):
+    labels, codes = grouped(rng, 300)
+    for share in (0.1, 0.3, 0.5):
+        rest, control = split(labels, control=share, seed=5, groups=codes)
+        assert np.array_equal(np.sort(np.concatenate([rest, control])), np.arange(len(labels)))
+        assert not np.intersect1d(codes[rest], codes[control]).size
+        assert len(control) / len(labels) == pytest.approx(share, abs=0.015)
+        for c in range(3):  # classes are shared out as well as whole groups allow
+            assert np.mean(labels[control] == c) == pytest.approx(np.mean(labels == c), abs=0.04)
+        again, other = (split(labels, control=share, seed=s, groups=codes)[1] for s in (5, 6))
+        assert np.array_equal(control, again)
+        assert not np.array_equal(control, other)
+
+
+def grouped(rng, n_groups):
+    """Groups of 1 to 20, mostly of one class each."""
+    sizes = rng.integers(1, 21, n_groups)
+    codes = np.repeat(np.arange(n_groups), sizes)
+    labels = np.repeat(rng.choice(3, n_groups, p=[0.5, 0.3, 0.2]), sizes)
+    stray = rng.random(len(labels)) < 0.1
+    return np.where(stray, rng.integers(0, 3, len(labels)), labels), codes
+
+
+def test_every_group_has_the_same_chance(rng):
+    labels, codes = grouped(rng, 30)
+    drawn = np.zeros(30)
+    for seed in range(4000):
+        drawn[np.unique(codes[split(labels, control=0.2, seed=seed, groups=codes)[1]])] += 1
+    main = np.array([np.bincount(labels[codes == g]).argmax() for g in range(30)])
+    for c in range(3):
+        rate = drawn[main == c] / 4000
+        spread = np.sqrt(rate.mean() * (1 - rate.mean()) / 4000)
+        assert np.abs(rate - rate.mean()).max() < 4.5 * spread
+
+
+def test_groups_of_one_give_the_split_without_groups(rng):
+    labels = rng.integers(0, 4, 137)
+    for seed in range(20):
+        plain, alone = (split(labels, control=0.23, seed=seed, groups=g) for g in (None, rng.permutation(137)))
+        assert all(np.array_equal(a, b) for a, b in zip(plain, alone, strict=True))
+
+
+def test_a_split_that_whole_groups_do_not_allow():
+    refuses("would hold 0 of 2 groups; groups stay whole", split, [0] * 10, control=1, seed=0, groups=[0] * 5 + [1] * 5)

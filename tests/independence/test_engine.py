@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heldout import InputError, Translations, score_map_statistics
-from heldout.images import Crop, LabelledImages, Upsample, Wrap, from_arrays
+from heldout.images import Crop, LabelledImages, Pad, Upsample, Wrap, from_arrays
 from heldout.independence.engine import Engine, window
 from heldout.independence.plan import TranslationPlan
 from heldout.orbit import RULES
@@ -42,13 +42,15 @@ def whole_maps(model, images: LabelledImages, margin: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("frame", ["wrap", "crop", "upsample"])
+@pytest.mark.parametrize("frame", ["wrap", "crop", "upsample", "reflect", "zero", "edge"])
 def test_equals_the_whole_map_bit_for_bit(rule, frame, linear_model):
     images = pictures(25, 14)
     if frame == "crop":
         images = images.with_frame(Crop(8))
     elif frame == "upsample":
         images = images.with_frame(Upsample(18, crop=12))
+    elif frame != "wrap":
+        images = images.with_frame(Pad(frame))
     model = linear_model((1, *images.place(0, 0).shape[:2]), batch_size=7)
     engine = make_engine(model, images, rule)
     engine.run()
@@ -81,7 +83,7 @@ def test_content_moves_with_the_move():
     """A bright pixel in the middle, moved by (1, 2), is one lower and two to the right."""
     picture = np.zeros((1, 7, 7), np.uint8)
     picture[0, 3, 3] = 255
-    for frame in (Wrap(), Crop(3)):
+    for frame in (Wrap(), Crop(3), Pad("zero")):
         images = LabelledImages(from_arrays(picture, [0]), frame)
         size = images.place(0, 0).shape[0]
         canvas = images.canvas(0, 2, "nchw")

@@ -32,6 +32,19 @@ def slow_studentised(strata):
     return difference, math.sqrt(variance)
 
 
+def slow_error(strata):
+    """(2): each class's own spread; a class with one value gets that of the others in its set."""
+    weights = [len(a) * len(b) / (len(a) + len(b)) for a, b in strata]
+    variance = 0.0
+    for side in (0, 1):
+        several = [s[side] for s in strata if len(s[side]) > 1]
+        pooled = sum(statistics.variance(x) * (len(x) - 1) for x in several) / sum(len(x) - 1 for x in several)
+        for w, s in zip(weights, strata, strict=True):
+            own = statistics.variance(s[side]) if len(s[side]) > 1 else pooled
+            variance += (w / sum(weights)) ** 2 * own / len(s[side])
+    return math.sqrt(variance)
+
+
 def slow_t(strata):
     difference, error = slow_studentised(strata)
     if error < 1e-9:
@@ -88,7 +101,9 @@ TINY = {
 def test_oracle(name):
     strata = TINY[name]
     result = run(strata, rng=rng_of(0), n_resamples=20_000)
-    assert (result.difference, result.standard_error) == pytest.approx(slow_studentised(strata), abs=1e-12)
+    assert result.difference == pytest.approx(slow_studentised(strata)[0], abs=1e-12)
+    assert result.standard_error == pytest.approx(slow_error(strata), abs=1e-9)
+    assert result.standard_error_test <= result.standard_error
     for ours, exact in zip((result.p_greater, result.p_two_sided), exact_p(strata), strict=True):
         assert ours == pytest.approx(exact, abs=5 * math.sqrt(exact * (1 - exact) / 20_000) + 1e-4)
 
@@ -210,7 +225,7 @@ def test_result_prints_and_travels():
     result = control_test([0.0, 1.0, 1.0], [0.0, 0.0, 1.0], rng=rng_of(0), n_resamples=99)
     low, high = result.interval
     assert high - result.difference == pytest.approx(result.difference - low)
-    assert high - low == pytest.approx(2 * 1.959964 * result.standard_error, rel=1e-6)
+    assert high - low == pytest.approx(2 * 2.776445 * result.standard_error, rel=1e-6)  # Student, 4 degrees
     assert str(result).startswith("test minus control +0.33333 (95 % ")
     assert result.to_dict()["p_value"] == result.p_value
     assert result.to_dict()["interval"] == [low, high]
@@ -366,3 +381,162 @@ def test_interval_covers():
         result = control_test(0.1 + framed(rng, 2000), framed(rng, 1000), rng=rng, n_resamples=1)
         covered += result.interval[0] <= 0.1 <= result.interval[1]
     assert binomtest(covered, 300, 0.95).pvalue > 1e-4
+
+
+# ---------------------------------------------------------------- intervals where class mixes differ
+
+
+MIXES = {
+    "turned round": ((900, 20, 80), (80, 20, 900)),
+    "equal": ((300, 300, 300), (300, 300, 300)),
+    "small classes": ((40, 200, 10), (10, 100, 60)),
+}
+
+
+def interval_coverage(mix, n_repetitions, seed=0):
+    """Classes with very different spreads: T-like values, and the true difference is 0.02."""
+    rng = np.random.default_rng(seed)
+    sizes, sizes_control = MIXES[mix]
+    spreads, centres = (0.05, 0.4, 0.25), (0.1, -0.2, 0.4)
+    covered = 0
+    for _ in range(n_repetitions):
+        test, control = (
+            np.concatenate([c + shift + s * rng.normal(size=n) for n, s, c in zip(ns, spreads, centres, strict=True)])
+            for ns, shift in ((sizes, 0.02), (sizes_control, 0.0))
+        )
+        found = control_test(
+            test, control,
+            classes_test=np.repeat([0, 1, 2], sizes), classes_control=np.repeat([0, 1, 2], sizes_control),
+            n_resamples=1, rng=rng,
+        )  # fmt: skip
+        covered += found.interval[0] <= 0.02 <= found.interval[1]
+    return covered / n_repetitions
+
+
+def test_interval_covers_where_mixes_differ_quickly():
+    assert 0.92 < interval_coverage("turned round", 600) < 0.975
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mix", MIXES)
+def test_interval_covers_where_mixes_differ(mix):
+    covered = interval_coverage(mix, 8000)
+    print(f"{mix}: {covered:.4f}")
+    assert 0.94 <= covered <= 0.96
+
+
+# ---------------------------------------------------------------- examples that depend on each other
+
+
+def grouped(rng, n_groups, alike, *, n_classes=3, mixed=False, largest=20):
+    """Groups of 1 to `largest`; an example takes its group's value with probability `alike`. Skewed, class-wise."""
+    sizes = rng.integers(1, largest + 1, n_groups)
+    codes = np.repeat(np.arange(n_groups), sizes)
+    classes = rng.integers(0, n_classes, n_groups)[codes]
+    if mixed:
+        classes = np.where(rng.random(len(codes)) < 0.5, rng.integers(0, n_classes, len(codes)), classes)
+    shared, own = (rng.choice([-0.5, 0.0, 0.5], p=[0.2, 0.7, 0.1], size=n) for n in (n_groups, len(codes)))
+    values = np.where(rng.random(len(codes)) < alike, shared[codes], own)
+    return values + 0.1 * classes, classes, codes
+
+
+def group_alarms(n_repetitions, sizes, alike, *, with_groups=True, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    found = 0
+    for _ in range(n_repetitions):
+        sets = [grouped(rng, n, alike, **options) for n in sizes]
+        result = control_test(
+            sets[0][0], sets[1][0], classes_test=sets[0][1], classes_control=sets[1][1],
+            groups_test=sets[0][2] if with_groups else None, groups_control=sets[1][2] if with_groups else None,
+            n_resamples=199, rng=rng,
+        )  # fmt: skip
+        found += result.p_value <= 0.05
+    return found
+
+
+def test_groups_of_one_are_no_groups():
+    rng = np.random.default_rng(0)
+    test, control = rng.normal(size=60), rng.normal(size=90)
+    classes = {"classes_test": rng.integers(0, 3, 60), "classes_control": rng.integers(0, 3, 90)}
+    groups = {"groups_test": rng.permutation(60), "groups_control": [f"c{i}" for i in range(90)]}
+    plain, alone = (
+        control_test(test, control, **classes, **g, n_resamples=999, rng=np.random.default_rng(1)) for g in ({}, groups)
+    )
+    assert plain == alone
+
+
+def test_copies_add_nothing():
+    """Every example as often as its group is large: the p of the examples once, to the last permutation."""
+    rng = np.random.default_rng(2)
+    test, control = rng.normal(0.3, 1, 40), rng.normal(size=50)
+    classes, classes_control = rng.integers(0, 2, 40), rng.integers(0, 2, 50)
+    times, times_control = rng.integers(1, 6, 40), rng.integers(1, 6, 50)
+    once = control_test(
+        test, control, classes_test=classes, classes_control=classes_control, rng=np.random.default_rng(3)
+    )
+    copies = control_test(
+        np.repeat(test, times), np.repeat(control, times_control),
+        classes_test=np.repeat(classes, times), classes_control=np.repeat(classes_control, times_control),
+        groups_test=np.repeat(np.arange(40), times), groups_control=np.repeat(np.arange(50), times_control),
+        rng=np.random.default_rng(3),
+    )  # fmt: skip
+    assert copies.p_two_sided == once.p_two_sided
+    assert copies.difference == pytest.approx(once.difference)
+    assert copies.interval == pytest.approx(once.interval)
+    assert (copies.n_groups_test, copies.n_groups_control) == (40, 50)
+    assert (copies.n_test, copies.n_control) == (times.sum(), times_control.sum())
+
+
+def test_whole_groups_against_brute_force():
+    """Seven groups, every way to share them out: the difference of group means, studentised, counted."""
+    groups = [[1.0, 2.0], [0.5], [3.0, 3.5, 4.0], [0.0], [1.5, 1.0], [2.5], [-1.0, 0.0]]
+    means = [sum(g) / len(g) for g in groups]
+
+    def t(chosen):
+        a, b = ([means[i] for i in range(7) if (i in chosen) == side] for side in (True, False))
+        return (np.mean(a) - np.mean(b)) / math.sqrt(np.var(a, ddof=1) / len(a) + np.var(b, ddof=1) / len(b))
+
+    splits = list(itertools.combinations(range(7), 3))
+    exact = np.mean([abs(t(split)) >= abs(t((0, 1, 2))) - 1e-9 for split in splits])
+    result = control_test(
+        list(itertools.chain(*groups[:3])), list(itertools.chain(*groups[3:])),
+        groups_test=[0, 0, 1, 2, 2, 2], groups_control=[0, 1, 1, 2, 3, 3],
+        n_resamples=20_000, rng=np.random.default_rng(0),
+    )  # fmt: skip
+    assert result.p_two_sided == pytest.approx(exact, abs=0.015)
+
+
+def test_without_groups_the_level_is_lost():
+    assert group_alarms(100, (60, 60), 1.0, with_groups=False) > 20
+
+
+def test_level_with_groups_quickly():
+    assert group_alarms(200, (40, 70), 0.7, mixed=True) <= 21  # 10 expected, 3.5 standard errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("sizes", [(60, 60), (30, 120)])
+@pytest.mark.parametrize("alike", [1.0, 0.7, 0.5])
+def test_level_with_groups(alike, sizes, mixed):
+    found = group_alarms(1000, sizes, alike, mixed=mixed)
+    print(f"{alike:.0%} alike, {sizes} groups, {'mixed' if mixed else 'pure'}: {found} alarms in 1000")
+    assert found / 1000 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
+
+
+@pytest.mark.slow
+def test_level_where_group_sizes_differ():  # means of large and of single groups: the same mean, unequal spreads
+    rng = np.random.default_rng(0)
+    found = 0
+    for _ in range(1000):
+        test, control = grouped(rng, 60, 0.5, n_classes=1), grouped(rng, 150, 0.5, n_classes=1, largest=1)
+        result = control_test(test[0], control[0], groups_test=test[2], n_resamples=199, rng=rng)
+        found += result.p_value <= 0.05
+    assert found / 1000 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
+
+
+def test_groups_refused():
+    with pytest.raises(InputError, match="`groups_test` has shape"):
+        control_test([1.0, 2.0], [1.0, 3.0], groups_test=[1], rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="1 test and 2 control groups"):
+        control_test([1.0, 2.0], [1.0, 3.0], groups_test=[1, 1], rng=np.random.default_rng(0))

@@ -2,7 +2,9 @@
 
 The labels are uniform over m classes and the analyst knows nothing else of them; with prior knowledge, n stands for the
 points that are hard and m for the labels that are still open there. An analyst who sees k answers, each one of A
-possible values, can end in at most A^k classifiers, each right on Bin(n, 1/m) points.
+possible values, can end in at most A^k classifiers, each right on Bin(n, 1/m) points. That holds for adaptive analysts
+too: what is asked next is a function of the answers so far (and of coins, which may be tossed beforehand), so the
+answers alone tell where the analyst ends, and there are A^k sequences of them.
 
 References
 ----------

@@ -107,3 +107,20 @@ def _vote(first: Any, keys: Any, m: Any, weights: Any, stops: Any, start: Any, t
 
 
 vote = _compile(_vote)
+
+
+def _tally(first: Any, keys: Any, m: Any, weights: Any, starts: Any, fixed: Any, rows: Any) -> None:
+    """rows[i] += the weights of the labels named at a point, but for the phases in which its label was fixed."""
+    classes = U(m)
+    for i in range(rows.shape[0]):
+        step = GOLDEN * U(first + i + 1)
+        for t in range(starts.shape[0] - 1):
+            if (fixed[i] >> U(t)) & ONE:
+                continue
+            for p in range(starts[t], starts[t + 1]):
+                z = mix(keys[p] + step)
+                rows[i, ((z & LOW) * classes) >> S32] += weights[2 * p]
+                rows[i, ((z >> S32) * classes) >> S32] += weights[2 * p + 1]
+
+
+tally = _compile(_tally)

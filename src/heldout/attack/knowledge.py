@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,16 @@ from heldout.errors import InputError
 
 ROWS = 4096  # rows of a prior that are looked at together
 TOLERANCE = 1e-3  # a softmax in half precision is off by less
+
+
+class Surest(NamedTuple):
+    """(n,) examples, those first of which a prior is surest, with the probabilities of their most and least probable
+    labels, and the latter."""
+
+    where: NDArray[np.int64]
+    best: NDArray[np.float64]
+    least: NDArray[np.float64]
+    unlikely: NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,6 +114,31 @@ class Knowledge:
             prior = np.take_along_axis(prior, self.options[first:last], axis=1)
         with np.errstate(divide="ignore"):  # a label that is known to be impossible
             return np.asarray(np.log(prior))
+
+    @cached_property
+    def surest(self) -> Surest:
+        """The examples by how sure the prior is of them."""
+        assert self.prior is not None
+        best, least = np.empty(self.n), np.empty(self.n)
+        unlikely = np.empty(self.n, dtype=np.int64)
+        for a in range(0, self.n, ROWS):
+            rows = np.asarray(self.prior[a : a + ROWS], dtype=np.float64)
+            rows = rows / rows.sum(axis=1, keepdims=True)
+            best[a : a + ROWS], least[a : a + ROWS] = rows.max(axis=1), rows.min(axis=1)
+            unlikely[a : a + ROWS] = rows.argmin(axis=1)
+        order = np.argsort(-best, kind="stable")
+        return Surest(order, best[order], least[order], unlikely[order])
+
+    def without(self, left_out: NDArray[np.int64]) -> Knowledge:
+        """The same, but these examples are not attacked."""
+        points = np.arange(self.n) if self.points is None else self.points
+        kept = np.isin(points, left_out, invert=True)
+        return replace(
+            self,
+            points=points[kept],
+            options=None if self.options is None else self.options[kept],
+            unlikely=None if self.unlikely is None else self.unlikely[kept],
+        )
 
     def _elsewhere(self, named: NDArray[np.int64]) -> NDArray[np.int64]:
         if self.points is None:

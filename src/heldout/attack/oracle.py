@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.attack.knowledge import Knowledge, check_labels
+from heldout.attack.knowledge import check_labels
 from heldout.attack.queries import Queries, count_hits
 from heldout.errors import InputError
 
@@ -89,6 +89,22 @@ class Rounded:
         return f"{self.digits} digit" + ("s" if self.digits > 1 else "")
 
 
+class Aim(Protocol):
+    """What random queries are asked about: `Knowledge`, or anything that names labels as it does."""
+
+    def labels(self, drawn: NDArray[Any]) -> NDArray[np.int64]:
+        """(n,) the query, where drawn[i] was drawn."""
+        ...
+
+    def option_of(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        """What has to be drawn to name the true label; -1 where that cannot be."""
+        ...
+
+    def hits_elsewhere(self, labels: NDArray[Any]) -> int:
+        """Hits that every query has."""
+        ...
+
+
 class AccuracyOracle:
     """Hidden labels behind a counter.
 
@@ -127,7 +143,7 @@ class AccuracyOracle:
 
     def accuracies(
         self,
-        known: Knowledge,
+        known: Aim,
         queries: Queries,
         start: int,
         stop: int,

@@ -19,10 +19,13 @@ from heldout.attack.forecast import (
     win_probability,
 )
 from heldout.attack.knowledge import ROWS, Knowledge
+from heldout.attack.learned import draw_learning, make_plan
 from heldout.attack.linear_scan import expected_scan_accuracy
+from heldout.attack.lucky import kept_after_search, worth_searching
 from heldout.attack.majority import Majority, Plurality
 from heldout.attack.naive_bayes import NaiveBayes
 from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded
+from heldout.attack.parked import ParkedBayes, kept_signal, make_parking
 from heldout.attack.pointwise import Pointwise
 from heldout.attack.reading import answer_codes, answer_law, hits_law
 from heldout.attack.score_law import discrete_forecast
@@ -37,6 +40,7 @@ DRAWN = 20_000  # labels that are drawn from a prior otherwise, at least
 LARGEST = 10**15  # queries
 # Weights with mean zero leave the labels of a point uncorrelated; those of the plurality do not, unless they are many.
 MANY = 10
+DRAWINGS = 16  # of the hits of all queries, in a forecast for an analyst who moves along with the answers
 VOTES: dict[str, type[Pointwise]] = {"nb": NaiveBayes, "majority": Majority, "plurality": Plurality}
 
 
@@ -47,17 +51,21 @@ def forecast_curve(
     *,
     mechanism: Mechanism | MechanismMaker,
     labels: NDArray[np.int64] | None = None,
+    drawings: int = DRAWINGS,
 ) -> Curve:
     """(c,) expected accuracy after so many answers; NaN where it cannot be computed.
 
     Without a prior by the law of the scores themselves (`score_law`), which is the forced choice of `forecast` where
     each label is named often; that itself serves for a plurality over few classes, for rounded answers on some of the
-    points, and, over the mixture of points, with a prior.
+    points, and, over the mixture of points, with a prior. Where naive Bayes moves along with rounded answers, numbers
+    of hits are drawn, for which its choices are simulated; no labels and no queries are.
 
     Parameters
     ----------
     labels : (n,) int, optional
         With a prior: the labels themselves, where they are known; otherwise they are taken to be drawn from it.
+    drawings : int
+        Of the hits of all queries, where the analyst moves along with the answers.
     """
     digits = mechanism.digits if isinstance(mechanism, Rounded) else None
     if digits is None and not isinstance(mechanism, Exact):
@@ -71,8 +79,8 @@ def forecast_curve(
     if attack == "reconstruction":  # if it succeeds
         return np.where(stops > 0, (known.n_points + _elsewhere(known, labels)[0]) / known.n, math.nan)
     if known.prior is None:
-        return _without_prior(attack, known, stops, digits)
-    return _with_prior(attack, known, stops, digits, labels)
+        return _without_prior(attack, known, stops, digits, drawings)
+    return _with_prior(attack, known, stops, digits, labels, drawings)
 
 
 def expected_accuracy(n: int, m: int, k: int, *, attack: str = "nb") -> float:
@@ -112,7 +120,7 @@ def queries_to_reach(advantage: float, n: int, m: int, *, attack: str = "nb") ->
     return first_where(lambda k: expected_accuracy(n, m, k, attack=attack) >= goal, low, high)
 
 
-def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None) -> Curve:
+def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None, drawings: int) -> Curve:
     n, q, m = known.n, known.n_points, known.m
     elsewhere = (n - q) / m
     random = stops if q == n else np.maximum(0, stops - 1)  # one goes into what the other points have right
@@ -122,15 +130,35 @@ def _without_prior(attack: str, known: Knowledge, stops: NDArray[np.int64], digi
         analyst = VOTES[attack](Knowledge(n=q, m=m), seed=0, digits=digits, sure=q == n)
         weights = analyst.weights(np.asarray(told))
         right = [discrete_forecast(weights, hits, probability, points=q, m=m, k=k) for k in random.tolist()]
-        return np.asarray((q * np.array(right) + elsewhere) / n)
+        curve = np.asarray((q * np.array(right) + elsewhere) / n)
+        plan = make_plan(n, m, digits, int(stops[-1])) if attack == "nb" and digits is not None else None
+        if plan is not None and digits is not None:
+            rng = np.random.default_rng(n)
+            drawn = [draw_learning(n, m, digits, plan, stops, rng=rng) for _ in range(drawings)]
+            curve = np.where(stops <= plan.starts[1], curve, np.mean(drawn, axis=0))
+        return curve
+    if attack == "nb" and digits is not None and worth_searching(n, q, m, digits, int(stops[-1])):
+        rng = np.random.default_rng(n)
+        laws = np.array([kept_after_search(n, q, m, digits, stops, rng=rng) for _ in range(drawings)])
+        each = [
+            [forced_choice(x * detectability(k, q, m), m) for x in row] for k, row in zip(stops, laws.T, strict=True)
+        ]
+        return np.asarray((q * np.mean(each, axis=1) + elsewhere) / n)
     kept = _kept(attack, known, digits, float(q), *_elsewhere(known, None))
     won = [forced_choice(x * detectability(k, q, m), m) for k in random.tolist() for x in kept]
     return np.asarray((q * np.reshape(won, (len(stops), -1)).mean(axis=1) + elsewhere) / n)
 
 
 def _with_prior(
-    attack: str, known: Knowledge, stops: NDArray[np.int64], digits: int | None, labels: NDArray[np.int64] | None
+    attack: str,
+    known: Knowledge,
+    stops: NDArray[np.int64],
+    digits: int | None,
+    labels: NDArray[np.int64] | None,
+    drawings: int,
 ) -> Curve:
+    parked = ParkedBayes(known, seed=0, digits=digits) if attack == "nb" and digits is not None else None
+    known = known if parked is None else parked.known
     n, options = known.n, known.n_options
     elsewhere, spread = _elsewhere(known, labels)
     option = None if labels is None else known.option_of(labels)
@@ -138,10 +166,13 @@ def _with_prior(
     if known.options is not None:
         inside = known.option_shares()[0] * inside if option is None else float((option >= 0).sum())
     # To first order the gain is linear in what is kept, so its mean will do.
-    kept = float(np.mean(_kept(attack, known, digits, inside, elsewhere, spread)))
-    known_law = known.options is None and known.n_points == n
-    random = np.maximum(0, stops - (known.options is not None) - (not known_law))  # one goes into the others' hits
-    d = [kept * detectability(k, max(1.0, inside), options) for k in random.tolist()]
+    if parked is not None and parked.lever is not None:
+        kept, random = _kept_parked(parked, stops, inside, elsewhere, spread, labels, drawings), stops
+    else:
+        kept = np.full(len(stops), float(np.mean(_kept(attack, known, digits, inside, elsewhere, spread))))
+        known_law = known.options is None and known.n_points == n
+        random = np.maximum(0, stops - (known.options is not None) - (not known_law))  # one goes into the others' hits
+    d = [x * detectability(k, max(1.0, inside), options) for x, k in zip(kept.tolist(), random.tolist(), strict=True)]
     if attack != "nb":  # the prior aims, it does not vote
         return np.array([(inside * forced_choice(x, options) + elsewhere) / n for x in d])
     won = np.zeros(len(stops))
@@ -201,6 +232,35 @@ def _kept(
         for place in np.clip(places, 0, known.n - points)
     ]
     return np.array([answer_efficiency(attack, *law, n=known.n) for law in laws])
+
+
+def _kept_parked(
+    analyst: ParkedBayes,
+    stops: NDArray[np.int64],
+    points: float,
+    outside: float,
+    spread: float,
+    labels: NDArray[np.int64] | None,
+    drawings: int,
+) -> NDArray[np.float64]:
+    """(c,) the same for an analyst who parks the accuracy on an edge: the mean over some drawings of the hits."""
+    known, lever = analyst.known, analyst.lever
+    assert lever is not None
+    assert analyst.digits is not None
+    assert known.guess is not None
+    rng = np.random.default_rng(known.n_points)
+    kept = np.zeros(len(stops))
+    for _ in range(drawings):
+        kept += kept_signal(
+            make_parking(known, lever, digits=analyst.digits),
+            stops,
+            outside=round(min(max(rng.normal(outside, spread), 0), known.n - known.n_points)),
+            taken=lever.draw_taken(rng) if labels is None else lever.taken(known.guess, labels),
+            points=max(1, round(points)),
+            options=known.n_options,
+            rng=rng,
+        )
+    return kept / drawings
 
 
 def expected_guess(known: Knowledge) -> float:

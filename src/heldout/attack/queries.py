@@ -153,6 +153,55 @@ def winners(
     return out
 
 
+def tally(
+    queries: Queries,
+    weights: NDArray[np.float64],
+    starts: Sequence[int],
+    fixed: Words,
+    visit: Callable[[int, NDArray[np.float64], Words], None],
+    *,
+    n_jobs: int = 1,
+    tell: Callable[[float], None] | None = None,
+) -> None:
+    """Scores of all labels at all points, where some points' labels were fixed in some of the queries.
+
+    Parameters
+    ----------
+    weights : (k,) float
+        What query j adds to the score of the label it names.
+    starts : sequence of int
+        The first query of each phase, even numbers, from 0 on.
+    fixed : (n,) uint64
+        Bit t of a point is set where the queries of phase t named a fixed label there, which counts for nothing.
+    visit : function
+        Hears of each piece its first point, the (points, m) scores, and 64 random bits for ties at each point.
+    """
+    k = len(weights)
+    keys = queries.keys(0, (k + 1) // 2)
+    added = np.zeros(2 * len(keys))
+    added[:k] = weights
+    bounds = np.array([*(s // 2 for s in starts), len(keys)], dtype=np.int64)
+    ties = queries.words(TIES)
+    compiled = _compiled()
+    add = _tally_numpy if compiled is None else compiled.tally
+
+    def piece(a: int, b: int) -> None:
+        rows = np.zeros((b - a, queries.m))
+        add(a, keys, queries.m, added, bounds, fixed[a:b], rows)
+        visit(a, rows, ties[a:b])
+        if tell is not None:
+            tell((b - a) / queries.n)
+
+    _side_by_side(piece, 0, queries.n, POINTS, n_jobs)
+
+
+def highest(scores: NDArray[np.float64], ties: Words) -> NDArray[np.int64]:
+    """(points,) the label with the highest score, equals at random."""
+    tied = scores == scores.max(axis=1, keepdims=True)
+    place = ((ties & LOW) * tied.sum(axis=1).astype(np.uint64)) >> S32
+    return np.asarray((np.cumsum(tied, axis=1) <= place[:, None].astype(np.int64)).sum(axis=1))
+
+
 def _side_by_side(work: Callable[[int, int], None], first: int, last: int, size: int, n_jobs: int) -> None:
     """work(a, b) on pieces of first … last, in threads; each piece writes to its own place."""
     pieces = [(a, min(last, a + size)) for a in range(first, last, size)]
@@ -200,9 +249,25 @@ def _vote_numpy(
                 words = mix(keys[j // 2] + steps)
             scores[rows, _half(words, j % 2, m)] += weights[j]
         done = stop
-        tied = scores == scores.max(axis=1, keepdims=True)
-        place = ((ties & LOW) * tied.sum(axis=1).astype(np.uint64)) >> S32
-        out[c] = (np.cumsum(tied, axis=1) <= place[:, None].astype(np.int64)).sum(axis=1)
+        out[c] = highest(scores, ties)
+
+
+def _tally_numpy(
+    first: int,
+    keys: Words,
+    m: int,
+    weights: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    fixed: Words,
+    rows: NDArray[np.float64],
+) -> None:
+    steps = GOLDEN * np.arange(first + 1, first + len(rows) + 1, dtype=np.uint64)
+    for t in range(len(starts) - 1):
+        free = np.flatnonzero((fixed >> np.uint64(t)) & np.uint64(1) == 0)
+        for p in range(starts[t], starts[t + 1]):
+            words = mix(keys[p] + steps[free])
+            for half in (0, 1):
+                rows[free, _half(words, half, m)] += weights[2 * p + half]
 
 
 @cache

@@ -16,7 +16,7 @@ from heldout.errors import InputError
 from heldout.files import read_result, write_result
 
 TERMINAL = 118  # characters
-NOTHING = 0.0005  # a gain that is none
+LITTLE = 0.0005  # a gain that is hardly one
 TITLES = {
     "nb": "naive Bayes",
     "majority": "majority vote",
@@ -44,6 +44,10 @@ class StressRun:
         Examples that are attacked; the others keep the best guess there was.
     top : int or None
         Labels that are considered at each of them; None: all classes.
+    chosen : bool
+        Whether `points` and `top` were chosen by forecast, from the prior and without labels.
+    parked : bool
+        Whether naive Bayes kept the accuracy on a rounding edge, as it does where answers are rounded.
     queries : (c,) int
         Numbers of answers, growing; the last is what was asked for.
     accuracy : (trials, c) float
@@ -78,11 +82,18 @@ class StressRun:
     upper_bound: NDArray[np.float64]
     theorem_bound: NDArray[np.float64]
     notes: tuple[str, ...] = ()
+    chosen: bool = False
+    parked: bool = False
 
     @property
     def title(self) -> str:
         """The attack in words."""
-        return TITLES[self.attack]
+        return ("parked " if self.parked else "") + TITLES[self.attack]
+
+    @property
+    def aim_words(self) -> str:
+        """How the points and labels that are attacked were chosen, where nobody said which."""
+        return "chosen by forecast, without labels" if self.chosen else ""
 
     @property
     def answer_words(self) -> str:
@@ -138,6 +149,8 @@ class StressRun:
             "digits": self.digits,
             "points": self.points,
             "top": self.top,
+            "chosen_by_forecast": self.chosen,
+            "on_rounding_edge": self.parked,
             "trials": self.trials,
             "baseline": self.baseline,
             "chance": self.chance,
@@ -228,14 +241,14 @@ class StressResult:
         """The answer in one sentence."""
         run = self.run
         answers = "answers" if run.answers == "exact" else run.answer_words
-        analyst = "a determined analyst" if run.attack == "nb" else f"an analyst by {run.title}"
+        analyst = "this analyst" if run.attack == "nb" else f"this analyst ({run.title})"
         if self.queries == 1:
             answers = answers.replace("answers", "answer", 1)
         text = f"After {self.queries:,} {answers} {analyst} {gain_words(self.advantage)}"
-        if self.advantage < -NOTHING:
+        if self.advantage < -LITTLE:
             text += ": the guess it starts from is better than what comes out"
         coarser = [r for r in self.by_digits if r.digits == 2 and run.digits is None]
-        if coarser and self.advantage >= NOTHING:
+        if coarser and self.advantage >= LITTLE:
             gain = float(coarser[0].advantage[-1])
             text += f", with two-digit answers {gain_words(gain, again=True)}"
         return text + "."
@@ -246,13 +259,16 @@ class StressResult:
         spread = "" if math.isnan(std) else f"   (sd {std:.4f} over {run.trials} trials)"
         attacked = "all" if run.points == run.n_examples else f"{run.points:,} of {run.n_examples:,}"
         labels = f"all {run.n_classes:,}" if run.top is None else f"{run.top} of {run.n_classes:,}"
+        moves = "answering some examples wrongly on purpose" if self.prior else "keeping labels fixed at some examples"
         lines = [
             *textwrap.wrap(self.headline, TERMINAL),
             "",
             f"attack               {run.title}, {run.answer_words}",
             f"test set             {run.n_examples:,} examples, {run.n_classes:,} classes, labels {self.labels}",
             f"attacked             {attacked} examples, {labels} labels each"
+            + (f" ({run.aim_words})" if run.aim_words else "")
             + (f"; prior: {self.prior}" if self.prior else ""),
+            *[f"parked               on a rounding edge, by {moves}"] * run.parked,
             f"accuracy before      {run.baseline:.4f}",
             f"accuracy after       {self.accuracy:.4f}",
             f"advantage            {self.advantage:+.4f}{spread}",
@@ -309,6 +325,8 @@ class StressResult:
             "digits": run.digits,
             "points": run.points,
             "top": run.top,
+            "chosen_by_forecast": run.chosen,
+            "on_rounding_edge": run.parked,
             "trials": run.trials,
             "seed": self.seed,
             "delta": self.delta,
@@ -363,7 +381,10 @@ class StressResult:
 
 _PLAIN = ("expected_bound", "seed", "delta", "labels", "prior", "source", "data_digest", "version")
 _GROUPS = ("by_attack", "by_digits", "by_classes")
-_RUN_PLAIN = ("attack", "n_examples", "n_classes", "answers", "digits", "points", "top", "chance", "notes")
+_RUN_PLAIN = (
+    "attack", "n_examples", "n_classes", "answers", "digits", "points", "top", "chosen", "parked",
+    "chance", "notes",
+)  # fmt: skip
 _RUN_ARRAYS = ("queries", "accuracy", "starts", "forecast", "upper_bound", "theorem_bound")
 
 
@@ -373,14 +394,15 @@ def gain_words(advantage: float, *, again: bool = False) -> str:
     Examples
     --------
     >>> gain_words(0.0304), gain_words(0.026, again=True), gain_words(-0.0002), gain_words(-0.02)
-    ('gains 3.0 points', 'still 2.6', 'gains nothing', 'loses 2.0 points')
+    ('gains 3.0 points', 'still 2.6', 'loses 0.02 points', 'loses 2.0 points')
+    >>> gain_words(0.0), gain_words(-0.0002, again=True)
+    ('gains 0.00 points', '-0.02')
     """
-    if advantage < NOTHING:
-        if advantage > -NOTHING:
-            return "nothing" if again else "gains nothing"
-        return "a loss" if again else f"loses {-100 * advantage:.1f} points"
-    points = f"{100 * advantage:.1f}" if advantage >= 0.001 else f"{100 * advantage:.2f}"
-    return f"still {points}" if again else f"gains {points} points"
+    points = f"{100 * abs(advantage):.1f}" if abs(advantage) >= 0.001 else f"{100 * abs(advantage):.2f}"
+    lost = advantage < 0 and points != "0.00"
+    if again:
+        return f"-{points}" if lost else f"still {points}" if advantage >= LITTLE else points
+    return f"{'loses' if lost else 'gains'} {points} points"
 
 
 def _number(value: float) -> float | None:

@@ -31,7 +31,7 @@ from heldout.attack.outlook import (
     refutes,
 )
 from heldout.attack.result import StressResult, StressRun
-from heldout.attack.task import ATTACKS, POINTWISE, Task, make_task
+from heldout.attack.task import ATTACKS, Task, make_analyst, make_task
 from heldout.errors import InputError, import_extra
 from heldout.progress import plain_bar
 
@@ -82,11 +82,12 @@ def stress(
     top : int, optional
         Consider only so many labels at each example, those the prior thinks likeliest.
     points : int, optional
-        Attack only so many examples, those of which the prior is least sure (without a prior: at random).
+        Attack only so many examples, those of which the prior is least sure (without a prior: at random). With a prior
+        and neither `top` nor `points`, both are chosen by forecast: from the prior alone, no labels are looked at.
     attack : str
         "nb", "majority", "plurality", "linear-scan" or "reconstruction".
     digits : int, optional
-        The oracle rounds its answers to so many digits; exact by default.
+        The oracle rounds its answers to so many digits; exact by default. "nb" then knows how it rounds, and uses it.
     mechanism : Mechanism, or function of a Generator, optional
         Any other way to answer: an object with `answer(losses) -> float`, of which each trial gets a copy; or, where
         answers are random, a function that makes one from a `numpy.random.Generator`, called anew in each trial.
@@ -116,6 +117,7 @@ def stress(
         raise InputError("`n_jobs` is 0; give a number of threads, or -1 for all cores.")
     if not 0 < delta < 1:
         raise InputError(f"`delta` is {delta}; it must lie strictly between 0 and 1.")
+    task = task.aimed()
     others = _comparisons(task) if compare else {}
     work = [task, *(t for group in others.values() for t in group)]
     with plain_bar(sum(t.trials * t.queries for t in work), "queries", unit="queries", shown=progress) as bar:
@@ -182,6 +184,8 @@ def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], Non
         digits=task.digits,
         points=aim.n_points,
         top=None if aim.options is None else aim.n_options,
+        chosen=task.chosen,
+        parked=any(getattr(r.attack, "parked", False) for r in results),
         queries=stops,
         accuracy=accuracy,
         starts=starts,
@@ -232,7 +236,7 @@ def _trial(
             accuracy.append(oracle.true_accuracy(scan.predict()))
         return _Trial(np.array(accuracy), start, scan)
     counting, voting = COUNTING * task.queries, (1 - COUNTING) * task.queries
-    analyst = POINTWISE[task.attack](known, seed=query_seed, digits=task.digits, sure=isinstance(task.mechanism, Exact))
+    analyst = make_analyst(task, known, seed=query_seed)
     analyst.play(oracle, task.queries, n_jobs=n_jobs, tell=lambda share: tell(counting * share))
     predicted = analyst.predict_after(stops.tolist(), n_jobs=n_jobs, tell=lambda share: tell(voting * share))
     return _Trial(np.array([oracle.true_accuracy(p) for p in predicted]), start, analyst)
@@ -248,7 +252,9 @@ def _comparisons(task: Task) -> dict[str, list[Task]]:
     compared = {
         "by_attack": [replace(task, attack=a) for a in attacks if a != task.attack],
         "by_digits": [
-            replace(task, mechanism=Exact() if d is None else Rounded(d)) for d in levels if plain and d != task.digits
+            replace(task, mechanism=Exact() if d is None else Rounded(d)).aimed()
+            for d in levels
+            if plain and d != task.digits
         ],
     }
     if task.prior is None and task.attack in ("nb", "majority", "plurality", "linear-scan"):

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.attack.aim import choose_aim
 from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior
+from heldout.attack.learned import LearningBayes, make_plan
+from heldout.attack.lucky import LuckyBayes, worth_searching
 from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded, is_maker
 from heldout.attack.outlook import VOTES
+from heldout.attack.parked import ParkedBayes
 from heldout.attack.pointwise import Pointwise
 from heldout.attack.reconstruction import ReconstructionAttack, usual_size
 from heldout.errors import InputError
@@ -38,6 +42,7 @@ class Task:
     mechanism: Mechanism | MechanismMaker
     trials: int
     seed: int
+    chosen: bool = False  # top and points, by forecast
 
     @property
     def label_words(self) -> str:
@@ -61,6 +66,15 @@ class Task:
     def seeds(self) -> list[np.random.SeedSequence]:
         """One a trial, and one for what all trials share."""
         return np.random.SeedSequence(self.seed).spawn(self.trials + 1)
+
+    def aimed(self) -> Task:
+        """The same with top and points chosen by forecast, where that is asked for."""
+        if not self.chosen:
+            return self
+        assert self.prior is not None
+        rng = np.random.default_rng(self.seeds()[-1].spawn(1)[0])
+        top, points = choose_aim(self.prior, self.queries, attack=self.attack, mechanism=self.mechanism, rng=rng)
+        return replace(self, top=top, points=points)
 
     def shared(self) -> Knowledge | None:
         """What is known in every trial alike: all that follows from a prior."""
@@ -97,6 +111,20 @@ class Task:
         if isinstance(mechanism, Exact | Rounded):
             return str(mechanism)
         return str(getattr(mechanism, "__name__", "mechanism")) if is_maker(mechanism) else type(mechanism).__name__
+
+
+def make_analyst(task: Task, known: Knowledge, *, seed: int) -> Pointwise:
+    """Who asks: where answers are rounded, naive Bayes makes use of it."""
+    digits, sure = task.digits, isinstance(task.mechanism, Exact)
+    if task.attack == "nb" and digits is not None:
+        if known.prior is not None:
+            return ParkedBayes(known, seed=seed, digits=digits)
+        if known.points is not None and worth_searching(known.n, known.n_points, known.m, digits, task.queries):
+            return LuckyBayes(known, seed=seed, digits=digits, queries=task.queries)
+        plan = make_plan(known.n, known.m, digits, task.queries) if known.points is None else None
+        if plan is not None:
+            return LearningBayes(known, seed=seed, digits=digits, plan=plan)
+    return POINTWISE[task.attack](known, seed=seed, digits=digits, sure=sure)
 
 
 def make_task(
@@ -177,6 +205,7 @@ def make_task(
         mechanism=Exact() if mechanism is None else mechanism,
         trials=trials,
         seed=seed,
+        chosen=table is not None and top is None and points is None and attack in VOTES,
     )
 
 

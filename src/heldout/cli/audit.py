@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
-from heldout.cli.pictures import add_pixel_options, frame_of, labelled, scorer_options
+from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
 from heldout.images import LabelledImages, open_source
 from heldout.independence.audit import audit_many
@@ -27,16 +27,24 @@ models (--model):
   a Python factory                       package.module:make_model (torch, scikit-learn or a function)
 room to move in, one of:
   --resize 256 --crop 224                resize the short side, cut the centre (ImageNet)
-  --upsample 44 --crop 32                enlarge, cut the old size out of the middle (CIFAR-10)
-  --wrap                                 cyclic shifts
+  --pad reflect                          small pictures (CIFAR-10): continue them beyond their edges, or zero, edge;
+                                         the untouched picture stays in the middle; needs --control
+  --wrap                                 cyclic shifts, for pictures on a torus
+  --upsample 44 --crop 32                enlarge, cut the old size out of the middle: only for models that were
+                                         trained on enlarged pictures; others see them for the first time
+dependent pictures (--groups), one of:
+  a column                               an array (n,) in the .npz, or a column of the --labels CSV
+  a CSV                                  id,group  /  1.png,ann  /  2.png,ann
+  a regular expression                   '^([^_]*)_' on file names or ids; its first bracket is the group
 
 examples:
   heldout audit --model resnet.onnx --images val/ --control fresh/ --resize 256 --crop 224 \\
       --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --radius 5 --out audit
-  heldout audit --model mymodels:load --images test.npz --control fresh.npz --upsample 44 --fail-under 0.01
-room around the crop: 3 times the radius on each side (2 times for the random rules)
+  heldout audit --model mymodels:load --images test.npz --control fresh.npz --pad reflect --fail-under 0.01
+room around the crop: 3 times the radius on each side (2 times for the random rules); --pad and --wrap have it
 
-exit codes: 0 fine, 1 p is below --fail-under, 2 bad input, 3 a bug in heldout, 130 stopped (go on with --resume)
+exit codes: 0 fine, 1 p (times --planned-audits) is below --fail-under, 2 bad input,
+            3 a bug in heldout, 130 stopped (go on with --resume)
 """
 
 
@@ -68,9 +76,15 @@ def add_audit(verbs: Any) -> None:
     data.add_argument("--labels-key", metavar="KEY", help="array in the .npz that holds the labels")
     data.add_argument("--control-images-key", metavar="KEY", help="the same for the control (default: as for the test)")
     data.add_argument("--control-labels-key", metavar="KEY", help="the same for the control (default: as for the test)")
+    data.add_argument(
+        "--groups",
+        metavar="SPEC",
+        help="pictures that depend on each other: a column, a CSV id,group, or a pattern on ids",
+    )
+    data.add_argument("--control-groups", metavar="SPEC", help="the same for the control (default: as --groups)")
     data.add_argument("--limit", type=int, metavar="N", help="audit a random subset (seeded), of the control too")
 
-    add_pixel_options(verb)
+    add_pixel_options(verb, pad=True)
 
     test = verb.add_argument_group("the test")
     test.add_argument("--radius", type=int, default=2, metavar="PX", help="largest shift (default 2)")
@@ -78,14 +92,28 @@ def add_audit(verbs: Any) -> None:
     test.add_argument("--alternative", choices=("two-sided", "greater"), default="two-sided",
                       help="'greater' looks for overfitting only; choose before you look")  # fmt: skip
     test.add_argument("--tolerance", type=float, default=0.0, metavar="X", help="without a control: allow |E T| <= X")
+    test.add_argument("--level", type=float, default=0.05, metavar="A", help="of the verdict, per audit (default 0.05)")
+    test.add_argument(
+        "--planned-audits",
+        type=int,
+        default=1,
+        metavar="K",
+        help="audits that share the level, as on every commit of a pipeline: p is multiplied by K (Bonferroni)",
+    )
     test.add_argument("--seed", type=int, default=0)
     test.add_argument(
-        "--expect-accuracy", nargs="+", metavar="A", help="stop unless the plain accuracy is this, to the digits typed"
+        "--expect-accuracy",
+        nargs="+",
+        metavar="A",
+        help="stop unless the accuracy on untouched test pictures is this, to the digits typed",
     )
     test.add_argument(
         "--resamples", type=int, default=9999, metavar="B", help="permutations against the control (default 9999)"
     )
     test.add_argument("--allow-chance", action="store_true", help="go on although the model is no better than chance")
+    test.add_argument(
+        "--allow-frame-drop", action="store_true", help="go on although the frame costs the model accuracy"
+    )
 
     run = verb.add_argument_group("running and reporting")
     run.add_argument("--batch-size", type=int, metavar="N")
@@ -94,7 +122,13 @@ def add_audit(verbs: Any) -> None:
     run.add_argument("--out", type=Path, default=Path("heldout-audit"), metavar="DIR",
                      help="report.html, result.npz, result.json, checkpoints (default heldout-audit)")  # fmt: skip
     run.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
-    run.add_argument("--fail-under", type=float, metavar="P", help="exit 1 when the verdict's p is below P")
+    run.add_argument(
+        "--fail-under",
+        type=float,
+        metavar="P",
+        help="exit 1 when the verdict's p (times --planned-audits) is below P; per audit, not per pipeline, without "
+        "--planned-audits",
+    )
     run.add_argument("--json", action="store_true", help="print JSON")
     run.set_defaults(command=run_audit)
 
@@ -105,8 +139,9 @@ def run_audit(args: argparse.Namespace) -> int:
 
     orbit = Translations(args.radius)
     check_fail_under(args)
-    if args.control_labels and not args.control:
-        raise InputError("--control-labels goes with --control.")
+    for option in ("labels", "groups"):
+        if getattr(args, f"control_{option}") and not args.control:
+            raise InputError(f"--control-{option} goes with --control.")
     make_folder(args.out)
     models = [load_scorer(spec, **scorer_options(args)) for spec in args.model]
     channels = args.channels or getattr(models[0], "channels", None) or 3
@@ -116,6 +151,7 @@ def run_audit(args: argparse.Namespace) -> int:
         labels: str | None,
         images_key: str | None,
         labels_key: str | None,
+        groups: str | None,
         class_names: Sequence[str] | None = None,
     ) -> LabelledImages:
         source = open_source(
@@ -126,13 +162,14 @@ def run_audit(args: argparse.Namespace) -> int:
             channels=channels,
             class_names=class_names,
         )
-        return labelled(args, source, frame_of(args, models[0], source.read(0).shape))
+        return labelled(args, source, frame_of(args, models[0], source.read(0).shape), groups_of(source, groups))
 
-    test = images(args.images, args.labels, args.images_key, args.labels_key)
+    test = images(args.images, args.labels, args.images_key, args.labels_key, args.groups)
     control = None
     if args.control:
         keys = args.control_images_key or args.images_key, args.control_labels_key or args.labels_key
-        control = images(args.control, args.control_labels, *keys, class_names=test.source.class_names)
+        groups = args.control_groups or args.groups
+        control = images(args.control, args.control_labels, *keys, groups, class_names=test.source.class_names)
     checkpoints = args.out / "checkpoint"
     result = audit_many(
         models,
@@ -146,8 +183,11 @@ def run_audit(args: argparse.Namespace) -> int:
         limit=args.limit,
         batch_size=args.batch_size,
         n_resamples=args.resamples,
+        level=args.level,
+        planned_audits=args.planned_audits,
         expect_accuracy=args.expect_accuracy,
         allow_chance=args.allow_chance,
+        allow_frame_drop=args.allow_frame_drop,
         checkpoint=checkpoints,
         resume=args.resume,
         notify=say,
@@ -158,8 +198,10 @@ def run_audit(args: argparse.Namespace) -> int:
     shutil.rmtree(checkpoints, ignore_errors=True)  # only now: the result is safe
     print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
     say(f"report: {report}")
-    if args.fail_under is not None and result.p_value < args.fail_under:
-        say(f"heldout: p = {result.p_value:.3g} is below --fail-under {args.fail_under}.")
+    p_value = result.evidence.adjusted_p_value
+    if args.fail_under is not None and p_value < args.fail_under:
+        times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
+        say(f"heldout: p = {p_value:.3g}{times} is below --fail-under {args.fail_under}.")
         return EXIT_CHECK_FAILED
     return EXIT_FINE
 
@@ -170,9 +212,9 @@ def check_fail_under(args: argparse.Namespace) -> None:
         return
     if not 0 < args.fail_under < 1:
         raise InputError(f"--fail-under {args.fail_under}: give a p-value between 0 and 1.")
-    smallest = 2 / (args.resamples + 1)
+    smallest = 2 * max(1, args.planned_audits) / (args.resamples + 1)
     if args.control and args.fail_under <= smallest:
         raise InputError(
             f"--fail-under {args.fail_under} can never be reached: no p against a control is below {smallest:.2g}. "
-            f"Use --resamples {int(2 / args.fail_under) + 1} or more."
+            f"Use --resamples {int(2 * max(1, args.planned_audits) / args.fail_under) + 1} or more."
         )

@@ -5,17 +5,25 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from numpy.typing import NDArray
+
 from heldout.errors import InputError
-from heldout.images import Crop, Frame, ImageSource, LabelledImages, Upsample, Whole, Wrap
+from heldout.groups import resolve_groups
+from heldout.images import PAD_MODES, Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap
 from heldout.scorers import Scorer
 
 
-def add_pixel_options(verb: Any) -> None:
-    """Frame, scale and channels."""
+def add_pixel_options(verb: Any, *, pad: bool = False) -> None:
+    """Frame, scale and channels; `pad` for verbs that compare with a control, which padded pictures need."""
     pixels = verb.add_argument_group("how a picture reaches the model")
     pixels.add_argument("--resize", type=int, metavar="PX", help="resize the short side")
     pixels.add_argument("--crop", type=int, metavar="PX", help="cut the centre")
-    pixels.add_argument("--upsample", type=int, metavar="PX", help="enlarge small pictures to move within them")
+    if pad:
+        pixels.add_argument("--pad", choices=PAD_MODES, help="small pictures: continue them beyond their edges; "
+                            "zero is black, before mean and std (needs --control)")  # fmt: skip
+    pixels.add_argument(
+        "--upsample", type=int, metavar="PX", help="enlarge pictures, for models trained on enlarged ones"
+    )
     pixels.add_argument("--wrap", action="store_true", help="shift cyclically")
     pixels.add_argument("--interpolation", choices=("bilinear", "bicubic"), default="bilinear")
     pixels.add_argument("--mean", type=float, nargs="+", default=[0.0], metavar="X", help="per channel, after scaling")
@@ -31,9 +39,16 @@ def scorer_options(args: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value is not None}
 
 
-def labelled(args: argparse.Namespace, source: ImageSource, frame: Frame) -> LabelledImages:
+def labelled(
+    args: argparse.Namespace, source: ImageSource, frame: Frame, groups: NDArray[Any] | None = None
+) -> LabelledImages:
     """Pictures in a frame, scaled as the options say."""
-    return LabelledImages(source, frame, mean=args.mean, std=args.std, scale=args.scale, bgr=args.bgr)
+    return LabelledImages(source, frame, mean=args.mean, std=args.std, scale=args.scale, bgr=args.bgr, groups=groups)
+
+
+def groups_of(source: ImageSource, spec: str | None) -> NDArray[Any] | None:
+    """What --groups names for these pictures: a CSV, a column that stands beside them, or a pattern on their ids."""
+    return None if spec is None else resolve_groups(spec, source.ids, getattr(source, "columns", {}))
 
 
 def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...], *, need_room: bool = True) -> Frame:
@@ -43,6 +58,11 @@ def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...], *,
     """
     known = getattr(model, "input_size", (None, None))[0]
     crop = args.crop or known
+    pad = getattr(args, "pad", None)
+    if pad:
+        if args.wrap or args.upsample or args.crop or args.resize:
+            raise InputError("--pad continues whole pictures; leave --crop, --resize, --upsample and --wrap out.")
+        return Pad(pad)
     if args.wrap:
         if args.upsample or args.crop or args.resize:
             raise InputError("--wrap shifts whole pictures; leave --crop, --resize and --upsample out.")
@@ -56,6 +76,7 @@ def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...], *,
     if crop is None or (need_room and args.resize is None and crop >= min(shape[:2])):
         raise InputError(
             f"a picture of {shape[0]} x {shape[1]} leaves no pixels to move in: choose --resize R --crop C, "
-            "--upsample U or --wrap."
+            + ("--pad reflect (with --control), " if hasattr(args, "pad") else "")
+            + "--wrap, or --upsample U for a model trained on enlarged pictures."
         )
     return Crop(crop, resize=args.resize, interpolation=args.interpolation)

@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from numpy.typing import NDArray
 
 from heldout._version import __version__
 from heldout.cli.common import EXIT_FINE, make_folder, say
+from heldout.cli.pictures import groups_of
 from heldout.errors import InputError
 from heldout.files import write_npz, write_text
+from heldout.groups import group_codes, join_groups
 from heldout.images import ArraySource, ImageSource, open_source, split
+from heldout.images.duplicates import duplicate_codes, pixel_hashes
 
 
 def add_split(verbs: Any) -> None:
@@ -25,7 +29,8 @@ def add_split(verbs: Any) -> None:
         "split",
         help="put a control aside before training",
         description="Draw a control at random within each class, before any training or selection. From an "
-        ".npz come rest.npz and control.npz, from a folder rest.csv and control.csv for --labels.",
+        ".npz come rest.npz and control.npz, from a folder rest.csv and control.csv for --labels. Pictures that are "
+        "equal pixel by pixel stay together, and so do those of one group (--groups).",
         allow_abbrev=False,
     )
     verb.add_argument("images", metavar="PATH", help="all pictures")
@@ -33,6 +38,11 @@ def add_split(verbs: Any) -> None:
     verb.add_argument("--images-key", metavar="KEY")
     verb.add_argument("--labels-key", metavar="KEY")
     verb.add_argument("--control", type=float, required=True, metavar="X", help="share (0.2) or number (2000)")
+    verb.add_argument(
+        "--groups",
+        metavar="SPEC",
+        help="pictures that depend on each other: a column, a CSV id,group, or a pattern on ids",
+    )
     verb.add_argument("--seed", type=int, default=0)
     verb.add_argument("--out", type=Path, required=True, metavar="DIR")
     verb.add_argument("--json", action="store_true", help="print JSON")
@@ -45,7 +55,15 @@ def run_split(args: argparse.Namespace) -> int:
     share = args.control if args.control < 1 else int(args.control)
     if isinstance(share, int) and share != args.control:
         raise InputError(f"--control {args.control}: give a share below 1 or a whole number.")
-    parts = dict(zip(("rest", "control"), split(source.labels, control=share, seed=args.seed), strict=True))
+    codes = duplicate_codes(
+        pixel_hashes(source, np.arange(len(source.labels)), label=str(args.images), progress=not args.json)
+    )
+    n_duplicates = len(codes) - int(codes.max()) - 1
+    names = groups_of(source, args.groups)
+    if names is not None:
+        codes = join_groups(group_codes(names, len(codes)), codes)
+    both = split(source.labels, control=share, seed=args.seed, groups=codes)
+    parts = dict(zip(("rest", "control"), both, strict=True))
     suffix = "npz" if isinstance(source, ArraySource) else "csv"
     paths = {name: args.out / f"{name}.{suffix}" for name in parts}
     taken = [str(p) for p in paths.values() if p.exists()]
@@ -57,26 +75,40 @@ def run_split(args: argparse.Namespace) -> int:
             write_npz(paths[name], source.take(rows))
         else:
             write_text(paths[name], label_table(source, rows))
-    summary = {name: {"path": str(paths[name]), "n_examples": len(rows)} for name, rows in parts.items()}
+    summary = {
+        name: {"path": str(paths[name]), "n_examples": len(rows), "n_groups": len(np.unique(codes[rows]))}
+        for name, rows in parts.items()
+    }
+    if n_duplicates:
+        say(f"{n_duplicates:,} of {len(codes):,} pictures repeat another one pixel by pixel; equal ones stay together.")
     if args.json:
-        print(json.dumps({**summary, "seed": args.seed, "version": __version__}, indent=2))
+        made = {"n_duplicates": n_duplicates, "seed": args.seed, "version": __version__}
+        print(json.dumps({**summary, **made}, indent=2))
     else:
-        print(f"{len(parts['control']):,} examples put aside in {paths['control']}")
-        print(f"{len(parts['rest']):,} examples left in {paths['rest']}")
+        grouped = codes.max() + 1 < len(codes)
+        held = {name: f" in {summary[name]['n_groups']:,} groups" if grouped else "" for name in parts}
+        print(f"{len(parts['control']):,} examples{held['control']} put aside in {paths['control']}")
+        print(f"{len(parts['rest']):,} examples{held['rest']} left in {paths['rest']}")
         use = f"--control {paths['control']}"
         if suffix == "csv":
             use = f"--control {args.images} --control-labels {paths['control']}"
+        if args.groups:
+            use += f" --groups {shlex.quote(args.groups)}"
         say(f"Train and select on the rest only; then heldout audit ... {use}")
     return EXIT_FINE
 
 
 def label_table(source: ImageSource, rows: NDArray[np.intp]) -> str:
-    """A CSV for --labels: numbers, so that every part numbers its classes alike, and names to read."""
+    """A CSV for --labels: numbers, so that every part numbers its classes alike, names to read, further columns."""
+    columns = {name: values for name, values in getattr(source, "columns", {}).items() if name not in ("name", "")}
     names = source.class_names
+    if names is None and columns:  # the third column is the name
+        names = [f"class {c}" for c in range(int(source.labels.max()) + 1)]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["file", "label"] if names is None else ["file", "label", "name"])
+    writer.writerow(["file", "label"] + ["name"] * (names is not None) + list(columns))
     for i in rows:
         label = int(source.labels[i])
-        writer.writerow([source.ids[i], label] if names is None else [source.ids[i], label, names[label]])
+        name = [] if names is None else [names[label]]
+        writer.writerow([source.ids[i], label, *name, *(values[i] for values in columns.values())])
     return text.getvalue()

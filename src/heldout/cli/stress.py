@@ -17,7 +17,8 @@ from heldout.errors import InputError
 SLOW = 5e8  # labels drawn that take a quarter of a minute or so without numba
 EPILOG = """\
 attacks:
-  nb               naive Bayes on random queries, the best that decides each example for itself; uses a prior
+  nb               naive Bayes on random queries; uses a prior; where answers are rounded it keeps the accuracy on a
+                   rounding edge (with a prior: by answering sure examples wrongly on purpose)
   majority         queries above chance vote for their labels, those below against them (Blum and Hardt)
   plurality        only queries above chance by one standard deviation vote
   linear-scan      one label changed at a time
@@ -35,7 +36,7 @@ examples:
   heldout stress --labels labels.npy --prior probs.npy --top 2 --points 10000 --queries 5200
   heldout stress --examples 5000 --classes 2 --queries 60 --attack reconstruction --trials 3
 
-exit codes: 0 fine, 1 an analyst gains more than --fail-over, 2 bad input, 3 a bug in heldout, 130 stopped
+exit codes: 0 fine, 1 the analyst gains more than --fail-over, 2 bad input, 3 a bug in heldout, 130 stopped
 """
 
 
@@ -65,7 +66,9 @@ def add_stress(verbs: Any) -> None:
     analyst.add_argument("--prior-models", nargs="+", default=[], metavar="NAME",
                          help="of several models, only these ('resnet*')")  # fmt: skip
     analyst.add_argument("--top", type=int, metavar="R", help="consider only the R likeliest labels of each example")
-    analyst.add_argument("--points", type=int, metavar="Q", help="attack only the Q examples that are least sure")
+    analyst.add_argument("--points", type=int, metavar="Q",
+                         help="attack only the Q examples that are least sure (with a prior and neither --top nor "
+                         "--points: both are chosen by forecast, without labels)")  # fmt: skip
 
     how = verb.add_argument_group("the simulation")
     how.add_argument("--trials", type=int, default=10, metavar="T", help="default 10")
@@ -134,6 +137,6 @@ def run_stress(args: argparse.Namespace) -> int:
     print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
     say(f"report: {report}" if args.out is not None else "add --out DIR for a report with pictures")
     if args.fail_over is not None and result.advantage > args.fail_over:
-        say(f"heldout: an analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
+        say(f"heldout: this analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
         return EXIT_CHECK_FAILED
     return EXIT_FINE

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
+from heldout.groups import group_codes
 from heldout.images.frames import Frame, Pixels
 from heldout.images.sources import ImageSource, Part
 
@@ -27,13 +28,16 @@ class LabelledImages:
     source : ImageSource
         `from_folder`, `from_csv`, `from_npz`, `from_arrays` or `from_dataset`.
     frame : Frame
-        `Crop`, `Upsample` or `Wrap`.
+        `Crop`, `Pad`, `Wrap` or `Upsample`.
     mean, std : sequences of float
         One a channel (or one for all), in the scaled unit.
     scale : float, optional
         Default: 1/255 for uint8 pixels, 1 for float ones, which are taken as they are.
     bgr : bool
         Turn the channel order round before mean and std.
+    groups : (n,) of text or whole numbers, optional
+        Which pictures depend on each other: frames of one video, crops of one patient. A group is then the unit of
+        every test; pictures that stand alone have a group of their own.
     """
 
     source: ImageSource
@@ -42,8 +46,11 @@ class LabelledImages:
     std: Sequence[float] = (1.0,)
     scale: float | None = None
     bgr: bool = False
+    groups: ArrayLike | None = None
 
     def __post_init__(self) -> None:
+        if self.groups is not None:
+            group_codes(self.groups, len(self))  # refuses what names no group for each picture
         if any(s <= 0 for s in self.std):
             raise InputError(f"`std` is {tuple(self.std)}; every value must be positive.")
 
@@ -66,7 +73,15 @@ class LabelledImages:
 
     def take(self, rows: NDArray[np.intp]) -> LabelledImages:
         """Some of the pictures."""
-        return replace(self, source=Part(self.source, rows))
+        names = self.group_names
+        return replace(
+            self, source=Part(self.source, rows), groups=None if names is None else [names[int(i)] for i in rows]
+        )
+
+    @property
+    def group_names(self) -> list[str] | None:
+        """(n,) the group of each picture, as text; None where none are given."""
+        return None if self.groups is None else [str(name) for name in np.asarray(self.groups).tolist()]
 
     def place(self, index: int, margin: int) -> Pixels:
         """Raw pixels of one picture's centre window with `margin` pixels around it."""
@@ -126,6 +141,8 @@ class LabelledImages:
         }
 
     def digest(self) -> str:
-        """A hash of the data, their names (which order the bets) and what is done to them."""
+        """A hash of the data, their names and groups, and what is done to them."""
         text = self.source.digest() + json.dumps([self.preprocessing(), list(self.ids)], sort_keys=True)
+        if self.groups is not None:
+            text += json.dumps(self.group_names)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

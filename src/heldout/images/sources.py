@@ -6,9 +6,9 @@ import csv
 import hashlib
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,6 +83,7 @@ class ArraySource:
         *,
         ids: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
+        columns: Mapping[str, NDArray[Any]] | None = None,
         what: str = "images",
     ) -> None:
         if pictures.ndim not in (3, 4):
@@ -102,6 +103,7 @@ class ArraySource:
         if len(self.ids) != len(pictures):
             raise InputError(f"{what}: {len(self.ids)} ids for {len(pictures)} pictures.")
         self.class_names = class_names
+        self.columns = dict(columns or {})  # what else is known of each picture, for --groups
         self._pictures = pictures
 
     def read(self, index: int) -> NDArray[Any]:
@@ -122,6 +124,7 @@ class ArraySource:
             "labels": self.labels[indices],
             "ids": np.array([self.ids[i] for i in indices]),
         }
+        arrays |= {name: values[indices] for name, values in self.columns.items() if name not in arrays}
         return arrays if self.class_names is None else {**arrays, "class_names": np.array(self.class_names)}
 
     def digest(self) -> str:
@@ -146,7 +149,9 @@ class FileSource:
         class_names: Sequence[str] | None = None,
         channels: int = 3,
         numbered_by_name: bool = False,
+        columns: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
+        self.columns = dict(columns or {})  # what else is known of each picture, for --groups
         self._root, self.ids, self.class_names = root, list(names), class_names
         self.numbered_by_name = numbered_by_name  # then the model must know exactly these classes, in this order
         self.labels = check_labels(labels, count=len(self.ids), what=str(root))
@@ -239,6 +244,7 @@ class Part:
         self.labels = whole.labels[self._rows]
         self.ids = [whole.ids[i] for i in self._rows]
         self.class_names = whole.class_names
+        self.columns = {name: values[self._rows] for name, values in getattr(whole, "columns", {}).items()}
 
     def read(self, index: int) -> NDArray[Any]:
         """One picture of the whole."""
@@ -298,9 +304,10 @@ def from_folder(root: str | Path, *, channels: int = 3, class_names: Sequence[st
 def from_csv(
     root: str | Path, table: str | Path, *, channels: int = 3, class_names: Sequence[str] | None = None
 ) -> FileSource:
-    """A folder and a CSV with a header and two or three columns: file name, label, name of the label.
+    """A folder and a CSV with a header: file name, label, and perhaps the name of the label and further columns.
 
-    A label is a number, or a name; names are numbered in their order, or in that of `class_names`.
+    A label is a number, or a name; names are numbered in their order, or in that of `class_names`. Beside numbers, a
+    third column that has one value for each label is its name. Every column past the second can name groups.
     """
     root, table = Path(root), Path(table)
     try:
@@ -319,18 +326,26 @@ def from_csv(
     missing = [name for name in names if not (root / name).is_file()]
     if missing:
         raise InputError(f"{table} names {len(missing)} pictures that {root} does not hold, first {missing[0]!r}.")
+    columns = {
+        name.strip(): np.array([row[i] if i < len(row) else "" for row in rows])
+        for i, name in enumerate(header)
+        if i >= 2
+    }
     raw = [row[1].strip() for row in rows]
     if "" in raw:
         raise InputError(f"{table}: the picture {names[raw.index('')]!r} has no label.")
     if all(value.isdigit() for value in raw):
         labels = np.array([int(v) for v in raw])
-        known = {int(row[1]): row[2] for row in rows if len(row) > 2}
-        if known and class_names is None:
+        pairs = {(int(row[1]), row[2]) for row in rows if len(row) > 2}
+        known = dict(pairs)
+        if known and len(known) == len(pairs) and class_names is None:
             class_names = [known.get(i, f"class {i}") for i in range(max(known) + 1)]
-        return FileSource(root, names, labels, class_names=class_names, channels=channels)
+        return FileSource(root, names, labels, class_names=class_names, channels=channels, columns=columns)
     numbers = _class_numbers(sorted(set(raw)), class_names, str(table))
     labels = np.array([numbers[v] for v in raw])
-    return FileSource(root, names, labels, class_names=list(numbers), channels=channels, numbered_by_name=True)
+    return FileSource(
+        root, names, labels, class_names=list(numbers), channels=channels, numbered_by_name=True, columns=columns
+    )
 
 
 def _class_numbers(found: Sequence[str], wanted: Sequence[str] | None, what: str) -> dict[str, int]:
@@ -370,13 +385,32 @@ def from_npz(
                 labels = archive[pick(keys, labels_key, LABEL_KEYS, "--labels-key, or give --labels y.npy")]
             class_names = [str(name) for name in archive["class_names"]] if "class_names" in keys else None
             ids = [str(name) for name in archive["ids"]] if "ids" in keys else None
+            columns = {
+                name: archive[name]
+                for name in keys
+                if name not in (key, "ids", "class_names") and _npz_shape(path, f"{name}.npy") == (len(pictures),)
+            }
     except InputError:
         raise
     except (OSError, ValueError, EOFError, AttributeError, TypeError, zlib.error, zipfile.BadZipFile) as error:
         raise InputError(
             f"cannot read {path}: it is no .npz file of plain arrays, or is damaged ({type(error).__name__})."
         ) from error
-    return ArraySource(pictures, labels, ids=ids, class_names=class_names, what=str(path))
+    return ArraySource(pictures, labels, ids=ids, class_names=class_names, columns=columns, what=str(path))
+
+
+def _npz_shape(path: Path, name: str) -> tuple[int, ...] | None:
+    """Shape of an array in a zip file, from its header alone; None where it holds objects."""
+    with zipfile.ZipFile(path) as archive, archive.open(name) as member:
+        shape, _, dtype = _npy_header(member)
+    return None if dtype.hasobject else shape
+
+
+def _npy_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran order, and type of an array; reads up to its first value."""
+    version = np.lib.format.read_magic(member)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return header(member)
 
 
 def _map_npz_member(path: Path, name: str) -> NDArray[Any] | None:
@@ -386,9 +420,7 @@ def _map_npz_member(path: Path, name: str) -> NDArray[Any] | None:
         if info.compress_type != zipfile.ZIP_STORED:
             return None
         with archive.open(info) as member:
-            version = np.lib.format.read_magic(member)
-            header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, fortran, dtype = header(member)
+            shape, fortran, dtype = _npy_header(member)
             header_size = member.tell()
     if fortran or dtype.hasobject:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,17 +14,20 @@ from numpy.typing import NDArray
 from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.images import LabelledImages
+from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.engine import Engine
 from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import most_telling_exhibits
-from heldout.independence.plan import TranslationPlan
-from heldout.independence.preflight import Preflight, check_room, preflight
+from heldout.independence.plan import WRONG, TranslationPlan
+from heldout.independence.preflight import Preflight, check_looks, check_room, check_share, looked_at, preflight
 from heldout.independence.result import AuditResult
+from heldout.independence.untouched import CENTRE, ORIGINAL
 from heldout.orbit import Rule, Translations, check_rule
 from heldout.progress import progress_bar
 from heldout.scorers import Scorer, as_scorer
 from heldout.statistics import control_test
 from heldout.statistics.checks import Alternative, check_alternative, check_tolerance
+from heldout.statistics.power import LEVEL
 
 Notify = Callable[[str], None]
 
@@ -39,8 +43,11 @@ class AuditOptions(TypedDict, total=False):
     limit: int | None
     batch_size: int | None
     n_resamples: int
+    level: float
+    planned_audits: int
     expect_accuracy: float | str | Sequence[float | str] | None
     allow_chance: bool
+    allow_frame_drop: bool
     checkpoint: str | Path | None
     resume: bool
     notify: Notify | None
@@ -90,8 +97,11 @@ def audit_many(
     limit: int | None = None,
     batch_size: int | None = None,
     n_resamples: int = 9999,
+    level: float = LEVEL,
+    planned_audits: int = 1,
     expect_accuracy: float | str | Sequence[float | str] | None = None,
     allow_chance: bool = False,
+    allow_frame_drop: bool = False,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     notify: Notify | None = None,
@@ -109,8 +119,10 @@ def audit_many(
     images, control : LabelledImages
         The test set; and fresh examples of the same source that were put aside at random before any
         training or selection. With a control the verdict is twice the smaller of two permutation
-        p-values of test against control, on T and on the error rate; without one it is the betting
-        test's, and rests on the assumption that shifts keep a picture's density.
+        p-values of test against control, on T and on the error rate of untouched pictures; without one it is
+        the betting test's, and rests on the assumption that shifts keep a picture's density (refused for `Pad`, where
+        they surely do not). Pictures that are equal pixel by pixel count as one group, as do `LabelledImages.groups`;
+        a picture or group in both sets is refused.
     rule : {"strongest", "nearest", "random", "random2"}
     alternative : {"two-sided", "greater"}
         "greater" looks for overfitting only, and must be chosen before seeing results.
@@ -120,11 +132,18 @@ def audit_many(
         Audit a random subset of this size (seeded), of the control too.
     n_resamples : int
         Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1).
+    level : float
+        Of the verdict: the probability of a finding where there is nothing to find, for this audit.
+    planned_audits : int
+        How many audits share that level, as on every commit of a pipeline; p is multiplied by it (Bonferroni).
     expect_accuracy : float or str, optional
-        Stop unless the plain accuracy on the whole test set equals this to the digits given (a string keeps
-        trailing zeros); one for all models or one a model.
+        Stop unless the accuracy on the untouched pictures of the whole test set equals this to the digits given (a
+        string keeps trailing zeros); one for all models or one for each.
     allow_chance : bool
-        Go on although the model is no better than chance.
+        Go on although the model is no better than chance on test set and control together.
+    allow_frame_drop : bool
+        Go on although the model is right on fewer pictures in the frame than untouched, by more than two points and
+        more than chance.
     checkpoint : path, optional
         Folder for the state of unfinished work; with `resume` it is taken up again.
     notify : function of a sentence, optional
@@ -133,6 +152,13 @@ def audit_many(
         Show a bar on stderr.
     """
     _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
+    _check_level(level, planned_audits, n_resamples if control is not None else None)
+    if images.frame.needs_control and control is None:
+        raise InputError(
+            "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
+            "photographed, so shifts are surely not neutral, and the test would find just that. Give a control "
+            "(--control), or move pictures within themselves (--crop, --wrap)."
+        )
     models = [as_scorer(s) for s in scorers]
     if not models:
         raise InputError("there is no model to audit.")
@@ -153,27 +179,25 @@ def audit_many(
         _check_control(sets["test"], sets["control"])
     jobs = [_Job(name, number, model, sets[name]) for name in sets for number, model in enumerate(models)]
 
+    depends = dependence({name: (p.images, p.rows) for name, p in sets.items()}, progress=progress)
+    for name, found in depends.items():
+        if sentence := found.sentence(len(sets[name].rows)):
+            say(f"{name} set: {sentence}.")
+
     # Look at every model and set before the first long run: nothing should fail after hours.
     expected = _one_a_model(expect_accuracy, len(models))
-    looks = []
-    for job in jobs:
-        look = preflight(
-            job.model,
-            job.set.images,
-            job.set.rows,
-            orbit=orbit,
-            batch_size=batch_size or job.model.batch_size,
-            rng=rng_look,
-            expect_accuracy=expected[job.number] if job.name == "test" else None,
-            # A model that only knows its test set by heart is at chance on the control: that is the finding.
-            allow_chance=allow_chance or job.name == "control",
+    looks = _look(jobs, expected, orbit, batch_size, rng_look, progress, say)
+    for number in range(len(models)):
+        check_looks(
+            {name: looks[name, number] for name in sets},
+            expect_accuracy=expected[number],
+            allow_chance=allow_chance,
+            allow_frame_drop=allow_frame_drop,
         )
-        say(f"{job.label}: {look}.")
-        looks.append(look)
 
     engines: dict[str, list[Engine]] = {name: [] for name in sets}
-    for job, look in zip(jobs, looks, strict=True):
-        settings = {"limit": limit, "seed": seed}
+    for job in jobs:
+        look, settings = looks[job.name, job.number], {"limit": limit, "seed": seed}
         engine = _engine(job, look, orbit, rule, batch_size or job.model.batch_size, settings)
         with progress_bar(look.expected_evaluations, len(job.set.rows), job.label, progress) as tell:
             path = folder / f"{job.name}-{job.number}.npz" if folder else None
@@ -181,7 +205,15 @@ def audit_many(
         engines[job.name].append(engine)
 
     say("weighing the evidence ...")
-    examples = {name: _examples(engines[name], sets[name]) for name in sets}
+    untouched, untouched_pictures = _untouched_losses(engines, looks)
+    for model, pictures_are in zip(models, untouched_pictures, strict=True):
+        if control is not None and not images.frame.centre_is_untouched:
+            say(f"{model.name}: the error rate is compared on untouched pictures: each one's {pictures_are}.")
+    evaluations = {
+        name: sum(engine.evaluations + looks[name, i].extra_evaluations for i, engine in enumerate(engines[name]))
+        for name in sets
+    }
+    examples = {name: _examples(engines[name], sets[name], untouched[name], depends[name]) for name in sets}
     names = images.source.class_names
     return AuditResult(
         test=examples["test"],
@@ -195,6 +227,9 @@ def audit_many(
             tolerance=tolerance,
             rng=rng_test,
             n_resamples=n_resamples,
+            seed=seed,
+            level=level,
+            planned_audits=planned_audits,
         ),
         orbit=orbit,
         rule=rule,
@@ -203,13 +238,14 @@ def audit_many(
         seed=seed,
         model_names=tuple(m.name for m in models),
         model_digests=tuple(m.digest() for m in models),
-        evaluations=sum(e.evaluations for e in engines["test"]),
-        control_evaluations=sum(e.evaluations for e in engines.get("control", [])),
+        evaluations=evaluations["test"],
+        control_evaluations=evaluations.get("control", 0),
         data_digest=sets["test"].digest,
         control_digest=sets["control"].digest if "control" in sets else None,
         preprocessing=images.preprocessing(),
         class_names=tuple(str(n) for n in names) if names is not None else None,
         version=__version__,
+        untouched_pictures=untouched_pictures,
         exhibits=most_telling_exhibits(
             examples["test"],
             images,
@@ -273,6 +309,19 @@ def _check_options(
         raise InputError(f"`seed` is {seed}; it must not be negative.")
 
 
+def _check_level(level: float, planned_audits: int, n_resamples: int | None) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"`level` is {level}; it must lie strictly between 0 and 1.")
+    if planned_audits < 1:
+        raise InputError(f"`planned_audits` is {planned_audits}; this audit is one of them.")
+    if n_resamples is not None and 2 * planned_audits / (n_resamples + 1) > level:
+        raise InputError(
+            f"with {n_resamples:,} resamplings no p against a control is below {2 / (n_resamples + 1):.2g}, so that "
+            f"{planned_audits} planned audits could never find anything at level {level:g}; `n_resamples` must be "
+            f"{math.ceil(2 * planned_audits / level)} or more."
+        )
+
+
 def _check_checkpoints(folder: Path, resume: bool, say: Notify) -> None:
     unfinished = any(folder.glob("*.npz"))
     if unfinished and not resume:
@@ -334,7 +383,73 @@ def _check_control(test: _Pictures, control: _Pictures) -> None:
     )
 
 
-def _examples(engines: Sequence[Engine], pictures: _Pictures) -> Examples:
+def _look(
+    jobs: Sequence[_Job],
+    expected: Sequence[float | str | None],
+    orbit: Translations,
+    batch_size: int | None,
+    rng: np.random.Generator,
+    progress: bool,
+    say: Notify,
+) -> dict[tuple[str, int], Preflight]:
+    """Every model on every set; where an accuracy is expected, on the whole test set."""
+    for value in expected:
+        if value is not None:
+            check_share(value)
+    sets = {job.name: job.set for job in jobs}
+    whole = {"test": len(sets["test"].images)}
+    looks = {}
+    samples = {
+        wants: looked_at({name: s.rows for name, s in sets.items()}, whole if wants else {}, rng)
+        for wants in sorted({value is not None for value in expected})
+    }
+    for job in jobs:
+        look = preflight(
+            job.model,
+            job.set.images,
+            job.set.rows,
+            samples[expected[job.number] is not None][job.name],
+            orbit=orbit,
+            batch_size=batch_size or job.model.batch_size,
+            label=job.label,
+            progress=progress,
+        )
+        say(f"{job.label}: {look}.")
+        looks[job.name, job.number] = look
+    return looks
+
+
+def _untouched_losses(
+    engines: dict[str, list[Engine]], looks: dict[tuple[str, int], Preflight]
+) -> tuple[dict[str, list[NDArray[np.float64]]], tuple[str, ...]]:
+    """Losses of each model on untouched pictures, by set, and what these are.
+
+    The frame's centre, unless the frame enlarges: then the original picture, if the model takes it and is not worse on
+    originals than in the frame, as a model trained on enlarged pictures is. Which of the two is decided on test set and
+    control together, so that it does not depend on which is which, and the permutation test stays exact.
+    """
+    untouched: dict[str, list[NDArray[np.float64]]] = {name: [] for name in engines}
+    pictures = []
+    for number in range(len(engines["test"])):
+        in_frame = {name: (each[number].outcomes.kind == WRONG).astype(np.float64) for name, each in engines.items()}
+        found = {name: looks[name, number].original_losses for name in engines}
+        originals = {name: losses for name, losses in found.items() if losses is not None}
+        chosen = (
+            originals if originals.keys() == in_frame.keys() and _wrong(originals) <= _wrong(in_frame) else in_frame
+        )
+        pictures.append(ORIGINAL if chosen is originals else CENTRE)
+        for name in engines:
+            untouched[name].append(chosen[name])
+    return untouched, tuple(pictures)
+
+
+def _wrong(losses: dict[str, NDArray[np.float64]]) -> float:
+    return sum(float(values.sum()) for values in losses.values())
+
+
+def _examples(
+    engines: Sequence[Engine], pictures: _Pictures, untouched: Sequence[NDArray[np.float64]], depends: Dependence
+) -> Examples:
     outcomes = [engine.outcomes for engine in engines]
     return Examples(
         statistics=np.stack([o.statistic for o in outcomes]),
@@ -345,4 +460,7 @@ def _examples(engines: Sequence[Engine], pictures: _Pictures) -> Examples:
         moved_scores=np.stack([o.moved_score for o in outcomes]),
         labels=pictures.labels,
         ids=tuple(pictures.images.ids[i] for i in pictures.rows),
+        untouched_losses=np.stack(untouched),
+        groups=depends.codes,
+        n_duplicates=depends.n_duplicates,
     )

@@ -5,27 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.groups import group_sizes
 from heldout.independence.plan import ADVERSARIAL, KINDS, WRONG
 from heldout.orbit import Rule, Translations
 from heldout.statistics import (
     ControlTestResult,
+    Detectable,
     bernstein_bound,
+    calibrated_log_evalue,
     clopper_pearson,
     control_test,
     detectable_difference,
     detectable_effect,
     independence_test,
+    mixture_log_evalue,
     two_interval_log_pvalue,
 )
 from heldout.statistics.checks import Alternative
+from heldout.statistics.mean_zero import one_value_per_group
 from heldout.statistics.power import LEVEL
 
 CONFIDENCE = 0.975  # of the paper's intervals for the two error estimates
+CURVE_ORDERS = 16  # of the bets on each subset of the curve: their mean is what is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +46,17 @@ class Examples:
     moved_scores: NDArray[np.float64]  # excess score of g(x)
     labels: NDArray[np.int64]  # (n_examples,)
     ids: tuple[str, ...]
+    untouched_losses: NDArray[np.float64]  # L of the untouched picture, as the model is used in life: 0 or 1
+    groups: NDArray[np.intp] | None = None  # (n_examples,) number of each one's group; None where all are of one
+    n_duplicates: int = 0  # examples that repeat another one exactly
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def n_groups(self) -> int:
+        """Independent units: groups, or examples where every group is of one."""
+        return len(self) if self.groups is None else int(self.groups.max()) + 1
 
     @property
     def losses(self) -> NDArray[np.float64]:
@@ -81,14 +95,27 @@ class ControlEvidence:
     """Test set against control, and the control against itself."""
 
     statistic: ControlTestResult  # on T: test minus control
-    error_rate: ControlTestResult  # on -L, so that "greater" means the test set is the easier one
+    error_rate: ControlTestResult  # on -L of untouched pictures, so that "greater" means the test set is the easier one
     invariance_log_p_value: float  # betting on the control's own T
+    untouched_error: float  # of the control, as the model is used in life
+    detectable_error: Detectable  # difference in the error rate that would have been found
     alternative: Alternative
 
     @property
     def p_value(self) -> float:
         """The verdict: twice the smaller of the two, declared before the data."""
         return min(1.0, 2.0 * min(self.statistic.p_value, self.error_rate.p_value))
+
+    @property
+    def spoke(self) -> ControlTestResult:
+        """The half of the verdict with the smaller p; both differences are positive where the test set is easier."""
+        return min(self.statistic, self.error_rate, key=lambda test: test.p_value)
+
+    @property
+    def disagree(self) -> bool:
+        """Whether each half would be the verdict on its own, in opposite directions."""
+        halves = (self.statistic, self.error_rate)
+        return all(2.0 * test.p_value <= LEVEL for test in halves) and halves[0].difference * halves[1].difference < 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -103,16 +130,25 @@ class ControlEvidence:
             "interval": list(self.statistic.interval),
             "error_difference": -self.error_rate.difference,
             "error_interval": [-self.error_rate.interval[1], -self.error_rate.interval[0]],
+            "untouched_error": self.untouched_error,
+            "detectable_error": [self.detectable_error.low, self.detectable_error.high],
             "n_examples": self.statistic.n_control,
+            "n_groups_test": self.statistic.n_groups_test,
+            "n_groups": self.statistic.n_groups_control,
             "n_unmatched": self.statistic.n_unmatched,
         }
+
+
+# easier, harder: than the control. rejected: independence or neutral shifts, and without a control nobody knows which.
+Outcome = Literal["no evidence", "easier", "harder", "rejected"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """Everything an audit concludes, as numbers."""
 
-    test_error: float  # R_S
+    test_error: float  # R_S, in the frame's centre
+    untouched_error: float  # as the model is used in life
     adversarial_error: float  # mean L(g(x))
     adversarial_estimate: float  # R_g
     statistic: float  # mean T = R_g - R_S
@@ -120,8 +156,35 @@ class Evidence:
     intervals: dict[str, tuple[float, float]]  # at CONFIDENCE
     test_error_variance: float
     adversarial_estimate_variance: float  # never larger under H, in expectation (section 2.2)
-    detectable_effect: float
+    detectable: Detectable  # mean T, or difference in T where there is a control
+    log_e_value: float  # mixture; with a control calibrated from the verdict's p
+    level: float  # of the verdict
+    planned_audits: int  # that the verdict is held to, this one among them
     control: ControlEvidence | None
+
+    @property
+    def detectable_effect(self) -> float:
+        """An effect on T that is found four times in five, whichever way it comes about; NaN where none is known."""
+        return self.detectable.high
+
+    @property
+    def adjusted_log_p_value(self) -> float:
+        """The verdict's p times the number of planned audits (Bonferroni), 1 at most."""
+        return min(0.0, self.log_p_value + math.log(self.planned_audits))
+
+    @property
+    def adjusted_p_value(self) -> float:
+        """The same, not in logs."""
+        return math.exp(self.adjusted_log_p_value)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What was found at the level; with a control also in which direction."""
+        if self.adjusted_log_p_value > math.log(self.level) + 1e-12:
+            return "no evidence"
+        if self.control is None:
+            return "rejected"
+        return "easier" if self.control.spoke.difference > 0 else "harder"
 
     @property
     def log_p_value(self) -> float:
@@ -144,44 +207,67 @@ def weigh(
     tolerance: float,
     rng: np.random.Generator,
     n_resamples: int = 9999,
+    seed: int = 0,
+    level: float = LEVEL,
+    planned_audits: int = 1,
 ) -> Evidence:
     """All p-values, intervals and what could have been detected."""
     lower, upper = orbit.statistic_range(rule)
-    values, n = test.T, len(test)
+    values = test.T
     losses, weighted = test.losses.mean(axis=0), test.weighted_losses
-    log_p = mean_zero_log_p_values(test, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance)
+    log_p = mean_zero_log_p_values(
+        test, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance, seed=seed
+    )
     against = None
+    held_to = level / planned_audits
     if control is not None:
-        against = _control_evidence(test, control, lower, upper, alternative, rng, n_resamples)
-        # Each of the two tests of the verdict has half the level.
-        error = against.statistic.standard_error
-        effect = detectable_difference(error, level=LEVEL / 2, alternative=alternative) if error > 0 else math.nan
+        against = _control_evidence(test, control, lower, upper, alternative, rng, n_resamples, seed, held_to)
+        detectable = _detectable_difference(against.statistic, values, test.groups, held_to)
+        log_e = calibrated_log_evalue(math.log(against.p_value))
     else:
-        effect = detectable_effect(
-            values, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance, rng=rng
+        detectable = detectable_effect(
+            values,
+            lower=lower,
+            upper=upper,
+            alternative=alternative,
+            groups=test.groups,
+            tolerance=tolerance,
+            level=held_to,
+            rng=rng,
+        )
+        log_e = mixture_log_evalue(
+            one_value_per_group(values, test.groups)[0],
+            lower=lower,
+            upper=upper,
+            alternative=alternative,
+            tolerance=tolerance,
         )
     return Evidence(
         test_error=float(losses.mean()),
+        untouched_error=float(test.untouched_losses.mean()),
         adversarial_error=float(test.moved_losses.mean()),
         adversarial_estimate=float(weighted.mean()),
         statistic=float(values.mean()),
         log_p_values=log_p,
         intervals={
-            "test_error": error_interval(losses),
-            "adversarial_estimate": bernstein_interval(weighted),
+            "test_error": error_interval(losses, test.groups),
+            "adversarial_estimate": bernstein_interval(weighted, test.groups),
         },
-        test_error_variance=float(losses.var()) / n,
-        adversarial_estimate_variance=float(weighted.var()) / n,
-        detectable_effect=effect,
+        test_error_variance=_variance_of_mean(losses, test.groups),
+        adversarial_estimate_variance=_variance_of_mean(weighted, test.groups),
+        detectable=detectable,
+        log_e_value=log_e,
+        level=level,
+        planned_audits=planned_audits,
         control=against,
     )
 
 
 def mean_zero_log_p_values(
-    examples: Examples, *, lower: float, upper: float, alternative: Alternative, tolerance: float
+    examples: Examples, *, lower: float, upper: float, alternative: Alternative, tolerance: float, seed: int
 ) -> dict[str, float]:
     """The five p-values of one set on its own, in logs."""
-    values, ids = examples.T, examples.ids
+    values = examples.T
     log_p: dict[str, float] = {}
     for method in ("bernstein", "bernstein_uncapped", "betting", "mixture"):
         log_p[method] = independence_test(
@@ -190,31 +276,51 @@ def mean_zero_log_p_values(
             upper=upper,
             method=method,
             alternative=alternative,
-            ids=ids,
+            groups=examples.groups,
             tolerance=tolerance,
+            seed=seed,
         ).log_p_value
-    mean = float(values.mean())
+    by_group = [one_value_per_group(x, examples.groups)[0] for x in (values, examples.losses.mean(axis=0))]
+    mean = float(by_group[0].mean())
     if alternative == "greater" and mean <= 0:
         log_p["intervals"] = 0.0
     else:
-        first, second = float(examples.losses.mean(axis=0).std()), float(examples.weighted_losses.std())
+        first, second = float(by_group[1].std()), float((by_group[0] + by_group[1]).std())
         excess = max(abs(mean) - tolerance, 0.0)
-        log_p["intervals"] = min(0.0, two_interval_log_pvalue(excess, first, second, len(values)))
+        log_p["intervals"] = min(0.0, two_interval_log_pvalue(excess, first, second, len(by_group[0])))
     return log_p
 
 
-def error_interval(losses: NDArray[np.float64]) -> tuple[float, float]:
-    """Of a mean loss: exact for one model, Bernstein (11) for an average over models."""
-    if np.isin(losses, (0.0, 1.0)).all():
+def error_interval(losses: NDArray[np.float64], groups: NDArray[np.intp] | None = None) -> tuple[float, float]:
+    """Of a mean loss: exact for one model and independent examples, Bernstein (11) for an average over models."""
+    if groups is None and np.isin(losses, (0.0, 1.0)).all():
         return clopper_pearson(int(losses.sum()), len(losses), confidence=CONFIDENCE)
-    return bernstein_interval(losses)
+    return bernstein_interval(losses, groups)
 
 
-def bernstein_interval(values: NDArray[np.float64]) -> tuple[float, float]:
+def bernstein_interval(values: NDArray[np.float64], groups: NDArray[np.intp] | None = None) -> tuple[float, float]:
     """Mean plus and minus (7) for values in [0, 1], cut to [0, 1]: (11) and (12) of v1."""
-    half = bernstein_bound(len(values), float(values.std()), log_delta=math.log(1 - CONFIDENCE), width=1.0)
+    units, width = _units(values, groups)
+    half = bernstein_bound(len(units), float(units.std()), log_delta=math.log(1 - CONFIDENCE), width=width)
     mean = float(values.mean())
     return max(0.0, mean - half), min(1.0, mean + half)
+
+
+def _units(values: NDArray[np.float64], groups: NDArray[np.intp] | None) -> tuple[NDArray[np.float64], float]:
+    """Independent units whose mean is that of the values, and the width of their range for values in [0, 1].
+
+    With groups: their sums, as shares of the mean group size.
+    """
+    if groups is None:
+        return values, 1.0
+    per_group = len(values) / (int(groups.max()) + 1)
+    return np.bincount(groups, weights=values) / per_group, float(group_sizes(groups).max()) / per_group
+
+
+def _variance_of_mean(values: NDArray[np.float64], groups: NDArray[np.intp] | None) -> float:
+    if groups is None:
+        return float(values.var()) / len(values)
+    return float(np.sum(np.bincount(groups, weights=values - values.mean()) ** 2)) / len(values) ** 2
 
 
 def _control_evidence(
@@ -225,6 +331,8 @@ def _control_evidence(
     alternative: Alternative,
     rng: np.random.Generator,
     n_resamples: int,
+    seed: int,
+    level: float,
 ) -> ControlEvidence:
     def against(values: NDArray[np.float64], control_values: NDArray[np.float64]) -> ControlTestResult:
         return control_test(
@@ -232,17 +340,38 @@ def _control_evidence(
             control_values,
             classes_test=test.labels,
             classes_control=control.labels,
+            groups_test=test.groups,
+            groups_control=control.groups,
             alternative=alternative,
             rng=rng,
             n_resamples=n_resamples,
         )
 
-    invariance = independence_test(control.T, lower=lower, upper=upper, ids=control.ids)
+    invariance = independence_test(control.T, lower=lower, upper=upper, groups=control.groups, seed=seed)
+    statistic = against(test.T, control.T)
+    right = 1.0 - test.untouched_losses.mean(axis=0)
+    error_rate = against(-test.untouched_losses.mean(axis=0), -control.untouched_losses.mean(axis=0))
     return ControlEvidence(
-        statistic=against(test.T, control.T),
-        error_rate=against(-test.losses.mean(axis=0), -control.losses.mean(axis=0)),
+        statistic=statistic,
+        error_rate=error_rate,
         invariance_log_p_value=invariance.log_p_value,
+        untouched_error=float(control.untouched_losses.mean()),
+        detectable_error=_detectable_difference(error_rate, right, test.groups, level),
         alternative=alternative,
+    )
+
+
+def _detectable_difference(
+    test: ControlTestResult, values: NDArray[np.float64], groups: NDArray[np.intp] | None, level: float
+) -> Detectable:
+    """For one of the two halves of the verdict, each of which has half its level."""
+    total, own = test.standard_error, test.standard_error_test
+    return detectable_difference(
+        one_value_per_group(values, groups)[0],
+        standard_error_test=own,
+        standard_error_control=math.sqrt(max(0.0, total**2 - own**2)),
+        level=level / 2,
+        alternative=test.alternative,
     )
 
 
@@ -255,6 +384,7 @@ def subset_curve(
     upper: float,
     alternative: Alternative,
     tolerance: float = 0.0,
+    seed: int = 0,
     rng: np.random.Generator,
 ) -> list[dict[str, Any]]:
     """p and both error estimates against sample size over random subsets: figure 8 of v1.
@@ -263,20 +393,32 @@ def subset_curve(
     standard error.
     """
     values, losses, weighted = examples.T, examples.losses.mean(axis=0), examples.weighted_losses
+
+    def groups(rows: NDArray[np.intp]) -> NDArray[np.intp] | None:
+        return None if examples.groups is None else np.unique(examples.groups[rows], return_inverse=True)[1]
+
     rows = []
     for size in sizes:
-        drawn = [rng.permutation(len(values))[:size] for _ in range(1 if size == len(values) else n_subsets)]
+        whole = size == len(values)
+        drawn = [rng.permutation(len(values))[:size] for _ in range(1 if whole else n_subsets)]
         row: dict[str, Any] = {"size": int(size)}
         for method in ("betting", "bernstein"):
             row[method] = [
                 independence_test(
-                    values[i], lower=lower, upper=upper, method=method, alternative=alternative,
-                    ids=[examples.ids[j] for j in i], tolerance=tolerance,
+                    values[i],
+                    lower=lower,
+                    upper=upper,
+                    method=method,
+                    alternative=alternative,
+                    groups=groups(i),
+                    tolerance=tolerance,
+                    seed=seed,
+                    n_orders=None if whole else CURVE_ORDERS,
                 ).log_p_value
                 for i in drawn
-            ]  # fmt: skip
+            ]
         for name, of in (("test_error", losses), ("adversarial_estimate", weighted)):
-            intervals = np.array([bernstein_interval(of[i]) for i in drawn])
+            intervals = np.array([bernstein_interval(of[i], groups(i)) for i in drawn])
             row[name] = float(np.mean([of[i].mean() for i in drawn]))
             row[f"{name}_interval"] = [float(v) for v in intervals.mean(axis=0)]
         rows.append(row)

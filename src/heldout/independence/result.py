@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.files import read_result, write_result
-from heldout.independence.evidence import CONFIDENCE, ControlEvidence, Evidence, Examples
-from heldout.independence.verdict import pvalue_text, verdict
+from heldout.groups import design_effect
+from heldout.independence.evidence import CONFIDENCE, ControlEvidence, Evidence, Examples, Outcome
+from heldout.independence.untouched import ORIGINAL
+from heldout.independence.verdict import Verdict, few_groups_text, pvalue_text, range_text, verdict
 from heldout.orbit import Rule, Translations
-from heldout.statistics import ControlTestResult, NModelTestResult, n_model_test
+from heldout.statistics import ControlTestResult, Detectable, NModelTestResult, holm, n_model_test
 from heldout.statistics.checks import Alternative
 from heldout.statistics.power import LEVEL, POWER
 
@@ -61,6 +64,7 @@ class AuditResult:
     preprocessing: dict[str, Any]
     class_names: tuple[str, ...] | None
     version: str
+    untouched_pictures: tuple[str, ...]  # what each model's untouched pictures are: see heldout.independence.untouched
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
 
     @property
@@ -93,16 +97,39 @@ class AuditResult:
         """How many trainings were averaged."""
         return len(self.test.statistics)
 
-    @property
-    def verdict(self) -> str:
-        """In plain words."""
+    @cached_property
+    def ruling(self) -> Verdict:
+        """The outcome, its title and its sentence."""
         return verdict(
             self.evidence,
             alternative=self.alternative,
             tolerance=self.tolerance,
             n_examples=len(self.test),
+            n_groups=None if self.test.groups is None else self.test.n_groups,
             n_models=self.n_models,
         )
+
+    @property
+    def verdict(self) -> str:
+        """In plain words."""
+        return str(self.ruling)
+
+    @property
+    def outcome(self) -> Outcome:
+        """ "no evidence"; with a control "easier" or "harder" than it; without one "rejected"."""
+        return self.evidence.outcome
+
+    @cached_property
+    def each_model(self) -> NModelTestResult:
+        """Every model on its own, on the test set alone; not adjusted for their number."""
+        return self.n_model_test(1)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of groups."""
+        sets = {"the test set": self.test} | ({"the control": self.control} if self.control is not None else {})
+        told = (few_groups_text(name, of.n_groups) for name, of in sets.items() if of.groups is not None)
+        return [sentence for sentence in told if sentence]
 
     def n_model_test(self, group_size: int) -> NModelTestResult:
         """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1)."""
@@ -113,8 +140,9 @@ class AuditResult:
             upper=upper,
             group_size=group_size,
             alternative=self.alternative,
-            ids=self.test.ids,
+            groups=self.test.groups,
             tolerance=self.tolerance,
+            seed=self.seed,
         )
 
     def __str__(self) -> str:
@@ -123,9 +151,10 @@ class AuditResult:
         low, high = e.intervals["test_error"]
         g_low, g_high = e.intervals["adversarial_estimate"]
         p = {name: pvalue_text(value) for name, value in e.log_p_values.items()}
-        lines = [
-            self.verdict,
-            "",
+        lines = [self.verdict, ""]
+        if ORIGINAL in self.untouched_pictures:
+            lines += [f"untouched pictures       error {e.untouched_error:.4f}  (as they are, not in the frame)"]
+        lines += [
             f"test error R_S           {e.test_error:.4f}  ({sure} {low:.4f} to {high:.4f})",
             f"adversarial error        {e.adversarial_error:.4f}  (attack success {self.test.attack_success:.4f})",
             f"adversarial estimate R_g {e.adversarial_estimate:.4f}  ({sure} {g_low:.4f} to {g_high:.4f})",
@@ -135,52 +164,94 @@ class AuditResult:
             f"Bernstein {p['bernstein']}, intervals {p['intervals']}",
         ]
         if e.control is not None and self.control is not None:
-            c = e.control
-            c_low, c_high = c.statistic.interval
-            own = "no sign that shifting is not neutral"
-            if c.invariance_log_p_value <= math.log(LEVEL):
-                own = "shifting these pictures is not neutral: only the comparison counts"
-            lines += [
-                f"control error            {float(self.control.losses.mean()):.4f}",
-                f"T, test minus control    {c.statistic.difference:+.5f}  (within class; 95 % {c_low:+.5f} to "
-                f"{c_high:+.5f}), p = {c.statistic.p_value:.3g}",
-                f"error, test minus control {-c.error_rate.difference:+.5f}  (within class), "
-                f"p = {c.error_rate.p_value:.3g}",
-                f"control's own p          {pvalue_text(c.invariance_log_p_value)} ({own})",
-            ]
-            if c.statistic.n_unmatched:
-                lines.append(
-                    f"not compared             {c.statistic.n_unmatched} examples of classes that only one set has"
-                )
+            lines += self._control_lines(e.control)
+        level = f"level {e.level:g}" + (f" / {e.planned_audits} audits" if e.planned_audits > 1 else "")
+        lines.append(f"detectable effect on T   {range_text(e.detectable, 5)}  ({level}, power {POWER:g}, plug-in)")
+        if e.control is not None:
+            lines.append(f"  and on the error rate  {range_text(e.control.detectable_error, 5)}")
         lines += [
-            f"detectable effect on T   {e.detectable_effect:.5f}  (level {LEVEL:g}, power {POWER:g}, plug-in)",
+            f"e-value                  {math.exp(min(e.log_e_value, 700.0)):.3g}  (average over audits that share "
+            "examples, multiply over disjoint ones)",
+            *self._group_lines(),
             *self._each_model(),
             f"{len(self.test):,} examples, {self.n_models} model(s), radius {self.orbit.radius}, {self.rule}; "
-            f"{self.evaluations:,} evaluations, {self.evaluations / (len(self.test) * self.n_models):.1f} a picture",
+            f"{self.evaluations:,} evaluations, {self.evaluations / (len(self.test) * self.n_models):.1f} per picture",
         ]
         return "\n".join(lines)
+
+    def _control_lines(self, c: ControlEvidence) -> list[str]:
+        low, high = c.statistic.interval
+        own = "no sign that shifting is not neutral"
+        if c.invariance_log_p_value <= math.log(LEVEL):
+            own = "shifting these pictures is not neutral: only the comparison counts"
+        what = "within class" if c.statistic.n_groups_test is None else "within class, each group counted once"
+        lines = [
+            f"control error            {c.untouched_error:.4f}  (untouched pictures; test set "
+            f"{self.evidence.untouched_error:.4f})",
+            f"T, test minus control    {c.statistic.difference:+.5f}  ({what}; 95 % {low:+.5f} to "
+            f"{high:+.5f}), p = {c.statistic.p_value:.3g}",
+            f"error, test minus control {-c.error_rate.difference:+.5f}  ({what}; untouched pictures), "
+            f"p = {c.error_rate.p_value:.3g}",
+            f"control's own p          {pvalue_text(c.invariance_log_p_value)} ({own})",
+        ]
+        if c.statistic.n_unmatched:
+            lines.append(
+                f"not compared             {c.statistic.n_unmatched} examples of classes that only one set has"
+            )
+        return lines
+
+    def _group_lines(self) -> list[str]:
+        """Groups and duplicates, where there are any."""
+        lines = []
+        for name, of in (("test set", self.test), ("control", self.control)):
+            if of is not None and of.groups is not None:
+                copies = f", {of.n_duplicates:,} exact duplicates" if of.n_duplicates else ""
+                effect = f"{design_effect(of.T, of.groups):.2f}"
+                lines.append(
+                    f"{'groups, ' + name:24s} {of.n_groups:,} of {len(of):,} examples{copies}; design effect of T "
+                    f"{effect}"
+                )
+        return lines + [f"warning: {sentence}" for sentence in self.notes]
 
     def _each_model(self) -> list[str]:
         """A line for each of several models."""
         if self.n_models == 1:
             return []
-        alone = self.n_model_test(1).log_p_values
+        alone = self.each_model.log_p_values
+        adjusted = holm([math.exp(p) for p in alone])
         rows = zip(
-            self.model_names, self.test.losses.mean(axis=1), self.test.statistics.mean(axis=1), alone, strict=True
+            self.model_names,
+            self.test.losses.mean(axis=1),
+            self.test.statistics.mean(axis=1),
+            alone,
+            adjusted,
+            strict=True,
         )
         lines = [
-            f"  {n:22s} error {r:.4f}, mean T {t:+.5f}, betting p {pvalue_text(p)}" for n, r, t, p in list(rows)[:10]
+            f"  {n:22s} error {r:.4f}, mean T {t:+.5f}, betting p {pvalue_text(p)}, Holm {a:.2g}"
+            for n, r, t, p, a in list(rows)[:10]
         ]
-        return ["each model alone (the verdict is on their average)", *lines] + ["  ..."] * (self.n_models > 10)
+        title = (
+            f"each model alone, on the test set alone (the verdict is on their average; p is not adjusted for "
+            f"{self.n_models} models, Holm's is)"
+        )
+        return [title, *lines] + ["  ..."] * (self.n_models > 10)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON; an undefined number is None."""
         e = self.evidence
         plain = {
             "verdict": self.verdict,
+            "outcome": self.outcome,
+            "level": e.level,
             "p_value": self.p_value,
             "log_p_value": e.log_p_value,
+            "planned_audits": e.planned_audits,
+            "adjusted_p_value": e.adjusted_p_value,
+            "log_e_value": e.log_e_value,
             "test_error": e.test_error,
+            "untouched_error": e.untouched_error,
+            "untouched_pictures": list(self.untouched_pictures),
             "adversarial_error": e.adversarial_error,
             "adversarial_estimate": e.adversarial_estimate,
             "statistic": e.statistic,
@@ -193,9 +264,14 @@ class AuditResult:
                 "adversarial_estimate": e.adversarial_estimate_variance,
             },
             "detectable_effect": e.detectable_effect,
+            "detectable_range": [e.detectable.low, e.detectable.high],
             "attack_success": self.test.attack_success,
             "counts": self.test.counts,
             "n_examples": len(self.test),
+            "n_groups": self.test.n_groups,
+            "n_duplicates": self.test.n_duplicates,
+            "design_effect": None if self.test.groups is None else design_effect(self.test.T, self.test.groups),
+            "notes": self.notes,
             "n_models": self.n_models,
             "models": list(self.model_names),
             "model_digests": list(self.model_digests),
@@ -220,7 +296,7 @@ class AuditResult:
         arrays: dict[str, Any] = {}
         for name, examples in (("test", self.test), ("control", self.control)):
             if examples is not None:
-                arrays |= {f"{name}_{k}": np.asarray(v) for k, v in vars(examples).items()}
+                arrays |= {f"{name}_{k}": np.asarray(v) for k, v in vars(examples).items() if v is not None}
         for i, exhibit in enumerate(self.exhibits):
             arrays[f"exhibit_{i}_original"], arrays[f"exhibit_{i}_moved"] = exhibit.original, exhibit.moved
         kept = {k: getattr(self, k) for k in _KEPT}
@@ -237,8 +313,13 @@ class AuditResult:
             sets = {}
             for name in ("test", "control"):
                 if f"{name}_labels" in arrays:
-                    fields: dict[str, Any] = {k: arrays[f"{name}_{k}"] for k in Examples.__annotations__}
+                    fields: dict[str, Any] = {
+                        k: arrays[f"{name}_{k}"]
+                        for k in Examples.__annotations__
+                        if k != "groups" or f"{name}_groups" in arrays  # not there where every group is of one
+                    }
                     fields["ids"] = tuple(str(i) for i in fields["ids"])
+                    fields["n_duplicates"] = int(fields["n_duplicates"])
                     sets[name] = Examples(**fields)
             exhibits = tuple(
                 Exhibit(
@@ -275,6 +356,7 @@ _KEPT = (
     "preprocessing",
     "class_names",
     "version",
+    "untouched_pictures",
 )
 
 
@@ -284,7 +366,9 @@ def _evidence_from(record: dict[str, Any]) -> Evidence:
         for name in ("statistic", "error_rate"):
             control[name]["interval"] = tuple(control[name]["interval"])
             control[name] = ControlTestResult(**control[name])
+        control["detectable_error"] = Detectable(**control["detectable_error"])
         control = ControlEvidence(**control)
+    record["detectable"] = Detectable(**record["detectable"])
     record["intervals"] = {k: tuple(v) for k, v in record["intervals"].items()}
     return Evidence(**record, control=control)
 

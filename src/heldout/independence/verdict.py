@@ -3,67 +3,146 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from heldout.independence.evidence import Evidence
+from heldout.groups import FEW
+from heldout.independence.evidence import Evidence, Outcome
+from heldout.statistics import Detectable
 from heldout.statistics.checks import Alternative
-from heldout.statistics.power import LEVEL
 
 
-def verdict(evidence: Evidence, *, alternative: Alternative, tolerance: float, n_examples: int, n_models: int) -> str:
-    """What the numbers allow to be said, and what they rest on.
+@dataclass(frozen=True)
+class Verdict:
+    """What the numbers allow to be said, and what it rests on."""
 
-    The first words are one of three: NO EVIDENCE; NOT INDEPENDENT, which needs a control; and REJECTED, which
-    without a control leaves open what fails.
+    outcome: Outcome
+    title: str  # in capitals
+    sentence: str  # what follows it
+
+    def __str__(self) -> str:
+        return f"{self.title} {self.sentence}"
+
+
+def verdict(
+    evidence: Evidence,
+    *,
+    alternative: Alternative,
+    tolerance: float,
+    n_examples: int,
+    n_groups: int | None,
+    n_models: int,
+) -> Verdict:
+    """Which of the outcomes it is, in words.
+
+    With a control: NO EVIDENCE; EASIER THAN THE CONTROL, which is dependence if the control is a random draw from the
+    same source; HARDER THAN THE CONTROL, which is no overfitting. Without one: NO EVIDENCE, or REJECTED, which leaves
+    open what fails.
     """
     p_text = f"p = {pvalue_text(evidence.log_p_value)}"
-    found = evidence.p_value <= LEVEL
-    effect = "A mean T" if evidence.control is None else "A difference in T"
-    limit = (
-        f"{effect} of {evidence.detectable_effect:.4f} would have been found four times in five; a smaller one may "
-        "well be there."
-        if math.isfinite(evidence.detectable_effect)
-        else "What could have been detected cannot be told from these data."
-    )
+    level = f"at level {evidence.level:g}"
+    if evidence.planned_audits > 1:
+        p_text += f", times {evidence.planned_audits} planned audits {pvalue_text(evidence.adjusted_log_p_value)}"
     if evidence.control is not None:
-        return _against_control(evidence, p_text, found, limit, n_models)
+        return _against_control(evidence, p_text, level, n_models)
     neutral = f"neutral up to {tolerance}" if tolerance else "neutral"
-    tested = f"{p_text}, betting, {alternative}, n = {n_examples:,}"
-    if found:
+    units = f"n = {n_examples:,}" if n_groups is None else f"n = {n_examples:,} in {n_groups:,} groups"
+    tested = f"{p_text}, betting, {alternative}, {units}"
+    if evidence.outcome == "rejected":
         side = "higher" if evidence.statistic > 0 else "lower"
-        return (
-            "REJECTED: it cannot both be true that the model is independent of this test set and that small shifts "
+        return Verdict(
+            "rejected",
+            "REJECTED",
+            f"{level}: it cannot both be true that the model is independent of this test set and that small shifts "
             f"are {neutral} ({tested}): the adversarial error estimate is {abs(evidence.statistic):.4f} {side} than "
             "the test error. Photographs are framed, so shifts seldom are quite neutral; do not call this overfitting "
-            "before a control (--control) has told the two apart."
+            "before a control (--control) has told the two apart.",
         )
-    return (
-        f"NO EVIDENCE against independence ({tested}). {limit} This rests on two assumptions: independence, which is "
-        f"tested, and that small shifts are {neutral} (they keep a picture's label and likelihood), which is not. Only "
-        "a control (--control) can tell them apart."
+    return Verdict(
+        "no evidence",
+        "NO EVIDENCE",
+        f"against independence {level} ({tested}). {found_text(evidence)} This rests on two assumptions: independence, "
+        f"which is tested, and that small shifts are {neutral} (they keep a picture's label and likelihood), which is "
+        "not. Only a control (--control) can tell them apart.",
     )
 
 
-def _against_control(evidence: Evidence, p_text: str, found: bool, limit: str, n_models: int) -> str:
+def _against_control(evidence: Evidence, p_text: str, level: str, n_models: int) -> Verdict:
     control = evidence.control
     assert control is not None
-    who = "the model" if n_models == 1 else f"the {n_models} models, averaged,"
-    if not found:
-        does, it_does = ("does", "it does") if n_models == 1 else ("do", "they do")
-        return (
-            f"NO EVIDENCE against independence: {who} {does} on the test set what {it_does} on the control ({p_text}). "
-            f"{limit}"
+    one = n_models == 1
+    who = "the model" if one else f"the {n_models} models, averaged,"
+    it, does, it_depends = ("it", "does", "the model depends") if one else ("they", "do", "the models depend")
+    size = f"{control.statistic.n_control:,} examples"
+    if control.statistic.n_groups_control is not None:
+        size += f" in {control.statistic.n_groups_control:,} groups"
+    both = (
+        " The two halves of the test point in opposite directions: on T the test set looks "
+        f"{'easier' if control.statistic.difference > 0 else 'harder'}, on the error rate the other way round."
+        if control.disagree
+        else ""
+    )
+    if evidence.outcome == "easier":
+        return Verdict(
+            "easier",
+            "EASIER THAN THE CONTROL",
+            f"{level}: {who} {does} better on this test set than on the control of {size} ({p_text}). If the control "
+            "is a random draw from the same source, put aside before any training or selection, "
+            f"{it_depends} on this test set.{both}",
         )
-    # The direction is that of the test that spoke; both differences are positive for an easy test set.
-    spoke = min(control.statistic, control.error_rate, key=lambda test: test.p_value)
-    direction = (
-        "the test set is easier than fresh data of the same source"
-        if spoke.difference > 0
-        else "test set and control differ, but not in the direction of overfitting"
+    if evidence.outcome == "harder":
+        return Verdict(
+            "harder",
+            "HARDER THAN THE CONTROL",
+            f"{level}: {who} {does} worse on this test set than on the control of {size} ({p_text}). This is not "
+            "overfitting to the test set: the two sets differ. Likely causes are wrong labels in the test set, another "
+            f"source or time, or a control that was trained on.{both}",
+        )
+    return Verdict(
+        "no evidence",
+        "NO EVIDENCE",
+        f"against independence {level}: {who} {does} on the test set what {it} {does} on the control ({p_text}). "
+        f"{found_text(evidence)}",
     )
+
+
+def found_text(evidence: Evidence) -> str:
+    """What would have been found four times in five, by each half of the test."""
+    halves = [(evidence.detectable, "a mean T" if evidence.control is None else "a difference in T")]
+    if evidence.control is not None:
+        halves.append((evidence.control.detectable_error, "one in the error rate"))
+    told = [f"{what} of {range_text(found)}" for found, what in halves if math.isfinite(found.high)]
+    if not told:
+        return "What could have been detected cannot be told from these data."
+    text = ", or ".join(told)
     return (
-        f"NOT INDEPENDENT: {who} and this test set are not independent ({p_text} against a control of "
-        f"{control.statistic.n_control:,} examples): {direction}."
+        f"{text[0].upper()}{text[1:]} would have been found four times in five (a plug-in; the range is over two ways "
+        "in which it may come about); a smaller one may well be there."
     )
+
+
+def range_text(found: Detectable, digits: int = 4) -> str:
+    """Both ends, or one where they are the same.
+
+    Examples
+    --------
+    >>> range_text(Detectable(0.01, 0.0123)), range_text(Detectable(0.01, 0.01))
+    ('0.0100 to 0.0123', '0.0100')
+    """
+    low, high = (f"{end:.{digits}f}" for end in (found.low, found.high))
+    return low if low == high else f"{low} to {high}"
+
+
+def few_groups_text(name: str, n_groups: int) -> str | None:
+    """A warning where there are few groups; None where there are not.
+
+    Examples
+    --------
+    >>> few_groups_text("the control", 11)
+    'the control has only 11 groups: intervals and detectable effects are rough below 30.'
+    """
+    if n_groups >= FEW:
+        return None
+    return f"{name} has only {n_groups} groups: intervals and detectable effects are rough below {FEW}."
 
 
 def pvalue_text(log_p: float) -> str:

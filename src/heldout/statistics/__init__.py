@@ -5,8 +5,9 @@ from heldout.statistics.bernstein import (
     bernstein_log_pvalue,
     two_interval_log_pvalue,
 )
-from heldout.statistics.betting import order_by_id, star_bets_log_pvalue
+from heldout.statistics.betting import star_bets_log_pvalue
 from heldout.statistics.binomial import clopper_pearson
+from heldout.statistics.evalues import calibrated_log_evalue, holm
 from heldout.statistics.mean_zero import (
     IndependenceTestResult,
     NModelTestResult,
@@ -15,22 +16,24 @@ from heldout.statistics.mean_zero import (
 )
 from heldout.statistics.mixture import mixture_log_evalue
 from heldout.statistics.permutation import ControlTestResult, control_test
-from heldout.statistics.power import detectable_difference, detectable_effect
+from heldout.statistics.power import Detectable, detectable_difference, detectable_effect
 
 __all__ = [
     "ControlTestResult",
+    "Detectable",
     "IndependenceTestResult",
     "NModelTestResult",
     "bernstein_bound",
     "bernstein_log_pvalue",
+    "calibrated_log_evalue",
     "clopper_pearson",
     "control_test",
     "detectable_difference",
     "detectable_effect",
+    "holm",
     "independence_test",
     "mixture_log_evalue",
     "n_model_test",
-    "order_by_id",
     "star_bets_log_pvalue",
     "two_interval_log_pvalue",
 ]

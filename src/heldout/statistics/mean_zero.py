@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -12,9 +13,10 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from heldout.errors import InputError
+from heldout.groups import group_codes, group_means
 from heldout.statistics.bernstein import bernstein_log_pvalue
 from heldout.statistics.betting import star_bets_log_pvalue
-from heldout.statistics.checks import Alternative, check_alternative, check_sample, check_tolerance
+from heldout.statistics.checks import Alternative, Floats, check_alternative, check_sample, check_tolerance
 from heldout.statistics.mixture import mixture_log_evalue
 
 Method = Literal["betting", "mixture", "bernstein", "bernstein_uncapped"]
@@ -30,6 +32,7 @@ class IndependenceTestResult:
     alternative: Alternative
     tolerance: float
     n_examples: int
+    n_groups: int | None = None  # where groups were given: each counts once, with its mean
 
     @property
     def p_value(self) -> float:
@@ -37,10 +40,8 @@ class IndependenceTestResult:
         return math.exp(self.log_p_value)
 
     def __str__(self) -> str:
-        return (
-            f"mean T = {self.statistic:+.6f} over {self.n_examples:,} examples, "
-            f"{self.method} p = {self.p_value:.3g} ({self.alternative})"
-        )
+        units = f"{self.n_examples:,} examples" + (f" in {self.n_groups:,} groups" if self.n_groups else "")
+        return f"mean T = {self.statistic:+.6f} over {units}, {self.method} p = {self.p_value:.3g} ({self.alternative})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -54,8 +55,11 @@ def independence_test(
     upper: float,
     method: Method = "betting",
     alternative: Alternative = "two-sided",
-    ids: Sequence[object] | None = None,
+    groups: ArrayLike | None = None,
     tolerance: float = 0.0,
+    seed: int = 0,
+    n_orders: int | None = None,
+    ids: Sequence[object] | None = None,
 ) -> IndependenceTestResult:
     """Test that T has mean zero, as it has when model and test set are independent.
 
@@ -72,10 +76,17 @@ def independence_test(
     alternative : {"two-sided", "greater"}
         "greater" looks for a positive mean only. Bernstein's one-sided p is the two-sided one where
         the mean is positive and 1 (3 uncapped) elsewhere, since (7) bounds both sides with one delta.
-    ids : sequence, optional
-        Names of the examples; a hash of them fixes the order of the bets. Default: 0, 1, 2, ...
+    groups : (n_examples,), optional
+        Names of groups of examples that depend on each other (frames of one video, copies of one picture). Every level
+        is for independent units, so each group then counts once, with the mean of its T.
     tolerance : float
         Test abs(E T) <= tolerance instead, for moves that keep label or density only roughly.
+    seed : int
+        Of the random orders that `betting` averages over; p hardly depends on it.
+    n_orders : int, optional
+        How many; fewer are as valid, faster, and depend more on the seed.
+    ids : sequence, optional
+        Without effect: the names of examples no longer order the bets.
 
     Examples
     --------
@@ -87,9 +98,21 @@ def independence_test(
     check_alternative(alternative)
     x = check_sample(T, lower=lower, upper=upper)
     check_tolerance(tolerance, lower=lower, upper=upper)
+    if ids is not None:
+        warnings.warn("`ids` has no effect any more, and goes in 0.3: bets do not depend on names.", DeprecationWarning,
+                      stacklevel=2)  # fmt: skip
+    n, (x, n_groups) = len(x), one_value_per_group(x, groups)
     mean = float(x.mean())
     if method == "betting":
-        log_p = star_bets_log_pvalue(x, lower=lower, upper=upper, alternative=alternative, ids=ids, tolerance=tolerance)
+        log_p = star_bets_log_pvalue(
+            x,
+            lower=lower,
+            upper=upper,
+            alternative=alternative,
+            tolerance=tolerance,
+            seed=seed,
+            n_orders=n_orders,
+        )
     elif method == "mixture":
         log_e = mixture_log_evalue(x, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance)
         log_p = min(0.0, -log_e)
@@ -106,8 +129,24 @@ def independence_test(
         method=method,
         alternative=alternative,
         tolerance=tolerance,
-        n_examples=len(x),
+        n_examples=n,
+        n_groups=n_groups,
     )
+
+
+def one_value_per_group(x: Floats, groups: ArrayLike | None) -> tuple[Floats, int | None]:
+    """The means of the groups and their number; the values themselves where there are no groups of two or more.
+
+    Examples
+    --------
+    >>> one_value_per_group(np.array([1.0, 2.0, 5.0]), ["a", "a", "b"])
+    (array([1.5, 5. ]), 2)
+    """
+    if groups is None:
+        return x, None
+    codes = group_codes(groups, len(x))
+    n_groups = int(codes.max()) + 1
+    return (group_means(x, codes), n_groups) if n_groups < len(x) else (x, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +191,9 @@ def n_model_test(
     group_size: int | None = None,
     method: Method = "betting",
     alternative: Alternative = "two-sided",
-    ids: Sequence[object] | None = None,
+    groups: ArrayLike | None = None,
     tolerance: float = 0.0,
+    seed: int = 0,
 ) -> NModelTestResult:
     """The N-model test (section 3.1 of v1): average T over N trainings first, then test.
 
@@ -161,6 +201,8 @@ def n_model_test(
     ----------
     T : (n_models, n_examples)
         Statistics of several trainings of one architecture on the same examples.
+    groups : (n_examples,), optional
+        Of examples, as in `independence_test`.
     group_size : int, optional
         N. The models are cut into K = n_models // N disjoint groups in the order given, and each
         gives one p-value. Default: all of them in one group.
@@ -180,14 +222,23 @@ def n_model_test(
         raise InputError(f"`group_size` is {size} for {len(stack)} models; it must be between 1 and that.")
     n_groups = len(stack) // size
     averaged = stack[: n_groups * size].reshape(n_groups, size, -1).mean(axis=1)
-    groups = tuple(
+    tests = tuple(
         independence_test(
-            row, lower=lower, upper=upper, method=method, alternative=alternative, ids=ids, tolerance=tolerance
+            row,
+            lower=lower,
+            upper=upper,
+            method=method,
+            alternative=alternative,
+            groups=groups,
+            tolerance=tolerance,
+            seed=seed,
         )
         for row in averaged
     )
     log_e = [
-        mixture_log_evalue(row, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance)
+        mixture_log_evalue(
+            one_value_per_group(row, groups)[0], lower=lower, upper=upper, alternative=alternative, tolerance=tolerance
+        )
         for row in averaged
     ]
-    return NModelTestResult(groups=groups, group_size=size, log_e_value=float(logsumexp(log_e)) - math.log(n_groups))
+    return NModelTestResult(groups=tests, group_size=size, log_e_value=float(logsumexp(log_e)) - math.log(n_groups))

@@ -121,7 +121,7 @@ def test_bound_in_words(
 def test_says_what_it_is_not(result: StressResult) -> None:
     text = words(stress_html(result))
     limits = text[text.index("What it does not mean") : text.index("What to do next")]
-    assert "It accuses nobody. The analyst is simulated and determined" in limits
+    assert "It accuses nobody. The analyst is simulated, and does nothing but game the score" in limits
     assert "Only the upper bound is for all attacks" in limits
     assert ("holds only if the prior is right" in limits) == (result.prior is not None)
     assert ("every label is taken to be equally likely" in limits) == (result.prior is None)
@@ -142,7 +142,8 @@ def test_what_to_do(plain: StressResult, single: StressResult, prior: StressResu
     for start in ("Hold back digits", "Limit the number of answers", "Use more examples", "take a fresh set"):
         assert start in text
     two = next(r for r in plain.by_digits if r.digits == 2)
-    assert f"answers of 2 digits give away {points_text(float(two.advantage[-1]), sign=True)} points" in text
+    assert f"exact answers give this analyst {points_text(plain.advantage, sign=True)}" in text
+    assert f"answers of 2 digits {points_text(float(two.advantage[-1]), sign=True)} points" in text
     gain, k = min(plain.reach.items())
     assert f"{k} answers bring {100 * gain:g} point" in text
     left = forecast(40_000, 10, 1_000) - 0.1
@@ -489,7 +490,7 @@ def test_the_best_attack_is_named_only_at_equal_answers(plain: StressResult, sca
 def test_losing_is_no_gain(no_forecast: StressResult) -> None:
     assert no_forecast.advantage < 0  # or the test shows nothing
     text = words(stress_html(no_forecast))
-    assert ("Here that does harm: " if no_forecast.advantage <= -0.0005 else "Here that brings nothing: ") in text
+    assert ("Here that does harm: " if no_forecast.advantage <= -0.0005 else "Here that moves the score by ") in text
     assert "can come from" not in text
 
 
@@ -520,3 +521,28 @@ def test_same_result_same_bytes(name: str, request: pytest.FixtureRequest, tmp_p
     result.save(tmp_path / "result")
     assert stress_html(StressResult.load(tmp_path / "result")) == stress_html(result)
     assert json.dumps(result.to_dict()) == before
+
+
+def test_a_parked_analyst_says_what_it_does(prior: StressResult) -> None:
+    run = replace(prior.run, digits=2, answers="2 digits", parked=True, chosen=True)
+    html = stress_html(replace(prior, run=run))
+    text = words(html)
+    assert "wrongly on purpose, so many that its scores lie where the rounding changes" in text
+    assert "wrongly on purpose" not in words(stress_html(prior))
+    facts = words(part(html, "facts") + "</section>")
+    assert "chosen by forecast, without labels: the best forecast from the prior alone" in facts
+    alone = words(stress_html(replace(prior, run=run, prior=None)))
+    assert "keeps its labels fixed at some examples" in alone
+    assert "on purpose" not in alone
+    assert "parked naive Bayes on 10,000 of 50,000 examples" in text
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.0003, -0.0003, -0.02, 0.02])
+def test_no_gain_is_ever_called_none(plain: StressResult, gain: float) -> None:
+    """A sentence says what this analyst gained, not that there is nothing to gain."""
+    run = replace(plain.run, accuracy=np.full_like(plain.run.accuracy, plain.run.baseline + gain))
+    result = replace(plain, run=run, by_digits=(run, replace(made(digits=2), accuracy=run.accuracy)))
+    for text in (str(result), words(stress_html(result))):
+        assert "this analyst" in text
+        for claim in ("gains nothing", "brings nothing", "answers nothing", "determined"):
+            assert claim not in text

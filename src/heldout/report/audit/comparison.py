@@ -8,7 +8,6 @@ from heldout.errors import InputError
 from heldout.independence.result import AuditResult, pvalue_text
 from heldout.report.audit.words import effect_text, verdict_p_text, verdict_word
 from heldout.report.numbers import fixed, p_text, percent
-from heldout.statistics.power import LEVEL
 
 NO_CONTROL = "no control"
 TERMINAL = 88  # characters
@@ -29,12 +28,11 @@ def comparison_rows(results: dict[str, AuditResult]) -> list[tuple[str, list[str
 
 def _column(result: AuditResult) -> dict[str, str]:
     e, control = result.evidence, result.evidence.control
-    against = result.control
     return {
         "verdict": verdict_word(result),
         "verdict p": verdict_p_text(result),
-        "test error": fixed(e.test_error),
-        "control error": fixed(float(against.losses.mean())) if against is not None else NO_CONTROL,
+        "test error": fixed(e.untouched_error),
+        "control error": fixed(control.untouched_error) if control else NO_CONTROL,
         "adversarial error": fixed(e.adversarial_error),
         "adversarial estimate": fixed(e.adversarial_estimate),
         "mean T": fixed(e.statistic, 5, sign=True),
@@ -49,12 +47,12 @@ def _column(result: AuditResult) -> dict[str, str]:
 def leak_sentence(results: dict[str, AuditResult]) -> str | None:
     """What the demo shows, in one sentence; None where the leaked model or its control is missing."""
     result = results.get(DEMO_LEAK)
-    if result is None or result.control is None:
+    if result is None or result.evidence.control is None:
         return None
-    finds = "the audit finds it" if result.evidence.p_value <= LEVEL else "the audit does not find it"
+    finds = "the audit finds it" if result.outcome == "easier" else "the audit does not find it"
     return (
-        f"{DEMO_LEAK} had the test set in its training data: {percent(result.evidence.test_error)} errors on the test "
-        f"set, {percent(float(result.control.losses.mean()))} on fresh pictures; {finds}."
+        f"{DEMO_LEAK} had the test set in its training data: {percent(result.evidence.untouched_error)} errors on the "
+        f"test set, {percent(result.evidence.control.untouched_error)} on fresh pictures; {finds}."
     )
 
 

@@ -27,7 +27,7 @@ def control_view(result: AuditResult) -> dict[str, Any] | None:
         if 2 * min(c.statistic.p_value, c.error_rate.p_value) <= 1
         else f"2 × min({p_t}, {p_error}), capped at 1, = {p_text(c.p_value)}",
         "side": side_text(result),
-        "floor": f"{c.statistic.n_resamples:,} permutations within class: "
+        "floor": f"{c.statistic.n_resamples:,} permutations {_units(c)}: "
         f"no verdict below {p_text(smallest)} is possible.",
         "invariance": invariance,
         "invariance_meaning": "small, so shifting alone moves T: without a control that would have looked like "
@@ -42,12 +42,16 @@ def control_view(result: AuditResult) -> dict[str, Any] | None:
     }
 
 
+def _units(c: ControlEvidence) -> str:
+    return "within class" if c.statistic.n_groups_test is None else "of whole groups, within class"
+
+
 def _plain(result: AuditResult) -> list[dict[str, str]]:
     """Means over all examples, whatever their class."""
     assert result.control is not None
     e, control = result.evidence, result.control
     pairs = [
-        ("Error rate", e.test_error, float(control.losses.mean()), 4, False),
+        ("Error rate, untouched pictures", e.untouched_error, float(control.untouched_losses.mean()), 4, False),
         ("Mean T", e.statistic, float(control.T.mean()), 5, True),
     ]
     return [
@@ -69,7 +73,7 @@ def _differences(c: ControlEvidence) -> dict[str, Any]:
         "error": (-c.error_rate.difference, (-high, -low) if c.error_rate.standard_error > 0 else None),
     }
     values = {name: fixed(value, 5, sign=True) for name, (value, _) in differences.items()}
-    # Without any spread the normal interval has width 0, which would claim a certainty nobody has.
+    # Without any spread the interval has width 0, which would claim a certainty nobody has.
     intervals = {
         name: pair(interval, 5, sign=True) if interval else f"{NOT_DEFINED}: no spread"
         for name, (_, interval) in differences.items()

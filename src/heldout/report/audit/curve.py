@@ -15,7 +15,7 @@ from heldout.report.audit.words import CONFIDENCE_TEXT
 from heldout.report.numbers import fixed, pair
 from heldout.statistics.power import LEVEL
 
-N_SIZES, N_SUBSETS = 7, 20
+N_SIZES, N_SUBSETS = 7, 10
 SUBSET_EXAMPLES = 200_000  # bounds the work of the curve on large test sets
 LN10 = math.log(10.0)
 P_STYLES: tuple[tuple[str, str, svg.Style], ...] = (("betting", "betting", "a"), ("bernstein", "Bernstein (v1)", "b"))
@@ -48,7 +48,8 @@ def curve_view(result: AuditResult) -> dict[str, Any]:
     n_subsets = max(4, min(N_SUBSETS, SUBSET_EXAMPLES // n))
     rows = subset_curve(
         result.test, sizes=curve_sizes(n), n_subsets=n_subsets, lower=lower, upper=upper,
-        alternative=result.alternative, tolerance=result.tolerance, rng=np.random.default_rng(result.seed),
+        alternative=result.alternative, tolerance=result.tolerance, seed=result.seed,
+        rng=np.random.default_rng(result.seed),
     )  # fmt: skip
     sizes = [row["size"] for row in rows]
     p_series, p_cells = _p_series(rows, sizes)

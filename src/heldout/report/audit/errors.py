@@ -26,7 +26,7 @@ def errors_view(result: AuditResult) -> dict[str, Any]:
     ]
     if result.control is not None:
         losses = result.control.losses.mean(axis=0)
-        rows.append(row("Control error", float(losses.mean()), error_interval(losses), "c"))
+        rows.append(row("Control error", float(losses.mean()), error_interval(losses, result.control.groups), "c"))
     rows.append(row("Adversarial error, unweighted", e.adversarial_error, None, "d"))
     success = result.test.attack_success
     return {

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from heldout.independence.result import AuditResult
-from heldout.report.audit.words import effect_text, is_found, models_text, pixels_text, verdict_p_text, why_undetectable
+from heldout.independence.verdict import range_text
+from heldout.report.audit.words import (
+    effect_text,
+    is_found,
+    level_text,
+    models_text,
+    pixels_text,
+    verdict_p_text,
+    why_undetectable,
+)
 from heldout.report.numbers import fixed
 from heldout.statistics.power import POWER
 
@@ -14,13 +23,23 @@ def means(result: AuditResult) -> list[str]:
     p = verdict_p_text(result)
     who, has = models_text(result, capital=True), "has" if result.n_models == 1 else "have"
     if c is not None and result.control is not None:
-        test, control = fixed(e.test_error), fixed(float(result.control.losses.mean()))
+        test, control = fixed(e.untouched_error), fixed(c.untouched_error)
+        alike = (
+            f"If test set and control were random draws from one source, and {models_text(result)} had been influenced "
+            f"by neither, they would look alike, and evidence as strong as this would turn up with probability {p} at "
+            "most."
+        )
+        if result.outcome == "easier":
+            return [
+                alike,
+                f"On untouched pictures the error is {test} on the test set and {control} on the control. If the "
+                "control is such a draw, its error is the number to believe for fresh data of the same source.",
+            ]
         if found:
             return [
-                f"Had {models_text(result)} never been influenced by this test set, test set and control would look "
-                f"alike, and evidence as strong as this would turn up with probability {p} at most.",
-                f"The error is {test} on the test set and {control} on the control. The control’s is the number "
-                "to believe for fresh data of the same source.",
+                alike,
+                f"On untouched pictures the error is {test} on the test set and {control} on the control: the test set "
+                "is the harder one. Overfitting to it would make it easier, so it is not that.",
             ]
         return [
             f"{who} {'behaves' if result.n_models == 1 else 'behave'} on the test set as on data put aside "
@@ -49,9 +68,12 @@ def _limit(result: AuditResult) -> str:
     why = why_undetectable(result)
     if why:
         return f"What could have been detected is not defined, because {why}. So this says very little."
+    error = ""
+    if result.evidence.control is not None:
+        error = f" on T, or of {range_text(result.evidence.control.detectable_error)} on the error rate,"
     return (
-        f"An effect of {effect_text(result)} or more would have been found with probability {POWER:g}. "
-        "Anything smaller may be there unseen."
+        f"An effect of {effect_text(result)}{error} would have been found with probability {POWER:g}; the "
+        "range is over two ways in which it may come about. Anything smaller may be there unseen."
     )
 
 
@@ -62,10 +84,10 @@ def not_means(result: AuditResult) -> list[str]:
     if not found:
         points.append("“No evidence” is not “clean”: it is silence down to the detectable effect, and no further.")
     else:
-        if c is not None:
+        if result.outcome == "easier":
             points.append("It is no proof of intent. Duplicates, choosing among models by test score, and reuse over "
                           "years all leave the same trace.")  # fmt: skip
-        points.append("It does not say how large the overfitting is: a small p-value is not a large effect."
+        points.append("It does not say how large the difference is: a small p-value is not a large effect."
                       if c is not None
                       else "It does not say that there is overfitting: shifts that are not neutral give the same "
                       "numbers.")  # fmt: skip
@@ -77,6 +99,8 @@ def not_means(result: AuditResult) -> list[str]:
     else:
         points.append("The control is only as good as its history: it must come from the same source and have been put "
                       "aside at random before any training or selection.")  # fmt: skip
+    points.append(f"p is for one audit, held to the level {level_text(result)}. Audits on every commit need "
+                  "`--planned-audits`, or the e-value.")  # fmt: skip
     points.append("It is about this test set and these moves. Another test set, or overfitting that shifts of "
                   f"{pixels_text(result)} cannot show, is another question.")  # fmt: skip
     return points
@@ -86,10 +110,17 @@ def next_steps(result: AuditResult) -> list[str]:
     """What to do with it."""
     c, found, n = result.evidence.control, is_found(result), len(result.test)
     points = []
-    if found and c is not None:
+    if result.outcome == "harder":
+        points.append("Check that test set and control come from one source: how and when each was collected, and who "
+                      "labelled it. Look through the test pictures that are counted as errors for wrong "
+                      "labels.")  # fmt: skip
+        points.append("Check that the control was in no training set.")
+    if result.outcome == "easier":
+        points.append("Make sure that the control is a random draw from the test set’s source; if it is not, an easier "
+                      "test set shows nothing.")  # fmt: skip
         points.append("Report the control’s error, not the test set’s, and look for test pictures (and near "
                       "duplicates) in the training data.")  # fmt: skip
-        points.append("Retire this test set for choosing between models; draw a new one with `heldout split`.")
+        points.append("Until that is settled, do not choose between models by this test set.")
     if c is None:
         points.append("Get a control: put fresh examples aside with `heldout split` before training, then audit with "
                       "`--control`. Only a control tells dependence from shifts that are not neutral.")  # fmt: skip

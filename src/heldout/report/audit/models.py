@@ -8,7 +8,8 @@ import numpy as np
 
 from heldout.independence.result import AuditResult, pvalue_text
 from heldout.report import svg
-from heldout.report.numbers import fixed
+from heldout.report.numbers import fixed, p_text
+from heldout.statistics import holm
 from heldout.statistics.power import LEVEL
 
 MAX_GROUP_SIZES = 4
@@ -67,11 +68,12 @@ def models_view(result: AuditResult) -> dict[str, Any] | None:
     """Every model on its own, where there are several."""
     if result.n_models == 1:
         return None
-    logs = result.n_model_test(1).log_p_values
+    logs = result.each_model.log_p_values
+    adjusted = holm(result.each_model.p_values)
     errors, means = result.test.losses.mean(axis=1), result.test.statistics.mean(axis=1)
     rows = [
-        [name, fixed(float(error)), fixed(float(mean), 5, sign=True), pvalue_text(log_p)]
-        for name, error, mean, log_p in zip(result.model_names, errors, means, logs, strict=True)
+        [name, fixed(float(error)), fixed(float(mean), 5, sign=True), pvalue_text(log_p), p_text(by_holm)]
+        for name, error, mean, log_p, by_holm in zip(result.model_names, errors, means, logs, adjusted, strict=True)
     ]
     return {
         "rows": rows[:MAX_MODELS],

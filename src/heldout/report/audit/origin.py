@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from heldout.groups import design_effect
+from heldout.independence.evidence import Examples
 from heldout.independence.result import AuditResult
 from heldout.report.audit.words import names_text, pixels_text
 
@@ -21,24 +23,36 @@ def facts_view(result: AuditResult) -> list[tuple[str, str]]:
     facts = [
         ("Model", names_text(result.model_names)) if models == 1
         else (f"Models ({models})", f"{names_text(result.model_names)}; averaged: trainings of one architecture"),
-        ("Test examples", f"n = {n:,}"),
-        ("Control", f"{len(result.control):,} examples" if result.control is not None else "none"),
+        ("Test examples", f"n = {n:,}{_groups(result.test)}"),
+        ("Control", f"{len(result.control):,} examples{_groups(result.control)}" if result.control is not None
+         else "none"),
         ("Moves", f"{_kind_of_moves(result)}, radius {result.orbit.radius}: {len(result.orbit)} moves of up to "
                   f"{pixels_text(result)} down, up, left and right"),
         ("Rule", RULES[result.rule]),
         ("Alternative", "overfitting only (one-sided), declared beforehand" if result.alternative == "greater"
          else "two-sided"),
     ]  # fmt: skip
+    facts += [("Warning", sentence) for sentence in result.notes]
     if result.tolerance:
         facts.append(("Tolerance", f"shifts may cost up to {result.tolerance:g} on average"))
     return facts
+
+
+def _groups(examples: Examples) -> str:
+    if examples.groups is None:
+        return ""
+    copies = f", {examples.n_duplicates:,} of them exact duplicates" if examples.n_duplicates else ""
+    effect = design_effect(examples.T, examples.groups)
+    return f" in {examples.n_groups:,} groups{copies}; design effect of T {effect:.2f}; each group counts once"
 
 
 def _kind_of_moves(result: AuditResult) -> str:
     name, frame = result.orbit.name, result.preprocessing.get("frame")
     if frame == "wrap":
         return f"cyclic {name} (what leaves on one side comes in on the other)"
-    return f"crop {name} (a window moved over a larger picture)" if frame == "crop" else name
+    if frame == "pad":
+        return f"{name} of padded pictures (what comes in is padding)"
+    return f"crop {name} (a window moved over a larger picture)" if frame in ("crop", "upsample") else name
 
 
 def origin_view(result: AuditResult) -> list[tuple[str, str]]:
@@ -77,7 +91,9 @@ def preprocessing_text(steps: dict[str, Any]) -> str:
     frame = left.pop("frame", None)
     if frame == "wrap":
         words.append("cyclic shifts of the whole picture")
-    elif frame == "crop" and "size" in left:
+    elif frame == "pad":
+        words.append(f"padded ({left.pop('mode', None)}), the whole picture in the middle")
+    elif frame in ("crop", "upsample") and "size" in left:
         resize, how, size = left.pop("resize", None), left.pop("interpolation", None), left.pop("size")
         words.append(f"resize the short side to {resize} ({how}), crop {size}" if resize else f"crop {size}")
     elif frame is not None:

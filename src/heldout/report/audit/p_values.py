@@ -17,14 +17,15 @@ def p_values_view(result: AuditResult) -> list[dict[str, Any]]:
         rows += [
             ("Test against control", p_text(c.p_value), "2 × the smaller of the next two, fixed beforehand", True),
             (f"Control, T ({side})", p_text(c.statistic.p_value), "permutation within class", False),
-            (f"Control, error rate ({side})", p_text(c.error_rate.p_value), "permutation within class", False),
+            (f"Control, error rate ({side})", p_text(c.error_rate.p_value),
+             "permutation within class, untouched pictures", False),
             ("Control on its own", pvalue_text(c.invariance_log_p_value), "betting, two-sided: is shifting neutral?",
              False),
         ]  # fmt: skip
     p = {name: pvalue_text(v) for name, v in e.log_p_values.items()}
     above = " Above 1 here, so it only orders results." if e.log_p_values["bernstein_uncapped"] > 0 else ""
     rows += [
-        ("Betting", p["betting"], "test set alone; finds the smallest effects", c is None),
+        ("Betting", p["betting"], "test set alone; averaged over orders; finds the smallest effects", c is None),
         ("Mixture", p["mixture"], "test set alone; an e-value, needs no order", False),
         ("Bernstein, capped", p["bernstein"], "test set alone; equation 8 of v1", False),
         ("Bernstein, uncapped", p["bernstein_uncapped"], "the same before capping at 1, as in figure 9 of v1." + above,

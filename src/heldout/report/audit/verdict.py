@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from heldout.independence.result import AuditResult
+from heldout.independence.verdict import range_text
 from heldout.report.audit.words import (
     effect_text,
     is_found,
+    level_text,
     names_text,
     side_text,
     verdict_p_text,
@@ -16,21 +19,21 @@ from heldout.report.audit.words import (
     why_undetectable,
 )
 from heldout.report.numbers import fixed, percent
-from heldout.statistics.power import LEVEL, POWER
+from heldout.statistics.power import POWER
 
 MANY = 5000  # examples from which on a tenth of a percent is too coarse
-FOUND_TEXT = f"level {LEVEL:g}, power {POWER:g}"
+HEADLINES = {
+    "no evidence": "No evidence against independence",
+    "easier": "Easier than the control",
+    "harder": "Harder than the control: not overfitting",
+    "rejected": "Cannot tell which fails: independence or neutral shifts",
+}
 
 
 def verdict_view(result: AuditResult) -> dict[str, Any]:
     """Headline, sentence and the numbers that stand large."""
     e, control, found = result.evidence, result.evidence.control, is_found(result)
-    if not found:
-        headline = "No evidence against independence"
-    elif control is not None:
-        headline = "Not independent of the test set"
-    else:
-        headline = "Cannot tell which fails: independence or neutral shifts"
+    headline = HEADLINES[result.outcome]
     method = (
         "twice the smaller of two permutation p-values of test against control"
         if control is not None
@@ -38,11 +41,14 @@ def verdict_view(result: AuditResult) -> dict[str, Any]:
     )
     why = why_undetectable(result)
     what = "difference of T between test and control" if control is not None else "mean T"
-    would = f"a true {what} this large would have been found ({FOUND_TEXT}); a plug-in estimate from these data"
+    would = (
+        f"a true {what} this large would have been found (level {level_text(result)}, power {POWER:g}), the range is "
+        "over two ways in which it may come about; a plug-in estimate from these data"
+    )
     p = (
         "p-value",
         verdict_p_text(result),
-        f"{method}; {'at most' if found else 'above'} the level of {LEVEL:g}",
+        f"{method}; {'at most' if found else 'above'} the level of {level_text(result)}",
     )
     # What was found stands large where something was; what could have been found where nothing was.
     small = f"Detectable effect {effect_text(result)}: {f'because {why}' if why else would}."
@@ -50,12 +56,15 @@ def verdict_view(result: AuditResult) -> dict[str, Any]:
     numbers = [p]
     if not found:
         numbers.append(("Detectable effect", effect_text(result), f"because {why}" if why else would))
+        if control is not None and math.isfinite(control.detectable_error.high):
+            numbers.append(("The same, error rate", range_text(control.detectable_error),
+                            "the other half of the test: a true difference in the error rate this large"))  # fmt: skip
         small = ""
     elif control is not None and result.control is not None:
         digits = 1 if min(len(result.test), len(result.control)) < MANY else 2
         sides = [
-            ("Error on the test set", percent(e.test_error, digits)),
-            ("Error on the control", percent(float(result.control.losses.mean()), digits)),
+            ("Error on the test set", percent(e.untouched_error, digits)),
+            ("Error on the control", percent(control.untouched_error, digits)),
         ]
     else:
         low_high = "harder" if e.statistic > 0 else "easier"

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 
 from heldout.independence.evidence import CONFIDENCE
 from heldout.independence.result import AuditResult, pvalue_text
-from heldout.report.numbers import NOT_DEFINED, PERCENT, fixed, p_text
-from heldout.statistics.power import LEVEL
+from heldout.independence.verdict import range_text
+from heldout.report.numbers import NOT_DEFINED, PERCENT, p_text
 
 CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g}{PERCENT}"
 
 
 def is_found(result: AuditResult) -> bool:
     """Whether the verdict is at or below the level."""
-    return result.evidence.log_p_value <= math.log(LEVEL)
+    return result.outcome != "no evidence"
 
 
 def models_text(result: AuditResult, *, capital: bool = False) -> str:
@@ -66,36 +66,23 @@ def why_undetectable(result: AuditResult) -> str | None:
 
 
 def effect_text(result: AuditResult) -> str:
-    """The detectable effect, or that it is not defined."""
-    return NOT_DEFINED if why_undetectable(result) else fixed(result.evidence.detectable_effect)
+    """The detectable effect on T, as a range, or that it is not defined."""
+    return NOT_DEFINED if why_undetectable(result) else range_text(result.evidence.detectable)
+
+
+def level_text(result: AuditResult) -> str:
+    """The level that p is held to."""
+    e = result.evidence
+    return f"{e.level:g}" + (f", shared by {e.planned_audits} planned audits" if e.planned_audits > 1 else "")
 
 
 def verdict_word(result: AuditResult) -> str:
-    """The capitals that open the verdict: NO EVIDENCE, NOT INDEPENDENT or REJECTED."""
-    words = []
-    for word in result.verdict.split():
-        if word.strip(":") != word.strip(":").upper() or not word[0].isalpha():
-            break
-        words.append(word.strip(":"))
-        if word.endswith(":"):
-            break
-    return " ".join(words)
+    """The capitals that open the verdict."""
+    return result.ruling.title
 
 
 def verdict_sentence(result: AuditResult) -> str:
     """The verdict without the capitals that open it, for a place whose title has said them."""
-    text = " ".join(result.verdict.split())
-    word = verdict_word(result)
-    rest = text.removeprefix(word)
-    for opening in (":", " against independence:"):
-        if rest.startswith(opening):
-            rest = rest.removeprefix(opening).lstrip()
-            break
-    else:
-        rest = word.capitalize() + rest
-    # "... are not independent (p): why." repeats the title; what remains to be said is why.
-    why = re.fullmatch(r".*? are not independent (\(.*?\)): (.*)\.", rest)
-    if why:
-        rest = f"{why[2]} {why[1]}."
+    rest = result.ruling.sentence.removeprefix("against independence ")
     rest = re.sub(r"\b([pn]) = ", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", rest.replace(" %", PERCENT))
     return rest[:1].upper() + rest[1:]

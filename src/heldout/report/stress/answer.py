@@ -1,4 +1,4 @@
-"""The box at the top: what a determined analyst gains, and what nobody can pass."""
+"""The box at the top: what this analyst gains, and what nobody can pass."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout.attack.result import StressRun
 from heldout.report import svg
-from heldout.report.stress.curve import gain_series
+from heldout.report.stress.curve import FLAT, gain_series
 from heldout.report.stress.words import points_text
 from heldout.report.svg.shapes import shorten
 
@@ -77,7 +77,7 @@ def _chart(series: Sequence[svg.Series], label: str, *, x_log: bool, y_log: bool
         gains = [v for s in series for v in s.y if v > 0]
         y_range = max(min(gains), top / DECADES) / 1.3, top * 1.15
     else:
-        pad = 0.06 * (top - low) or 1.0
+        pad = 0.06 * (top - low) if top - low > FLAT else 1.0
         y_range = low - pad if low < 0 else 0.0, top + pad
     return svg.line_chart(
         series,

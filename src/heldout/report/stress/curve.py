@@ -21,6 +21,7 @@ from heldout.report.stress.words import (
 )
 
 ROOM = 2.5  # times the height that the data need; a bound that asks for more would press them flat, so it is cut
+FLAT = 1e-9  # points: gains of zero up to rounding
 MAX_ROWS, MAX_MARKERS = 13, 16
 FLOOR = 50  # a log axis shows no gain that is so many times smaller than the largest simulated one
 
@@ -47,7 +48,8 @@ def curve_view(result: StressResult) -> dict[str, Any]:
 def _data_top(run: StressRun) -> float:
     """The highest gain that is drawn in any case, in points."""
     values = [*run.advantage, *(run.advantage + run.std), *run.forecast_gain]
-    return 100 * max([v for v in values if math.isfinite(v)] + [0.0]) or 1.0
+    top = 100 * max([v for v in values if math.isfinite(v)] + [0.0])
+    return top if top > FLAT else 1.0
 
 
 def _bound_gains(run: StressRun) -> NDArray[np.float64]:

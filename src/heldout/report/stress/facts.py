@@ -16,6 +16,7 @@ def facts_view(result: StressResult) -> list[tuple[str, str]]:
         ("Labels", result.labels),
         ("Prior", "none: every label is equally likely" if result.prior is None else result.prior),
         ("Attack", f"{run.title} on {attacked_text(run)}"),
+        ("Examples and labels", f"{run.aim_words}: the best forecast from the prior alone" if run.aim_words else ""),
         ("Answers", f"k = {result.queries:,} {answers_text(run)}"),
         ("Trials", f"{run.trials:,}"),
         ("Upper bound", f"holds with probability {confidence_text(result)} (delta = {result.delta:g})"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from heldout.attack.outlook import expected_accuracy
-from heldout.attack.result import NOTHING, StressResult
+from heldout.attack.result import LITTLE, StressResult
 from heldout.report.numbers import percent
 from heldout.report.stress.classes import by_classes
 from heldout.report.stress.compare import at_same_answers
@@ -19,7 +19,11 @@ from heldout.report.stress.words import (
     points_text,
 )
 
-LITTLE = 0.8  # of the gain; answers that still give away more are hardly coarser
+HARDLY = 0.8  # of the gain; answers that still give away more are hardly coarser
+PARKED = {
+    True: " It answers some examples wrongly on purpose, so many that its scores lie where the rounding changes.",
+    False: " It keeps its labels fixed at some examples, chosen so that its scores lie where the rounding changes.",
+}  # with a prior, and without
 POINTWISE = ("nb", "majority", "plurality")
 BEST = ", though the best that works point by point on random submissions (Theorem 4.2)"
 HOW = {
@@ -40,14 +44,17 @@ def means(result: StressResult) -> list[str]:
 def _gain(result: StressResult) -> str:
     run = result.run
     how = f"{HOW[run.attack]}{', starting from a prior' if result.prior is not None else ''}."
-    if result.advantage <= -NOTHING:
+    if run.parked:
+        how += PARKED[result.prior is not None]
+    if result.advantage <= -LITTLE:
         return (
-            f"{how} Here that does harm: {percent(result.accuracy, 2)} after, {percent(run.baseline, 2)} before. Who "
-            "is determined keeps the guess he started from."
+            f"{how} Here that does harm: {percent(result.accuracy, 2)} after, {percent(run.baseline, 2)} before. This "
+            "analyst had better keep the guess it started from."
         )
-    if result.advantage < NOTHING:
+    if result.advantage < LITTLE:
         return (
-            f"{how} Here that brings nothing: {percent(result.accuracy, 2)} after, {percent(run.baseline, 2)} before."
+            f"{how} Here that moves the score by {points_text(result.advantage, sign=True)} points: "
+            f"{percent(result.accuracy, 2)} after, {percent(run.baseline, 2)} before. Another analyst may gain more."
         )
     return (
         f"{how} That leads from {percent(run.baseline, 2)} to {percent(result.accuracy, 2)}: of a score on this "
@@ -100,7 +107,8 @@ def _bound(result: StressResult) -> str:
     if not run.vacuous:
         return (
             f"No attack passes {bound_value(bound)} with so many answers: that holds with probability "
-            f"{confidence_text(result)}, {result.condition}, also for attacks nobody has thought of."
+            f"{confidence_text(result)}, {result.condition}, also for attacks nobody has thought "
+            "of, and for analysts who choose each question by the answers so far."
         )
     last = last_telling(run)
     until = (
@@ -120,7 +128,7 @@ def not_means(result: StressResult) -> list[str]:
     whole = run.top is None and run.points == run.n_examples
     best = BEST if run.attack == "nb" and run.answers == "exact" and whole else ""
     points = [
-        "It accuses nobody. The analyst is simulated and determined: it does nothing but game the score. Nothing here "
+        "It accuses nobody. The analyst is simulated, and does nothing but game the score. Nothing here "
         "says that anybody did.",
         "A gain is no skill. On fresh data the accuracy stays where it was.",
         _blind(result),
@@ -175,14 +183,13 @@ def _digits(result: StressResult) -> str:
     opening = "Hold back digits: nobody needs more of them than the error bar of a score allows."
     run = result.run
     coarser = [r for r in result.by_digits if r is not run and r.digits is not None]
-    if not coarser or not at_same_answers([run, *coarser]) or result.advantage < NOTHING:
+    if not coarser or not at_same_answers([run, *coarser]) or result.advantage < LITTLE:
         return opening
-    gains = "; ".join(
-        f"{answers_text(r)} give away {points_text(float(r.advantage[-1]), sign=True)} points" for r in coarser
-    )
+    gains = "; ".join(f"{answers_text(r)} {points_text(float(r.advantage[-1]), sign=True)} points" for r in coarser)
     best = min(float(r.advantage[-1]) for r in coarser)
-    little = " Alone that is not enough here." if best > LITTLE * result.advantage else ""
-    return f"{opening} Here {answers_text(run)} give away {points_text(result.advantage, sign=True)}; {gains}.{little}"
+    little = " Alone that is not enough here." if best > HARDLY * result.advantage else ""
+    here = f"Here {answers_text(run)} give this analyst {points_text(result.advantage, sign=True)}"
+    return f"{opening} {here}; {gains}.{little}"
 
 
 def _limit(result: StressResult) -> str:
