@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, make_folder, say
-from heldout.cli.pictures import add_pixel_options, frame_of, labelled, scorer_options
+from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
 from heldout.files import read_npz
 from heldout.groups import group_codes, resolve_groups
@@ -227,14 +227,13 @@ def finished_models(args: argparse.Namespace) -> MemorizationResult:
             class_names=class_names,
         )
         shape = source.read(0).shape
-        return labelled(args, source, frame_of(args, models[0], shape, need_room=args.audit))
+        frame = frame_of(args, models[0], shape, need_room=args.audit)
+        return labelled(args, source, frame, groups_of(source, args.groups))
 
     images = pictures(args.images, args.labels)
     fresh = None
     if args.validation:
         fresh = pictures(args.validation, args.validation_labels, images.source.class_names)
-    groups = groups_of(args, args.images, images.ids)
-    held_groups = None if fresh is None else groups_of(args, args.validation, fresh.ids)
     folder = checkpoints(args)
     pixel_range = None if args.pixel_range is None else (args.pixel_range[0], args.pixel_range[1])
     curves, validation, audits = [], {}, {}
@@ -251,7 +250,6 @@ def finished_models(args: argparse.Namespace) -> MemorizationResult:
                     limit=args.limit,
                     seed=args.seed,
                     batch_size=args.batch_size,
-                    groups=groups,
                     allow_chance=args.allow_chance,
                     checkpoint=folder / f"{number}-{way.name}.npz",
                     progress=True,
@@ -268,8 +266,8 @@ def finished_models(args: argparse.Namespace) -> MemorizationResult:
         validation=validation,
         validation_examples={} if fresh is None else dict.fromkeys(names, fresh.digest()),
         validation_groups={}
-        if fresh is None or held_groups is None
-        else dict.fromkeys(names, group_codes(held_groups, len(fresh))),
+        if fresh is None or fresh.groups is None
+        else dict.fromkeys(names, group_codes(fresh.groups, len(fresh))),
         audits=audits,
         source=args.images,
         digest=images.digest(),
@@ -314,13 +312,12 @@ def perturbations(args: argparse.Namespace) -> list[tuple[Perturbation, Sequence
     return found
 
 
-def groups_of(args: argparse.Namespace, path: str, ids: Sequence[str]) -> NDArray[Any] | None:
-    """The group of each example, where --groups says that there are any."""
+def groups_of_rows(args: argparse.Namespace, path: str, n: int) -> NDArray[Any] | None:
+    """The group of each example of an .npz file, which are called by their numbers, where --groups says so."""
     if args.groups is None:
         return None
-    columns = read_npz(Path(path)) if Path(path).suffix == ".npz" and not Path(args.groups).is_file() else {}
-    usable = {key: value for key, value in columns.items() if value.shape == (len(ids),)}
-    return resolve_groups(args.groups, ids, usable)
+    columns = {key: value for key, value in read_npz(Path(path)).items() if value.shape == (n,)}
+    return resolve_groups(args.groups, [str(i) for i in range(n)], columns)
 
 
 def different(specs: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -365,10 +362,8 @@ def trained_anew(args: argparse.Namespace) -> MemorizationResult:
     if args.validation:
         fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key, option="--validation")
     rows = subset(len(y), args.limit, args.seed)
-    groups = groups_of(args, args.data, [str(i) for i in range(len(y))])
-    held_groups = None
-    if fresh is not None:
-        held_groups = groups_of(args, args.validation, [str(i) for i in range(len(fresh[1]))])
+    groups = groups_of_rows(args, args.data, len(y))
+    held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh[1]))
     x, y = x[rows], y[rows]
     folder = checkpoints(args)
     curves = [

@@ -67,8 +67,8 @@ def perturbation_curve(
     limit : int, optional
         Use a random subset of this size (seeded).
     groups : (n,) text or whole numbers, optional
-        The group of each picture, where pictures depend on each other (frames of a video, crops of a patient);
-        intervals and comparisons then are for groups drawn anew.
+        The group of each picture, where pictures depend on each other (frames of a video, crops of a patient), by
+        default those of `images`; intervals and comparisons then are for groups drawn anew.
     allow_chance : bool
         Go on although the model is no better than chance on untouched pictures, which most often means that they
         reach it in the wrong scale.
@@ -93,8 +93,9 @@ def perturbation_curve(
     way.check(model, levels)
     rows = subset(len(pictures), limit, seed)
     codes = None
-    if groups is not None:
-        codes = np.unique(group_codes(groups, len(pictures))[rows], return_inverse=True)[1].astype(np.intp)
+    given = pictures.groups if groups is None else groups
+    if given is not None:
+        codes = np.unique(group_codes(given, len(pictures))[rows], return_inverse=True)[1].astype(np.intp)
     low, high, counts = declared_range(pictures, int(rows[0]), pixel_range)
     size = batch_size or model.batch_size
 
