@@ -24,6 +24,7 @@ from heldout.report.audit.exhibits import FIRST_EXHIBITS, PICTURE_SIDE, picture_
 from heldout.report.audit.origin import preprocessing_text
 from heldout.report.audit.words import verdict_sentence, verdict_word
 from heldout.report.numbers import NOT_DEFINED, fixed, p_text, percent
+from heldout.statistics import holm
 from tests.report.audit.conftest import HOSTILE
 from tests.report.pages import LIMIT, Page, check_drawings, check_self_contained, plain_spaces, words
 
@@ -170,10 +171,12 @@ def test_many_models(many: AuditResult, plain: AuditResult) -> None:
     assert text.count("averaged: trainings of one architecture") == 2
     rows = re.findall(r'<tr><th scope="row">[^<]*logits</th>(.*?)</tr>', audit_html(many))
     alone = many.n_model_test(1).log_p_values
+    adjusted = holm([math.exp(p) for p in alone])
     assert len(rows) == 8
+    assert "is not adjusted for the 8 models" in text
     for i, row in enumerate(rows):
         error, mean = float(many.test.losses[i].mean()), float(many.test.statistics[i].mean())
-        expected = [fixed(error), fixed(mean, 5, sign=True), pvalue_text(alone[i])]
+        expected = [fixed(error), fixed(mean, 5, sign=True), pvalue_text(alone[i]), p_text(adjusted[i])]
         assert re.findall(r">([^<]+)</td>", row) == expected
     assert "One model against many" not in words(audit_html(plain))
 
