@@ -111,11 +111,10 @@ class ControlEvidence:
         """The half of the verdict with the smaller p; both differences are positive where the test set is easier."""
         return min(self.statistic, self.error_rate, key=lambda test: test.p_value)
 
-    @property
-    def disagree(self) -> bool:
+    def disagree(self, level: float) -> bool:
         """Whether each half would be the verdict on its own, in opposite directions."""
         halves = (self.statistic, self.error_rate)
-        return all(2.0 * test.p_value <= LEVEL for test in halves) and halves[0].difference * halves[1].difference < 0
+        return all(2.0 * test.p_value <= level for test in halves) and halves[0].difference * halves[1].difference < 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""

@@ -78,7 +78,7 @@ def _against_control(evidence: Evidence, p_text: str, level: str, n_models: int)
     both = (
         " The two halves of the test point in opposite directions: on T the test set looks "
         f"{'easier' if control.statistic.difference > 0 else 'harder'}, on the error rate the other way round."
-        if control.disagree
+        if control.disagree(evidence.level / evidence.planned_audits)
         else ""
     )
     if evidence.outcome == "easier":
