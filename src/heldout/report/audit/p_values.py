@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from heldout.independence.result import AuditResult, pvalue_text
@@ -31,6 +32,9 @@ def p_values_view(result: AuditResult) -> list[dict[str, Any]]:
         ("Bernstein, uncapped", p["bernstein_uncapped"], "the same before capping at 1, as in figure 9 of v1." + above,
          False),
         ("Two intervals", p["intervals"], "test set alone; appendix A of v1, the weakest", False),
+        ("E-value", f"{math.exp(min(e.log_e_value, 700.0)):.3g}",
+         "no p-value, large where p is small: average it over audits that share examples, multiply it over audits that "
+         "share none", False),
     ]  # fmt: skip
     return [{"name": a, "p": b, "note": d, "verdict": v} for a, b, d, v in rows]
 

@@ -42,8 +42,8 @@ def verdict_view(result: AuditResult) -> dict[str, Any]:
     why = why_undetectable(result)
     what = "difference of T between test and control" if control is not None else "mean T"
     would = (
-        f"a true {what} this large would have been found (level {level_text(result)}, power {POWER:g}), the range is "
-        "over two ways in which it may come about; a plug-in estimate from these data"
+        f"a true {what} this large would have been found (level {level_text(result)}, power {POWER:g}), "
+        "in either of two ways in which it may come about; a plug-in estimate from these data"
     )
     p = (
         "p-value",
