@@ -72,7 +72,7 @@ class Networks:
 
 
 def difference(test: np.ndarray, control: np.ndarray, y: np.ndarray, y_control: np.ndarray) -> tuple[float, float]:
-    """Test minus control within class, and its standard error with one spread for all classes, as `control_test` permutes."""
+    """Test minus control within class, and its standard error with one spread for all classes."""
     classes = np.unique(y)
     n = np.array([(y == c).sum() for c in classes], float)
     m = np.array([(y_control == c).sum() for c in classes], float)
