@@ -11,6 +11,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: $(VENV)/.installed-demo  ## audit two embedded models, one of which saw the test set
 	$(BIN)/heldout demo
 
+# Two workers on two cores: more threads would only wait for each other (a training in the suite took 5 times as long).
+test test-all: export OMP_NUM_THREADS := 1
+
 test: $(VENV)/.installed-dev  ## all tests but the slow ones
 	$(BIN)/pytest -q -n 2 -m "not slow"
 

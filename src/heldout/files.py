@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 
+FORMAT = 2  # of saved results; 1 had neither groups nor what they bring with them
+
 
 def read_npz(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of an npz file; the file is closed even where it is damaged."""
@@ -45,7 +47,8 @@ def write_result(
 
     NaN stays NaN in the record, whose JSON is ours alone; `plain` has none.
     """
-    write_npz(Path(f"{path}.npz"), {**arrays, "record": np.array(json.dumps(record))})
+    kept = {"format": FORMAT, **record}
+    write_npz(Path(f"{path}.npz"), {**arrays, "record": np.array(json.dumps(kept))})
     write_text(Path(f"{path}.json"), json.dumps(plain, indent=2, allow_nan=False) + "\n")
 
 
@@ -64,4 +67,9 @@ def read_result(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any
         record: dict[str, Any] = json.loads(str(arrays.pop("record")))
     except Exception as error:
         raise InputError(f"{file} is not a saved result, or is damaged: {error!r}.") from error
+    if record.pop("format", 1) != FORMAT:
+        raise InputError(
+            f"{file} was saved by another version of heldout ({record.get('version', 'unknown')}), and lacks numbers "
+            "that this one shows; run it again."
+        )
     return record, arrays

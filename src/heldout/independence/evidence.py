@@ -99,7 +99,6 @@ class ControlEvidence:
     invariance_log_p_value: float  # betting on the control's own T
     untouched_error: float  # of the control, as the model is used in life
     detectable_error: Detectable  # difference in the error rate that would have been found
-    alternative: Alternative
 
     @property
     def p_value(self) -> float:
@@ -151,6 +150,7 @@ class Evidence:
     adversarial_error: float  # mean L(g(x))
     adversarial_estimate: float  # R_g
     statistic: float  # mean T = R_g - R_S
+    tested_statistic: float  # what is tested: the same, or with groups the mean of their means
     log_p_values: dict[str, float]
     intervals: dict[str, tuple[float, float]]  # at CONFIDENCE
     test_error_variance: float
@@ -247,6 +247,7 @@ def weigh(
         adversarial_error=float(test.moved_losses.mean()),
         adversarial_estimate=float(weighted.mean()),
         statistic=float(values.mean()),
+        tested_statistic=float(one_value_per_group(values, test.groups)[0].mean()),
         log_p_values=log_p,
         intervals={
             "test_error": error_interval(losses, test.groups),
@@ -308,7 +309,8 @@ def bernstein_interval(values: NDArray[np.float64], groups: NDArray[np.intp] | N
 def _units(values: NDArray[np.float64], groups: NDArray[np.intp] | None) -> tuple[NDArray[np.float64], float]:
     """Independent units whose mean is that of the values, and the width of their range for values in [0, 1].
 
-    With groups: their sums, as shares of the mean group size.
+    With groups: their sums, as shares of the mean group size. That sizes differ counts as spread, so that an interval
+    is wider than it need be where they do.
     """
     if groups is None:
         return values, 1.0
@@ -356,7 +358,6 @@ def _control_evidence(
         invariance_log_p_value=invariance.log_p_value,
         untouched_error=float(control.untouched_losses.mean()),
         detectable_error=_detectable_difference(error_rate, right, test.groups, level),
-        alternative=alternative,
     )
 
 

@@ -158,7 +158,8 @@ class AuditResult:
             f"test error R_S           {e.test_error:.4f}  ({sure} {low:.4f} to {high:.4f})",
             f"adversarial error        {e.adversarial_error:.4f}  (attack success {self.test.attack_success:.4f})",
             f"adversarial estimate R_g {e.adversarial_estimate:.4f}  ({sure} {g_low:.4f} to {g_high:.4f})",
-            f"mean T = R_g - R_S       {e.statistic:+.5f}",
+            f"mean T = R_g - R_S       {e.statistic:+.5f}"
+            + ("" if self.test.groups is None else f"  ({e.tested_statistic:+.5f} with each group counted once)"),
             f"variances                R_S {e.test_error_variance:.3g}, R_g {e.adversarial_estimate_variance:.3g}",
             f"p on the test set alone  betting {p['betting']}, mixture {p['mixture']}, "
             f"Bernstein {p['bernstein']}, intervals {p['intervals']}",
@@ -255,6 +256,7 @@ class AuditResult:
             "adversarial_error": e.adversarial_error,
             "adversarial_estimate": e.adversarial_estimate,
             "statistic": e.statistic,
+            "tested_statistic": e.tested_statistic,
             "p_values": {name: math.exp(v) for name, v in e.log_p_values.items()},
             "log_p_values": dict(e.log_p_values),
             "control": e.control.to_dict() if e.control else None,

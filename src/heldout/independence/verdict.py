@@ -48,14 +48,15 @@ def verdict(
     units = f"n = {n_examples:,}" if n_groups is None else f"n = {n_examples:,} in {n_groups:,} groups"
     tested = f"{p_text}, betting, {alternative}, {units}"
     if evidence.outcome == "rejected":
-        side = "higher" if evidence.statistic > 0 else "lower"
+        side = "higher" if evidence.tested_statistic > 0 else "lower"
+        once = "" if n_groups is None else ", each group counted once,"
         return Verdict(
             "rejected",
             "REJECTED",
             f"{level}: it cannot both be true that the model is independent of this test set and that small shifts "
-            f"are {neutral} ({tested}): the adversarial error estimate is {abs(evidence.statistic):.4f} {side} than "
-            "the test error. Photographs are framed, so shifts seldom are quite neutral; do not call this overfitting "
-            "before a control (--control) has told the two apart.",
+            f"are {neutral} ({tested}): the adversarial error estimate{once} is {abs(evidence.tested_statistic):.4f} "
+            f"{side} than the test error. Photographs are framed, so shifts seldom are quite neutral; do not call this "
+            "overfitting before a control (--control) has told the two apart.",
         )
     return Verdict(
         "no evidence",

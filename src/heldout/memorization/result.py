@@ -36,7 +36,6 @@ from heldout.memorization.spread import Spread, apart, shares, spread_of
 
 TERMINAL = 118  # characters
 SHOWN = 8  # disagreements that are printed
-FORMAT = 2  # of saved results; 1 kept neither which labels were wrong nor which examples models share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -545,7 +544,6 @@ class MemorizationResult:
             if model in self.validation_groups:
                 arrays[f"validation{i}_groups"] = self.validation_groups[model]
         record = {
-            "format": FORMAT,
             "curves": curves,
             "validation_examples": dict(self.validation_examples),
             "validation": list(self.validation),
@@ -562,11 +560,6 @@ class MemorizationResult:
     def load(cls, path: str | Path) -> MemorizationResult:
         """Read what `save` wrote."""
         record, arrays = read_result(path)
-        if "curves" in record and record.pop("format", 1) != FORMAT:
-            raise InputError(
-                f"{path} was saved by another version of heldout ({record.get('version', 'unknown')}), in a form that "
-                "does not say which labels were wrong and which examples models share; measure again."
-            )
         try:
             curves = []
             for i, kept in enumerate(record.pop("curves")):

@@ -26,7 +26,7 @@ Method = Literal["betting", "mixture", "bernstein", "bernstein_uncapped"]
 class IndependenceTestResult:
     """Evidence against "the mean of T is zero"."""
 
-    statistic: float  # mean T
+    statistic: float  # mean T; with groups the mean of their means
     log_p_value: float  # finite even where p underflows
     method: Method
     alternative: Alternative
@@ -99,7 +99,7 @@ def independence_test(
     x = check_sample(T, lower=lower, upper=upper)
     check_tolerance(tolerance, lower=lower, upper=upper)
     if ids is not None:
-        warnings.warn("`ids` has no effect any more, and goes in 0.3: bets do not depend on names.", DeprecationWarning,
+        warnings.warn("`ids` has no effect any more, and goes in 0.2: bets do not depend on names.", DeprecationWarning,
                       stacklevel=2)  # fmt: skip
     n, (x, n_groups) = len(x), one_value_per_group(x, groups)
     mean = float(x.mean())

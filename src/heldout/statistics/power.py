@@ -169,7 +169,7 @@ def detectable_difference(
 ) -> Detectable:
     r"""Differences of test and control that a normal test finds with power 0.8, under the two alternatives.
 
-    .. math:: d = z_{level}\, se(0) + z_{.8}\, se(d), \quad se(d)^2 = se_{test}^2 rac{v(d)}{v(0)} + se_{control}^2,
+    .. math:: d = z_{level}\, se(0) + z_{.8}\, se(d), \quad se(d)^2 = se_{test}^2 \frac{v(d)}{v(0)} + se_{control}^2,
 
     where v(d) is the variance of the test values once their mean is d higher than the observed one.
 

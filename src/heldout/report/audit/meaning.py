@@ -47,9 +47,9 @@ def means(result: AuditResult) -> list[str]:
             _limit(result),
         ]
     if found:
-        higher = e.statistic > 0
+        higher = e.tested_statistic > 0
         return [
-            f"The two error estimates differ by {fixed(e.statistic, 5, sign=True)}, and evidence as strong "
+            f"The two error estimates differ by {fixed(e.tested_statistic, 5, sign=True)}, and evidence as strong "
             f"as this turns up with probability {p} at most if {models_text(result)} and test set are independent and "
             "small shifts are neutral. So at least one of the two does not hold.",
             "The direction is the one that overfitting gives: the pictures as they stand are easier than their shifts."
@@ -59,7 +59,7 @@ def means(result: AuditResult) -> list[str]:
         ]
     return [
         f"{who} {has} about the same error on the pictures as they stand and on their shifts, properly weighted: "
-        f"the difference is {fixed(e.statistic, 5, sign=True)}, p = {p}.",
+        f"the difference is {fixed(e.tested_statistic, 5, sign=True)}, p = {p}.",
         _limit(result),
     ]
 

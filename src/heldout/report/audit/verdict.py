@@ -67,12 +67,12 @@ def verdict_view(result: AuditResult) -> dict[str, Any]:
             ("Error on the control", percent(control.untouched_error, digits)),
         ]
     else:
-        low_high = "harder" if e.statistic > 0 else "easier"
+        low_high = "harder" if e.tested_statistic > 0 else "easier"
         numbers.insert(
             0,
             (
-                "Mean T",
-                fixed(e.statistic, sign=True),
+                "Mean T" if result.test.groups is None else "Mean T, groups counted once",
+                fixed(e.tested_statistic, sign=True),
                 f"the moved pictures, properly weighted, are {low_high} by this much",
             ),
         )
