@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.predictions.join import different_examples
 from heldout.predictions.keys import (
+    BESIDE,
     CORRECT,
     EXAMPLE,
     INDEX,
@@ -53,7 +54,9 @@ def from_columns(
         Cells are text, as in CSV: numbers are read from it, and an empty cell is missing.
     """
     options.refuse_metric(source)
-    beside = {key: column for key, column in columns.items() if _is_beside(key, column, options)}
+    saved = {name: columns[key] for key, name in options.saved(columns).items()}
+    columns = {key: column for key, column in columns.items() if not key.startswith(BESIDE)}
+    beside = saved | {key: column for key, column in columns.items() if _is_beside(key, column, options)}
     read = {key: column for key, column in columns.items() if key not in beside or plain_name(key) in ROLE_NAMES}
     model, example, roles = _roles(read, options, source=source)
     found = {role: columns[key] for role, key in roles.items() if key is not None}

@@ -44,7 +44,7 @@ class Predictions:
     source : str
         What was read.
     columns : dict of str to (n,) array
-        What else is known of each example: the repository it comes from, the text it asks. Not saved by `save`.
+        What else is known of each example: the repository it comes from, the text it asks.
 
     Examples
     --------
@@ -247,7 +247,8 @@ class Predictions:
     def save(self, path: str | Path) -> None:
         """Write `.npz`, `.csv`, `.parquet`, `.json` or `.jsonl`, whole or not at all.
 
-        `load` reads it back; a table that needed `classes` needs it again.
+        `load` reads it back; a table that needed `classes` needs it again. `columns` are written as `column:repo`, and
+        read without being asked for; of values other than text and numbers, such as lists, the text is kept.
         """
         from heldout.predictions.writers import save
 
