@@ -183,7 +183,38 @@ def test_saved_and_loaded(suffix, tmp_path):
 
 def test_a_model_that_is_called_like_a_column(tmp_path):
     table = Predictions.from_correct([[1, 0]], names=["column:x"])
-    with pytest.raises(InputError, match="'column:x' is also the name of a usual column; save as .npz"):
+    with pytest.raises(InputError, match="'column:x' is also the name of a usual column"):
         table.save(tmp_path / "x.csv")
     table.save(tmp_path / "x.npz")
     assert Predictions.load(tmp_path / "x.npz").names == ("column:x",)
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), np.float64("nan"), ""])
+def test_missing_texts_are_nobodys_repetition(gap):
+    """pandas puts NaN where a text is missing; all such examples were one group."""
+    question = ["who?", gap, "what?", gap, "who?"]
+    table = Predictions.from_correct([[1, 0, 1, 1, 0]], columns={"question": question})
+    assert table.repeated_inputs()[0].tolist() == [0, 1, 2, 3, 0]
+
+
+@pytest.mark.parametrize("asked", [(), ("question", "year")])
+def test_rows_that_agree_on_nothing(tmp_path, asked):
+    """NaN is not NaN's equal, and yet two rows that both lack a value do not disagree."""
+    nan = float("nan")
+    rows = [
+        {"model": m, "id": i, "correct": 1, "question": q, "year": y}
+        for m in "ab"
+        for i, (q, y) in enumerate([("who?", nan), (nan, 1.0), ("who?", 2.0)])
+    ]
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = Predictions.load(path, columns=asked)
+    assert table.repeated_inputs()[0].tolist() == [0, 1, 0]
+    assert ("year" in table.columns) == bool(asked)
+    rows[-1]["question"] = nan
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if asked:
+        with pytest.raises(InputError, match=r"'2' has nan in the column 'question' in one row|'2' has 'who\?'"):
+            Predictions.load(path, columns=asked)
+    else:
+        assert "question" not in Predictions.load(path).columns

@@ -16,7 +16,7 @@ from heldout.errors import InputError
 from heldout.predictions.cells import both_masks, matrix, read_answers
 from heldout.predictions.keys import TEXTS, plain_name
 from heldout.predictions.numbering import check_numbering
-from heldout.predictions.values import Codes, listing, read_ids, read_marks, read_names, refuse_path
+from heldout.predictions.values import Codes, is_gap, listing, read_ids, read_marks, read_names, refuse_path
 
 ARRAYS = "arrays"  # the source of what no file brought
 
@@ -333,7 +333,7 @@ class Predictions:
         first: dict[Any, int] = {}
         codes = np.empty(self.n_examples, dtype=np.intp)
         for i, row in enumerate(rows):
-            key: Any = tuple("" if value is None else str(value) for value in row)
+            key: Any = tuple("" if is_gap(value) else str(value) for value in row)
             codes[i] = first.setdefault(key if any(part.strip() for part in key) else i, len(first))
         if len(first) in (1, self.n_examples):
             return None, ()

@@ -42,8 +42,8 @@ def save(table: Predictions, path: Path) -> None:
         else:
             text = io.StringIO()
             broken = any(isinstance(cell, str) and "\r" in cell for column in columns.values() for cell in column)
-            quoting = csv.QUOTE_ALL if broken else csv.QUOTE_MINIMAL  # which leaves a lone carriage return bare
-            writer = csv.writer(text, lineterminator="\n", quoting=quoting)
+            # The usual quoting leaves a lone carriage return bare.
+            writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if broken else csv.QUOTE_MINIMAL)
             writer.writerow(columns)
             writer.writerows(rows)
             write_text(path, text.getvalue())
