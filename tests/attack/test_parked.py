@@ -15,6 +15,7 @@ from heldout.attack import queries as queries_module
 from heldout.attack.aim import choose_aim
 from heldout.attack.knowledge import Knowledge, with_prior, without_prior
 from heldout.attack.learned import LearningBayes, make_plan
+from heldout.attack.linear_scan import LinearScan
 from heldout.attack.lucky import LuckyBayes, Search
 from heldout.attack.naive_bayes import NaiveBayes
 from heldout.attack.oracle import AccuracyOracle, Exact, Rounded
@@ -299,11 +300,25 @@ def test_a_search_ends_on_the_edge():
         hits = tickets[search.ticket + 1][: search.place].sum() + tickets[search.ticket][search.place :].sum()
         assert abs(hits - 1020) <= 10
         assert asked < 60
+        assert search.found
     search = Search(4000, 4, spread=4.0, limit=60)
     for _ in range(60):
         assert not search.done
         search.tell(5)
     assert search.done  # nothing was found, and nothing more is spent on it
+    assert not search.found
+
+
+def test_a_search_that_was_given_up_is_not_parked(rng):
+    """The oracle always says 0.1: there is no edge to sit on, and the record does not claim one."""
+    known = without_prior(10_000, 10, points=500, rng=rng)
+    analyst = LuckyBayes(known, seed=1, digits=2, queries=40)
+    for _ in range(40):
+        assert not analyst.parked
+        analyst.tell(0.1)
+    assert not analyst.parked
+    for other in (NaiveBayes(known, seed=1), LinearScan(10, 2, seed=0)):
+        assert not other.parked
 
 
 def test_labels_elsewhere_that_suit(rng):
@@ -317,6 +332,8 @@ def test_labels_elsewhere_that_suit(rng):
     other.play(second, 10)
     other.play(second, 60)
     assert oracle.queries == second.queries == one.asked == other.asked == 60
+    assert one.parked
+    assert other.parked
     np.testing.assert_array_equal(one.predict(), other.predict())
     result = stress(n, m, points=q, digits=2, queries=k, trials=12)
     exact = stress(n, m, points=q, queries=k, trials=12)

@@ -422,3 +422,33 @@ def test_split_of_a_table_keeps_its_columns(tmp_path, rng, capsys):
     assert len(set(control.columns["patient"])) == 1
     assert not set(control.columns["patient"]) & set(rest.columns["patient"])
     assert control.class_names == rest.class_names == ["class 0", "class 1"]
+
+
+@pytest.mark.parametrize("classes", [("0", "1"), ("cat", "dog")])
+@pytest.mark.parametrize("further", ["", ",ward"])
+def test_split_of_a_table_keeps_a_column_called_name(classes, further, tmp_path, rng, capsys):
+    """Groups may be called so; the advice says --groups name, and it must work."""
+    from heldout.images import from_csv
+
+    for i in range(12):
+        Image.fromarray(rng.integers(0, 256, (8, 8), dtype=np.uint8)).save(tmp_path / f"{i}.png")
+    rows = [f"{i}.png,{classes[i % 2]},patient {i // 4}{further}" for i in range(12)]
+    (tmp_path / "all.csv").write_text("\n".join([f"file,label,name{further}", *rows]))
+    command = ["split", str(tmp_path), "--labels", str(tmp_path / "all.csv"), "--control", "4", "--groups", "name"]
+    assert main([*command, "--out", str(tmp_path / "s")]) == 0
+    assert "--groups name" in capsys.readouterr().err
+    control, rest = (from_csv(tmp_path, tmp_path / "s" / f"{part}.csv") for part in ("control", "rest"))
+    assert len(set(control.columns["name"])) == 1
+    assert set(control.columns["name"]) | set(rest.columns["name"]) == {"patient 0", "patient 1", "patient 2"}
+    wanted = ["class 0", "class 1"] if classes[0] == "0" else ["cat", "dog"]
+    assert control.class_names == rest.class_names == wanted
+
+
+def test_split_of_a_table_writes_class_names_once(tmp_path, rng, capsys):
+    for i in range(8):
+        Image.fromarray(rng.integers(0, 256, (8, 8), dtype=np.uint8)).save(tmp_path / f"{i}.png")
+    rows = [f"{i}.png,{i % 2},{('cat', 'dog')[i % 2]}" for i in range(8)]
+    (tmp_path / "all.csv").write_text("\n".join(["file,label,name", *rows]))
+    command = ["split", str(tmp_path), "--labels", str(tmp_path / "all.csv"), "--control", "4"]
+    assert main([*command, "--out", str(tmp_path / "s")]) == 0
+    assert (tmp_path / "s" / "rest.csv").read_text().splitlines()[0] == "file,label,name"

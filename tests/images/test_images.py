@@ -248,6 +248,7 @@ def test_bad_csv(folder, tmp_path):
         ("file\na.png\n", "two columns"),
         ("file,label\ncat/9.png,0\n", "does not hold, first 'cat/9.png'"),
         ("cat/0.png,0\ncat/1.png,0\n", "the first line names a picture; put a header"),
+        ("\ufeffcat/0.png,0\ncat/1.png,0\n", "the first line names a picture; put a header"),  # as Excel writes it
         ("file,label\ncat/0.png,0\ncat/0.png,0\n", "names 'cat/0.png' more than once"),
         ("file,label\ncat/0.png,0\ncat/1.png,\n", "'cat/1.png' has no label"),
     ]:

@@ -203,6 +203,14 @@ def test_a_model_that_cannot_take_the_originals(honest_onnx, rng):
     audit(fixed, images, orbit=Translations(1), allow_chance=True, notify=sentences.append)
     assert any("since the model does not take the originals' 28 x 28 pixels" in s for s in sentences)
 
+    def short_of_memory(batch: np.ndarray) -> np.ndarray:
+        if 28 in batch.shape[1:]:
+            raise RuntimeError("out of memory")
+        return fixed(batch)
+
+    audit(short_of_memory, images, orbit=Translations(1), allow_chance=True, notify=sentences.append)
+    assert any("RuntimeError: out of memory)" in s for s in sentences)
+
 
 @pytest.mark.parametrize("frame", [Wrap(), Pad("reflect"), Pad("zero"), Pad("edge"), Crop(6)], ids=str)
 def test_elsewhere_the_frames_centre_is_the_untouched_picture(frame, linear_model):

@@ -375,3 +375,23 @@ def test_every_name_works(rng):
         if name != "fgsm":
             curve = perturbation_curve(scorer, (x, [0, 1]), way)
             assert curve.strengths.tolist() == list(usual_strengths(way))
+
+
+def test_models_of_other_scales_share_their_examples(rng, pictures):
+    """Mean and std are a model's own, and so is its channel order; frame, pictures and rows are what is shared."""
+    scorer = template_model(rng)
+    y = with_right_labels(scorer, pictures)
+    source = from_arrays(pictures, y)
+
+    def curve(given=source, **scale):
+        images = LabelledImages(given, Whole(), **scale)
+        return perturbation_curve(scorer, images, "gaussian", [0, 5], allow_chance=True)
+
+    plain = curve()
+    assert plain.shares_examples(curve(mean=(0.5, 0.4), std=(0.2, 0.3)))
+    assert plain.shares_examples(curve(bgr=True))
+    assert not plain.shares_examples(curve(given=from_arrays(pictures[::-1], y[::-1])))
+    key = perturbed.examples_key
+    rows = np.arange(4)
+    assert key(LabelledImages(source, Whole()), rows) != key(LabelledImages(source, Crop(10)), rows)
+    assert key(LabelledImages(source, Whole()), rows) != key(LabelledImages(source, Whole()), rows + 1)

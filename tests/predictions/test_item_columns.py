@@ -12,6 +12,7 @@ import pytest
 import heldout
 from heldout.errors import InputError
 from heldout.predictions import Predictions, align
+from heldout.predictions.writers import SUFFIXES
 
 DATA = Path(__file__).parent / "data"
 REPO = ["p", "p", "q", "r"]
@@ -141,3 +142,79 @@ def test_inspect_repeated_inputs_and_metadata(tmp_path):
     assert codes[0] == codes[1]
     assert len(set(codes.tolist())) == table.n_examples - 1
     assert column(table)[:3] == ["r0", "r0", "r1"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_saved_and_loaded(suffix, tmp_path):
+    """Texts, groups and gaps of every kind come back unasked, and `budget` says the same."""
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    n = 60
+    rng = np.random.default_rng(0)
+    columns = {
+        "question": [None if i == 7 else f"{i % 50},\r \n?" for i in range(n)],
+        "repo": np.arange(n) // 3,
+        "label": ["a", "b"] * (n // 2),  # a column of the file goes by this name too
+        "year": [None, *range(n - 1)],
+        "hard": [None, *np.linspace(0, 1, n - 1)],
+        "spans": [["x", i] for i in range(n)],
+        "mixed": [2**70 + i // 2 if i % 4 < 2 else f"x{i // 2}" for i in range(n)],
+        "empty": [None] * n,
+    }
+    answers = rng.integers(0, 3, (4, n))
+    table = Predictions.from_arrays(answers, rng.integers(0, 3, n), names=list("abcd"), columns=columns)
+    path = tmp_path / f"x{suffix}"
+    table.save(path)
+    again = Predictions.load(path)
+    assert again.names == table.names
+    assert again.digest() == table.digest()
+    assert list(again.columns) == list(columns)
+    assert column(again, "repo")[:4] == ([0, 0, 0, 1] if suffix != ".csv" else ["0", "0", "0", "1"])
+    codes, names = again.repeated_inputs()
+    assert names == ("question",)
+    assert codes.tolist() == table.repeated_inputs()[0].tolist()
+    for groups in (None, "repo", "spans", "mixed"):
+        found, known = (heldout.budget(t, groups=groups).to_dict() for t in (again, table))
+        assert found["models"] == known["models"]
+        assert found["example_groups"] == known["example_groups"]
+    assert column(again, "spans")[1] == "['x', 1]"
+    assert "repo" not in Predictions.load(path, exclude="repo").columns
+
+
+def test_a_model_that_is_called_like_a_column(tmp_path):
+    table = Predictions.from_correct([[1, 0]], names=["column:x"])
+    with pytest.raises(InputError, match="'column:x' is also the name of a usual column"):
+        table.save(tmp_path / "x.csv")
+    table.save(tmp_path / "x.npz")
+    assert Predictions.load(tmp_path / "x.npz").names == ("column:x",)
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), np.float64("nan"), ""])
+def test_missing_texts_are_nobodys_repetition(gap):
+    """pandas puts NaN where a text is missing; all such examples were one group."""
+    question = ["who?", gap, "what?", gap, "who?"]
+    table = Predictions.from_correct([[1, 0, 1, 1, 0]], columns={"question": question})
+    assert table.repeated_inputs()[0].tolist() == [0, 1, 2, 3, 0]
+
+
+@pytest.mark.parametrize("asked", [(), ("question", "year")])
+def test_rows_that_agree_on_nothing(tmp_path, asked):
+    """NaN is not NaN's equal, and yet two rows that both lack a value do not disagree."""
+    nan = float("nan")
+    rows = [
+        {"model": m, "id": i, "correct": 1, "question": q, "year": y}
+        for m in "ab"
+        for i, (q, y) in enumerate([("who?", nan), (nan, 1.0), ("who?", 2.0)])
+    ]
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = Predictions.load(path, columns=asked)
+    assert table.repeated_inputs()[0].tolist() == [0, 1, 0]
+    assert ("year" in table.columns) == bool(asked)
+    rows[-1]["question"] = nan
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if asked:
+        with pytest.raises(InputError, match=r"'2' has nan in the column 'question' in one row|'2' has 'who\?'"):
+            Predictions.load(path, columns=asked)
+    else:
+        assert "question" not in Predictions.load(path).columns

@@ -34,6 +34,8 @@ class LinearScan:
     [0, 2, 1, 1]
     """
 
+    parked = False  # on no rounding edge
+
     def __init__(self, n: int, m: int, *, seed: int) -> None:
         rng = np.random.default_rng(seed)
         self.m = m

@@ -82,7 +82,7 @@ class Search:
         self.ticket, self.place = 0, 0  # the labelling: the first `place` points from the next ticket
         self._low, self._high = 0, length
         self._codes: list[int] = []
-        self._on_path = self.done = False
+        self._on_path = self.found = self.done = False
 
     def tell(self, code: int) -> None:
         """The answer to a query with this labelling."""
@@ -98,8 +98,8 @@ class Search:
             self.ticket += 1
         if self._on_path:
             self.place = (self._low + self._high) // 2
-            self.done = self._change * (self._high - self._low) <= (NEAR * self._spread) ** 2
-        self.done |= len(self._codes) >= self._limit
+            self.found = self._change * (self._high - self._low) <= (NEAR * self._spread) ** 2
+        self.done = self.found or len(self._codes) >= self._limit
 
 
 class LuckyBayes(NaiveBayes):
@@ -111,8 +111,6 @@ class LuckyBayes(NaiveBayes):
         Answers that are planned.
     """
 
-    parked = True
-
     def __init__(self, known: Knowledge, *, seed: int, digits: int, queries: int) -> None:
         super().__init__(known, seed=seed, digits=digits)
         assert known.points is not None
@@ -121,6 +119,11 @@ class LuckyBayes(NaiveBayes):
         self._search = make_search(known.n, known.n_points, known.m, queries)
         self._searched = 0  # answers that went into it
         self._asks = self._labelled()
+
+    @property
+    def parked(self) -> bool:
+        """Whether the edge was found; a search may be given up."""
+        return self._search.found
 
     def ask(self) -> NDArray[np.int64]:
         """(n,) labels of the next query."""

@@ -53,6 +53,11 @@ class Pointwise(ABC):
         self._constant: float | None = None
 
     @property
+    def parked(self) -> bool:
+        """Whether the accuracy is put on a rounding edge."""
+        return False
+
+    @property
     def extra(self) -> int:
         """Queries that are not random: one where only some labels are considered."""
         return 0 if self.known.options is None else 1

@@ -185,7 +185,7 @@ def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], Non
         points=aim.n_points,
         top=None if aim.options is None else aim.n_options,
         chosen=task.chosen,
-        parked=any(getattr(r.attack, "parked", False) for r in results),
+        parked=any(r.attack.parked for r in results),
         queries=stops,
         accuracy=accuracy,
         starts=starts,

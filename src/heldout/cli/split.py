@@ -100,13 +100,23 @@ def run_split(args: argparse.Namespace) -> int:
 
 def label_table(source: ImageSource, rows: NDArray[np.intp]) -> str:
     """A CSV for --labels: numbers, so that every part numbers its classes alike, names to read, further columns."""
-    columns = {name: values for name, values in getattr(source, "columns", {}).items() if name not in ("name", "")}
+    columns = {name: values for name, values in getattr(source, "columns", {}).items() if name != ""}
     names = source.class_names
+    named = columns.get("name")
+    if (
+        names is not None
+        and named is not None
+        and all(names[y] == n for y, n in zip(source.labels, named, strict=True))
+    ):
+        del columns["name"]  # it is written anyway
     if names is None and columns:  # the third column is the name
         names = [f"class {c}" for c in range(int(source.labels.max()) + 1)]
+    title = "name"
+    while title in columns:
+        title = f"class {title}"
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["file", "label"] + ["name"] * (names is not None) + list(columns))
+    writer.writerow(["file", "label"] + [title] * (names is not None) + list(columns))
     for i in rows:
         label = int(source.labels[i])
         name = [] if names is None else [names[label]]

@@ -33,7 +33,7 @@ class ImageSource(Protocol):
 
     @property
     def ids(self) -> Sequence[str]:
-        """One name an example; the order of bets is a hash of them."""
+        """One name an example, for messages and groups."""
         ...
 
     @property
@@ -311,7 +311,7 @@ def from_csv(
     """
     root, table = Path(root), Path(table)
     try:
-        with table.open(newline="", encoding="utf-8") as f:
+        with table.open(newline="", encoding="utf-8-sig") as f:
             header, *rows = [row for row in csv.reader(f) if row] or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"cannot read the label table {table}: {error}.") from error

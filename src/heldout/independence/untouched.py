@@ -44,10 +44,11 @@ def original_scores(
             batch = filled(np.stack(pictures), batch_size)
             try:
                 logits = score_batch(scorer, batch)[: len(part)]
-            except InputError:
+            except InputError as error:  # of their size, most often, but whoever reads on shall see
                 if start > 0:
                     raise
-                return f"the model does not take the originals' {shape[0]} x {shape[1]} pixels"
+                reason = str(error).removesuffix(".")
+                return f"the model does not take the originals' {shape[0]} x {shape[1]} pixels: {reason}"
             scores.append(excess_scores(logits, images.labels[part], [images.ids[i] for i in part]))
             tied.append(top_is_tied(logits))
             bar.update(len(part))

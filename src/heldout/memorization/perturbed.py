@@ -142,8 +142,9 @@ def perturbation_curve(
 
 
 def examples_key(images: LabelledImages, rows: NDArray[np.intp]) -> str:
-    """Equal for equal pictures in equal order."""
-    return hashlib.sha256(images.digest().encode() + rows.astype(np.int64).tobytes()).hexdigest()[:16]
+    """Equal for equal pictures in equal order, whatever scale each model wants them in."""
+    text = images.source.digest() + json.dumps(images.frame.to_dict(), sort_keys=True)
+    return hashlib.sha256(text.encode() + rows.astype(np.int64).tobytes()).hexdigest()[:16]
 
 
 def answers(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.predictions.join import different_examples
 from heldout.predictions.keys import (
+    BESIDE,
     CORRECT,
     EXAMPLE,
     INDEX,
@@ -31,7 +32,7 @@ from heldout.predictions.keys import (
     plain_name,
 )
 from heldout.predictions.table import Predictions, make_table
-from heldout.predictions.values import ABSENT, Codes, as_text, listing
+from heldout.predictions.values import ABSENT, Codes, as_text, is_gap, listing
 
 Column = Any  # a list, tuple or array
 
@@ -53,7 +54,9 @@ def from_columns(
         Cells are text, as in CSV: numbers are read from it, and an empty cell is missing.
     """
     options.refuse_metric(source)
-    beside = {key: column for key, column in columns.items() if _is_beside(key, column, options)}
+    saved = {name: columns[key] for key, name in options.saved(columns).items()}
+    columns = {key: column for key, column in columns.items() if not key.startswith(BESIDE)}
+    beside = saved | {key: column for key, column in columns.items() if _is_beside(key, column, options)}
     read = {key: column for key, column in columns.items() if key not in beside or plain_name(key) in ROLE_NAMES}
     model, example, roles = _roles(read, options, source=source)
     found = {role: columns[key] for role, key in roles.items() if key is not None}
@@ -286,36 +289,45 @@ def _long(
     parts: dict[str, Any] = {}
     for role, column in found.items():
         if role == "labels":
-            parts[role] = _labels_of_examples(column, place, examples, source=source)
+            parts[role] = _of_examples(column, place, examples, source=source, what=("the label ", ""))
         else:
             parts[role] = np.full((k, n), None, dtype=object)
             parts[role][row, place] = column
     told = {}
     for key, column in beside.items():
         asked = key in options.columns
-        values = _of_examples(column, place, examples, source=source, what=key if asked else None)
+        what = ("", f" in the column {key!r}") if asked else None
+        values = _of_examples(column, place, examples, source=source, what=what)
         if values is not None:
             told[key] = values
     return make_table(**parts, names=names, ids=examples, missing=options.codes, source=source, columns=told)
 
 
 def _of_examples(
-    column: Column, place: NDArray[np.intp], examples: list[str], *, source: str, what: str | None
+    column: Column, place: NDArray[np.intp], examples: list[str], *, source: str, what: tuple[str, str] | None
 ) -> NDArray[Any] | None:
-    """One value for each example; None, or an error where it was asked for, if rows of an example differ."""
+    """One value for each example; None if rows of an example differ, or an error with `what` around the value."""
     found = np.full(len(examples), None, dtype=object)
     cells = np.empty(len(column), dtype=object)
     cells[:] = column
     found[place] = cells
-    where = next((i for i, (a, b) in enumerate(zip(found[place], cells, strict=True)) if a != b), None)
+    pairs = zip(found[place], cells, strict=True)
+    where = next((i for i, (a, b) in enumerate(pairs) if a is not b and _differ(a, b)), None)
     if where is None:
         return found
     if what is None:
         return None
     raise InputError(
-        f"{source}: the example {examples[place[where]]!r} has {cells[where]!r} in the column {what!r} in one row and "
+        f"{source}: the example {examples[place[where]]!r} has {what[0]}{cells[where]!r}{what[1]} in one row and "
         f"{found[place[where]]!r} in another."
     )
+
+
+def _differ(a: Any, b: Any) -> bool:
+    """Whether two values are not the same; nothing is the same as nothing, also where it is NaN."""
+    if is_gap(a) or is_gap(b):
+        return not (is_gap(a) and is_gap(b))
+    return not np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a != b)
 
 
 def _positions(column: Column) -> tuple[list[str], NDArray[np.intp]]:
@@ -324,18 +336,3 @@ def _positions(column: Column) -> tuple[list[str], NDArray[np.intp]]:
     cells = map(as_text, column.tolist() if isinstance(column, np.ndarray) else column)
     position = np.array([first.setdefault(cell, len(first)) for cell in cells], dtype=np.intp)
     return list(first), position
-
-
-def _labels_of_examples(column: Column, place: NDArray[np.intp], examples: list[str], *, source: str) -> NDArray[Any]:
-    labels = np.empty(len(examples), dtype=object)
-    cells = np.empty(len(column), dtype=object)
-    cells[:] = column
-    labels[place] = cells
-    differ = np.asarray(labels[place] != cells, dtype=bool)
-    if differ.any():
-        where = int(np.argmax(differ))
-        raise InputError(
-            f"{source}: the example {examples[place[where]]!r} has the label {cells[where]!r} in one row and "
-            f"{labels[place[where]]!r} in another."
-        )
-    return labels

@@ -108,6 +108,7 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
     n = shape[0 if axis == 1 else -1]
     taken = {main, answer, correct, label, ids_key}
     beside = {key: array(key) for key in keys if options.beside(key) and key not in taken}
+    beside |= {name: array(key) for key, name in options.saved(keys).items()}
     return make_table(
         **matrices,
         labels=labels,

@@ -63,6 +63,7 @@ METADATA = frozenset(_NO_MODELS.split())  # columns that stand beside those of m
 _ASKED = """
 question prompt text input sentence problem instruction query context passage premise hypothesis choices options doc
 """
+BESIDE = "column:"  # before the name of a column of examples in files that `save` writes
 TEXTS = frozenset(_ASKED.split())  # what an example asks: two that are equal in all of these are one and the same
 
 
@@ -132,6 +133,17 @@ class Options:
     def beside(self, key: str) -> bool:
         """Whether a column tells of the examples and not of a model: asked for, or a text by its name."""
         return key in self.columns or (plain_name(key) in TEXTS and self.exclude.keeps(key))
+
+    def saved(self, keys: Iterable[str]) -> dict[str, str]:
+        """Columns of the examples in a file that `save` wrote, by their keys there, less those to leave out.
+
+        Examples
+        --------
+        >>> Options(exclude=Exclude("topic")).saved(["id", "column:repo", "column:topic"])
+        {'column:repo': 'repo'}
+        """
+        names = {key: key.removeprefix(BESIDE) for key in keys if key.startswith(BESIDE)}
+        return {key: name for key, name in names.items() if name in self.columns or self.exclude.keeps(name)}
 
     def told(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """What was asked for of all that a log tells of an example, lists and the like left out."""

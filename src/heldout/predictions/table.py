@@ -16,7 +16,7 @@ from heldout.errors import InputError
 from heldout.predictions.cells import both_masks, matrix, read_answers
 from heldout.predictions.keys import TEXTS, plain_name
 from heldout.predictions.numbering import check_numbering
-from heldout.predictions.values import Codes, listing, read_ids, read_marks, read_names, refuse_path
+from heldout.predictions.values import Codes, is_gap, listing, read_ids, read_marks, read_names, refuse_path
 
 ARRAYS = "arrays"  # the source of what no file brought
 
@@ -44,7 +44,7 @@ class Predictions:
     source : str
         What was read.
     columns : dict of str to (n,) array
-        What else is known of each example: the repository it comes from, the text it asks. Not saved by `save`.
+        What else is known of each example: the repository it comes from, the text it asks.
 
     Examples
     --------
@@ -247,7 +247,8 @@ class Predictions:
     def save(self, path: str | Path) -> None:
         """Write `.npz`, `.csv`, `.parquet`, `.json` or `.jsonl`, whole or not at all.
 
-        `load` reads it back; a table that needed `classes` needs it again.
+        `load` reads it back; a table that needed `classes` needs it again. `columns` are written as `column:repo`, and
+        read without being asked for; of values other than text and numbers, such as lists, the text is kept.
         """
         from heldout.predictions.writers import save
 
@@ -332,7 +333,7 @@ class Predictions:
         first: dict[Any, int] = {}
         codes = np.empty(self.n_examples, dtype=np.intp)
         for i, row in enumerate(rows):
-            key: Any = tuple("" if value is None else str(value) for value in row)
+            key: Any = tuple("" if is_gap(value) else str(value) for value in row)
             codes[i] = first.setdefault(key if any(part.strip() for part in key) else i, len(first))
         if len(first) in (1, self.n_examples):
             return None, ()

@@ -106,6 +106,24 @@ def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
     return cells, None if observed is None or observed.all() else observed
 
 
+def is_gap(value: Any) -> bool:
+    """Whether a value is none: None, masked, or what pandas puts for it.
+
+    Examples
+    --------
+    >>> [is_gap(value) for value in (None, float("nan"), "", 0, [1])]
+    [True, True, False, False, False]
+    """
+    if value is None or value is np.ma.masked:
+        return True
+    try:
+        return bool(value != value)
+    except ValueError:  # an array
+        return False
+    except TypeError:  # pandas.NA, which does not say
+        return True
+
+
 def as_array(values: ArrayLike, *, what: str) -> NDArray[Any]:
     """An array, masked where its parts are; ragged rows are an error that counts them."""
     if isinstance(values, np.ndarray):

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, import_extra
 from heldout.files import write_npz, write_text
-from heldout.predictions.keys import INDEX, METADATA, ROLE_NAMES, plain_name
+from heldout.predictions.keys import BESIDE, INDEX, METADATA, ROLE_NAMES, plain_name
 from heldout.predictions.table import Predictions
-from heldout.predictions.values import listing
+from heldout.predictions.values import is_gap, listing
 
 SUFFIXES = (".npz", ".csv", ".parquet", ".json", ".jsonl")
 
@@ -27,7 +27,7 @@ def save(table: Predictions, path: Path) -> None:
     if suffix not in SUFFIXES:
         raise InputError(f"{path.name} has the suffix {path.suffix!r}; {', '.join(SUFFIXES)} can be written.")
     if suffix == ".npz":
-        write_npz(path, {key: np.asarray(value) for key, value in _arrays(table).items()})
+        write_npz(path, {key: _typed(value) for key, value in _arrays(table).items()})
     elif suffix == ".json":
         arrays = {key: _plain(value) for key, value in _arrays(table).items()}
         write_text(path, json.dumps(arrays, ensure_ascii=False))
@@ -41,7 +41,9 @@ def save(table: Predictions, path: Path) -> None:
             write_text(path, "\n".join(lines) + "\n")
         else:
             text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
+            broken = any(isinstance(cell, str) and "\r" in cell for column in columns.values() for cell in column)
+            # The usual quoting leaves a lone carriage return bare.
+            writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if broken else csv.QUOTE_MINIMAL)
             writer.writerow(columns)
             writer.writerows(rows)
             write_text(path, text.getvalue())
@@ -58,7 +60,29 @@ def _arrays(table: Predictions) -> dict[str, Any]:
             arrays[key] = value.astype(np.str_) if value.dtype.kind == "O" else value
     if table.ids is not None:
         arrays["ids"] = list(table.ids)
+    for name, column in table.columns.items():
+        arrays[BESIDE + name] = _simple(column)
     return arrays
+
+
+def _simple(column: NDArray[Any]) -> list[Any]:
+    """Texts or numbers of one kind, None where there is nothing; anything else as text."""
+    values = [None if is_gap(value) else value for value in column.tolist()]
+    values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    kinds = {type(value) for value in values if value is not None}
+    small = kinds == {int} and all(value is None or -(2**63) <= value < 2**63 for value in values)
+    if small or kinds in ({float}, {bool}):
+        return values
+    return [None if value is None else str(value) for value in values]
+
+
+def _typed(value: Any) -> NDArray[Any]:
+    """An array without Python objects."""
+    if isinstance(value, list) and None in value:
+        if all(v is None or isinstance(v, float) for v in value):
+            return np.array([np.nan if v is None else v for v in value])
+        return np.array(["" if v is None else str(v) for v in value])
+    return np.asarray(value)
 
 
 def _plain(value: Any) -> Any:
@@ -69,8 +93,7 @@ def _plain(value: Any) -> Any:
 
 def _columns(table: Predictions, path: Path) -> dict[str, list[Any]]:
     """The wide layout: one row an example, one column a model; a missing cell is None."""
-    taken = ROLE_NAMES | METADATA
-    clash = [name for name in table.names if plain_name(name) in taken or INDEX.fullmatch(plain_name(name))]
+    clash = [name for name in table.names if _is_usual(name)]
     if clash:
         raise InputError(
             f"{path.name}: the model name {listing(clash)} is also the name of a usual column; save as .npz."
@@ -87,7 +110,12 @@ def _columns(table: Predictions, path: Path) -> dict[str, list[Any]]:
         if table.observed is not None:
             column = [v if there else None for v, there in zip(column, table.observed[i].tolist(), strict=True)]
         columns[name] = column
-    return columns
+    return columns | {BESIDE + name: _simple(column) for name, column in table.columns.items()}
+
+
+def _is_usual(name: str) -> bool:
+    plain = plain_name(name)
+    return plain in ROLE_NAMES | METADATA or INDEX.fullmatch(plain) is not None or name.startswith(BESIDE)
 
 
 def _write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:
