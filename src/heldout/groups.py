@@ -114,6 +114,8 @@ def _from_csv(path: Path, ids: Sequence[str]) -> NDArray[Any]:
 
 
 def _from_pattern(spec: str, ids: Sequence[str], columns: Mapping[str, ArrayLike]) -> NDArray[Any]:
+    if Path(spec).suffix.lower() in (".csv", ".tsv", ".txt"):
+        raise InputError(f"there is no file {spec} to read groups from.")
     known = f"the data have the columns {', '.join(sorted(columns))}" if columns else "the data have no such column"
     if re.escape(spec) == spec:
         raise InputError(

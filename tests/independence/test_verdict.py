@@ -100,7 +100,7 @@ def test_the_level_decides(rng):
 
 
 def test_planned_audits_multiply_p(rng):
-    test, control = examples(rng, 400, error=0.1), examples(rng, 400, error=0.2)
+    test, control = examples(rng, 400, error=0.13), examples(rng, 400, error=0.2)
     alone, planned = weighed(test, control), weighed(test, control, planned_audits=50)
     assert planned.p_value == alone.p_value
     assert planned.adjusted_p_value == pytest.approx(min(1.0, 50 * alone.p_value))

@@ -535,6 +535,29 @@ def test_level_where_group_sizes_differ():  # means of large and of single group
     assert found / 1000 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
 
 
+@pytest.mark.slow
+def test_level_where_a_class_is_harder_inside_mixed_groups():
+    """Groups of 1 to 6, class mixes .2 against .8; class 0 is harder in groups of both classes, in both sets alike."""
+    rng = np.random.default_rng(0)
+
+    def draw(share):
+        sizes = rng.integers(1, 7, 200)
+        codes = np.repeat(np.arange(200), sizes)
+        classes = (rng.random(len(codes)) < share).astype(int)
+        both = np.array([len(set(classes[codes == g])) > 1 for g in range(200)])[codes]
+        return rng.normal(size=len(codes)) - 1.0 * (both & (classes == 0)), classes, codes
+
+    found = 0
+    for _ in range(400):
+        test, control = draw(0.2), draw(0.8)
+        result = control_test(
+            test[0], control[0], classes_test=test[1], classes_control=control[1],
+            groups_test=test[2], groups_control=control[2], n_resamples=199, rng=rng,
+        )  # fmt: skip
+        found += result.p_value <= 0.05
+    assert found / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+
+
 def test_groups_refused():
     with pytest.raises(InputError, match="`groups_test` has shape"):
         control_test([1.0, 2.0], [1.0, 3.0], groups_test=[1], rng=np.random.default_rng(0))

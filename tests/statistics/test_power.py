@@ -8,7 +8,13 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from heldout.errors import InputError
-from heldout.statistics import bernstein_bound, detectable_difference, detectable_effect, independence_test
+from heldout.statistics import (
+    bernstein_bound,
+    control_test,
+    detectable_difference,
+    detectable_effect,
+    independence_test,
+)
 from heldout.statistics.power import tilt, turning
 from tests.statistics.test_mean_zero import RANGE, N, leak, power
 
@@ -232,14 +238,38 @@ def test_detectable_difference():
 
 
 def test_detectable_difference_grows_with_the_spread_it_brings():
-    """d = z se(0) + z_.8 se(d), checked at the solution, for 1,000 errors and right answers."""
+    """d = (z + z_.8) se(d), checked at the solution, for 1,000 errors and right answers."""
     right = np.repeat([0.0, 1.0], [20, 980])
     se = math.sqrt(0.02 * 0.98 / 1000)
     found = difference(right, test=se, control=se, level=0.025)
     p = 0.98 + found.tilted
     after = math.sqrt(p * (1 - p) / 1000 + se**2)
     assert found.tilted == pytest.approx(found.turned, rel=1e-6)  # the same thing where there are two values
-    assert found.tilted == pytest.approx(norm.isf(0.0125) * math.sqrt(2) * se + norm.isf(0.2) * after, rel=1e-6)
+    assert found.tilted == pytest.approx((norm.isf(0.0125) + norm.isf(0.2)) * after, rel=1e-6)
+
+
+@pytest.mark.parametrize("way", ["tilted", "turned"])
+def test_detectable_difference_is_found_four_times_in_five(way):
+    """By `control_test` itself, on sparse T: 500 test and 500 control examples, a half of the verdict."""
+    values, shares = np.array([-0.96, -0.4, 0.0, 0.1, 0.5]), np.array([0.01, 0.06, 0.8, 0.07, 0.06])
+    mean = shares @ values
+    se = math.sqrt(shares @ (values - mean) ** 2 / 500)
+    pilot = np.repeat(values, (1000 * shares).astype(int))
+    d = getattr(difference(pilot, test=se, control=se, level=0.025), way)
+    if way == "tilted":
+        law = tilt(values, shares, mean + d)
+    else:
+        positive = np.where(values > 0, shares, 0) / shares[values > 0].sum()
+        law = shares + d / (positive @ values) * (positive - (values == 0))
+    rng = np.random.default_rng(0)
+    found = [
+        control_test(
+            rng.choice(values, p=law, size=500), rng.choice(values, p=shares, size=500), rng=rng, n_resamples=799
+        ).p_value
+        <= 0.025
+        for _ in range(300)
+    ]
+    assert np.mean(found) == pytest.approx(0.8, abs=0.08)
 
 
 def test_turning_is_harder_to_find_than_a_tilt():

@@ -201,7 +201,9 @@ def run_audit(args: argparse.Namespace) -> int:
     p_value = result.evidence.adjusted_p_value
     if args.fail_under is not None and p_value < args.fail_under:
         times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
-        say(f"heldout: p = {p_value:.3g}{times} is below --fail-under {args.fail_under}.")
+        say(
+            f"heldout: p = {p_value:.3g}{times} is below --fail-under {args.fail_under}: {result.ruling.title.lower()}."
+        )
         return EXIT_CHECK_FAILED
     return EXIT_FINE
 
@@ -215,6 +217,7 @@ def check_fail_under(args: argparse.Namespace) -> None:
     smallest = 2 * max(1, args.planned_audits) / (args.resamples + 1)
     if args.control and args.fail_under <= smallest:
         raise InputError(
-            f"--fail-under {args.fail_under} can never be reached: no p against a control is below {smallest:.2g}. "
-            f"Use --resamples {int(2 * max(1, args.planned_audits) / args.fail_under) + 1} or more."
+            f"--fail-under {args.fail_under} can never be reached: with --resamples {args.resamples} no p against a "
+            f"control, times {max(1, args.planned_audits)} planned audit(s), is below {smallest:.2g}. Use --resamples "
+            f"{int(20 * max(1, args.planned_audits) / args.fail_under)}, ten times the least that can reach it."
         )

@@ -324,8 +324,8 @@ def _check_level(level: float, planned_audits: int, n_resamples: int | None) -> 
     if n_resamples is not None and 2 * planned_audits / (n_resamples + 1) > level:
         raise InputError(
             f"with {n_resamples:,} resamplings no p against a control is below {2 / (n_resamples + 1):.2g}, so that "
-            f"{planned_audits} planned audits could never find anything at level {level:g}; `n_resamples` must be "
-            f"{math.ceil(2 * planned_audits / level)} or more."
+            f"nothing could ever be found at `level` {level:g} with `planned_audits` {planned_audits}; `n_resamples` "
+            f"(--resamples) must be {math.ceil(2 * planned_audits / level)} at least, ten times that to see anything."
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.groups import group_sizes
+from heldout.groups import design_effect, group_sizes
 from heldout.independence.plan import ADVERSARIAL, KINDS, WRONG
 from heldout.orbit import Rule, Translations
 from heldout.statistics import (
@@ -27,6 +27,7 @@ from heldout.statistics import (
     two_interval_log_pvalue,
 )
 from heldout.statistics.checks import Alternative
+from heldout.statistics.grouped import korn_graubard
 from heldout.statistics.mean_zero import one_value_per_group
 from heldout.statistics.power import LEVEL
 
@@ -292,10 +293,15 @@ def mean_zero_log_p_values(
 
 
 def error_interval(losses: NDArray[np.float64], groups: NDArray[np.intp] | None = None) -> tuple[float, float]:
-    """Of a mean loss: exact for one model and independent examples, Bernstein (11) for an average over models."""
-    if groups is None and np.isin(losses, (0.0, 1.0)).all():
+    """Of a mean loss: exact for one model, Bernstein (11) for several, Korn and Graubard's with groups."""
+    if groups is not None:
+        effect, n_groups = design_effect(losses, groups), int(groups.max()) + 1
+        worth = n_groups if math.isnan(effect) else len(losses) / max(effect, 1.0)
+        low, high = korn_graubard(losses.mean(), worth, max(n_groups - 1, 1), 1 - CONFIDENCE)
+        return float(low), float(high)
+    if np.isin(losses, (0.0, 1.0)).all():
         return clopper_pearson(int(losses.sum()), len(losses), confidence=CONFIDENCE)
-    return bernstein_interval(losses, groups)
+    return bernstein_interval(losses)
 
 
 def bernstein_interval(values: NDArray[np.float64], groups: NDArray[np.intp] | None = None) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from heldout.files import read_result, write_result
 from heldout.groups import design_effect
 from heldout.independence.evidence import CONFIDENCE, ControlEvidence, Evidence, Examples, Outcome
 from heldout.independence.untouched import ORIGINAL
-from heldout.independence.verdict import Verdict, few_groups_text, pvalue_text, range_text, verdict
+from heldout.independence.verdict import Verdict, few_groups_text, pvalue_text, range_text, unmatched_text, verdict
 from heldout.orbit import Rule, Translations
 from heldout.statistics import ControlTestResult, Detectable, NModelTestResult, holm, n_model_test
 from heldout.statistics.checks import Alternative
@@ -171,8 +171,8 @@ class AuditResult:
         if e.control is not None:
             lines.append(f"  and on the error rate  {range_text(e.control.detectable_error, 5)}")
         lines += [
-            f"e-value                  {math.exp(min(e.log_e_value, 700.0)):.3g}  (average over audits that share "
-            "examples, multiply over disjoint ones)",
+            f"e-value                  {math.exp(min(e.log_e_value, 700.0)):.3g}  (to be averaged over audits that "
+            "share test set or control)",
             *self._group_lines(),
             *self._each_model(),
             f"{len(self.test):,} examples, {self.n_models} model(s), radius {self.orbit.radius}, {self.rule}; "
@@ -196,9 +196,7 @@ class AuditResult:
             f"control's own p          {pvalue_text(c.invariance_log_p_value)} ({own})",
         ]
         if c.statistic.n_unmatched:
-            lines.append(
-                f"not compared             {c.statistic.n_unmatched} examples of classes that only one set has"
-            )
+            lines.append(f"not compared             {c.statistic.n_unmatched} examples {unmatched_text(c.statistic)}")
         return lines
 
     def _group_lines(self) -> list[str]:

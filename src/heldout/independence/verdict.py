@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from heldout.groups import FEW
 from heldout.independence.evidence import Evidence, Outcome
-from heldout.statistics import Detectable
+from heldout.statistics import ControlTestResult, Detectable
 from heldout.statistics.checks import Alternative
 
 
@@ -72,7 +72,10 @@ def _against_control(evidence: Evidence, p_text: str, level: str, n_models: int)
     assert control is not None
     one = n_models == 1
     who = "the model" if one else f"the {n_models} models, averaged,"
-    it, does, it_depends = ("it", "does", "the model depends") if one else ("they", "do", "the models depend")
+    does, it_depends = ("does", "the model depends") if one else ("do", "the models depend")
+    found = "no difference between test set and control was found"
+    if control.statistic.alternative == "greater":
+        found = "the test set was not found easier than the control"
     size = f"{control.statistic.n_control:,} examples"
     if control.statistic.n_groups_control is not None:
         size += f" in {control.statistic.n_groups_control:,} groups"
@@ -101,8 +104,7 @@ def _against_control(evidence: Evidence, p_text: str, level: str, n_models: int)
     return Verdict(
         "no evidence",
         "NO EVIDENCE",
-        f"against independence {level}: {who} {does} on the test set what {it} {does} on the control ({p_text}). "
-        f"{found_text(evidence)}",
+        f"against independence {level}: {found} ({p_text}). {found_text(evidence)}",
     )
 
 
@@ -115,22 +117,32 @@ def found_text(evidence: Evidence) -> str:
     if not told:
         return "What could have been detected cannot be told from these data."
     text = ", or ".join(told)
+    ways = "; a range is over two ways in which it may come about" if " to " in text else ""
     return (
-        f"{text[0].upper()}{text[1:]} would have been found four times in five (a plug-in; the range is over two ways "
-        "in which it may come about); a smaller one may well be there."
+        f"{text[0].upper()}{text[1:]} would have been found four times in five (a plug-in{ways}); a smaller one may "
+        "well be there."
     )
 
 
 def range_text(found: Detectable, digits: int = 4) -> str:
-    """Both ends, or one where they are the same.
+    """Both ends, or one where they are the same or only one is known.
 
     Examples
     --------
     >>> range_text(Detectable(0.01, 0.0123)), range_text(Detectable(0.01, 0.01))
     ('0.0100 to 0.0123', '0.0100')
     """
+    if math.isnan(found.high):
+        return "not known"
     low, high = (f"{end:.{digits}f}" for end in (found.low, found.high))
     return low if low == high else f"{low} to {high}"
+
+
+def unmatched_text(test: ControlTestResult) -> str:
+    """Why some examples were not compared."""
+    if test.n_groups_test is None:
+        return "of classes that only one set has"
+    return "of classes that only one set has, or in groups of several classes, of which the other set has none"
 
 
 def few_groups_text(name: str, n_groups: int) -> str | None:

@@ -169,7 +169,7 @@ def detectable_difference(
 ) -> Detectable:
     r"""Differences of test and control that a normal test finds with power 0.8, under the two alternatives.
 
-    .. math:: d = z_{level}\, se(0) + z_{.8}\, se(d), \quad se(d)^2 = se_{test}^2 \frac{v(d)}{v(0)} + se_{control}^2,
+    .. math:: d = (z_{level} + z_{.8})\, se(d), \quad se(d)^2 = se_{test}^2 \frac{v(d)}{v(0)} + se_{control}^2,
 
     where v(d) is the variance of the test values once their mean is d higher than the observed one.
 
@@ -184,7 +184,7 @@ def detectable_difference(
     >>> found = detectable_difference(T, standard_error_test=0.001, standard_error_control=0.0, level=0.05,
     ...                               alternative="two-sided")
     >>> round(found.tilted, 5), round(found.turned, 5)
-    (0.0028, 0.00281)
+    (0.0028, 0.00284)
     """
     tail = level if alternative == "greater" else level / 2.0
     z, z_power = float(norm.isf(tail)), float(norm.ppf(POWER))
@@ -215,7 +215,8 @@ def detectable_difference(
             if weights is None:
                 return math.nan
             after = float(weights @ (distinct - weights @ distinct) ** 2)
-            d = z * null + z_power * math.sqrt(
+            # The test is studentised: what it must pass grows with the spread as well.
+            d = (z + z_power) * math.sqrt(
                 standard_error_test**2 * (after / before if before > 0 else 1.0) + standard_error_control**2
             )
         return d

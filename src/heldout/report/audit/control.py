@@ -7,6 +7,7 @@ from typing import Any
 
 from heldout.independence.evidence import ControlEvidence
 from heldout.independence.result import AuditResult, pvalue_text
+from heldout.independence.verdict import unmatched_text
 from heldout.report import svg
 from heldout.report.audit.words import side_text
 from heldout.report.numbers import NOT_DEFINED, PERCENT, fixed, p_text, pair
@@ -34,7 +35,7 @@ def control_view(result: AuditResult) -> dict[str, Any] | None:
         "overfitting"
         if c.invariance_log_p_value <= math.log(LEVEL)
         else "not small, so nothing shows that shifting alone moves T, which is not to say that it does not",
-        "unmatched": f"{c.statistic.n_unmatched:,} examples of classes that only one of the two sets has were left out."
+        "unmatched": f"{c.statistic.n_unmatched:,} examples {unmatched_text(c.statistic)} were left out."
         if c.statistic.n_unmatched
         else None,
         "n": f"{len(result.control):,}",

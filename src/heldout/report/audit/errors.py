@@ -7,9 +7,16 @@ from typing import Any
 
 from heldout.independence.evidence import error_interval
 from heldout.independence.result import AuditResult
+from heldout.independence.untouched import ORIGINAL
 from heldout.report import svg
 from heldout.report.audit.words import CONFIDENCE_TEXT, models_text
 from heldout.report.numbers import fixed, pair, percent
+
+
+def _method(result: AuditResult) -> str:
+    if result.test.groups is not None:
+        return "Korn and Graubard’s for the error rates, for groups"
+    return "exact for the error rates" if result.n_models == 1 else "Bernstein"
 
 
 def errors_view(result: AuditResult) -> dict[str, Any]:
@@ -20,13 +27,16 @@ def errors_view(result: AuditResult) -> dict[str, Any]:
         text = fixed(value) + (f"  ({pair(interval)})" if interval else "")
         return svg.Row(name=name, value=value, text=text, interval=interval, style=style)
 
+    framed = ", in the frame" if ORIGINAL in result.untouched_pictures else ""
     rows = [
-        row("Test error R_S", e.test_error, e.intervals["test_error"], "a"),
+        row(f"Test error R_S{framed}", e.test_error, e.intervals["test_error"], "a"),
         row("Adversarial estimate R_g", e.adversarial_estimate, e.intervals["adversarial_estimate"], "b"),
     ]
     if result.control is not None:
         losses = result.control.losses.mean(axis=0)
-        rows.append(row("Control error", float(losses.mean()), error_interval(losses, result.control.groups), "c"))
+        rows.append(
+            row(f"Control error{framed}", float(losses.mean()), error_interval(losses, result.control.groups), "c")
+        )
     rows.append(row("Adversarial error, unweighted", e.adversarial_error, None, "d"))
     success = result.test.attack_success
     return {
@@ -37,7 +47,7 @@ def errors_view(result: AuditResult) -> dict[str, Any]:
             floor=0.0,
         ),
         "statistic": fixed(e.statistic, 5, sign=True),
-        "exact": result.n_models == 1,
+        "method": _method(result),
         "confidence": CONFIDENCE_TEXT,
         "success": f"{percent(success)} of the examples that {models_text(result)} had right"
         if math.isfinite(success)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from heldout.independence.result import AuditResult
 from heldout.independence.verdict import range_text
 from heldout.report.audit.words import (
@@ -41,9 +43,10 @@ def means(result: AuditResult) -> list[str]:
                 f"On untouched pictures the error is {test} on the test set and {control} on the control: the test set "
                 "is the harder one. Overfitting to it would make it easier, so it is not that.",
             ]
+        sided = result.alternative == "greater"
+        what = "The test set was not found easier" if sided else "No difference was found between the test set"
         return [
-            f"{who} {'behaves' if result.n_models == 1 else 'behave'} on the test set as on data put aside "
-            f"beforehand: error {test} against {control}, p = {p}.",
+            f"{what} {'than' if sided else 'and'} the control: error {test} and {control} on untouched pictures, p = {p}.",
             _limit(result),
         ]
     if found:
@@ -70,10 +73,12 @@ def _limit(result: AuditResult) -> str:
         return f"What could have been detected is not defined, because {why}. So this says very little."
     error = ""
     if result.evidence.control is not None:
-        error = f" on T, or of {range_text(result.evidence.control.detectable_error)} on the error rate,"
+        error = " on T"
+        if math.isfinite(result.evidence.control.detectable_error.high):
+            error += f", or of {range_text(result.evidence.control.detectable_error)} on the error rate,"
     return (
-        f"An effect of {effect_text(result)}{error} would have been found with probability {POWER:g}; the "
-        "range is over two ways in which it may come about. Anything smaller may be there unseen."
+        f"An effect of {effect_text(result)}{error} would have been found with probability {POWER:g} (a "
+        "range is over two ways in which it may come about). Anything smaller may be there unseen."
     )
 
 

@@ -33,8 +33,8 @@ def p_values_view(result: AuditResult) -> list[dict[str, Any]]:
          False),
         ("Two intervals", p["intervals"], "test set alone; appendix A of v1, the weakest", False),
         ("E-value", f"{math.exp(min(e.log_e_value, 700.0)):.3g}",
-         "no p-value, large where p is small: average it over audits that share examples, multiply it over audits that "
-         "share none", False),
+         "no p-value, large where p is small: average it over audits that share test set or control, multiply it "
+         "over audits that share neither", False),
     ]  # fmt: skip
     return [{"name": a, "p": b, "note": d, "verdict": v} for a, b, d, v in rows]
 

@@ -45,9 +45,11 @@ def names_text(names: Sequence[str], most: int = 12) -> str:
 
 
 def verdict_p_text(result: AuditResult) -> str:
-    """The verdict's p-value: a permutation test's where there is a control, a logarithm otherwise."""
-    control = result.evidence.control
-    return p_text(control.p_value) if control is not None else pvalue_text(result.evidence.log_p_value)
+    """The p-value that is held to the level: times the planned audits, if there are several."""
+    e = result.evidence
+    if e.control is None:
+        return pvalue_text(e.adjusted_log_p_value)
+    return p_text(e.adjusted_p_value if e.planned_audits > 1 else e.control.p_value)
 
 
 def why_undetectable(result: AuditResult) -> str | None:
