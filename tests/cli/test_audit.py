@@ -105,7 +105,7 @@ def test_fail_under(run, files, leaked_onnx, honest_onnx):
     assert "is below --fail-under 0.001" in err
     assert run(model=honest_onnx, **options, fail_under=0.001)[0] == 0
     for value, sentence in [
-        (2e-4, "can never be reached.*--resamples 10001"),
+        (2e-4, "can never be reached.*--resamples 100000"),
         (0, "between 0 and 1"),
         (1.5, "between"),
     ]:

@@ -46,7 +46,8 @@ def means(result: AuditResult) -> list[str]:
         sided = result.alternative == "greater"
         what = "The test set was not found easier" if sided else "No difference was found between the test set"
         return [
-            f"{what} {'than' if sided else 'and'} the control: error {test} and {control} on untouched pictures, p = {p}.",
+            f"{what} {'than' if sided else 'and'} the control: error {test} and {control} on untouched pictures, "
+            f"p = {p}.",
             _limit(result),
         ]
     if found:
