@@ -67,7 +67,7 @@ def read_result(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any
         record: dict[str, Any] = json.loads(str(arrays.pop("record")))
     except Exception as error:
         raise InputError(f"{file} is not a saved result, or is damaged: {error!r}.") from error
-    if record.pop("format", 1) != FORMAT:
+    if record.pop("format", 1) != FORMAT and "version" in record:  # else it is no result at all
         raise InputError(
             f"{file} was saved by another version of heldout ({record.get('version', 'unknown')}), and lacks numbers "
             "that this one shows; run it again."

@@ -96,6 +96,7 @@ def test_control_side_of_the_error_rate():
     assert weigh(hard, easy, **options, rng=rng).control.error_rate.p_value > 0.9
 
 
+@pytest.mark.slow
 def test_level_of_the_verdict_against_a_control(rng):
     """2 min(p_T, p_error): test and control from one law, skewed, not neutral, the two statistics dependent."""
 

@@ -83,6 +83,7 @@ def test_models_that_are_alike_at_length(rng, true, n, likeness, models):
     assert (told <= 0.05 + 3 * (0.05 * 0.95 / repeats) ** 0.5).all()
 
 
+@pytest.mark.slow
 def test_equal_metrics_of_unequal_curves_are_seldom_told_apart(rng):
     """Both have a largest step of 0.4, at different strengths, so that what examples have in common does not cancel."""
     curves = [[1, 0.6, 0.5, 0.4, 0.4, 0.4], [1, 0.9, 0.8, 0.4, 0.3, 0.3]]

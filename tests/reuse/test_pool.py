@@ -204,6 +204,7 @@ def test_level_by_its_own_inequality(rng):
     assert charge(level * 1.001) > delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "n", "p"), [(10, 50, 0.00876), (5, 50, 0.0102), (10, 20, 0.02246)])
 def test_intervals_of_models_with_next_to_no_errors(k, n, p):
     """Independent models and few errors: whole counts leave slack in the tails that is not similarity."""

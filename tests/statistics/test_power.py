@@ -300,6 +300,7 @@ def test_turning_keeps_losses():
     assert turning(np.array([-0.5, 0.5]), np.array([0.5, 0.5]))(0.1) is None  # no zeros to turn
 
 
+@pytest.mark.slow
 def test_a_tolerance_must_be_overcome_first() -> None:
     """With a tolerance an effect is found at about the tolerance plus what is found without one."""
     values = np.zeros(2000)
