@@ -386,7 +386,7 @@ def test_interval_covers():
 # ---------------------------------------------------------------- intervals where class mixes differ
 
 
-MIXES = {
+CLASS_SIZES = {
     "turned round": ((900, 20, 80), (80, 20, 900)),
     "equal": ((300, 300, 300), (300, 300, 300)),
     "small classes": ((40, 200, 10), (10, 100, 60)),
@@ -396,7 +396,7 @@ MIXES = {
 def interval_coverage(mix, n_repetitions, seed=0):
     """Classes with very different spreads: T-like values, and the true difference is 0.02."""
     rng = np.random.default_rng(seed)
-    sizes, sizes_control = MIXES[mix]
+    sizes, sizes_control = CLASS_SIZES[mix]
     spreads, centres = (0.05, 0.4, 0.25), (0.1, -0.2, 0.4)
     covered = 0
     for _ in range(n_repetitions):
@@ -418,7 +418,7 @@ def test_interval_covers_where_mixes_differ_quickly():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("mix", CLASS_SIZES)
 def test_interval_covers_where_mixes_differ(mix):
     covered = interval_coverage(mix, 8000)
     print(f"{mix}: {covered:.4f}")
