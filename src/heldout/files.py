@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from pathlib import Path
@@ -19,6 +20,18 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of an npz file; the file is closed even where it is damaged."""
     with path.open("rb") as f, np.load(f, allow_pickle=False) as archive:
         return {key: archive[key] for key in archive.files}
+
+
+def read_table(path: Path, *, what: str, example: str) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a CSV of two columns or more, Excel's byte order mark or not; blank lines do not count."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as f:
+            header, *rows = [row for row in csv.reader(f) if row] or [[]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"cannot read {what} {path}: {error}.") from error
+    if not rows or any(len(row) < 2 for row in [header, *rows]):
+        raise InputError(f"{path}: a header line and two columns are needed, for example `{example}`.")
+    return header, rows
 
 
 def write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:

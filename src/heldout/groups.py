@@ -6,7 +6,6 @@ whole groups are permuted, bet on and resampled.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from heldout.errors import InputError
+from heldout.files import read_table
 
 FEW = 30  # groups below which laws for many groups are rough; a warning says so
 
@@ -93,13 +93,7 @@ def resolve_groups(spec: str, ids: Sequence[str], columns: Mapping[str, ArrayLik
 
 
 def _from_csv(path: Path, ids: Sequence[str]) -> NDArray[Any]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as f:
-            header, *rows = [row for row in csv.reader(f) if row] or [[]]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"cannot read the groups in {path}: {error}.") from error
-    if not rows or any(len(row) < 2 for row in [header, *rows]):
-        raise InputError(f"{path}: a header line and two columns are needed, for example `id,group`.")
+    _, rows = read_table(path, what="the groups in", example="id,group")
     table: dict[str, str] = {}
     for name, group, *_ in rows:
         if table.setdefault(name, group) != group:

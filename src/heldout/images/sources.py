@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import zipfile
 import zlib
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image, UnidentifiedImageError
 
 from heldout.errors import InputError
+from heldout.files import read_table
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 IMAGE_KEYS = ("images", "x", "X", "x_test", "data", "test_images")
@@ -310,13 +310,7 @@ def from_csv(
     third column that has one value for each label is its name. Every column past the second can name groups.
     """
     root, table = Path(root), Path(table)
-    try:
-        with table.open(newline="", encoding="utf-8-sig") as f:
-            header, *rows = [row for row in csv.reader(f) if row] or [[]]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"cannot read the label table {table}: {error}.") from error
-    if not rows or any(len(row) < 2 for row in [header, *rows]):
-        raise InputError(f"{table}: a header line and two columns are needed, for example `file,label`.")
+    header, rows = read_table(table, what="the label table", example="file,label")
     if (root / header[0]).is_file():
         raise InputError(f"{table}: the first line names a picture; put a header such as `file,label` above it.")
     names = [row[0] for row in rows]

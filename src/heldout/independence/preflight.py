@@ -21,6 +21,7 @@ from heldout.independence.untouched import original_scores, top_is_tied
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
 from heldout.scorers.batches import check_input, excess_scores, filled, score_batch
+from heldout.statistics.binomial import sign_test_log_pvalue
 
 SAMPLE = 1000  # pictures of a set whose accuracy is looked at, unless an exact accuracy is expected
 REPEATED = 64  # pictures that are scored twice
@@ -291,7 +292,7 @@ def _check_frame_drop(looks: dict[str, Preflight]) -> None:
     broken = sum(int((look.untouched_right & ~look.right).sum()) for look in looks.values())
     mended = sum(int((~look.untouched_right & look.right).sum()) for look in looks.values())
     n = sum(len(look.right) for look in looks.values())
-    p = mcnemar_p_value(broken, mended)
+    p = math.exp(sign_test_log_pvalue(broken, mended))
     if p >= DROP_LEVEL or broken - mended <= DROP * n:
         return
     each = ", ".join(
@@ -307,17 +308,6 @@ def _check_frame_drop(looks: dict[str, Preflight]) -> None:
         "pictures of their own size, or on another enlargement. For models of small pictures use --pad reflect (with "
         "--control), which leaves the untouched picture in the middle; --allow-frame-drop goes on with this frame."
     )
-
-
-def mcnemar_p_value(broken: int, mended: int) -> float:
-    """Exact, two-sided: of the answers that changed, as many broke as were mended up to chance (McNemar 1947).
-
-    Examples
-    --------
-    >>> mcnemar_p_value(10, 0) == 2**-9, mcnemar_p_value(3, 3), mcnemar_p_value(0, 0)
-    (True, 1.0, 1.0)
-    """
-    return float(binomtest(broken, broken + mended, 0.5).pvalue) if broken + mended else 1.0
 
 
 def seconds(duration: float) -> str:

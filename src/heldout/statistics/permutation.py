@@ -209,9 +209,9 @@ def _one_row_per_group(
         np.minimum.at(lowest, code, own)
         np.maximum.at(highest, code, own)
         strata.append(np.where(lowest == highest, lowest, SEVERAL))
-    # Groups of several classes are compared on values less their class's mean, taken over such groups of both sets: it
-    # does not depend on which group is in which set. Over all groups it would: a class that is harder inside
-    # mixed groups then gave 15 % false alarms where class mixes differ.
+    # Groups of several classes are compared on values less their class's mean. It must not depend on which group is in
+    # which set, so it is taken over both; and over such groups only: with pure ones among them, a class that is harder
+    # inside mixed groups gave 15 % false alarms where class mixes differ.
     mixed = np.concatenate([stratum[code] == SEVERAL for stratum, code in zip(strata, codes, strict=True)])
     values = np.concatenate([x for x, _ in sets])
     if mixed.any():

@@ -144,17 +144,26 @@ def turning(values: Floats, shares: Floats) -> Law:
     >>> law(0.1).round(3), law(0.5) is None
     (array([0.1, 0.6, 0.3]), True)
     """
-    if values[-1] <= 0.0 or (values == 0.0).sum() == 0:
+    if values[-1] <= 0.0:  # no tilt reaches zero from below
         return lambda mu: None
-    null = tilt(values, shares, 0.0) if values[0] < 0.0 else np.where(values == 0.0, 1.0, 0.0)
-    positive = np.where(values > 0.0, null if values[0] < 0.0 else shares, 0.0)
-    positive /= positive.sum()
-    mean = float(positive @ values)
+    if values[0] >= 0.0:  # nothing to balance the positive values: mean zero is all zeros
+        null = np.where(values == 0.0, 1.0, 0.0)
+        return _turned(values, null, np.where(values > 0.0, shares, 0.0))
+    null = tilt(values, shares, 0.0)
+    return _turned(values, null, np.where(values > 0.0, null, 0.0))
 
-    def law(mu: float) -> Floats | None:
-        turned = mu / mean
-        weights = np.asarray(null + turned * (positive - (values == 0.0)))
-        return weights if weights[values == 0.0][0] >= 0.0 else None
+
+def _turned(values: Floats, shares: Floats, positive: Floats) -> Law:
+    """From these shares zeros turn into positive values, in the given proportions, for a mean so much higher."""
+    zero = values == 0.0
+    if not zero.any() or not positive.any():
+        return lambda higher: None
+    change = positive / positive.sum() - zero
+    gain = float(change @ values)
+
+    def law(higher: float) -> Floats | None:
+        weights = np.asarray(shares + higher / gain * change)
+        return weights if weights[zero][0] >= 0.0 else None
 
     return law
 
@@ -196,15 +205,6 @@ def detectable_difference(
     mean = float(shares @ distinct)
     before = float(shares @ (distinct - mean) ** 2)
 
-    def turned(d: float) -> Floats | None:
-        positive = np.where(distinct > 0.0, shares, 0.0)
-        zero = distinct == 0.0
-        if not positive.any() or not zero.any():
-            return None
-        positive = positive / positive.sum()
-        weights = shares + d / float(positive @ distinct) * (positive - zero)
-        return np.asarray(weights) if weights[zero][0] >= 0.0 else None
-
     def tilted(d: float) -> Floats | None:
         return tilt(distinct, shares, mean + d) if mean + d < distinct[-1] else None
 
@@ -221,6 +221,7 @@ def detectable_difference(
             )
         return d
 
+    turned = _turned(distinct, shares, np.where(distinct > 0.0, shares, 0.0))
     return Detectable(smallest(tilted), smallest(turned))
 
 
