@@ -159,7 +159,7 @@ class GroupedPool:
     def errors(self) -> GroupMoments:
         """Moments of every model's errors."""
         sizes = self.sizes if self._observed is None else self._sums(self._observed)
-        return _moments(self.counts, np.broadcast_to(sizes, self.counts.shape), self.counts.sum(axis=-1))
+        return group_moments(self.counts, np.broadcast_to(sizes, self.counts.shape), self.counts.sum(axis=-1))
 
     @cached_property
     def _worth(self) -> tuple[Floats, Floats, Floats]:
@@ -234,7 +234,7 @@ class GroupedPool:
         common = self._observed[first] & self._observed[others]
         only_first, only_other = common & self._wrong[first], common & self._wrong[others]
         change = self._sums(only_first) - self._sums(only_other)
-        return _moments(change, self._sums(common), (only_first ^ only_other).sum(axis=-1, dtype=np.int64))
+        return group_moments(change, self._sums(common), (only_first ^ only_other).sum(axis=-1, dtype=np.int64))
 
     def _differences(self, first: int, others: NDArray[np.intp]) -> GroupMoments:
         """The same where nothing is missing: sums of squares of differences are sums of products of counts."""
@@ -270,7 +270,7 @@ class GroupedPool:
         return [(np.einsum("ij,ij->i", counts, counts), counts @ sizes) for counts, sizes in both]
 
 
-def _moments(sums: Floats, sizes: Floats, square: NDArray[Any]) -> GroupMoments:
+def group_moments(sums: Floats, sizes: Floats, square: NDArray[Any]) -> GroupMoments:
     """Moments from the sum of x over each group, (k, G), the groups' sizes, and the sum of x² over all examples."""
     n = np.maximum(sizes.sum(axis=-1), 1.0)
     total = sums.sum(axis=-1)
