@@ -279,7 +279,7 @@ class TestCsv:
             ("0,1,1\n1,1,1\n", "first line holds numbers; put a header"),
             ("id,label,a,a\nx,0,0,0\n", "more than one column 'a'"),
             ("id,label\nx,0\n", "no column of a model"),
-            ("id,a,b\nx,0,3\n", r"holds 3, but only 1 .* without a column `label`"),
+            ("id,a,b\nx,0,3\n", r"holds 3, but scores lie between 0 .*--scale percent.* without a column `label`"),
             (
                 "id,label,a,how\nx,0,0,easy\ny,1,1,hard\n",
                 "column 'how' holds text such as 'easy' but labels are numbers.*--exclude how",

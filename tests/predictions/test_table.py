@@ -70,8 +70,8 @@ def test_rows_that_are_masked_one_by_one():
     rows = [np.ma.array([1, 0, 1], mask=[0, 1, 0]), np.array([1, 1, 0])]
     pool = Predictions.from_correct(rows)
     assert pool.observed.tolist() == [[True, False, True], [True] * 3]
-    with pytest.raises(InputError, match="from_correct takes masks"):
-        Predictions(names=("a",), correct=np.ma.array([[True, True]], mask=[[True, False]]))
+    with pytest.raises(InputError, match="from_correct and from_scores take masks"):
+        Predictions(names=("a",), cells=np.ma.array([[True, True]], mask=[[True, False]]))
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def test_refused_marks(correct, words):
 
 def test_built_by_hand():
     """The constructor checks too, and keeps `correct` False where a cell is missing."""
-    pool = Predictions(names=("a",), correct=np.array([[True, True]]), observed=np.array([[True, False]]))
+    pool = Predictions(names=("a",), cells=np.array([[True, True]]), observed=np.array([[True, False]]))
     assert pool.correct.tolist() == [[True, False]]
     with pytest.raises(InputError, match="belong together"):
-        Predictions(names=("a",), correct=np.array([[True]]), labels=np.array([1]))
+        Predictions(names=("a",), cells=np.array([[True]]), labels=np.array([1]))
     with pytest.raises(InputError, match="truth values"):
-        Predictions(names=("a",), correct=np.array([[1, 0]]))  # type: ignore[arg-type]
+        Predictions(names=("a",), cells=np.array([[1, 0]]))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="have the shapes"):
-        Predictions(names=("a",), correct=np.array([[True]]), labels=np.array([1]), predictions=np.array([[1, 2]]))
+        Predictions(names=("a",), cells=np.array([[True]]), labels=np.array([1]), predictions=np.array([[1, 2]]))
 
 
 def test_a_pool_that_is_never_right_is_possible_as_marks():

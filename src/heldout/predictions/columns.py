@@ -71,8 +71,13 @@ def from_columns(
     ids = None if example is None else columns[example]
     if text:
         found = _read_text(found, options.codes)
+    if "correct" in found:
+        found = {"scores": found["correct"]}
     if model is None:
-        return make_table(**found, names=[name], ids=ids, missing=options.codes, source=source, columns=beside)
+        scale = options.scale if "scores" in found else None
+        return make_table(
+            **found, scale=scale, names=[name], ids=ids, missing=options.codes, source=source, columns=beside
+        )
     if ids is None:
         raise InputError(
             f"{source} has no column for the example's id, such as `id`; say which with {flag('ids_key')}."
@@ -144,10 +149,11 @@ def _wide(
         cells = dict(zip(names, read, strict=True))
     _check_strays(cells, labels, source=source)
     matrix = _stack(list(cells.values()))
-    where = "correct" if labels is None else "predictions"
+    where = "scores" if labels is None else "predictions"
     try:
         return make_table(
             **{where: matrix},
+            scale=options.scale if labels is None else None,
             labels=labels,
             names=names,
             ids=None if example is None else columns[example],
@@ -159,7 +165,7 @@ def _wide(
         if labels is None:
             raise InputError(
                 f"{str(error).removesuffix('.')}; without a column `label`, {flag('labels_key')}, the columns "
-                f"{listing(names)} must be 0/1."
+                f"{listing(names)} must hold 0 and 1, or scores."
             ) from error
         raise
 
@@ -300,7 +306,15 @@ def _long(
         values = _of_examples(column, place, examples, source=source, what=what)
         if values is not None:
             told[key] = values
-    return make_table(**parts, names=names, ids=examples, missing=options.codes, source=source, columns=told)
+    return make_table(
+        **parts,
+        scale=options.scale if "scores" in parts else None,
+        names=names,
+        ids=examples,
+        missing=options.codes,
+        source=source,
+        columns=told,
+    )
 
 
 def _of_examples(

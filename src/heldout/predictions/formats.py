@@ -69,6 +69,8 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
     options.refuse_metric(source)
     answer = find(PREDICTION, options.predictions_key) if options.correct_key is None else None
     correct = find(CORRECT, options.correct_key) if options.correct_key or options.predictions_key is None else None
+    if answer is None and correct is None:
+        correct = find(CORRECT, None, weak=True)
     label = find(LABEL, options.labels_key, weak=True)
     if answer is None and correct is None:
         raise InputError(
@@ -80,15 +82,18 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
             f"{source} has no labels among its keys {listing(keys, 8)}; say which with {flag('labels_key')}."
         )
     main = correct or answer or ""  # a grader may accept more than the label's own spelling
-    role = "predictions" if correct is None else "correct"
-    matrices = {role: array(main), **({"observed": array("observed")} if "observed" in keys else {})}
+    role = "predictions" if correct is None else "scores"
+    matrices = {role: array(main)}
+    for key in ("observed", "trials", "within"):
+        if key in keys and array(key).shape == matrices[role].shape and (role == "scores" or key == "observed"):
+            matrices[key] = array(key)
     shape = matrices[role].shape
     labels = None if label is None else array(label)
     ids_key = find(EXAMPLE, options.ids_key)
     ids = None if ids_key is None else array(ids_key)
     if ids is not None and options.ids_key is None and len(ids) not in shape:
         ids = None  # a usual name, but of something else
-    if labels is not None and role == "correct" and len(labels) not in shape:
+    if labels is not None and role == "scores" and len(labels) not in shape:
         labels = None
     names = _names(arrays, keys, options, main, shape, source=source)
     axis = options.models_axis
@@ -103,7 +108,7 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
         names = [name]
     if ids is not None and options.ids_key is None and len(ids) != shape[0 if axis == 1 else -1]:
         ids = None
-    if role == "correct":
+    if role == "scores":
         labels = None
     n = shape[0 if axis == 1 else -1]
     taken = {main, answer, correct, label, ids_key}
@@ -111,6 +116,7 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
     beside |= {name: array(key) for key, name in options.saved(keys).items()}
     return make_table(
         **matrices,
+        scale=options.scale if role == "scores" else None,
         labels=labels,
         names=names,
         ids=ids,

@@ -107,21 +107,41 @@ def _stack(
     observed = np.concatenate(
         [_take(t.observed, c, (t.n_models, len(c))) for t, c in zip(tables, columns, strict=True)]
     )
-    correct = np.concatenate([t.correct[:, c] for t, c in zip(tables, columns, strict=True)]) & observed
+    cells = np.concatenate([t.cells[:, c] for t, c in zip(tables, columns, strict=True)])
     labels = _common_labels(tables, columns, ids)
     predictions = None
     if labels is not None:
         predictions = np.concatenate([t.predictions[:, c] for t, c in zip(tables, columns, strict=True)])  # type: ignore[index]
     return Predictions(
         names=tuple(name for table in tables for name in table.names),
-        correct=correct,
+        cells=cells,
         observed=observed,
+        trials=_common_trials(tables, columns),
+        within=_common_within(tables, columns),
         predictions=predictions,
         labels=labels,
         ids=ids,
         source=source,
         columns=_common_columns(tables, columns),
     )
+
+
+def _common_trials(tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]]) -> NDArray[np.int64] | None:
+    """Trials of all tables; a table without has one each."""
+    if all(t.trials is None for t in tables):
+        return None
+    pairs = zip(tables, columns, strict=True)
+    return np.concatenate(
+        [np.ones((t.n_models, len(c)), dtype=np.int64) if t.trials is None else t.trials[:, c] for t, c in pairs]
+    )
+
+
+def _common_within(tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]]) -> NDArray[np.float64] | None:
+    """Variances inside the cells; None where a table has trials but not their variances."""
+    if all(t.within is None for t in tables) or any(t.trials is not None and t.within is None for t in tables):
+        return None
+    pairs = zip(tables, columns, strict=True)
+    return np.concatenate([np.zeros((t.n_models, len(c))) if t.within is None else t.within[:, c] for t, c in pairs])
 
 
 def _common_columns(tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]]) -> dict[str, NDArray[Any]]:

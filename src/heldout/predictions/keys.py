@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from heldout.errors import InputError
+from heldout.predictions.trials import Scaling
 from heldout.predictions.values import Codes, listing
 
 
@@ -49,7 +50,11 @@ LABEL = Role(
     ("label", "labels", "y_true", "target", "targets", "gold", "reference", "references", "ground_truth"),
     ("y", "truth", "true_label", "true_labels", "gold_label", "gold_labels", "gt", "class", "true_class", "expected"),
 )
-CORRECT = Role("correct_key", ("correct", "is_correct"), ("acc", "exact_match"))
+CORRECT = Role(
+    "correct_key",
+    ("correct", "is_correct", "scores"),
+    ("acc", "exact_match", "resolved", "is_resolved", "passed", "success", "score", "pass1", "pass@1"),
+)
 INDEX = re.compile(r"|unnamed:_\d+(\.\d+)?")  # what pandas calls the index that it writes
 ROLE_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual + role.weak)
 LABEL_LIKE = frozenset(LABEL.usual + LABEL.weak + PREDICTION.weak)  # `answer` is the label of many data sets
@@ -125,6 +130,7 @@ class Options:
     metric: str | None = None
     exclude: Exclude = field(default_factory=Exclude)
     columns: frozenset[str] = frozenset()
+    scale: Scaling = None
 
     def own_keys(self) -> set[str | None]:
         """Columns that were named as something else."""

@@ -79,7 +79,7 @@ def _read_npy(path: Path, labels: list[Path], options: Options) -> Predictions:
         return make_table(
             predictions=answers, labels=_load_npy(labels[0]), missing=options.codes, source=path.name, names=[path.stem]
         )
-    return make_table(correct=answers, missing=options.codes, source=path.name, names=[path.stem])
+    return make_table(scores=answers, scale=options.scale, missing=options.codes, source=path.name, names=[path.stem])
 
 
 def _load_npy(path: Path) -> NDArray[Any]:

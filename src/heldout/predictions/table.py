@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from heldout.errors import InputError
 from heldout.predictions.cells import both_masks, matrix, read_answers
 from heldout.predictions.keys import TEXTS, plain_name
 from heldout.predictions.numbering import check_numbering
+from heldout.predictions.trials import Scale, Scaling, check_trials, read_scores, read_trials
 from heldout.predictions.values import Codes, is_gap, listing, read_ids, read_marks, read_names, refuse_path
 
 ARRAYS = "arrays"  # the source of what no file brought
@@ -23,18 +24,26 @@ ARRAYS = "arrays"  # the source of what no file brought
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Predictions:
-    """Which of k models is right on which of n examples, and, where known, what each answered.
+    """How k models did on n examples, and, where known, what each answered.
 
-    Made by `from_arrays`, `from_correct` or `load`; all of them check what comes in, and nothing later does.
+    Made by `from_arrays`, `from_correct`, `from_scores` or `load`; all of them check what comes in, and nothing later
+    does. A cell is right or wrong, or a score between 0 and 1: a judge's, or the mean over several trials of one
+    example, which stay together in their cell. They are no new examples.
 
     Attributes
     ----------
     names : tuple of str
         The k models, no two alike.
-    correct : (k, n) bool
-        False also where a cell is missing.
+    cells : (k, n) bool, or float64 between 0 and 1
+        Right or wrong; or scores, where any lies in between. False or 0 also where a cell is missing. `correct` and
+        `scores` are the two ways to look at it.
     observed : (k, n) bool or None
         Which cells are there; None where all are. Wrong and missing are different things.
+    trials : (k, n) int64 or None
+        Trials behind each cell, 0 where it is missing; None where all cells are one trial each.
+    within : (k, n) float64 or None
+        Variance of the trials inside each cell (divisor t - 1), 0 where it has fewer than two; None where there are no
+        trials, or where they are not known one by one.
     predictions : (k, n) of whole numbers or text, or None
         Answers, where they are known; the value of a missing cell means nothing.
     labels : (n,) or None
@@ -56,8 +65,10 @@ class Predictions:
     """
 
     names: tuple[str, ...]
-    correct: NDArray[np.bool_]
+    cells: NDArray[np.bool_] | NDArray[np.float64]
     observed: NDArray[np.bool_] | None = None
+    trials: NDArray[np.int64] | None = None
+    within: NDArray[np.float64] | None = None
     predictions: NDArray[Any] | None = None
     labels: NDArray[Any] | None = None
     ids: tuple[str, ...] | None = None
@@ -65,15 +76,15 @@ class Predictions:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        correct = np.asarray(self.correct)
-        if np.ma.is_masked(self.correct):
-            raise InputError("`correct` is masked; Predictions.from_correct takes masks.")
-        if correct.ndim != 2 or correct.dtype != np.bool_:
+        cells: NDArray[Any] = np.asarray(self.cells)
+        if np.ma.is_masked(self.cells):
+            raise InputError("`cells` is masked; Predictions.from_correct and from_scores take masks.")
+        if cells.ndim != 2 or cells.dtype not in (np.bool_, np.float64):
             raise InputError(
-                f"`correct` has the shape {correct.shape} and the type {correct.dtype}; truth values of shape "
-                "(n_models, n_examples) are needed (Predictions.from_correct turns 0/1)."
+                f"`cells` has the shape {cells.shape} and the type {cells.dtype}; truth values or scores (float64) of "
+                "shape (n_models, n_examples) are needed (Predictions.from_correct turns 0/1)."
             )
-        k, n = correct.shape
+        k, n = cells.shape
         if k == 0 or n == 0:
             raise InputError(f"the pool is empty: {k:,} models, {n:,} examples.")
         object.__setattr__(self, "names", read_names(self.names, k))
@@ -91,15 +102,24 @@ class Predictions:
                 names = [self.names[i] for i in without]
                 raise InputError(f"every cell of {listing(names)} is missing; leave such models out.")
             observed = None if observed.all() else observed
-            correct = correct if observed is None else correct & observed
+            if observed is not None:
+                cells = np.where(observed, cells, np.zeros((), cells.dtype))
+        if cells.dtype != np.bool_:
+            if not ((cells >= 0) & (cells <= 1)).all():
+                raise InputError("`cells` holds scores outside 0 to 1; Predictions.from_scores takes other scales.")
+            if ((cells == 0) | (cells == 1)).all():
+                cells = cells == 1
         if (self.predictions is None) != (self.labels is None):
             raise InputError("`predictions` and `labels` belong together; give both or neither.")
         if self.predictions is not None and self.labels is not None:
             shapes = self.predictions.shape, self.labels.shape
             if shapes != ((k, n), (n,)):
-                raise InputError(f"`predictions`, `labels` have the shapes {shapes} but `correct` has {(k, n)}.")
+                raise InputError(f"`predictions`, `labels` have the shapes {shapes} but `cells` has {(k, n)}.")
         object.__setattr__(self, "observed", observed)
-        object.__setattr__(self, "correct", correct)
+        object.__setattr__(self, "cells", cells)
+        trials, within = check_trials(self.trials, self.within, cells, observed)
+        object.__setattr__(self, "trials", trials)
+        object.__setattr__(self, "within", within)
         object.__setattr__(self, "columns", {name: as_column(v, n, name) for name, v in self.columns.items()})
 
     @classmethod
@@ -173,6 +193,57 @@ class Predictions:
         return make_table(correct=correct, names=names, ids=ids, observed=observed, missing=missing, columns=columns)
 
     @classmethod
+    def from_scores(
+        cls,
+        scores: ArrayLike,
+        *,
+        trials: ArrayLike | None = None,
+        within: ArrayLike | None = None,
+        scale: Scaling = None,
+        names: Iterable[str] | None = None,
+        ids: Iterable[Any] | None = None,
+        observed: ArrayLike | None = None,
+        missing: Any = None,
+        columns: Mapping[str, ArrayLike | Sequence[Any]] | None = None,
+    ) -> Predictions:
+        """Scores between 0 and 1: a judge's, or the mean over several trials of one example.
+
+        Parameters
+        ----------
+        scores : (n_models, n_examples), or (n_models, n_examples, n_trials)
+            With a third axis, the trials of each cell, of which NaN (or masked) ones were not run. Text such as "3/5"
+            is 3 successes of 5 trials.
+        trials : int, or (n_models, n_examples), optional
+            Trials behind each score, where only their mean is known.
+        within : (n_models, n_examples), optional
+            Variance of the trials of each cell (divisor t - 1). Without it, it follows where trials are successes or
+            failures, that is, where score times trials is a whole number.
+        scale : str, number or pair, optional
+            What scores run from and to: "percent" (0 to 100), 10 (0 to 10), (1, 5) or "1:5". 0 to 1 without.
+        names, ids, observed, missing, columns
+            As in `from_arrays`.
+
+        Examples
+        --------
+        >>> pool = Predictions.from_scores([["3/5", "5/5"], ["0/5", "4/5"]], names=["a", "b"])
+        >>> print(pool)
+        2 models, 2 examples, 5 trials each (arrays)
+        >>> pool.scores.tolist(), Predictions.from_scores([[60, 100]], scale="percent").scores.tolist()
+        ([[0.6, 1.0], [0.0, 0.8]], [[0.6, 1.0]])
+        """
+        return make_table(
+            scores=scores,
+            trials=trials,
+            within=within,
+            scale=scale,
+            names=names,
+            ids=ids,
+            observed=observed,
+            missing=missing,
+            columns=columns,
+        )
+
+    @classmethod
     def load(
         cls,
         path: str | Path,
@@ -189,6 +260,7 @@ class Predictions:
         metric: str | None = None,
         exclude: str | Iterable[str] | None = None,
         columns: str | Iterable[str] = (),
+        scale: Scaling = None,
     ) -> Predictions:
         """Read a file or a folder.
 
@@ -219,6 +291,8 @@ class Predictions:
             Columns (arrays of an `.npz`, fields of a document or of a sample's metadata) that tell of the examples, to
             be kept in `columns` where they are there. Texts that go by a usual name (question, input, prompt, ...)
             are kept unasked, since two examples with one text are one example.
+        scale : str, number or pair, optional
+            What scores run from and to, as in `from_scores`; without it they must lie between 0 and 1.
 
         Notes
         -----
@@ -239,6 +313,7 @@ class Predictions:
             metric=metric,
             exclude=Exclude(exclude),
             columns=frozenset([columns] if isinstance(columns, str) else columns),
+            scale=scale,
         )
         table = load(Path(path), format, options)
         check_numbering(table, classes)
@@ -255,14 +330,60 @@ class Predictions:
         save(self, Path(path))
 
     @property
+    def is_binary(self) -> bool:
+        """Whether every cell is right or wrong, none in between."""
+        return self.cells.dtype == np.bool_
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        """Right answers, (k, n), False also where a cell is missing; an error on a table of fractions."""
+        self.require_binary("this step")
+        return cast("NDArray[np.bool_]", self.cells)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Scores, (k, n), 0.0 or 1.0 where answers are right or wrong, and 0.0 where a cell is missing."""
+        return self.cells.astype(np.float64) if self.is_binary else cast("NDArray[np.float64]", self.cells)
+
+    def require_binary(self, what: str) -> None:
+        """Say that something needs right and wrong, where there are scores in between.
+
+        Examples
+        --------
+        >>> Predictions.from_scores([[0.5, 1]]).require_binary("the similarity bound")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        heldout.errors.InputError: the similarity bound needs answers that are right or wrong, but 1 of 2 cells...
+        """
+        if not self.is_binary:
+            between = int(((self.cells > 0) & (self.cells < 1)).sum())
+            raise InputError(
+                f"{what} needs answers that are right or wrong, but {between:,} of {_count(self.cells.size, 'cell')} "
+                f"({self.source}) {'lies' if between == 1 else 'lie'} between; count a score of 0.5 or more as right "
+                "with `.thresholded(0.5)` (--threshold 0.5)."
+            )
+
+    def thresholded(self, threshold: float) -> Predictions:
+        """Right or wrong: a score that reaches the threshold is right. Trials are one verdict then.
+
+        Examples
+        --------
+        >>> Predictions.from_scores([[0.2, 0.5, 1]]).thresholded(0.5).correct.tolist()
+        [[False, True, True]]
+        """
+        if not 0 < threshold <= 1:
+            raise InputError(f"`threshold` is {threshold:g} (--threshold); it must lie above 0 and at most at 1.")
+        return replace(self, cells=self.scores >= threshold, trials=None, within=None)
+
+    @property
     def n_models(self) -> int:
         """The number k of models."""
-        return len(self.correct)
+        return len(self.cells)
 
     @property
     def n_examples(self) -> int:
         """The number n of examples."""
-        return int(self.correct.shape[1])
+        return int(self.cells.shape[1])
 
     @property
     def n_missing(self) -> int:
@@ -275,11 +396,13 @@ class Predictions:
         return ~self.correct if self.observed is None else self.observed & ~self.correct
 
     def digest(self) -> str:
-        """Hash (sha256, hex) of names, right answers and missing cells."""
-        h = hashlib.sha256(json.dumps([self.names, self.correct.shape]).encode())
-        h.update(np.packbits(self.correct).data)
+        """Hash (sha256, hex) of names, scores, missing cells and numbers of trials."""
+        h = hashlib.sha256(json.dumps([self.names, self.cells.shape]).encode())
+        h.update(np.packbits(self.correct).data if self.is_binary else np.ascontiguousarray(self.cells).data)
         if self.observed is not None:
             h.update(np.packbits(self.observed).data)
+        if self.trials is not None:
+            h.update(np.ascontiguousarray(self.trials).data)
         return h.hexdigest()
 
     def select(self, models: str | Iterable[str] | Iterable[int]) -> Predictions:
@@ -306,8 +429,10 @@ class Predictions:
             rows.append(row)
         return Predictions(
             names=tuple(self.names[i] for i in rows),
-            correct=self.correct[rows],
+            cells=self.cells[rows],
             observed=None if self.observed is None else self.observed[rows],
+            trials=None if self.trials is None else self.trials[rows],
+            within=None if self.within is None else self.within[rows],
             predictions=None if self.predictions is None else self.predictions[rows],
             labels=self.labels,
             ids=self.ids,
@@ -343,7 +468,11 @@ class Predictions:
         text = f"{_count(self.n_models, 'model')}, {_count(self.n_examples, 'example')}"
         if self.n_missing:
             text += f", {_count(self.n_missing, 'cell')} missing"
-        never = [name for name, right in zip(self.names, self.correct, strict=True) if not right.any()]
+        if self.trials is not None:
+            there = self.trials if self.observed is None else self.trials[self.observed]
+            low, high = int(there.min()), int(there.max())
+            text += f", {low:,} trials each" if low == high else f", {low:,} to {high:,} trials each"
+        never = [name for name, cells in zip(self.names, self.cells, strict=True) if not cells.any()]
         if self.labels is not None and never:  # perhaps no model at all, but a column of something else
             text += f", right on no example: {listing(never)}"
         return f"{text} ({self.source})"
@@ -370,6 +499,10 @@ def make_table(
     predictions: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     correct: ArrayLike | None = None,
+    scores: ArrayLike | None = None,
+    trials: ArrayLike | None = None,
+    within: ArrayLike | None = None,
+    scale: Scaling = None,
     names: Iterable[Any] | None = None,
     ids: Iterable[Any] | None = None,
     observed: ArrayLike | None = None,
@@ -377,32 +510,41 @@ def make_table(
     source: str = ARRAYS,
     columns: Mapping[str, ArrayLike | Sequence[Any]] | None = None,
 ) -> Predictions:
-    """A table of `correct`, or of `predictions` and `labels`, whose cells are checked one by one.
+    """A table of `correct`, of `scores`, or of `predictions` and `labels`, whose cells are checked one by one.
 
     What needs all models at once, whether labels and predictions number classes alike, is left to
     `check_numbering`: the models may come in several files.
     """
     codes = missing if isinstance(missing, Codes) else Codes(missing)
-    refuse_path(predictions if correct is None else correct, what="predictions" if correct is None else "correct")
+    given = {"correct": correct, "scores": scores, "predictions": predictions}
+    kind = next(name for name, values in given.items() if values is not None)
+    refuse_path(given[kind], what=kind)
     try:
-        answers, truth = None, None
+        answers, truth, counted, spread = None, None, trials, within
+        cells: NDArray[Any]
         if correct is not None:
-            marks, seen = read_marks(correct, codes, what="correct")
+            cells, seen = read_marks(correct, codes, what="correct")
+        elif scores is not None:
+            read = read_scores(scores, codes, what="scores", scale=Scale(scale))
+            cells, seen = read.cells, read.observed
+            counted, spread = (read.trials, read.within) if trials is None else (trials, within)
         else:
-            assert predictions is not None, "`correct`, or `predictions` and `labels`"
+            assert predictions is not None, "`correct`, `scores`, or `predictions` and `labels`"
             assert labels is not None
             answers, truth, seen = read_answers(predictions, labels, codes)
-            marks = np.asarray(answers == truth)
-        marks = matrix(marks, what="correct")
+            cells = np.asarray(answers == truth)
+        cells = matrix(cells, what=kind)
         table = Predictions(
-            names=tuple(f"model {i}" for i in range(len(marks))) if names is None else tuple(names),
-            correct=marks,
-            observed=both_masks(observed, seen, marks.shape),
+            names=tuple(f"model {i}" for i in range(len(cells))) if names is None else tuple(names),
+            cells=cells,
+            observed=both_masks(observed, seen, cells.shape),
+            trials=None if counted is None else read_trials(counted, cells.shape),
+            within=None if spread is None else np.asarray(spread, dtype=np.float64).reshape(cells.shape),
             predictions=answers,
             labels=truth,
             ids=None if ids is None else tuple(ids),
             source=source,
-            columns={name: as_column(v, marks.shape[1], name) for name, v in (columns or {}).items()},
+            columns={name: as_column(v, cells.shape[1], name) for name, v in (columns or {}).items()},
         )
         if codes is not missing:  # else whoever made the codes reads more with them
             codes.check()

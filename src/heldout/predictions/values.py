@@ -80,6 +80,20 @@ def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
     >>> read_cells([3.0, float("nan")], Codes("nan"), what="predictions")
     (array([3, 0]), array([ True, False]))
     """
+    cells, observed = read_number_cells(values, codes, what=what)
+    if cells.dtype.kind == "f":
+        broken = ~(np.isfinite(cells) & (cells == np.floor(cells)))
+        if broken.any():
+            raise InputError(
+                f"{what}: {cells[broken][0]:g} is no class number; give the class that each model answered "
+                "(of scores, the argmax)."
+            )
+        cells = cells.astype(np.int64)
+    return cells, observed
+
+
+def read_number_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
+    """The same for whatever numbers there are; fractions stay as they are, with 0 in a missing cell."""
     cells = as_array(values, what=what)
     observed = None
     if isinstance(cells, np.ma.MaskedArray):
@@ -94,7 +108,7 @@ def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
         cells = cells.astype(np.uint8)
     elif cells.dtype.kind == "S":
         cells = np.char.decode(cells, "utf-8")
-    if cells.dtype.kind not in "iuUO":
+    if cells.dtype.kind not in "iufUO":
         raise InputError(f"{what}: cells of the type {cells.dtype} are neither class numbers nor class names.")
     if cells.dtype.kind in "iu":
         codes.meet(NAN)  # which whole numbers cannot hide
@@ -193,14 +207,7 @@ def _read_floats(cells: NDArray[Any], observed: NDArray[np.bool_] | None, codes:
         there = there & ~nan
     elif (nan & there).any():
         raise InputError(f"{what}: NaN stands in {int((nan & there).sum()):,} of {nan.size:,} cells; {MARK_MISSING}.")
-    filled = np.where(there, cells, 0.0)
-    broken = ~(np.isfinite(filled) & (filled == np.floor(filled)))
-    if broken.any():
-        raise InputError(
-            f"{what}: {filled[broken][0]:g} is no class number; give the class that each model answered "
-            "(of scores, the argmax)."
-        )
-    return filled.astype(np.int64), there
+    return np.where(there, cells, 0.0), there
 
 
 def _equal_to_code(cells: NDArray[Any], code: Any) -> NDArray[np.bool_] | None:

@@ -53,8 +53,8 @@ def _arrays(table: Predictions) -> dict[str, Any]:
     """Everything, with the models first."""
     arrays: dict[str, Any] = {"models": list(table.names), "models_axis": 0}
     if table.predictions is None:
-        arrays["correct"] = table.correct
-    for key in ("predictions", "labels", "observed"):
+        arrays["correct" if table.is_binary else "scores"] = table.cells
+    for key in ("predictions", "labels", "observed", "trials", "within"):
         value = getattr(table, key)
         if value is not None:
             arrays[key] = value.astype(np.str_) if value.dtype.kind == "O" else value
@@ -101,7 +101,7 @@ def _columns(table: Predictions, path: Path) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     if table.ids is not None:
         columns["id"] = list(table.ids)
-    cells: NDArray[Any] = table.correct.astype(np.uint8)
+    cells = _counted(table, path)
     if table.predictions is not None and table.labels is not None:
         cells = table.predictions
         columns["label"] = table.labels.tolist()
@@ -111,6 +111,17 @@ def _columns(table: Predictions, path: Path) -> dict[str, list[Any]]:
             column = [v if there else None for v, there in zip(column, table.observed[i].tolist(), strict=True)]
         columns[name] = column
     return columns | {BESIDE + name: _simple(column) for name, column in table.columns.items()}
+
+
+def _counted(table: Predictions, path: Path) -> NDArray[Any]:
+    """Marks, scores, or successes of trials as `3/5`."""
+    if table.trials is None:
+        return table.cells.astype(np.uint8) if table.is_binary else table.cells
+    successes = np.round(table.cells * table.trials).astype(np.int64)
+    if table.within is None or (successes / np.maximum(table.trials, 1) != table.cells).any():
+        raise InputError(f"{path.name}: trials that are not right or wrong fit into no cell; save as .npz or .json.")
+    pairs = zip(successes.ravel().tolist(), table.trials.ravel().tolist(), strict=True)
+    return np.array([f"{s}/{t}" for s, t in pairs], dtype=object).reshape(table.cells.shape)
 
 
 def _is_usual(name: str) -> bool:

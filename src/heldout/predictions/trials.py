@@ -1,0 +1,209 @@
+"""Scores between 0 and 1 at the door: their scale, and the trials behind them.
+
+A cell of several trials holds their mean. The trials of one example share all that makes it easy or hard, so they are
+no new examples: error bars are over examples, and what more trials would bring is told by the variance inside cells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+from heldout.predictions.values import Codes, as_array, first_there, plain, read_number_cells
+
+Scaling = str | float | Sequence[float] | None  # what scores run from and to
+
+PERCENT = "percent"
+COUNTED = re.compile(r"\s*(\d+)\s*(?:/|of)\s*(\d+)\s*")  # 3/5
+# Between score times trials and a whole number, for each trial: 66.7 % of 3 trials are 2 of them.
+ROUNDING = 1e-3
+
+
+class Scale:
+    """What scores run from and to, to 0 and 1.
+
+    Examples
+    --------
+    >>> Scale("percent").ends, Scale(10).ends, Scale("1:5").ends, Scale(None).ends
+    ((0.0, 100.0), (0.0, 10.0), (1.0, 5.0), (0.0, 1.0))
+    """
+
+    def __init__(self, scale: Scaling = None) -> None:
+        self.declared = scale is not None
+        self.ends = _ends(scale)
+
+    def apply(self, cells: NDArray[Any], observed: NDArray[np.bool_] | None, *, what: str) -> NDArray[np.float64]:
+        """Scores between 0 and 1; a cell that is off the scale is an error that names it."""
+        low, high = self.ends
+        scores = np.asarray(cells, dtype=np.float64)
+        outside = ~((scores >= low) & (scores <= high))
+        if observed is not None:
+            outside &= observed
+        if outside.any():
+            place = tuple(int(i) for i in np.argwhere(outside)[0])
+            shown = f"{what}: the cell {place} holds {plain(cells[place]):g}"
+            if self.declared:
+                raise InputError(f"{shown}, outside the scale from {low:g} to {high:g} (scale=, --scale).")
+            raise InputError(
+                f"{shown}, but scores lie between 0 (wrong) and 1 (right); say what they run from and to with "
+                'scale="percent" (--scale percent) or scale="1:5" (--scale 1:5), or mark a cell that was not run with '
+                "missing= (--missing)."
+            )
+        return np.asarray((scores - low) / (high - low))
+
+
+def _ends(scale: Scaling) -> tuple[float, float]:
+    try:
+        if scale is None:
+            return 0.0, 1.0
+        if isinstance(scale, str):
+            if scale == PERCENT:
+                return 0.0, 100.0
+            parts = [float(part) for part in scale.split(":")]
+        else:
+            parts = [float(part) for part in np.atleast_1d(np.asarray(scale, dtype=np.float64))]
+        low, high = (0.0, parts[0]) if len(parts) == 1 else parts
+    except (ValueError, TypeError):
+        low, high = 0.0, 0.0
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise InputError(
+            f'`scale` is {scale!r} (--scale); "percent", the best score (10), or the worst and the best ("1:5") is '
+            "needed."
+        )
+    return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Cells that were read: bool where all are 0 or 1, and trials where there are any."""
+
+    cells: NDArray[Any]
+    observed: NDArray[np.bool_] | None
+    trials: NDArray[np.int64] | None = None
+    within: NDArray[np.float64] | None = None
+
+
+def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> Scored:
+    """Scores of any shape, k of n among them; a third axis holds the trials of each cell.
+
+    Examples
+    --------
+    >>> read_scores([[1, 0.25], ["3/5", None]], Codes(), what="scores", scale=Scale()).cells.tolist()
+    [[1.0, 0.25], [0.6, 0.0]]
+    """
+    cells = as_array(values, what=what)
+    if cells.dtype.kind == "b" and not isinstance(cells, np.ma.MaskedArray):
+        codes.meet("nan")
+        observed: NDArray[np.bool_] | None = None
+        scores: NDArray[Any] = cells
+    else:
+        if cells.dtype.kind in "USO":
+            counted = _read_counted(cells, codes, what=what, scale=scale)
+            if counted is not None:
+                return counted
+        if cells.ndim == 3 and cells.dtype.kind == "f" and not isinstance(cells, np.ma.MaskedArray):
+            cells = np.ma.masked_invalid(cells)  # of the trials of a cell some may not have been run
+        numbers, observed = read_number_cells(cells, codes, what=what)
+        if observed is not None and not observed.any():
+            scores = np.zeros(numbers.shape)
+        elif numbers.dtype.kind in "UO":
+            shown = first_there(numbers, observed)
+            raise InputError(
+                f'{what}: the cell {shown!r} is text; a score between 0 and 1, or successes of trials such as "3/5", '
+                "is needed."
+            )
+        else:
+            scores = scale.apply(numbers, observed, what=what)
+            if observed is not None:
+                scores = np.where(observed, scores, 0.0)
+    if scores.ndim == 3:
+        return _mean_of_trials(scores.astype(np.float64), observed)
+    return Scored(scores, observed)
+
+
+def _read_counted(cells: NDArray[Any], codes: Codes, *, what: str, scale: Scale) -> Scored | None:
+    """Cells of which some are successes of trials, `3/5`; None where no cell is."""
+    flat = cells.ravel().tolist()
+    found = [COUNTED.fullmatch(value) if isinstance(value, str) else None for value in flat]
+    if not any(found):
+        return None
+    others = np.array([None if match else value for match, value in zip(found, flat, strict=True)], dtype=object)
+    rest = read_scores(others, codes, what=what, scale=scale)
+    scores = rest.cells.astype(np.float64)
+    trials = np.ones(len(flat), dtype=np.int64)
+    there = np.ones(len(flat), dtype=bool) if rest.observed is None else rest.observed.copy()
+    for i, match in enumerate(found):
+        if match is None:
+            continue
+        successes, trials[i] = int(match[1]), int(match[2])
+        if successes > trials[i]:
+            raise InputError(f"{what}: {successes} of {trials[i]} trials is more than all of them.")
+        there[i] = trials[i] > 0  # 0 of 0: not run
+        scores[i] = successes / max(1, int(trials[i]))
+    shape = cells.shape
+    return Scored(scores.reshape(shape), there.reshape(shape), trials.reshape(shape))
+
+
+def _mean_of_trials(scores: NDArray[np.float64], observed: NDArray[np.bool_] | None) -> Scored:
+    """Mean, number and variance of the trials along the last axis."""
+    there = np.ones(scores.shape, dtype=bool) if observed is None else observed
+    trials = there.sum(axis=-1, dtype=np.int64)
+    mean = np.where(there, scores, 0.0).sum(axis=-1) / np.maximum(trials, 1)
+    apart = np.where(there, scores - mean[..., None], 0.0)
+    within = (apart**2).sum(axis=-1) / np.maximum(trials - 1, 1)
+    return Scored(np.clip(mean, 0.0, 1.0), trials > 0, trials, within)
+
+
+def read_trials(trials: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Numbers of trials, one for all cells or one for each."""
+    counts = np.asarray(as_array(trials, what="`trials`"))
+    if counts.dtype.kind == "f" and (counts == np.floor(counts)).all():
+        counts = counts.astype(np.int64)
+    if counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise InputError("`trials` must hold whole numbers, 0 or more.")
+    try:
+        return np.array(np.broadcast_to(counts, shape), dtype=np.int64)
+    except ValueError as error:
+        raise InputError(f"`trials` has the shape {counts.shape} but the cells have {shape}.") from error
+
+
+def check_trials(
+    trials: NDArray[np.int64] | None,
+    within: NDArray[np.float64] | None,
+    cells: NDArray[Any],
+    observed: NDArray[np.bool_] | None,
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float64] | None]:
+    """Trials and the variance inside cells as a table keeps them; (None, None) where each cell is one trial.
+
+    Where trials are successes and failures, s of t, the variance inside is s (1 - s) t / (t - 1).
+    """
+    if trials is None:
+        if within is not None:
+            raise InputError("`within` is the variance of trials, but `trials` is not given.")
+        return None, None
+    if trials.shape != cells.shape or trials.dtype != np.int64:
+        raise InputError(
+            f"`trials` has the shape {trials.shape} and the type {trials.dtype}; int64 of the shape {cells.shape} is "
+            "needed."
+        )
+    if observed is not None:
+        trials = np.where(observed, trials, 0)
+    if ((trials < 1) & (True if observed is None else observed)).any():
+        raise InputError("a cell that is there has 0 trials; mark it as missing (observed=).")
+    if (trials <= 1).all():
+        return None, None
+    if within is not None:
+        if within.shape != cells.shape or not (within >= 0).all():
+            raise InputError(f"`within` must hold variances, 0 or more, of the shape {cells.shape}.")
+        return trials, np.where(trials > 1, within, 0.0)
+    successes = cells * trials
+    if (np.abs(successes - np.round(successes)) > ROUNDING * trials).any():
+        return trials, None
+    spread = cells * (1.0 - cells) * trials / np.maximum(trials - 1, 1)
+    return trials, np.where(trials > 1, spread, 0.0)
