@@ -29,6 +29,7 @@ from heldout.reuse.leaderboard import (
 from heldout.reuse.like_these import LikeThese, assumption_fit, difficulty_forecast
 from heldout.reuse.pool import PoolBound, Tree, pool_level, pool_reach
 from heldout.reuse.result import BudgetResult, PoolResult, count_text
+from heldout.reuse.score_budget import ScoreBudgetResult, score_budget
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.reuse.theorems import theorem2_epsilon, theorem2_equation5, theorem2_equation6
 from heldout.reuse.thresholds import Number, check_share, exact, independent_similarity
@@ -42,13 +43,14 @@ def budget(
     delta: Number = 0.05,
     groups: ArrayLike | Sequence[Any] | str | None = None,
     progress: bool = False,
-) -> BudgetResult:
+) -> BudgetResult | ScoreBudgetResult:
     """How many more models can this test set measure, and what is known of those it has?
 
     Parameters
     ----------
     predictions : Predictions, or (n_models, n_examples) array of 0 and 1
-        What the models said, or where they were right.
+        What the models said, or where they were right; or scores between 0 and 1 (`Predictions.from_scores`), of which
+        a `ScoreBudgetResult` tells what can be told without right and wrong.
     epsilon : float
         Error bar that further models shall have.
     delta : float
@@ -79,6 +81,10 @@ def budget(
         check_share(name, value)
     table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(predictions)
     grouping = find_groups(table, groups)
+    if not table.is_binary:
+        return score_budget(
+            table, grouping, epsilon=float(exact(epsilon)), delta=float(exact(delta)), progress=progress
+        )
     if table.n_models == 1:
         raise InputError(_one_model(table, grouping, epsilon=epsilon, delta=delta))
     counts = similarity(table, progress=progress)

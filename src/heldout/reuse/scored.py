@@ -31,6 +31,7 @@ from heldout.reuse.grouped import ExampleGroups, Grouping, group_moments
 from heldout.statistics.grouped import Floats, GroupMoments
 from heldout.statistics.score_means import mean_score_intervals, mean_score_levels
 
+ROUNDING = 1e-9  # a difference of scores below this is none
 SCORES_ONLY = (
     "the similarity and Naive Bayes bounds are for answers that are right or wrong, so only the union bound is given "
     "(--threshold 0.5 makes them so)"
@@ -100,20 +101,7 @@ class ScoredPool:
 
         NaN where cells are single trials, or where their trials are not known one by one.
         """
-        m, table = self.moments, self.table
-        if table.trials is None or table.within is None or not (table.trials > 1).any():
-            unknown = np.full(table.n_models, math.nan)
-            return unknown, unknown, unknown
-        several = table.trials > 1
-        if table.observed is None and several.all():
-            inside, of_mean = table.within.mean(axis=1), (table.within / table.trials).mean(axis=1)
-        else:  # a cell of one trial says nothing of its own; it is taken to vary as the others do
-            counted = np.maximum(several.sum(axis=1), 1)
-            inside = np.where(several, table.within, 0.0).sum(axis=1) / counted
-            own = np.where(several, table.within, inside[:, None])
-            there = table.trials > 0
-            of_mean = np.where(there, own / np.maximum(table.trials, 1), 0.0).sum(axis=1) / there.sum(axis=1)
-            inside = np.where(several.any(axis=1), inside, math.nan)
+        m, (inside, of_mean) = self.moments, self._inside
         cells = m.within / np.maximum(m.n - 1, 1)  # s²
         times, _ = m.spread(self._correlation)
         whole = m.within / m.n * times  # n V
@@ -121,6 +109,29 @@ class ScoredPool:
             share = np.where(whole > 0, np.minimum(1.0, of_mean / whole), 0.0)
         between = np.where(np.isnan(inside), math.nan, np.maximum(0.0, cells - of_mean))
         return between, inside, np.where(np.isnan(inside), math.nan, share)
+
+    @cached_property
+    def _inside(self) -> tuple[Floats, Floats]:
+        """(k,) means over examples of w and of w / t (1); NaN where nothing is known of them."""
+        table = self.table
+        if table.trials is None or table.within is None:
+            unknown = np.full(table.n_models, math.nan)
+            return unknown, unknown
+        several, there = table.trials > 1, table.trials > 0
+        counted = several.sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            inside = np.where(several, table.within, 0.0).sum(axis=1) / np.where(counted > 0, counted, math.nan)
+        # a cell of one trial says nothing of its own; it is taken to vary as the others do
+        own = np.where(several, table.within, inside[:, None]) / np.maximum(table.trials, 1)
+        return inside, np.where(there, own, 0.0).sum(axis=1) / there.sum(axis=1)
+
+    def pair_trial_shares(self, first: int, others: NDArray[np.intp], error: Floats) -> Floats:
+        """The share (2) that trials make of the squared standard errors of differences; NaN where it is not known."""
+        _, of_mean = self._inside
+        with np.errstate(invalid="ignore", divide="ignore"):
+            n = np.minimum(self.moments.n[first], self.moments.n[others])
+            share = (of_mean[first] + of_mean[others]) / (n * error**2)
+        return np.asarray(np.minimum(1.0, share))
 
     def differences(self, first: int, others: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Scores of one model less those of each of some others on the examples that both have; summed over groups.
@@ -132,3 +143,26 @@ class ScoredPool:
             return self.sums(self.scores[first] - self.scores[others]), sizes
         common = self.observed[first] & self.observed[others]
         return self.sums(np.where(common, self.scores[first] - self.scores[others], 0.0)), self.sums(common)
+
+    def log_p_values(self, first: int, others: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
+        """Log p-values, two-sided, that one model is as good as each of some others; mean differences, standard errors.
+
+        Student's law for the studentised mean of the differences, no smaller than that of as many fair coins as there
+        are units on which the two differ.
+        """
+        sums, sizes = self.differences(first, others)
+        if self.observed is None:
+            apart = self.scores[first] - self.scores[others]
+        else:
+            apart = np.where(
+                self.observed[first] & self.observed[others], self.scores[first] - self.scores[others], 0.0
+            )
+        moments = group_moments(sums, sizes, np.einsum("ij,ij->i", apart, apart))
+        above, below = moments.correlation_parts()
+        own = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+        alike = np.clip(own, 0.0, 1.0)
+        log_p = moments.log_p_values(alike)
+        coins = (1 - np.count_nonzero(np.abs(sums) > ROUNDING, axis=-1)) * math.log(2)
+        log_p = np.where(np.abs(moments.total) <= ROUNDING, 0.0, np.maximum(log_p, np.minimum(0.0, coins)))
+        error = np.sqrt(moments.within * moments.spread(alike)[0]) / moments.n
+        return log_p, np.asarray(moments.total / moments.n), np.asarray(error)
