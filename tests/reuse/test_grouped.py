@@ -12,7 +12,7 @@ import heldout
 from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.predictions import Predictions
-from heldout.reuse.grouped import GroupedPool, Grouping, group_moments, find_groups
+from heldout.reuse.grouped import GroupedPool, Grouping, find_groups, group_moments
 from heldout.reuse.leaderboard import rank_ranges
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.similarity import similarity

@@ -1,4 +1,4 @@
-"""`budget` where cells are scores: the leaderboard with error bars, ranks, and what more trials or examples would bring."""
+"""`budget` where cells are scores: the leaderboard with error bars, ranks, and what more trials would bring."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class ScoreBudgetResult:
         return float(np.median(known)) if len(known) else math.nan
 
     def shrinks(self, more: float, *, pairs: bool = False) -> float:
-        """Factor of error bars, or of gaps, with so many times as many trials (2), `math.inf` for all there could be."""
+        """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be."""
         share = self.pair_trial_share if pairs else self.median_trial_share
         return math.sqrt(1 - share * (1 - 1 / more))
 
@@ -259,8 +259,8 @@ class ScoreBudgetResult:
         ]
         if self.gap_now > 0:
             lines.append(
-                f"{'gap that can be told':28s} {self.gap_now:.4f}   (two models, one comparison at 5 %, 80 % power; half "
-                f"of it takes {self.examples_for_gap(self.gap_now / 2):,} examples)"
+                f"{'gap that can be told':28s} {self.gap_now:.4f}   (two models, one comparison at 5 %, 80 % power; "
+                f"half of it takes {self.examples_for_gap(self.gap_now / 2):,} examples)"
             )
         if (groups := self.example_groups) is not None:
             lines.append(f"{'groups of examples':28s} {groups.n_groups:,} of {groups.smallest:,} to {groups.largest:,}")

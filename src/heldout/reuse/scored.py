@@ -1,4 +1,4 @@
-r"""A pool of scores between 0 and 1, several trials among them: error bars over examples, comparisons, what trials cost.
+r"""A pool of scores between 0 and 1, trials among them: error bars over examples, comparisons, what trials cost.
 
 Trials of one example are no new examples. A cell is the mean of its trials, and everything below takes cells (or
 groups of them) as the unit, so that the error bars know nothing of trials. What they would gain from more is told by

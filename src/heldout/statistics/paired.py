@@ -347,9 +347,7 @@ def sign_flip_interval(
     weight = np.ones(len(d)) if sizes is None else np.asarray(sizes, dtype=np.float64)
     if (1 - len(d)) * math.log(2) > math.log(level):  # all signs alike is not rare enough
         return -math.inf, math.inf
-    units = (
-        np.unique(np.stack([d, weight]), axis=1, return_counts=True) if len(d) <= MANY else (np.stack([d, weight]), 1)
-    )
+    units = np.unique(np.stack([d, weight]), axis=1, return_counts=True) if len(d) <= MANY else (np.stack([d, weight]), 1)
     counts = np.broadcast_to(np.asarray(units[1], dtype=np.float64), units[0].shape[1:])
     low, high = (_flip_end(*units[0], counts, level, side) for side in (-1.0, 1.0))
     if sign_flip_test(d).log_p_value > math.log(level):

@@ -38,8 +38,8 @@ def summarise(result: ScoreBudgetResult) -> dict[str, Any]:
         "level": scientific(result.level),
         "delta": f"{result.delta:g}",
         "not_computed": [
-            "Similarity of every pair, similarity and Naive Bayes bounds, difficulty: they are for answers that are right "
-            "or wrong. `--threshold 0.5` counts a score of 0.5 or more as right."
+            "Similarity of every pair, similarity and Naive Bayes bounds, difficulty: they are for answers that are "
+            "right or wrong. `--threshold 0.5` counts a score of 0.5 or more as right."
         ],
         "origin": [("heldout", result.version), ("Source", result.source), ("Data digest", result.data_digest)],
     }
