@@ -11,6 +11,7 @@ from heldout.cli.common import EXIT_BAD_INPUT, EXIT_CHECK_FAILED, EXIT_FINE, mak
 from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.reuse.budget import budget, budget_from_numbers
+from heldout.reuse.needed import GAP
 from heldout.reuse.result import BudgetResult, count_text
 from heldout.reuse.thresholds import check_share
 
@@ -25,9 +26,10 @@ what can be read:
   where only right and wrong are known: a matrix of 1 and 0 (--correct-key)
 
 examples:
-  heldout budget predictions.npz --epsilon 0.01 --out budget
+  heldout budget predictions.npz --out budget
+  heldout budget predictions.npz --needed --epsilon 0.005 --gap 0.01
   heldout budget val.npz --predictions-key preds_val --labels-key labels_val --exclude 'fv_*' --json
-  heldout budget lm-eval-output/ --metric acc --fail-under 10
+  heldout budget lm-eval-output/ --metric acc --epsilon 0.05 --fail-under 10
   heldout budget swe-bench.csv --groups repo          (or --groups repos.csv, or --groups '^(.*)-')
   heldout budget --examples 50000 --error 0.244 --similarity 0.85
 
@@ -41,21 +43,30 @@ def add_budget(verbs: Any) -> None:
         "budget",
         help="how many more models can this test set rank?",
         description="How many more models can this test set measure, which error bars hold for all of them at once, "
-        "and which differences on the leaderboard are significant?",
+        "which differences on the leaderboard are significant, who may be first, and how many examples are needed?",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     verb.add_argument("path", nargs="?", metavar="FILE", help="what the models predicted: a file or a folder")
     asked = verb.add_argument_group("what is asked for")
-    asked.add_argument("--epsilon", default="0.01", metavar="E",
-                       help="error bar for further models (default 0.01)")  # fmt: skip
+    asked.add_argument("--epsilon", metavar="E",
+                       help="error bar for further models (default: what holds for the models there are, rounded up; "
+                       "from numbers: what a hundred such models can have)")  # fmt: skip
     asked.add_argument("--delta", default="0.05", metavar="D",
                        help="probability that a statement on all models at once fails (default 0.05)")  # fmt: skip
     asked.add_argument("--groups", metavar="SPEC",
                        help="examples depend on each other in these groups: a column of the data, a CSV file id,group, "
                        "or a regular expression on the example ids; whole groups are then the unit")  # fmt: skip
-    asked.add_argument("--fail-under", type=int, metavar="K", help="exit 1 when fewer than K further models fit")
+    asked.add_argument("--needed", action="store_true",
+                       help="only say how many examples are needed: for --epsilon on models like these, for --gap "
+                       "between two of them; and which gap can be told now")  # fmt: skip
+    asked.add_argument("--gap", default=str(GAP), metavar="D",
+                       help=f"difference between two models that shall be told (default {GAP})")  # fmt: skip
+    asked.add_argument("--seed", type=int, default=0, metavar="S",
+                       help="of the winner's splits and of the draws behind --needed (default 0)")  # fmt: skip
+    asked.add_argument("--fail-under", type=int, metavar="K",
+                       help="exit 1 when fewer than K further models fit at --epsilon")  # fmt: skip
 
     read = verb.add_argument_group("how the file is read")
     for name, what in (
@@ -104,8 +115,13 @@ def run_budget(args: argparse.Namespace) -> int:
     """`heldout budget`."""
     if args.fail_under is not None and args.fail_under < 1:
         raise InputError(f"--fail-under {args.fail_under}: give a number of models, 1 or more.")
-    for name in ("epsilon", "delta"):
-        check_share(name, getattr(args, name))
+    if args.fail_under is not None and args.epsilon is None:
+        raise InputError("--fail-under needs --epsilon: without one the error bar follows the models that are there.")
+    if args.seed < 0:
+        raise InputError(f"--seed {args.seed}: give a whole number, 0 or more.")
+    for name in ("epsilon", "delta", "gap"):
+        if getattr(args, name) is not None:
+            check_share(name, getattr(args, name))
     if args.out is not None:
         make_folder(args.out)
     result = from_numbers(args) if args.path is None else from_file(args)
@@ -114,7 +130,8 @@ def run_budget(args: argparse.Namespace) -> int:
 
         result.save(args.out / "result")
         report = write_budget_report(result, args.out, command=args.line)
-    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
+    shown = result.needed_text() if args.needed else str(result)
+    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else shown)
     say(f"report: {report}" if args.out is not None else "add --out DIR for a report with pictures")
     if result.pool is None and result.testable.reason is not None:
         say(f"heldout: {result.testable.reason}.")
@@ -138,7 +155,9 @@ def from_numbers(args: argparse.Namespace) -> BudgetResult:
         raise InputError(
             f"give a file of predictions, or --examples, --error and --similarity; {', '.join(lacking)} not given."
         )
-    return budget_from_numbers(args.examples, args.error, args.similarity, epsilon=args.epsilon, delta=args.delta)
+    return budget_from_numbers(
+        args.examples, args.error, args.similarity, epsilon=args.epsilon, delta=args.delta, gap=args.gap
+    )
 
 
 def from_file(args: argparse.Namespace) -> BudgetResult:
@@ -161,4 +180,12 @@ def from_file(args: argparse.Namespace) -> BudgetResult:
         **keys,
     )
     say(str(table))
-    return budget(table, epsilon=args.epsilon, delta=args.delta, groups=args.groups, progress=True)
+    return budget(
+        table,
+        epsilon=args.epsilon,
+        delta=args.delta,
+        gap=args.gap,
+        groups=args.groups,
+        seed=args.seed,
+        progress=True,
+    )
