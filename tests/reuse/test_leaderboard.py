@@ -83,8 +83,8 @@ def test_groups_are_cut_at_the_first_model_told_from_the_leader(ladder):
 @pytest.mark.parametrize(("wins", "losses", "told"), [(15, 3, False), (11, 1, True)])
 def test_all_pairs_are_paid_for_step_by_step_and_both_sides(wins, losses, told):
     """Five models, ten pairs, delta 0.05. The last three are always right and better than the second: p <= 2^-10, below
-    0.05 / 10, so that three steps are done and the next pair must reach 0.05 / 7 = 0.0071, two-sided. 11 to 1 has 0.0063,
-    too much for Bonferroni's 0.005; 15 to 3 has 0.0075 and would do one step later (0.05 / 6), or one-sided."""
+    0.05 / 10, so that three steps are done and the next pair must reach 0.05 / 7 = 0.0071, two-sided. 11 to 1 has
+    0.0063, too much for Bonferroni's 0.005; 15 to 3 has 0.0075 and would do one step later (0.05 / 6), or one-sided."""
     correct = np.ones((5, 100), dtype=bool)
     correct[1, :wins] = False
     correct[0, wins : wins + losses] = False
@@ -162,8 +162,8 @@ def wrong_claims(right, means, delta):
 @pytest.mark.parametrize("step", [0.0, 0.002, 0.01, 0.03])
 @pytest.mark.parametrize("alike", [0.0, 0.8])
 def test_family_wise_level_with_directions(rng, step, alike):
-    """Ten models, neighbours a step apart, and ten far below that are told from them at once, so that Holm's later steps
-    are reached. Any claim on equal models, or the wrong way round, counts."""
+    """Ten models, neighbours a step apart, and ten far below that are told from them at once, so that Holm's later
+    steps are reached. Any claim on equal models, or the wrong way round, counts."""
     skill = np.concatenate([0.7 - step * np.arange(10), np.linspace(0.4, 0.2, 10)])
     repetitions, alarms = 600, 0
     for _ in range(repetitions):

@@ -52,7 +52,7 @@ def add_budget(verbs: Any) -> None:
     asked = verb.add_argument_group("what is asked for")
     asked.add_argument("--epsilon", metavar="E",
                        help="error bar for further models (default: what holds for the models there are, rounded up; "
-                       "from numbers: what a hundred such models can have)")  # fmt: skip
+                       "from numbers: 0.01, or what a hundred such models can have)")  # fmt: skip
     asked.add_argument("--delta", default="0.05", metavar="D",
                        help="probability that a statement on all models at once fails (default 0.05)")  # fmt: skip
     asked.add_argument("--groups", metavar="SPEC",
@@ -116,7 +116,7 @@ def run_budget(args: argparse.Namespace) -> int:
     if args.fail_under is not None and args.fail_under < 1:
         raise InputError(f"--fail-under {args.fail_under}: give a number of models, 1 or more.")
     if args.fail_under is not None and args.epsilon is None:
-        raise InputError("--fail-under needs --epsilon: without one the error bar follows the models that are there.")
+        say("warning: --fail-under without --epsilon: the error bar then follows the models that are there; name one.")
     if args.seed < 0:
         raise InputError(f"--seed {args.seed}: give a whole number, 0 or more.")
     for name in ("epsilon", "delta", "gap"):

@@ -37,7 +37,7 @@ from heldout.reuse.thresholds import Number, check_share, exact, independent_sim
 from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics import clopper_pearson
 
-USUAL_MODELS = 100  # that fit at the error bar which four numbers get where none is asked for
+USUAL_EPSILON, USUAL_MODELS = 0.01, 100  # four numbers, no error bar asked for: at least so wide, and for so many
 
 
 def budget(
@@ -159,7 +159,7 @@ def budget_from_numbers(
 ) -> BudgetResult:
     """The same from four numbers: what the set could take, without a pool to look at.
 
-    Without an epsilon it is the smallest round one at which a hundred such models fit by the union bound.
+    Without an epsilon it is 0.01, or more where a hundred such models do not fit there by the union bound.
     """
     check_share("gap", gap)
     if epsilon is None:
@@ -200,11 +200,11 @@ def _own_epsilon(pool: PoolResult) -> float:
 
 
 def _usual_epsilon(n: int, error: Number, similarity: Number, delta: Number) -> float:
-    """The smallest round error bar at which a hundred such models fit; refuses what are no such models."""
+    """The smallest round error bar, 0.01 or more, at which a hundred such models fit; refuses what are no models."""
     testable_models(
         n, error, similarity, epsilon="0.5", delta=delta
     )  # says what is wrong with the numbers, if anything
-    epsilon = 1 / (10 * n)
+    epsilon = USUAL_EPSILON
     while epsilon < 0.9 and union_models(n, error, epsilon=epsilon, delta=float(exact(delta))) < USUAL_MODELS:
         epsilon = round_up(1.0001 * epsilon)
     return epsilon
