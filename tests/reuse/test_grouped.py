@@ -13,7 +13,7 @@ from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.predictions import Predictions
 from heldout.reuse.grouped import GroupedPool, Grouping, find_groups, group_moments
-from heldout.reuse.leaderboard import rank_ranges
+from heldout.reuse.leaderboard import PairTests, rank_ranges
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.similarity import similarity
 
@@ -47,7 +47,7 @@ def misses(rng, n_groups, errors, alike, repetitions):
         pool = grouped_pool(wrong, codes)
         farthest = float(np.abs(wrong.mean(axis=1) - errors).max())
         low, high = pool.intervals(DELTA)
-        ranks = rank_ranges(pool.similarity, DELTA, pool)
+        ranks = rank_ranges(PairTests(pool.similarity, DELTA, pool))
         count += [
             float(pool.levels(farthest).sum()) < DELTA,  # the same as: farther than the error bar
             bool(((low > errors) | (high < errors)).any()),

@@ -152,8 +152,8 @@ def _terminal_bench(rows: list[dict[str, Any]], path: Path, options: Options) ->
     model = _model_name(path)
     if beside.is_file():
         told = read_json_file(beside)
-        agent, name = (told.get("agent_name"), told.get("model_name")) if isinstance(told, dict) else (None, None)
-        model = f"{agent} ({name})" if agent and name else str(agent or name or model)
+        agent, of = (told.get("agent_name"), told.get("model_name")) if isinstance(told, dict) else (None, None)
+        model = f"{agent} ({of})" if agent and of else str(agent or of or model)
     return Run(model=model, task=None, cells=cells, facts=facts, path=path)
 
 

@@ -463,6 +463,55 @@ class Predictions:
             columns=self.columns,
         )
 
+    def by(self, column: str) -> dict[str, Predictions]:
+        """The table cut by the values of a column of the examples, in order of appearance; models without any are left
+        out.
+
+        Examples
+        --------
+        >>> pool = Predictions.from_correct([[1, 0, 1]], columns={"task": ["a", "b", "a"]})
+        >>> {name: part.n_examples for name, part in pool.by("task").items()}
+        {'a': 2, 'b': 1}
+        """
+        if column not in self.columns:
+            known = listing(list(self.columns), len(self.columns)) or "none"
+            raise InputError(f"{self.source} has no column {column!r} of its examples; it has {known}.")
+        values = [str(value) for value in self.columns[column].tolist()]
+        return {name: self.examples([value == name for value in values]) for name in dict.fromkeys(values)}
+
+    def examples(self, chosen: ArrayLike) -> Predictions:
+        """Some of the examples, by a mask of n truth values or by position; models without any of them are left out."""
+        places = np.asarray(chosen)
+        places = np.flatnonzero(places) if places.dtype == np.bool_ else places.astype(np.intp)
+        rows = np.arange(self.n_models)
+        if self.observed is not None:
+            rows = np.flatnonzero(self.observed[:, places].any(axis=1))
+        cut = np.ix_(rows, places)
+        return Predictions(
+            names=tuple(self.names[i] for i in rows.tolist()),
+            cells=self.cells[cut],
+            observed=None if self.observed is None else self.observed[cut],
+            trials=None if self.trials is None else self.trials[cut],
+            within=None if self.within is None else self.within[cut],
+            predictions=None if self.predictions is None else self.predictions[cut],
+            labels=None if self.labels is None else self.labels[places],
+            ids=None if self.ids is None else tuple(self.ids[i] for i in places.tolist()),
+            source=self.source,
+            columns={name: values[places] for name, values in self.columns.items()},
+        )
+
+    def require_equal_trials(self, what: str) -> None:
+        """Say that something needs as many trials in every cell, where their numbers differ."""
+        if self.trials is None:
+            return
+        there = self.trials if self.observed is None else self.trials[self.observed]
+        low, high = int(there.min()), int(there.max())
+        if low != high:
+            raise InputError(
+                f"{what} needs as many trials in every cell, but {self.source} has {low:,} to {high:,}; run the missing "
+                "ones, or leave out the models that have fewer (exclude=, --exclude)."
+            )
+
     def repeated_inputs(self) -> tuple[NDArray[np.intp] | None, tuple[str, ...]]:
         """Number the distinct inputs of the examples, and name the columns that hold them; None where none repeats.
 

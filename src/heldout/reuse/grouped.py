@@ -208,12 +208,27 @@ class GroupedPool:
             design_effect=self.errors.design_effect,
         )
 
+    def residuals(self) -> Floats:
+        """(k, G) what each group adds to each model's error beyond its share; their sums are zero."""
+        sizes = self.sizes if self._observed is None else self._sums(self._observed)
+        n = np.maximum(1.0, np.broadcast_to(sizes, self.counts.shape).sum(axis=-1, keepdims=True))
+        return np.asarray((self.counts - self.counts.sum(axis=-1, keepdims=True) / n * sizes) / n)
+
     def log_p_values(self, first: int, others: NDArray[np.intp]) -> Floats:
         """Log p-values, two-sided, that one model is as good as each of some others."""
         m = self.differences(first, others)
+        return m.log_p_values(self._correlations(m))
+
+    def spread(self, first: int, others: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """How many times the variance of independent examples these differences have, and degrees of freedom."""
+        m = self.differences(first, others)
+        return m.spread(self._correlations(m))
+
+    def _correlations(self, m: GroupMoments) -> Floats:
+        """Of two differences of one group: the larger of the pair's own and all pairs together, within 0 and 1."""
         above, below = m.correlation_parts()
         own = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
-        return m.log_p_values(np.clip(np.maximum(own, self.correlation), 0.0, 1.0))
+        return np.asarray(np.clip(np.maximum(own, self.correlation), 0.0, 1.0))
 
     @cached_property
     def correlation(self) -> float:

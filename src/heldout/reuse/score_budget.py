@@ -18,14 +18,19 @@ from heldout.files import read_result, write_result
 from heldout.predictions import Predictions
 from heldout.progress import plain_bar
 from heldout.reuse.bounds import LARGEST, TestableModels
+from heldout.reuse.first import TOPS, exclusion_level, list_names
 from heldout.reuse.grouped import ExampleGroups, Grouping
+from heldout.reuse.needed import Needed, round_up
 from heldout.reuse.scored import ScoredPool
+from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics.grouped import Floats
+from heldout.statistics.mcnemar_power import MOST_EXAMPLES, POWER
+from heldout.statistics.stepdown import holm_log_adjusted
 
 SHOWN = 20  # models printed in a terminal
 TERMINAL = 118  # characters
 MOST_RANKED = 3_000  # models; every pair is tested
-POWER, LEVEL = 0.8, 0.05  # of one comparison that is planned
+NAMED = 8  # that may be first, by name
 MORE_TRIALS = 2  # times as many, in words
 
 
@@ -73,8 +78,13 @@ class ScoreBudgetResult:
         NaN where trials are not known.
     pair_trial_share : float
         The same for the difference of two models, median over pairs.
-    disagreement : float
-        Standard error of the difference of two models, median over pairs; what gaps are planned with.
+    top : dict
+        For 1, 3 and 10: models that cannot be excluded from so high a rank, each at 1 - delta.
+    winner : Winner
+        The first on the leaderboard, and what its score is expected to lose on fresh examples.
+    needed : Needed
+        Examples for the error bar and for a gap, by the normal law; `disagreement` is the mean squared difference of two
+        models on an example, median over pairs, which for right and wrong is the share on which they differ.
     example_groups : ExampleGroups or None
     """
 
@@ -100,8 +110,11 @@ class ScoreBudgetResult:
     within: Floats
     trial_share: Floats
     pair_trial_share: float
-    disagreement: float
+    top: dict[int, tuple[int, ...]]
+    winner: Winner
+    needed: Needed
     example_groups: ExampleGroups | None
+    seed: int
     source: str
     data_digest: str
     version: str
@@ -125,7 +138,7 @@ class ScoreBudgetResult:
     @property
     def first(self) -> list[str]:
         """Models that cannot be excluded from rank 1."""
-        return [self.names[i] for i in self.order.tolist() if self.ranks[i, 0] == 1]
+        return [self.names[i] for i in self.top[1]]
 
     @property
     def median_trial_share(self) -> float:
@@ -137,20 +150,6 @@ class ScoreBudgetResult:
         """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be."""
         share = self.pair_trial_share if pairs else self.median_trial_share
         return math.sqrt(1 - share * (1 - 1 / more))
-
-    @property
-    def gap_now(self) -> float:
-        """Difference of two models like these that one comparison at 5 % finds with 80 % power."""
-        return float(ndtri(POWER) - ndtri(LEVEL / 2)) * self.disagreement
-
-    def examples_for_gap(self, gap: float) -> int:
-        """Examples (like these, with as many trials) from which on such a comparison finds this gap."""
-        return math.ceil(self.n_examples * (self.gap_now / gap) ** 2)
-
-    @property
-    def examples_for_epsilon(self) -> int:
-        """Examples from which on all models are within epsilon, at once."""
-        return math.ceil(self.n_examples * (self.error_bar / self.epsilon) ** 2)
 
     def models(self) -> list[dict[str, Any]]:
         """The leaderboard as plain rows."""
@@ -186,11 +185,7 @@ class ScoreBudgetResult:
             "testable_models": self.testable.to_dict(),
             "further_models": {"union": self.further_models, "similarity": None, "naive_bayes": None},
             "reason": self.testable.reason,
-            "needed": {
-                "examples_for_epsilon": self.examples_for_epsilon,
-                "gap_now": _defined(self.gap_now),
-                "examples_for_gap": self.examples_for_gap(self.gap_now / 2) if self.gap_now > 0 else None,
-            },
+            "needed": self.needed.to_dict(),
             "trials": {
                 "fewest": int(self.trials[0]),
                 "median": int(self.trials[1]),
@@ -202,6 +197,8 @@ class ScoreBudgetResult:
                 "gap_with_twice_as_many": self.shrinks(2, pairs=True) if known else None,
             },
             "first": self.first,
+            "top": {str(t): [self.names[i] for i in models] for t, models in self.top.items() if t > 1},
+            "winner": self.winner.to_dict(),
             "models": self.models(),
             "pool": {
                 "level": {"union": self.level, "similarity": None},
@@ -216,6 +213,7 @@ class ScoreBudgetResult:
             },
             "example_groups": None if self.example_groups is None else self.example_groups.to_dict(),
             "adaptive": False,
+            "seed": self.seed,
             "source": self.source,
             "data_digest": self.data_digest,
             "version": self.version,
@@ -255,13 +253,8 @@ class ScoreBudgetResult:
             f"{'score (mean)':28s} {self.scores.mean():.4f}",
             f"{f'all {self.n_models:,} within, at {sure}':28s} ±{self.error_bar:.5f}   (union bound over {self.unit})",
             f"{'models like these':28s} {count_text(self.testable.union)} fit at ±{self.epsilon:g}",
-            f"{'examples for that':28s} {self.examples_for_epsilon:,} (there are {self.n_examples:,})",
+            *self._needed_lines(sure),
         ]
-        if self.gap_now > 0:
-            lines.append(
-                f"{'gap that can be told':28s} {self.gap_now:.4f}   (two models, one comparison at 5 %, 80 % power; "
-                f"half of it takes {self.examples_for_gap(self.gap_now / 2):,} examples)"
-            )
         if (groups := self.example_groups) is not None:
             lines.append(f"{'groups of examples':28s} {groups.n_groups:,} of {groups.smallest:,} to {groups.largest:,}")
         if self.n_missing:
@@ -280,6 +273,30 @@ class ScoreBudgetResult:
             lines.append(f"    ... and {self.n_models - SHOWN:,} more (--json or the report)")
         lines += ["", *textwrap.wrap(self.pairs_sentence(), TERMINAL), *textwrap.wrap(self.first_sentence(), TERMINAL)]
         return "\n".join([*lines, "", *textwrap.wrap(self.rests_on(), TERMINAL)])
+
+    def needed_text(self) -> str:
+        """How many examples are needed, alone."""
+        sure = f"{100 * (1 - self.delta):g} %"
+        lines = [f"This test set has {self.n_examples:,} examples, {self.n_models:,} models with scores.", ""]
+        lines.append(f"{f'all {self.n_models:,} within, at {sure}':28s} ±{self.error_bar:.5f}")
+        return "\n".join([*lines, *self._needed_lines(sure), "", *textwrap.wrap(self.trial_sentence(), TERMINAL)])
+
+    def _needed_lines(self, sure: str) -> list[str]:
+        need = self.needed
+        lines = [
+            f"{f'examples for ±{need.epsilon:g}':28s} {_examples(need.examples_for_epsilon)}   (all {need.n_models:,} "
+            f"models like these at once, at {sure})"
+        ]
+        if math.isfinite(need.gap_now) and need.gap_now > 0:
+            lines += [
+                f"{'gap that can be told now':28s} {need.gap_now:.4f}   (two models named beforehand, at {sure}, "
+                f"{100 * need.power:g} % power)",
+                f"{f'examples for a gap of {need.gap:g}':28s} {_examples(need.examples_for_gap)}",
+            ]
+        if need.first_gap is not None:
+            apart = f"{need.first_gap:.4g} apart"
+            lines.append(f"{'examples, first from second':28s} {_examples(need.examples_for_first)}   ({apart})")
+        return lines
 
     def headline(self) -> str:
         """The answer in a sentence or two."""
@@ -304,12 +321,16 @@ class ScoreBudgetResult:
         )
 
     def first_sentence(self) -> str:
-        """Who may be first."""
-        first = self.first
-        if len(first) == 1:
-            return f"First is {first[0]}: every other model is significantly worse."
-        shown = ", ".join(first[:5]) + (f" and {len(first) - 5:,} more" if len(first) > 5 else "")
-        return f"{len(first):,} models may be first: {shown}."
+        """Who may be first, and what the winner's score is worth."""
+        first, w = self.first, self.winner
+        sure = f"{100 * (1 - self.delta):g} %"
+        text = f"May be first, at {sure}: {len(first):,} of {self.n_models:,} ({list_names(first, NAMED)})."
+        if not math.isfinite(w.expected_drop):
+            return f"{text} What the winner will lose on fresh examples cannot be told from so few {self.unit}."
+        return (
+            f"{text} The winner, {w.name}, has {w.score:.4f}. It was chosen for that: on as many fresh examples a winner "
+            f"like it drops by {w.expected_drop:.4f} on average, to {w.corrected:.4f}."
+        )
 
     def rests_on(self) -> str:
         """The conditions, always at the end."""
@@ -325,6 +346,7 @@ class ScoreBudgetResult:
         arrays = {name: values.pop(name) for name in _ARRAYS}
         values["testable"] = asdict(self.testable)
         values["neighbours"] = [asdict(c) for c in self.neighbours]
+        values |= {"winner": asdict(self.winner), "needed": asdict(self.needed)}
         if (groups := values["example_groups"]) is not None:
             arrays["design_effect"] = groups.design_effect
             values["example_groups"] = {k: v for k, v in vars(groups).items() if k != "design_effect"}
@@ -344,6 +366,8 @@ class ScoreBudgetResult:
             record["neighbours"] = tuple(ScoreComparison(**c) for c in record["neighbours"])
             record["bands"] = tuple(tuple(band) for band in record["bands"])
             record["names"] = tuple(record["names"])
+            record["top"] = {int(top): tuple(models) for top, models in record["top"].items()}
+            record["winner"], record["needed"] = Winner(**record["winner"]), Needed(**record["needed"])
             return cls(**record, **arrays)  # type: ignore[arg-type]
         except Exception as error:
             raise InputError(f"{path}.npz is not a saved budget of scores: {error!r}.") from error
@@ -353,7 +377,14 @@ _ARRAYS = ("scores", "low", "high", "n_observed", "order", "ranks", "trials", "b
 
 
 def score_budget(
-    table: Predictions, grouping: Grouping | None, *, epsilon: float, delta: float, progress: bool = False
+    table: Predictions,
+    grouping: Grouping | None,
+    *,
+    epsilon: float | None,
+    delta: float,
+    gap: float,
+    seed: int,
+    progress: bool = False,
 ) -> ScoreBudgetResult:
     """What a table of scores says of its models; `budget` calls it where cells are not right or wrong."""
     pool = ScoredPool(table, grouping)
@@ -367,13 +398,19 @@ def score_budget(
     low, high = pool.intervals(level)
     log_p, differences, spread, pair_shares = _all_pairs(pool, progress=progress)
     known = pair_shares[np.isfinite(pair_shares)]
-    adjusted = _holm(log_p)
+    adjusted = holm_log_adjusted(log_p)
     told = adjusted <= math.log(delta)
     order = np.argsort(-means, kind="stable")
     between, within, share = pool.variances()
     trials = table.trials if table.trials is not None else np.ones((1, 1), dtype=np.int64)
     there = trials if table.observed is None or table.trials is None else trials[table.observed]
     compare = _Pairs(k, log_p, adjusted, differences, told)
+    error_bar = float(np.maximum(high - means, means - low).max())
+    target = round_up(error_bar) if epsilon is None else epsilon
+    codes = None if grouping is None else grouping.codes
+    drop = expected_drop(table.scores, observed=table.observed, codes=codes, rng=np.random.default_rng(seed))
+    neighbours = tuple(compare.one(a, b) for a, b in zip(order[:-1].tolist(), order[1:].tolist(), strict=True))
+    best = int(order[0])
     return ScoreBudgetResult(
         names=table.names,
         n_examples=table.n_examples,
@@ -381,14 +418,14 @@ def score_budget(
         low=low,
         high=high,
         n_observed=pool.moments.n.astype(np.int64),
-        error_bar=float(np.maximum(high - means, means - low).max()),
+        error_bar=error_bar,
         level=level,
-        epsilon=epsilon,
+        epsilon=target,
         delta=delta,
-        testable=pool.testable(epsilon, delta),
+        testable=pool.testable(target, delta),
         order=order,
         ranks=compare.ranks(),
-        neighbours=tuple(compare.one(a, b) for a, b in zip(order[:-1].tolist(), order[1:].tolist(), strict=True)),
+        neighbours=neighbours,
         bands=compare.bands(order.tolist()),
         n_significant=int(told.sum()),
         n_missing=table.n_missing,
@@ -397,8 +434,13 @@ def score_budget(
         within=within,
         trial_share=share,
         pair_trial_share=float(np.median(known)) if len(known) else math.nan,
-        disagreement=float(np.median(spread)) if len(spread) else math.nan,
+        top={top: compare.among(top, order.tolist(), delta) for top in TOPS},
+        winner=Winner(model=best, name=table.names[best], score=float(means[best]), expected_drop=drop),
+        needed=_needed(
+            table.n_examples, k, error_bar, spread, neighbours[0] if neighbours else None, compare, target, delta, gap
+        ),
         example_groups=pool.described(),
+        seed=seed,
         source=table.source,
         data_digest=table.digest(),
         version=__version__,
@@ -421,13 +463,43 @@ def _all_pairs(pool: ScoredPool, *, progress: bool) -> tuple[Floats, Floats, Flo
     return log_p, difference, error, share
 
 
-def _holm(log_p: Floats) -> Floats:
-    """Logs of Holm's adjusted p-values."""
-    order = np.argsort(log_p, kind="stable")
-    steps = np.log(np.arange(len(log_p), 0, -1)) + log_p[order]
-    adjusted = np.empty_like(log_p)
-    adjusted[order] = np.minimum(0.0, np.maximum.accumulate(steps))
-    return adjusted
+def _needed(
+    n: int,
+    k: int,
+    error_bar: float,
+    spread: Floats,
+    first: ScoreComparison | None,
+    pairs: _Pairs,
+    epsilon: float,
+    delta: float,
+    gap: float,
+) -> Needed:
+    """Examples by the law of large numbers: error bars and standard errors shrink with the root of their number."""
+    reach = float(ndtri(POWER) - ndtri(delta / 2))
+    typical = float(np.median(spread)) if len(spread) else math.nan
+    lead, own = (None, math.nan) if first is None else (abs(first.difference), pairs.error(spread, first))
+
+    def examples(error: float, wanted: float) -> int | None:
+        if not (math.isfinite(error) and wanted > 0):
+            return None
+        found = math.ceil(n * (reach * error / wanted) ** 2)
+        return found if found <= MOST_EXAMPLES else None
+
+    return Needed(
+        n_models=k,
+        epsilon=epsilon,
+        examples_for_epsilon=math.ceil(n * (error_bar / epsilon) ** 2),
+        disagreement=n * typical**2,
+        gap_now=reach * typical,
+        gap=gap,
+        examples_for_gap=examples(typical, gap),
+        first_gap=lead if lead else None,
+        examples_for_first=examples(own, lead) if lead else None,
+    )
+
+
+def _examples(count: int | None) -> str:
+    return "more than can be counted" if count is None else f"{count:,}"
 
 
 class _Pairs:
@@ -436,9 +508,27 @@ class _Pairs:
     def __init__(self, k: int, log_p: Floats, adjusted: Floats, difference: Floats, told: NDArray[np.bool_]) -> None:
         self.k, self.log_p, self.adjusted, self.difference, self.told = k, log_p, adjusted, difference, told
 
+    def _place(self, one: int, other: int) -> int:
+        first, second = sorted((one, other))
+        return first * (2 * self.k - first - 1) // 2 + second - first - 1
+
+    def error(self, spread: Floats, pair: ScoreComparison) -> float:
+        """Standard error of a pair's difference."""
+        return float(spread[self._place(pair.better, pair.worse)])
+
+    def among(self, top: int, order: list[int], delta: float) -> tuple[int, ...]:
+        """Models that cannot be excluded from the top so many, by one-sided tests (`heldout.reuse.first`)."""
+        if top >= self.k:
+            return tuple(order)
+        told = self.log_p <= math.log(2 * exclusion_level(top, self.k, delta))
+        first, second = np.triu_indices(self.k, 1)
+        up, down = told & (self.difference > 0), told & (self.difference < 0)
+        beaten = np.bincount(second[up], minlength=self.k) + np.bincount(first[down], minlength=self.k)
+        return tuple(i for i in order if beaten[i] < top)
+
     def one(self, better: int, worse: int) -> ScoreComparison:
-        first, second = sorted((better, worse))
-        place = first * (2 * self.k - first - 1) // 2 + second - first - 1
+        """One pair, held to what all of them leave it."""
+        place, first = self._place(better, worse), min(better, worse)
         difference = float(self.difference[place]) * (1 if better == first else -1)
         told = bool(self.told[place])
         return ScoreComparison(

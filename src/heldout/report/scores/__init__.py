@@ -54,12 +54,16 @@ def _numbers(result: ScoreBudgetResult) -> list[tuple[str, str, str]]:
     numbers = [
         (f"Models like these at {bar_text(result.epsilon)}", count_text(result.testable.union),
          f"{count_text(result.further_models)} more than there are"),
-        (f"Examples for {bar_text(result.epsilon)} on all", f"{result.examples_for_epsilon:,}",
+        (f"Examples for {bar_text(result.epsilon)} on all", f"{result.needed.examples_for_epsilon:,}",
          f"there are {result.n_examples:,}"),
     ]  # fmt: skip
-    if result.gap_now > 0:
+    if result.needed.gap_now > 0:
         numbers.append(
-            ("Gap between two models that can be told", percent(result.gap_now, 2), "one comparison at 5 %, 80 % power")
+            (
+                "Gap between two models that can be told",
+                percent(result.needed.gap_now, 2),
+                "80 % power, named beforehand",
+            )
         )
     return numbers
 
