@@ -73,7 +73,8 @@ def label_column(path: Path, key: str | None = None) -> NDArray[Any]:
         for name, value in zip(map(as_text, columns[ids]), values, strict=True):
             if first.setdefault(name, value) != value:
                 raise InputError(
-                    f"{path.name}: the example {name!r} has the label {value!r} in one row and {first[name]!r} in another."
+                    f"{path.name}: the example {name!r} has the label {value!r} in one row and {first[name]!r} in "
+                    "another."
                 )
         values = list(first.values())
     labels = text_classes([values], Codes())[0]
@@ -83,7 +84,7 @@ def label_column(path: Path, key: str | None = None) -> NDArray[Any]:
 
 
 def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -> tuple[NDArray[Any], list[str]] | None:
-    """A table of numbers, one column for each class; None where it is none. Columns named as classes are put in order."""
+    """A table of numbers, one column for each class, in the order of the classes that are known; None where it is none."""
     columns = {
         key: values
         for key, values in table_columns(path).items()
