@@ -61,7 +61,28 @@ def test_fail_under(run):
     code, _, err = run(EXAMPLE, "--fail-under", further + 1)
     assert code == 1
     assert f"{further:,} further models fit, fewer than --fail-under {further + 1}" in err
+    assert "name one" in err  # --epsilon
+    assert "name one" not in run(EXAMPLE, "--fail-under", further, "--epsilon", "0.01")[2]
     assert run(EXAMPLE, "--fail-under", 0)[0] == 2
+
+
+def test_needed(run):
+    """Only the answer; with --json everything, and the gap that was asked for."""
+    code, out, _ = run(EXAMPLE, "--needed", "--epsilon", "0.005", "--gap", "0.02")
+    assert code == 0
+    assert "examples for ±0.005" in out
+    assert "examples for a gap of 0.02" in out
+    assert "interval, all at once" not in out
+    code, full, _ = run(EXAMPLE, "--needed", "--epsilon", "0.005", "--gap", "0.02", "--json")
+    needed = json.loads(full)["needed"]
+    assert (code, needed["epsilon"], needed["gap"]) == (0, 0.005, 0.02)
+    assert f"{needed['examples_for_epsilon']:,}" in out
+    assert f"{needed['examples_for_gap']:,}" in out
+    code, out, _ = run(*FOUR, "--needed")
+    assert code == 0
+    assert "one such model" in out
+    assert run(EXAMPLE, "--gap", "0")[0] == 2
+    assert run(EXAMPLE, "--seed", "-1")[0] == 2
 
 
 def test_keys_and_orientation(run, tmp_path):

@@ -29,7 +29,10 @@ def test_wide_table(tmp_path):
     assert table.names == ("a", "b")
     assert column(table) == REPO
     assert column(table.select(["b"])) == REPO
-    with pytest.raises(InputError, match="repo"):  # without being asked for it is a model that is none
+    assert column(Predictions.load(path)) == REPO  # text under a usual name is no model
+    assert "repo" not in Predictions.load(path, exclude="repo").columns
+    path.write_text(path.read_text().replace("repo", "origin"))
+    with pytest.raises(InputError, match="origin"):  # without being asked for it is a model that is none
         Predictions.load(path)
 
 

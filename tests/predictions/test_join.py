@@ -172,7 +172,9 @@ def test_folder_refuses(tmp_path):
         Predictions.load(tmp_path)
     write_model(tmp_path, "beta", CELLS["beta"], "csv")
     write_model(tmp_path, "beta", CELLS["beta"], "json")
-    with pytest.raises(InputError, match="'beta' is in more than one table"):
+    assert Predictions.load(tmp_path).names == ("alpha", "beta")  # the same answers twice
+    write_model(tmp_path, "beta", [1 - cell for cell in CELLS["beta"]], "json")
+    with pytest.raises(InputError, match=r"'beta' is in more than one file with different answers.*--repeats trials"):
         Predictions.load(tmp_path)
 
 

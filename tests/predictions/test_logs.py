@@ -88,8 +88,16 @@ class TestLmEval:
             Predictions.load(choice, metric="f1")
         again = choice.with_name("samples_sums_choice_2027-01-01T00-00-00.000000.jsonl")
         shutil.copy(choice, again)
-        with pytest.raises(InputError, match="two runs of 'example__alpha' on the task 'sums_choice'"):
+        once = Predictions.load(harness, metric=",strict-match")  # the same run twice
+        rows = [json.loads(line) for line in again.read_text().splitlines()]
+        rows[0]["acc"] = 1.0 - rows[0]["acc"]
+        again.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        with pytest.raises(InputError, match=r"two runs of 'example__alpha' on the task 'sums_choice'.*differ on '0'"):
             Predictions.load(harness, metric=",strict-match")
+        both = Predictions.load(harness, metric=",strict-match", repeats="trials")
+        changed = both.scores != once.scores
+        assert changed.sum() == 1
+        assert both.scores[changed].tolist() == [0.5]
         again.unlink()
         choice.unlink()
         with pytest.raises(InputError, match=r"different examples, 'example__alpha' 6 and 'example__beta' 12.*align"):
@@ -139,8 +147,7 @@ class TestLmEval:
     def test_metrics_that_are_not_right_or_wrong(self, harness):
         path = only(harness / "example__alpha", "*choice*")
         change(path, acc_norm=0.5)
-        with pytest.raises(InputError, match=r"'acc_norm' of document 0 is 0.5; only metrics that are 0 or 1"):
-            Predictions.load(path, metric="acc_norm")
+        assert set(Predictions.load(path, metric="acc_norm").scores[0].tolist()) == {0.5}
         change(path, acc=0.25)
         with pytest.raises(InputError, match="of which none is 0 or 1"):
             Predictions.load(path)
@@ -202,13 +209,10 @@ class TestInspect:
         path = DATA / "inspect" / "epochs.eval"
         with pytest.raises(InputError, match="was scored by 'grade', 'match'; choose one"):
             Predictions.load(path)
-        with pytest.raises(InputError, match=r'in 2 epochs, which are no new examples.*metric="match,1"'):
-            Predictions.load(path, metric="match")
+        epochs = Predictions.load(path, metric="match")  # both, as trials
+        assert (epochs.trials.tolist(), epochs.scores.tolist()) == ([[2, 2, 2]], [[1, 1, 0]])
         assert Predictions.load(path, metric="match,2").correct.astype(int).tolist() == [[1, 1, 0]]
-        with pytest.raises(
-            InputError, match="'sum-2' has the score 'P' by 'grade'; only scores that are right or wrong"
-        ):
-            Predictions.load(path, metric="grade,1")
+        assert Predictions.load(path, metric="grade,1").scores.tolist() == [[1, 1, 0.5]]  # P, as inspect_ai counts it
         with pytest.raises(InputError, match="no epoch '3'"):
             Predictions.load(path, metric="match,3")
         with pytest.raises(InputError, match="no scorer 'f1'; it has 'grade', 'match'"):
@@ -225,6 +229,10 @@ class TestInspect:
             (1.0, 1),
             (True, 1),
             (False, 0),
+            ("yes", 1),
+            ("false", 0),
+            ("P", 0.5),
+            (0.25, 0.25),
             (None, None),
             (float("nan"), None),
         ],
@@ -234,14 +242,14 @@ class TestInspect:
         log["samples"][1]["scores"]["match"]["value"] = value
         (tmp_path / "x.json").write_text(json.dumps(log))
         pool = Predictions.load(tmp_path / "x.json")
-        assert (pool.n_missing, bool(pool.correct[0, 1])) == (mark is None, mark == 1)
+        assert (pool.n_missing, pool.scores[0, 1]) == (mark is None, mark or 0)
 
-    @pytest.mark.parametrize("value", ["P", 0.5, 2, [1], {"a": 1}, "yes"])
-    def test_partial_values(self, value, tmp_path):
+    @pytest.mark.parametrize("value", [2, [1], {"a": 1}, "perhaps"])
+    def test_values_that_are_no_scores(self, value, tmp_path):
         log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
         log["samples"][1]["scores"]["match"]["value"] = value
         (tmp_path / "x.json").write_text(json.dumps(log))
-        with pytest.raises(InputError, match=r"'sum-1' has the score .* only scores that are right or wrong"):
+        with pytest.raises(InputError, match=r"'sum-1' has the score .*(only numbers and C, P, I, N|--scale percent)"):
             Predictions.load(tmp_path / "x.json")
 
     def test_refused(self, tmp_path):
@@ -262,11 +270,11 @@ class TestInspect:
         folder = tmp_path / "twice"
         folder.mkdir()
         shutil.copy(failed, folder / "one.eval")
-        shutil.copy(failed, folder / "two.eval")
+        shutil.copy(DATA / "inspect" / "eval" / "alpha.eval", folder / "two.eval")
         with pytest.raises(
-            InputError, match=r"one.eval and two.eval are two runs of 'mockllm/alpha' on the task 'sums'"
+            InputError, match=r"one.eval and twice/two.eval are two runs of 'mockllm/alpha' on the task 'sums'"
         ):
-            Predictions.load(folder)
+            Predictions.load(folder, metric=None)
 
     def test_json_refused(self, tmp_path):
         log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())

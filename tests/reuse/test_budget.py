@@ -73,7 +73,7 @@ def test_what_it_prints(result):
     assert "are there, 18 more fit" in text
     assert "models, union bound 41 models, similarity bound 48" in text
     assert "594, 604, 1,204" in text
-    assert "significant: 2 of 29 (paired, family-wise 95 % over 435 pairs, for independent examples)" in text
+    assert "significant: 3 of 29 (paired, family-wise 95 % over 435 pairs, for independent examples)" in text
     assert "Assumption A1 does not fit: P(both wrong) is off in 390 of 435 pairs" in text
     assert not re.search(r"\b(real|surely)\b", text)
     assert "plugged in as if they were the true ones" in text
@@ -119,6 +119,52 @@ def test_imagenet_v2_does_not_fit_assumption_a1():
     assert result.testable.naive_bayes < result.testable.similarity
     assert result.pool.assumption.fits is False
     assert "Assumption A1 does not fit" in str(result)
+
+
+def test_without_an_epsilon_it_follows_the_pool(cifar10_predictions):
+    """What the set can do for its own models, rounded up; so the pool fits, however small the set."""
+    assert heldout.budget(cifar10_predictions).epsilon == 0.01
+    few = heldout.budget(cifar10_predictions.correct[:, :300])
+    assert few.epsilon == 0.06
+    assert few.pool.epsilon["similarity"] <= 0.06 < few.pool.epsilon["similarity"] * 1.34
+    assert few.fitting_models >= 30
+    assert heldout.budget_from_numbers(50_000, 0.244, 0.85).epsilon == 0.01
+    numbers = heldout.budget_from_numbers(500, 0.244, 0.85)
+    assert numbers.epsilon == 0.08
+    assert numbers.testable.union >= 100
+
+
+def test_never_no_without_a_way_forward(cifar10_predictions):
+    result = heldout.budget(cifar10_predictions.correct[:, :300], epsilon=0.01)
+    assert result.fitting_models == 0
+    text = " ".join(str(result).split())
+    enough = result.needed.examples_for_epsilon
+    assert f"cannot measure even one model like these to within ±0.01 with 95 %: {enough:,} examples for all 30" in text
+    assert f"With those there are, ±{result.pool.epsilon['similarity']:.2g} holds for all 30." in text
+    numbers = heldout.budget_from_numbers(500, 0.244, 0.85, epsilon=0.01)
+    assert f"{numbers.needed.examples_for_epsilon:,} examples would do" in str(numbers)
+    assert "one such model is measured to within ±0.0" in " ".join(str(numbers).split())
+
+
+def test_first_and_winner_in_words_and_json(result, cifar10_predictions):
+    plain = result.to_dict()
+    names = [model["name"] for model in plain["models"]]
+    assert plain["first"] == names[:5]
+    assert set(plain["first"]) < set(plain["top"]["3"]) < set(plain["top"]["10"])
+    winner = plain["winner"]
+    assert set(winner) == {"name", "score", "expected_drop", "corrected"}
+    assert (winner["name"], winner["score"]) == (names[0], pytest.approx(0.9711))
+    assert 0 < winner["expected_drop"] < 0.0034  # two standard errors
+    assert winner["corrected"] == pytest.approx(winner["score"] - winner["expected_drop"])
+    assert {"examples_for_epsilon", "gap_now", "examples_for_gap"} <= set(plain["needed"])
+    assert plain["pool"]["pairs_significant"] == 356  # 343 at Bonferroni's 0.05 / 435
+    text = " ".join(str(result).split())
+    assert f"May be first, at 95 %: 5 of 30 ({', '.join(names[:5])})." in text
+    assert f"drops by {winner['expected_drop']:.4f} on average, to {winner['corrected']:.4f}." in text
+    again = heldout.budget(cifar10_predictions, epsilon=0.01, seed=1).to_dict()
+    assert heldout.budget(cifar10_predictions, epsilon=0.01).to_dict() == plain  # equal seeds agree
+    assert again["winner"] != winner  # unequal ones differ
+    assert again["winner"]["expected_drop"] == pytest.approx(winner["expected_drop"], abs=0.0002)
 
 
 def test_curves_pass_through_the_pool_s_own_numbers(result):

@@ -12,8 +12,8 @@ import heldout
 from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.predictions import Predictions
-from heldout.reuse.grouped import GroupedPool, Grouping, _moments, find_groups
-from heldout.reuse.leaderboard import rank_ranges
+from heldout.reuse.grouped import GroupedPool, Grouping, find_groups, group_moments
+from heldout.reuse.leaderboard import PairTests, rank_ranges
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.similarity import similarity
 
@@ -47,7 +47,7 @@ def misses(rng, n_groups, errors, alike, repetitions):
         pool = grouped_pool(wrong, codes)
         farthest = float(np.abs(wrong.mean(axis=1) - errors).max())
         low, high = pool.intervals(DELTA)
-        ranks = rank_ranges(pool.similarity, DELTA, pool)
+        ranks = rank_ranges(PairTests(pool.similarity, DELTA, pool))
         count += [
             float(pool.levels(farthest).sum()) < DELTA,  # the same as: farther than the error bar
             bool(((low > errors) | (high < errors)).any()),
@@ -107,7 +107,7 @@ def test_moments_of_differences_are_those_of_a_brute_force(rng):
     change = wrong[1].astype(int) - wrong[others].astype(int)
     sums = np.array([[row[codes == g].sum() for g in range(25)] for row in change], dtype=float)
     sizes = np.broadcast_to(np.bincount(codes).astype(float), sums.shape)
-    slow = _moments(sums, sizes, (change**2).sum(axis=1))
+    slow = group_moments(sums, sizes, (change**2).sum(axis=1))
     for name, value in vars(slow).items():
         np.testing.assert_allclose(getattr(fast, name), value, rtol=1e-9, atol=1e-9, err_msg=name)
     np.testing.assert_allclose(fast.design_effect, [design_effect(row, codes) for row in change], rtol=1e-9)

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
+from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.reuse.budget import budget, budget_from_numbers
+from heldout.reuse.needed import GAP
 from heldout.reuse.result import BudgetResult, count_text
+from heldout.reuse.score_budget import ScoreBudgetResult
 from heldout.reuse.thresholds import check_share
 
-EPILOG = """\
-what can be read:
-  an .npz file                  predictions (models x examples, or the other way round), labels, names
-  a CSV or Parquet file         one row an example: id,label,model A,model B,...  or long: model,id,prediction,label
-  JSON or JSONL                 the same rows, or {"names": ..., "predictions": ..., "labels": ...}
-  a folder                      one such file a model
-  lm-evaluation-harness         --log_samples files or their folder
-  inspect_ai                    .eval and .json logs or their folder
-  where only right and wrong are known: a matrix of 1 and 0 (--correct-key)
-
+EPILOG = f"""\
+{WHAT_CAN_BE_READ}
 examples:
-  heldout budget predictions.npz --epsilon 0.01 --out budget
+  heldout budget predictions.npz --out budget
+  heldout budget predictions.npz --needed --epsilon 0.005 --gap 0.01
   heldout budget val.npz --predictions-key preds_val --labels-key labels_val --exclude 'fv_*' --json
-  heldout budget lm-eval-output/ --metric acc --fail-under 10
+  heldout budget lm-eval-output/ --metric acc --epsilon 0.05 --fail-under 10
   heldout budget swe-bench.csv --groups repo          (or --groups repos.csv, or --groups '^(.*)-')
+  heldout budget evaluation/verified/*/results/results.json --all-ids verified-ids.txt
+  heldout budget lm-eval-output/ --task 'mmlu_*' --per-task
+  heldout budget performances_generation.json --threshold 0.5
   heldout budget --examples 50000 --error 0.244 --similarity 0.85
 
 exit codes: 0 fine, 1 fewer than --fail-under further models fit, 2 bad input, 3 a bug in heldout, 130 stopped
@@ -41,52 +41,34 @@ def add_budget(verbs: Any) -> None:
         "budget",
         help="how many more models can this test set rank?",
         description="How many more models can this test set measure, which error bars hold for all of them at once, "
-        "and which differences on the leaderboard are significant?",
+        "which differences on the leaderboard are significant, who may be first, and how many examples are needed?",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    verb.add_argument("path", nargs="?", metavar="FILE", help="what the models predicted: a file or a folder")
+    verb.add_argument("paths", nargs="*", metavar="FILE", help="what the models predicted: files or folders")
     asked = verb.add_argument_group("what is asked for")
-    asked.add_argument("--epsilon", default="0.01", metavar="E",
-                       help="error bar for further models (default 0.01)")  # fmt: skip
+    asked.add_argument("--epsilon", metavar="E",
+                       help="error bar for further models (default: what holds for the models there are, rounded up; "
+                       "from numbers: 0.01, or what a hundred such models can have)")  # fmt: skip
     asked.add_argument("--delta", default="0.05", metavar="D",
                        help="probability that a statement on all models at once fails (default 0.05)")  # fmt: skip
     asked.add_argument("--groups", metavar="SPEC",
                        help="examples depend on each other in these groups: a column of the data, a CSV file id,group, "
                        "or a regular expression on the example ids; whole groups are then the unit")  # fmt: skip
-    asked.add_argument("--fail-under", type=int, metavar="K", help="exit 1 when fewer than K further models fit")
+    asked.add_argument("--needed", action="store_true",
+                       help="only say how many examples are needed: for --epsilon on models like these, for --gap "
+                       "between two of them; and which gap can be told now")  # fmt: skip
+    asked.add_argument("--gap", default=str(GAP), metavar="D",
+                       help=f"difference between two models that shall be told (default {GAP})")  # fmt: skip
+    asked.add_argument("--per-task", action="store_true",
+                       help="a budget for each task of the files, and one of all of them pooled")  # fmt: skip
+    asked.add_argument("--seed", type=int, default=0, metavar="S",
+                       help="of the winner's splits and of the draws behind --needed (default 0)")  # fmt: skip
+    asked.add_argument("--fail-under", type=int, metavar="K",
+                       help="exit 1 when fewer than K further models fit at --epsilon")  # fmt: skip
 
-    read = verb.add_argument_group("how the file is read")
-    for name, what in (
-        ("predictions", "what the models predicted"),
-        ("labels", "the true labels"),
-        ("correct", "1 where right, 0 where wrong"),
-        ("names", "the models' names"),
-        ("ids", "the examples' ids"),
-    ):
-        read.add_argument(f"--{name}-key", metavar="KEY", help=f"array or column that holds {what}")
-    read.add_argument("--models-axis", type=int, choices=(0, 1), help="axis of the models, where it cannot be told")
-    read.add_argument(
-        "--missing",
-        action="append",
-        metavar="CODE",
-        help="value of a cell not run (-2, nan; may be repeated); 'absent': models may lack examples",
-    )
-    read.add_argument("--classes", metavar="M", help="labels are 0 to M-1; 'any' for free text")
-    read.add_argument(
-        "--metric",
-        metavar="NAME",
-        help="score to read from logs, where there are several; ',strict-match' chooses the filter alone",
-    )
-    read.add_argument("--format", metavar="F", help="npz, csv, tsv, parquet, json, jsonl, lm-eval, inspect, folder")
-    read.add_argument(
-        "--exclude",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="model, or column that is none, to leave out ('fv_*'; may be repeated)",
-    )
+    add_reading(verb)
 
     numbers = verb.add_argument_group("without a file, from numbers")
     numbers.add_argument("--examples", type=int, metavar="N", help="size of the test set")
@@ -104,21 +86,32 @@ def run_budget(args: argparse.Namespace) -> int:
     """`heldout budget`."""
     if args.fail_under is not None and args.fail_under < 1:
         raise InputError(f"--fail-under {args.fail_under}: give a number of models, 1 or more.")
-    for name in ("epsilon", "delta"):
-        check_share(name, getattr(args, name))
+    if args.fail_under is not None and args.epsilon is None:
+        say("warning: --fail-under without --epsilon: the error bar then follows the models that are there; name one.")
+    if args.seed < 0:
+        raise InputError(f"--seed {args.seed}: give a whole number, 0 or more.")
+    for name in ("epsilon", "delta", "gap"):
+        if getattr(args, name) is not None:
+            check_share(name, getattr(args, name))
     if args.out is not None:
         make_folder(args.out)
-    result = from_numbers(args) if args.path is None else from_file(args)
+    if args.paths and args.per_task:
+        return _per_task(args)
+    if args.per_task:
+        raise InputError("--per-task needs files of predictions; four numbers say nothing about tasks.")
+    result = from_file(args) if args.paths else from_numbers(args)
     if args.out is not None:
-        from heldout.report import write_budget_report
-
-        result.save(args.out / "result")
-        report = write_budget_report(result, args.out, command=args.line)
-    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
+        report = _write(result, args.out, args.line)
+    shown = result.needed_text() if args.needed else str(result)
+    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else shown)
     say(f"report: {report}" if args.out is not None else "add --out DIR for a report with pictures")
-    if result.pool is None and result.testable.reason is not None:
+    if isinstance(result, BudgetResult) and result.pool is None and result.testable.reason is not None:
         say(f"heldout: {result.testable.reason}.")
         return EXIT_BAD_INPUT
+    return _exit_code(args, result)
+
+
+def _exit_code(args: argparse.Namespace, result: BudgetResult | ScoreBudgetResult) -> int:
     if args.fail_under is not None and result.further_models < args.fail_under:
         say(
             f"heldout: {count_text(result.further_models)} further models fit, fewer than "
@@ -126,6 +119,39 @@ def run_budget(args: argparse.Namespace) -> int:
         )
         return EXIT_CHECK_FAILED
     return EXIT_FINE
+
+
+def _write(result: BudgetResult | ScoreBudgetResult, folder: Path, line: str) -> Path:
+    from heldout.report import write_budget_report
+
+    result.save(folder / "result")
+    return write_budget_report(result, folder, command=line)
+
+
+def _per_task(args: argparse.Namespace) -> int:
+    """A budget for each task, then one of all tasks pooled, which says how."""
+    table = read_predictions(args, args.paths, columns=_columns(args))
+    parts = table.by("task")
+    sizes = ", ".join(f"{name} {part.n_examples:,}" for name, part in parts.items())
+    pooling = (
+        f"All {len(parts):,} tasks pooled: every example counts once, so that a task counts by its size ({sizes}), and "
+        "the mean over tasks may differ."
+    )
+    results = {name: _budget(part, args) for name, part in parts.items()}
+    pooled = _budget(table, args)
+    if args.out is not None:
+        for name, result in results.items():
+            _write(result, args.out / re.sub(r"[^\w.-]+", "_", name), args.line)
+        say(f"report: {_write(pooled, args.out, args.line)}, and one in a folder for each task")
+    if args.json:
+        plain = {name: result.to_dict() for name, result in results.items()}
+        whole = {"tasks": plain, "pooled": pooled.to_dict() | {"pooling": pooling}}
+        print(json.dumps(whole, indent=2, allow_nan=False))
+        return _exit_code(args, pooled)
+    for name, result in results.items():
+        print(f"== {name} ==\n\n{result.needed_text() if args.needed else result}\n")
+    print(f"== all tasks ==\n\n{pooling}\n\n{pooled.needed_text() if args.needed else pooled}")
+    return _exit_code(args, pooled)
 
 
 def from_numbers(args: argparse.Namespace) -> BudgetResult:
@@ -138,27 +164,39 @@ def from_numbers(args: argparse.Namespace) -> BudgetResult:
         raise InputError(
             f"give a file of predictions, or --examples, --error and --similarity; {', '.join(lacking)} not given."
         )
-    return budget_from_numbers(args.examples, args.error, args.similarity, epsilon=args.epsilon, delta=args.delta)
+    return budget_from_numbers(
+        args.examples, args.error, args.similarity, epsilon=args.epsilon, delta=args.delta, gap=args.gap
+    )
 
 
-def from_file(args: argparse.Namespace) -> BudgetResult:
+def from_file(args: argparse.Namespace) -> BudgetResult | ScoreBudgetResult:
     """What a pool of models says."""
     if (args.examples, args.error, args.similarity) != (None, None, None):
         raise InputError("--examples, --error and --similarity stand in for a file; with one they are measured.")
-    classes = int(args.classes) if args.classes and args.classes.isdigit() else args.classes
-    keys = {
-        f"{name}_key": getattr(args, f"{name}_key") for name in ("predictions", "labels", "correct", "names", "ids")
-    }
-    table = Predictions.load(
-        args.path,
-        format=args.format,
-        models_axis=args.models_axis,
-        missing=args.missing,
-        classes=classes,
-        metric=args.metric,
-        exclude=args.exclude,
-        columns=() if args.groups is None else args.groups,
-        **keys,
-    )
+    table = read_predictions(args, args.paths, columns=_columns(args))
+    return _budget(table, args)
+
+
+def _columns(args: argparse.Namespace) -> tuple[str, ...]:
+    return () if args.groups is None else (args.groups,)
+
+
+def _budget(table: Predictions, args: argparse.Namespace) -> BudgetResult | ScoreBudgetResult:
     say(str(table))
-    return budget(table, epsilon=args.epsilon, delta=args.delta, groups=args.groups, progress=True)
+    tasks = table.columns.get("task")
+    if tasks is not None and len(set(tasks.tolist())) > 1:
+        say(
+            f"{len(set(tasks.tolist())):,} tasks pooled: every example counts once, so that a task counts by its size "
+            "(--task NAME reads one, --per-task each of them)."
+        )
+    if table.is_binary and table.trials is not None:
+        say("all trials of an example agree everywhere, so that more trials would bring nothing.")
+    return budget(
+        table,
+        epsilon=args.epsilon,
+        delta=args.delta,
+        gap=args.gap,
+        groups=args.groups,
+        seed=args.seed,
+        progress=True,
+    )

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, import_extra
-from heldout.predictions import inspect_logs, lm_eval
+from heldout.predictions import harness, inspect_logs, lm_eval
 from heldout.predictions.columns import from_columns
 from heldout.predictions.keys import CORRECT, EXAMPLE, LABEL, MODEL, PREDICTION, Options, Role, check_key, flag, pick
-from heldout.predictions.raw import damaged, read_json_file, read_lines
+from heldout.predictions.raw import damaged, open_text, read_json_file, read_lines, stem_of
+from heldout.predictions.runs import table_of_runs
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.values import as_array, listing
 
@@ -74,12 +75,12 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
     label = find(LABEL, options.labels_key, weak=True)
     if answer is None and correct is None:
         raise InputError(
-            f"{source} has neither predictions nor a 0/1 matrix under the usual names; of its keys {listing(keys, 8)} "
-            f"say which they are with {flag('predictions_key')} or {flag('correct_key')}."
+            f"{source} has neither predictions nor a 0/1 matrix under the usual names; of its keys "
+            f"{listing(keys, len(keys))} say which they are with {flag('predictions_key')} or {flag('correct_key')}."
         )
     if label is None and correct is None:
         raise InputError(
-            f"{source} has no labels among its keys {listing(keys, 8)}; say which with {flag('labels_key')}."
+            f"{source} has no labels among its keys {listing(keys, len(keys))}; say which with {flag('labels_key')}."
         )
     main = correct or answer or ""  # a grader may accept more than the label's own spelling
     role = "predictions" if correct is None else "scores"
@@ -202,13 +203,18 @@ def _models_axis(shape: tuple[int, ...], axis: int | None, k: int | None, n: int
 
 def read_csv(path: Path, options: Options) -> Predictions:
     """A CSV with a header, in the wide or the long layout; by commas, semicolons or tabs, as the header is."""
+    return from_columns(read_csv_columns(path), options, source=path.name, name=stem_of(path), text=True)
+
+
+def read_csv_columns(path: Path) -> dict[str, Any]:
+    """Columns of a CSV, as text."""
     limit = csv.field_size_limit(2**31 - 1)  # a long answer is no damage
     try:
-        with path.open(newline="", encoding="utf-8-sig") as f:
+        with open_text(path) as f:
             delimiter = _delimiter(f)
             f.seek(0)
             rows = [row for row in csv.reader(f, delimiter=delimiter, strict=True) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error) as error:
         raise damaged(path, error, "csv") from error
     finally:
         csv.field_size_limit(limit)
@@ -222,8 +228,7 @@ def read_csv(path: Path, options: Options) -> Predictions:
                 "damaged or cut short."
             )
     _check_header(header, path)
-    columns: dict[str, Any] = dict(zip(header, zip(*body, strict=True), strict=True))
-    return from_columns(columns, options, source=path.name, name=path.stem, text=True)
+    return dict(zip(header, zip(*body, strict=True), strict=True))
 
 
 def _delimiter(f: TextIO) -> str:
@@ -247,6 +252,11 @@ def _check_header(header: list[str], path: Path) -> None:
 
 def read_parquet(path: Path, options: Options) -> Predictions:
     """The same from Parquet."""
+    return from_columns(read_parquet_columns(path), options, source=path.name, name=stem_of(path))
+
+
+def read_parquet_columns(path: Path) -> dict[str, Any]:
+    """Columns of a Parquet file."""
     arrow = import_extra("pyarrow", extra="parquet")
     parquet = import_extra("pyarrow.parquet", extra="parquet")
     try:
@@ -261,20 +271,23 @@ def read_parquet(path: Path, options: Options) -> Predictions:
     }
     if table.num_rows == 0 or not columns:
         raise InputError(f"{path.name} is empty: at least one row is needed.")
-    return from_columns(columns, options, source=path.name, name=path.stem)
+    return columns
 
 
 def read_json(path: Path, options: Options) -> Predictions:
-    """A list of rows, an object of arrays, or a log of inspect_ai."""
+    """A list of rows, an object of arrays, a log of inspect_ai, or what a benchmark's harness wrote."""
     content = read_json_file(path)
+    if inspect_logs.is_log(content):
+        return inspect_logs.read([path], options, source=path.name)
+    runs = harness.runs_of(content, path, options)
+    if runs is not None:
+        return table_of_runs(runs, options, source=path.name)
     if isinstance(content, list):
         return from_rows(content, path, options)
     if not isinstance(content, dict):
         raise InputError(f"{path.name} holds neither a list of rows nor an object of arrays.")
-    if inspect_logs.is_log(content):
-        return inspect_logs.read([path], options, source=path.name)
     arrays = {key: value for key, value in content.items() if value is not None}
-    return from_arrays_by_key(arrays, list(arrays), options, source=path.name, name=path.stem)
+    return from_arrays_by_key(arrays, list(arrays), options, source=path.name, name=stem_of(path))
 
 
 def read_jsonl(path: Path, options: Options) -> Predictions:
@@ -293,4 +306,4 @@ def from_rows(rows: list[Any], path: Path, options: Options) -> Predictions:
         raise InputError(f'{path.name} must hold one object a row, such as {{"id": 1, "label": 0, "model_a": 0}}.')
     keys = dict.fromkeys(key for row in rows for key in row)
     columns: dict[str, Any] = {key: [row.get(key) for row in rows] for key in keys}
-    return from_columns(columns, options, source=path.name, name=path.stem)
+    return from_columns(columns, options, source=path.name, name=stem_of(path))

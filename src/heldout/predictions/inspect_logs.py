@@ -1,8 +1,9 @@
 """Logs of inspect_ai: `.json`, and `.eval`, which is a zip file.
 
 One log is one model on one task. The tasks of a folder are pooled, so that an example's id is `task/sample id`. A
-score is right at "C", 1 or true and wrong at "I", 0, false or "N" (no answer, which inspect_ai counts as 0 too). A
-sample that ended in an error or was not scored is missing. Partial scores are refused.
+score is right at "C", 1 or true and wrong at "I", 0, false or "N" (no answer, which inspect_ai counts as 0 too), half
+right at "P", or a number. The epochs of a sample are its trials. A sample that ended in an error or was not scored is
+missing.
 """
 
 from __future__ import annotations
@@ -12,18 +13,27 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from heldout.errors import InputError, import_extra
-from heldout.predictions.join import side_by_side
-from heldout.predictions.keys import Options, as_columns, digest_of
+from heldout.predictions.keys import Options, digest_of
 from heldout.predictions.raw import damaged, read_json_file
-from heldout.predictions.table import Predictions, make_table
+from heldout.predictions.runs import Run, table_of_runs
+from heldout.predictions.table import Predictions
 from heldout.predictions.values import listing
 
-RIGHT, WRONG = ("C", "c"), ("I", "i", "N", "n")
+WORDS = {
+    "c": 1.0,
+    "yes": 1.0,
+    "true": 1.0,
+    "p": 0.5,
+    "i": 0.0,
+    "n": 0.0,
+    "no": 0.0,
+    "false": 0.0,
+}  # as inspect_ai counts
 ZSTANDARD = 93  # the zip method that inspect_ai writes today; Python's zipfile knows it from 3.14 on
 SUMMARIES, HEADER = "summaries.json", "header.json"
 INPUT = "input"
@@ -46,38 +56,25 @@ def log_files(folder: Path) -> list[Path]:
 
 def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions:
     """One table from the logs of one or several models."""
-    runs: dict[str, dict[str, tuple[Path, dict[str, Any], dict[str, Any]]]] = {}
+    runs, names = [], []
     texts = options.beside(INPUT)
     for path in files:
         header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
         model, task = str(header["eval"].get("model")), str(header["eval"].get("task"))
-        if not options.exclude.keeps(model):
+        names.append(task)
+        if not options.exclude.keeps(model) or not options.may_choose(task):
             continue
         if header.get("status") != "success":
             raise InputError(
                 f"{path.name}: the run ended with the status {header.get('status')!r}, so that its samples are not "
                 "complete; finish it (inspect eval-retry) or leave it out."
             )
-        if task in runs.setdefault(model, {}):
-            raise InputError(
-                f"{source}: {runs[model][task][0].name} and {path.name} are two runs of {model!r} on the task "
-                f"{task!r}; keep one of them."
-            )
         facts = {str(sample.get("id")): _facts(sample, task, options, texts=texts) for sample in samples}
-        runs[model][task] = path, _marks(samples, options.metric, path), facts
-    options.exclude.kept(runs)
-    tables = []
-    for model, tasks in runs.items():
-        marks = {f"{task}/{name}": mark for task, (_, of_task, _) in tasks.items() for name, mark in of_task.items()}
-        told = [facts[name] for _, of_task, facts in tasks.values() for name in of_task]
-        if not marks:
-            raise InputError(f"{source}: the log of {model!r} has no samples.")
-        tables.append(
-            make_table(
-                correct=[list(marks.values())], names=[model], ids=marks, source=source, columns=as_columns(told)
-            )
-        )
-    return side_by_side(tables, options.codes, source=source)
+        runs.append(Run(model=model, task=task, cells=_marks(samples, options, path), facts=facts, path=path))
+    if not runs:
+        options.exclude.kept(())
+        options.chosen_tasks(names, source=source)
+    return table_of_runs(runs, options, source=source)
 
 
 def _facts(sample: Any, task: str, options: Options, *, texts: bool) -> dict[str, Any]:
@@ -152,28 +149,31 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> bytes:
     return content
 
 
-def _marks(samples: list[dict[str, Any]], wanted: str | None, path: Path) -> dict[str, bool | None]:
-    """Right, wrong or missing (None), by sample id."""
+def _marks(samples: list[dict[str, Any]], options: Options, path: Path) -> dict[str, list[float | None]]:
+    """Scores of each sample, one for each epoch; None where it was not scored."""
     if not all(_is_sample(sample) for sample in samples):
         raise InputError(f"{path.name} holds samples that are not as inspect_ai writes them; the log is damaged.")
-    metric, _, variant = (wanted or "").partition(",")
+    metric, _, variant = (options.metric or "").partition(",")
     epochs = sorted({str(sample.get("epoch", 1)) for sample in samples})
     scorers = list(dict.fromkeys(name for sample in samples for name in sample.get("scores") or {}))
     scorer = metric or (scorers[0] if len(scorers) == 1 else "")
     if scorers and scorer not in scorers:
         which = f"has no scorer {metric!r}; it has" if metric else "was scored by"
-        raise InputError(f"{path.name} {which} {listing(scorers)}; choose one with metric= (--metric).")
+        raise InputError(f"{path.name} {which} {listing(scorers, len(scorers))}; choose one with metric= (--metric).")
     if not scorers:
         raise InputError(f"{path.name} has no scores; score it first (inspect score).")
     if variant and variant not in epochs:
         raise InputError(f"{path.name} has no epoch {variant!r} (metric=, --metric); it has {listing(epochs)}.")
-    if not variant and len(epochs) > 1:
-        raise InputError(
-            f"{path.name} ran every sample in {len(epochs)} epochs, which are no new examples; choose one with the "
-            f'metric, such as metric="{scorer},{epochs[0]}" (--metric {scorer},{epochs[0]}).'
-        )
-    chosen = (sample for sample in samples if not variant or str(sample.get("epoch", 1)) == variant)
-    return dict(_each_mark(chosen, scorer, path))
+    cells: dict[str, dict[str, float | None]] = {}
+    for sample in samples:
+        name, epoch = str(sample.get("id")), str(sample.get("epoch", 1))
+        if variant and epoch != variant:
+            continue
+        trials = cells.setdefault(name, {})
+        if epoch in trials:
+            raise InputError(f"{path.name} has the sample {name!r} more than once; give every sample an id of its own.")
+        trials[epoch] = _score(sample, scorer, path)
+    return {name: list(trials.values()) for name, trials in cells.items()}
 
 
 def _is_sample(sample: Any) -> bool:
@@ -183,23 +183,18 @@ def _is_sample(sample: Any) -> bool:
     return isinstance(scores, dict) and all(score is None or isinstance(score, dict) for score in scores.values())
 
 
-def _each_mark(samples: Iterator[dict[str, Any]], scorer: str, path: Path) -> Iterator[tuple[str, bool | None]]:
-    seen = set()
-    for sample in samples:
-        name = str(sample.get("id"))
-        if name in seen:
-            raise InputError(f"{path.name} has the sample {name!r} more than once; give every sample an id of its own.")
-        seen.add(name)
-        score = (sample.get("scores") or {}).get(scorer)
-        value = None if score is None else score.get("value")
-        if value is None or (isinstance(value, float) and math.isnan(value)):
-            yield name, None
-        elif value in RIGHT or value in WRONG:
-            yield name, value in RIGHT
-        elif isinstance(value, (bool, int, float)) and value in (0, 1):
-            yield name, bool(value)
-        else:
-            raise InputError(
-                f"{path.name}: the sample {name!r} has the score {value!r} by {scorer!r}; only scores that are right "
-                "or wrong (C/I, 1/0) can be used, so choose another scorer with metric= (--metric)."
-            )
+def _score(sample: dict[str, Any], scorer: str, path: Path) -> float | None:
+    """What inspect_ai counts a score as; None where there is none."""
+    score = (sample.get("scores") or {}).get(scorer)
+    value = None if score is None else score.get("value")
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, str) and value.lower() in WORDS:
+        return WORDS[value.lower()]
+    if isinstance(value, (bool, int, float)):
+        return float(value)
+    raise InputError(
+        f"{path.name}: the sample {str(sample.get('id'))!r} has the score {value!r} by {scorer!r}; only numbers and "
+        "C, P, I, N (correct, partial, incorrect, no answer) can be used, so choose another scorer with metric= "
+        "(--metric)."
+    )

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
+from heldout.predictions.keys import Options
 from heldout.predictions.table import Predictions
+from heldout.predictions.trials import Scored, pooled_trials
 from heldout.predictions.values import ABSENT, Codes, listing, repeated
 
 HOW = ("inner", "outer")
@@ -75,6 +77,76 @@ def side_by_side(tables: Sequence[Predictions], codes: Codes, *, source: str) ->
         return _join(tables, "inner", source=source)
     order = np.arange(first.n_examples)
     return _stack(tables, [order] * len(tables), next((t.ids for t in tables if t.ids), None), source=source)
+
+
+def together(tables: Sequence[Predictions], options: Options, *, source: str) -> Predictions:
+    """Several files of one test set: a model may be in several of them, with different examples or the same answers."""
+    names = repeated([name for table in tables for name in table.names])
+    if not names:
+        return side_by_side(tables, options.codes, source=source)
+    rows = [table.select(name) for table in tables for name in table.names]
+    of_model: dict[str, list[Predictions]] = {}
+    for part in rows:
+        of_model.setdefault(part.names[0], []).append(part)
+    merged = [_one_model(parts, options, source=source) for parts in of_model.values()]
+    return side_by_side(merged, options.codes, source=source)
+
+
+def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -> Predictions:
+    """The rows of one model in several files, put together."""
+    if len(parts) == 1:
+        return parts[0]
+    name = parts[0].names[0]
+    for part in parts:
+        if part.ids is None:
+            raise InputError(
+                f"{source}: the model {name!r} is in more than one file, and {part.source} has no example ids to join "
+                "on; name the column of ids with ids_key (--ids-key), or give each model a name of its own."
+            )
+    ids = tuple(dict.fromkeys(example for part in parts for example in part.ids or ()))
+    place = {example: i for i, example in enumerate(ids)}
+    rows = np.concatenate([[place[example] for example in part.ids or ()] for part in parts]).astype(np.intp)
+    scores = np.concatenate([part.scores[0] for part in parts])
+    there = np.concatenate(
+        [np.ones(part.n_examples, bool) if part.observed is None else part.observed[0] for part in parts]
+    )
+    trials = np.concatenate([_row(part.trials, part.n_examples, 1) for part in parts]).astype(np.int64)
+    within = None
+    if all(part.trials is None or part.within is not None for part in parts):
+        within = np.concatenate([_row(part.within, part.n_examples, 0) for part in parts])
+    if not options.repeats_are_trials:
+        first = np.full(len(ids), -1)
+        for i, row in enumerate(rows.tolist()):
+            if there[i] and first[row] >= 0 and scores[first[row]] != scores[i]:
+                raise InputError(
+                    f"{source}: the model {name!r} is in more than one file with different answers, of which the "
+                    f"example {ids[row]!r} is the first; keep one, give each model a name of its own, or count them as trials "
+                    'with repeats="trials" (--repeats trials).'
+                )
+            if there[i] and first[row] < 0:
+                first[row] = i
+        there = there & (first[rows] == np.arange(len(rows)))
+    cells = pooled_trials(Scored(scores, there, trials, within), rows, len(ids))
+    return Predictions(
+        names=(name,),
+        cells=cells.cells[None],
+        observed=cells.observed[None] if cells.observed is not None else None,
+        trials=None if cells.trials is None else cells.trials[None],
+        within=None if cells.within is None else cells.within[None],
+        ids=ids,
+        source=source,
+        columns=_common_columns(parts, [_places(part, ids) for part in parts]),
+    )
+
+
+def _row(values: NDArray[Any] | None, n: int, default: float) -> NDArray[Any]:
+    return np.full(n, default) if values is None else values[0]
+
+
+def _places(part: Predictions, ids: Sequence[str]) -> NDArray[np.intp]:
+    """Where a table has each example; -1 where it has not."""
+    place = {example: i for i, example in enumerate(part.ids or ())}
+    return np.array([place.get(example, -1) for example in ids], dtype=np.intp)
 
 
 def different_examples(source: str, counted: str, *, with_ids: bool = True) -> InputError:

@@ -41,6 +41,10 @@ EXAMPLE = Role(
         "question_ids",
         "sample_id",
         "sample_ids",
+        "instance_id",
+        "instance_ids",
+        "task_id",
+        "task_ids",
     ),
     ("index", "idx", "", "unnamed:_0"),
 )
@@ -55,6 +59,10 @@ CORRECT = Role(
     ("correct", "is_correct", "scores"),
     ("acc", "exact_match", "resolved", "is_resolved", "passed", "success", "score", "pass1", "pass@1"),
 )
+# Which of several trials a row is; counts of trials go by other names.
+TRIAL = Role("trials_key", ("trial", "epoch", "attempt", "repetition", "repeat", "replicate", "trial_index"))
+COUNT = Role("trials_key", ("trials", "n_trials", "num_trials", "n_attempts", "attempts"))
+SUCCESSES = Role("correct_key", ("successes", "n_correct", "num_correct", "n_passed", "n_resolved", "n_successes"))
 INDEX = re.compile(r"|unnamed:_\d+(\.\d+)?")  # what pandas calls the index that it writes
 ROLE_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual + role.weak)
 LABEL_LIKE = frozenset(LABEL.usual + LABEL.weak + PREDICTION.weak)  # `answer` is the label of many data sets
@@ -62,14 +70,24 @@ _NO_MODELS = """
 split fold index idx row line subset category categories subject topic task dataset domain language difficulty level
 group cluster source weight rank seed run epoch version date time timestamp question prompt text input sentence title
 comment comments remark remarks note notes url file filename file_name path image n count length tokens score
-confidence probability loss
+confidence probability loss trial attempt repetition repeat replicate trial_index platform repo
+trials n_trials num_trials n_attempts attempts successes n_correct num_correct n_passed n_resolved n_successes
 """
 METADATA = frozenset(_NO_MODELS.split())  # columns that stand beside those of models
 _ASKED = """
 question prompt text input sentence problem instruction query context passage premise hypothesis choices options doc
 """
 BESIDE = "column:"  # before the name of a column of examples in files that `save` writes
+_TOLD = """
+category categories subject topic task dataset domain language difficulty level date contest_date repo repository
+platform source split subset
+"""
+ITEMS = frozenset(_TOLD.split())  # what else a table may say of its examples; kept where it is text
 TEXTS = frozenset(_ASKED.split())  # what an example asks: two that are equal in all of these are one and the same
+
+
+TRIALS = "trials"
+AllIds = tuple[str, ...] | None  # ids of all examples, where a file lists the solved ones only
 
 
 class Exclude:
@@ -106,6 +124,13 @@ class Exclude:
             raise InputError("`exclude` (--exclude) leaves no model.")
         return kept
 
+    def kept_columns(self, names: Iterable[str]) -> list[str]:
+        """Columns that stay, of which there must be one."""
+        kept = [name for name in names if self.keeps(name)]
+        if not kept:
+            raise InputError("`exclude` (--exclude) leaves no example.")
+        return kept
+
     def check(self) -> None:
         """A pattern that fits nothing is a slip."""
         for pattern in self._patterns:
@@ -131,10 +156,40 @@ class Options:
     exclude: Exclude = field(default_factory=Exclude)
     columns: frozenset[str] = frozenset()
     scale: Scaling = None
+    tasks: tuple[str, ...] = ()
+    trials_key: str | None = None
+    repeats: str | None = None
+    all_ids: AllIds = None
+
+    def __post_init__(self) -> None:
+        if self.repeats not in (None, TRIALS):
+            raise InputError(f'`repeats` is {self.repeats!r} (--repeats); "{TRIALS}" is all it can be.')
+
+    @property
+    def repeats_are_trials(self) -> bool:
+        """Whether several answers of a model to one example are trials."""
+        return self.repeats == TRIALS
 
     def own_keys(self) -> set[str | None]:
         """Columns that were named as something else."""
-        return {self.predictions_key, self.labels_key, self.correct_key, self.names_key, self.ids_key}
+        named = (self.predictions_key, self.labels_key, self.correct_key, self.names_key, self.ids_key, self.trials_key)
+        return set(named)
+
+    def may_choose(self, task: str) -> bool:
+        """Whether a task was asked for, or all are."""
+        return not self.tasks or any(task == pattern or fnmatchcase(task, pattern) for pattern in self.tasks)
+
+    def chosen_tasks(self, names: Sequence[str], *, source: str) -> set[str]:
+        """The tasks that were asked for, by name or pattern; one that fits none is a slip."""
+        chosen: set[str] = set()
+        for pattern in self.tasks:
+            found = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
+            if not found:
+                raise InputError(
+                    f"{source} has no task {pattern!r} (task=, --task); it has {listing(names, len(names))}."
+                )
+            chosen |= found
+        return chosen
 
     def beside(self, key: str) -> bool:
         """Whether a column tells of the examples and not of a model: asked for, or a text by its name."""
@@ -218,4 +273,4 @@ def check_key(keys: Collection[str], key: str, option: str, *, source: str, noun
     """A key that was asked for must be there."""
     if key not in keys:
         typed = f"{option}, --{option.replace('_', '-')}"
-        raise InputError(f"{source} has no {noun} {key!r} ({typed}); it has {listing(list(keys), 8)}.")
+        raise InputError(f"{source} has no {noun} {key!r} ({typed}); it has {listing(list(keys), len(keys))}.")

@@ -2,8 +2,8 @@
 
 One file a model and task, `MODEL/samples_TASK_TIME.jsonl`, one line a document and filter. The tasks of a folder
 are pooled (MMLU alone is 57 files), so that an example's id is `task/doc_id`. What is read is the harness's own
-verdict, a metric that is 0 or 1. Tasks may have metrics and filters of their own: `,strict-match` reads each task by
-its usual metric, with that filter where the task was scored with several.
+verdict, a metric that is 0 or 1, or a score where one was asked for. Tasks may have metrics and filters of their own:
+`,strict-match` reads each task by its usual metric, with that filter where the task was scored with several.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import InputError
-from heldout.predictions.join import side_by_side
-from heldout.predictions.keys import Options, as_columns, digest_of, plain_name
+from heldout.predictions.keys import Options, digest_of, plain_name
 from heldout.predictions.raw import read_lines
-from heldout.predictions.table import Predictions, make_table
+from heldout.predictions.runs import Run, table_of_runs
+from heldout.predictions.table import Predictions
 from heldout.predictions.values import listing
 
 FILE_NAME = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
@@ -43,51 +43,34 @@ def sample_files(folder: Path) -> list[Path]:
 
 def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions:
     """One table from the sample files of one or several models."""
-    runs: dict[str, dict[str, Path]] = {}
-    for path in files:
-        model, task = _model_and_task(path)
-        if not options.exclude.keeps(model):
-            continue
-        other = runs.setdefault(model, {}).setdefault(task, path)
-        if other != path:
-            raise InputError(
-                f"{source}: {other.name} and {path.name} are two runs of {model!r} on the task "
-                f"{task!r}; keep one of them."
-            )
-    options.exclude.kept(runs)
     choice = _Choice(options.metric)
     hashes: dict[str, tuple[str, str]] = {}
     texts = options.beside(DOCUMENT)
-    tables = []
-    for model, tasks in runs.items():
-        marks: dict[str, Any] = {}
+    runs = []
+    for path in files:
+        model, task = _model_and_task(path)
+        if not options.exclude.keeps(model) or not options.may_choose(task):
+            continue
+        cells: dict[str, list[Any]] = {}
         facts: dict[str, dict[str, Any]] = {}
-        for task, path in tasks.items():
-            for row in choice.rows(path):
-                example = f"{task}/{row['doc_id']}"
-                if example in marks:
-                    raise InputError(
-                        f"{path.name} has the document {row['doc_id']} more than once; keep one run a file."
-                    )
-                marks[example] = row["mark"]
-                facts[example] = _facts(row, task, options, texts=texts)
-                seen = hashes.setdefault(example, (model, row.get("doc_hash") or ""))
-                if seen[1] != (row.get("doc_hash") or ""):
-                    raise InputError(
-                        f"{source}: the example {example!r} is another document for {model!r} than for {seen[0]!r}; "
-                        "run all models on the same version of the data."
-                    )
-        tables.append(
-            make_table(
-                correct=[list(marks.values())],
-                names=[model],
-                ids=marks,
-                source=source,
-                columns=as_columns(list(facts.values())),
-            )
-        )
+        for row in choice.rows(path):
+            name = str(row["doc_id"])
+            if name in cells:
+                raise InputError(f"{path.name} has the document {name} more than once; keep one run a file.")
+            cells[name] = [row["mark"]]
+            facts[name] = _facts(row, task, options, texts=texts)
+            seen = hashes.setdefault(f"{task}/{name}", (model, row.get("doc_hash") or ""))
+            if seen[1] != (row.get("doc_hash") or ""):
+                raise InputError(
+                    f"{source}: the example {f'{task}/{name}'!r} is another document for {model!r} than for "
+                    f"{seen[0]!r}; run all models on the same version of the data."
+                )
+        runs.append(Run(model=model, task=task, cells=cells, facts=facts, path=path))
+    if not runs:
+        options.exclude.kept(())
+        options.chosen_tasks([_model_and_task(path)[1] for path in files], source=source)
     choice.check(source)
-    return side_by_side(tables, options.codes, source=source)
+    return table_of_runs(runs, options, source=source)
 
 
 def _facts(row: dict[str, Any], task: str, options: Options, *, texts: bool) -> dict[str, Any]:
@@ -127,13 +110,13 @@ class _Choice:
                 f"{path.name} has no metric {name!r} (metric=, --metric); it has {listing(_metrics(rows))}, so choose "
                 f"one of these, or give {way_out} to read each task by its own."
             )
-        broken = next((row for row in rows if not _is_mark(row[name])), None)
+        broken = next((row for row in rows if not _is_number(row[name])), None)
         if broken is not None:
             raise InputError(
                 f"{path.name}: the metric {name!r} of document {broken['doc_id']} is {broken[name]!r}; only metrics "
-                f"that are 0 or 1 can be used, choose one of {listing(_metrics(rows))} (metric=, --metric)."
+                f"that are numbers can be used, choose one of {listing(_metrics(rows))} (metric=, --metric)."
             )
-        return [{**row, "mark": int(row[name])} for row in rows]
+        return [{**row, "mark": float(row[name])} for row in rows]
 
     def _of_one_filter(self, rows: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
         filters = list(dict.fromkeys(_filter(row) for row in rows))
@@ -166,6 +149,10 @@ def _filter(row: dict[str, Any]) -> str:
 
 def _is_mark(value: Any) -> bool:
     return isinstance(value, (bool, int, float, np.number)) and value in (0, 1)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, np.number)) and bool(np.isfinite(value))
 
 
 def _metrics(rows: list[dict[str, Any]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.predictions import inspect_logs, lm_eval
-from heldout.predictions.formats import read_csv, read_json, read_jsonl, read_npz, read_parquet
-from heldout.predictions.join import side_by_side
-from heldout.predictions.keys import Options
-from heldout.predictions.raw import damaged
+from heldout.predictions import harness, inspect_logs, lm_eval
+from heldout.predictions.formats import (
+    read_csv,
+    read_csv_columns,
+    read_json,
+    read_jsonl,
+    read_npz,
+    read_parquet,
+    read_parquet_columns,
+)
+from heldout.predictions.join import together
+from heldout.predictions.keys import EXAMPLE, Options, pick
+from heldout.predictions.raw import damaged, open_text, read_json_file, read_lines, stem_of, suffix_of
+from heldout.predictions.runs import table_of_runs
 from heldout.predictions.table import Predictions, make_table
+from heldout.predictions.values import as_text, listing, repeated
 
 LABELS_STEM = "labels"  # a file of this name in a folder of .npy files holds the labels of all
 
 
-def load(path: Path, format: str | None, options: Options) -> Predictions:
-    """Read a file or folder; labels are not yet compared with predictions."""
+def load(paths: Sequence[Path], format: str | None, options: Options) -> Predictions:
+    """Read files or folders; labels are not yet compared with predictions."""
     if options.models_axis not in (None, 0, 1):
         raise InputError(f"`models_axis` is {options.models_axis!r}; 0 (models first) or 1 (examples first) is needed.")
-    if not path.exists():
-        raise InputError(f"{path} does not exist.")
+    if not paths:
+        raise InputError("there is no file to read.")
+    lacking = next((path for path in paths if not path.exists()), None)
+    if lacking is not None:
+        raise InputError(f"{lacking} does not exist.")
+    parts = _in_logs(paths, format)
+    if parts is not None:
+        table = parts(options)
+    else:
+        tables = [_read(path, format, options) for path in paths]
+        table = tables[0] if len(tables) == 1 else together(tables, options, source=f"{len(tables)} files")
+    kept = options.exclude.kept(table.names)
+    options.exclude.check()
+    options.codes.check()
+    return table if len(kept) == table.n_models else table.select(kept)
+
+
+def _in_logs(paths: Sequence[Path], format: str | None) -> Callable[[Options], Predictions] | None:
+    """Several files of one framework are read as its folder would be: tasks and models are told from their contents."""
+    if len(paths) < 2 or not all(path.is_file() for path in paths):
+        return None
+    source = f"{len(paths)} files"
+    if format == "lm-eval" or (format is None and all(path.name.startswith("samples_") for path in paths)):
+        return lambda options: lm_eval.read(paths, options, source=source)
+    if format == "inspect" or (format is None and all(path.suffix.lower() == ".eval" for path in paths)):
+        return lambda options: inspect_logs.read(paths, options, source=source)
+    if format is None and all(suffix_of(path) == ".json" for path in paths):
+        if all(inspect_logs.is_log(read_json_file(path)) for path in paths):
+            return lambda options: inspect_logs.read(paths, options, source=source)
+
+        def read_runs(options: Options) -> Predictions:
+            found = [(path, harness.runs_of(read_json_file(path), path, options)) for path in paths]
+            if all(runs is not None for _, runs in found):
+                return table_of_runs([run for _, runs in found for run in runs or ()], options, source=source)
+            tables = [_read(path, None, options) for path in paths]
+            return together(tables, options, source=source)
+
+        return read_runs
+    return None
+
+
+def _read(path: Path, format: str | None, options: Options) -> Predictions:
+    """One file or folder."""
     if format is None:
-        format = "folder" if path.is_dir() else path.suffix.lower().removeprefix(".")
+        format = "folder" if path.is_dir() else suffix_of(path).removeprefix(".")
         format = {"eval": "inspect"}.get(format, format)
         if format not in FORMATS:
             what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
@@ -37,11 +88,7 @@ def load(path: Path, format: str | None, options: Options) -> Predictions:
         raise InputError(f"`format` is {format!r} (--format); it can be {', '.join(FORMATS)}.")
     if path.is_dir() and format not in ("folder", "lm-eval", "inspect"):
         raise InputError(f"{path} is a folder, but format={format!r} (--format) is that of a file.")
-    table = FORMATS[format](path, options)
-    kept = options.exclude.kept(table.names)
-    options.exclude.check()
-    options.codes.check()
-    return table if len(kept) == table.n_models else table.select(kept)
+    return FORMATS[format](path, options)
 
 
 def read_folder(folder: Path, options: Options) -> Predictions:
@@ -50,7 +97,13 @@ def read_folder(folder: Path, options: Options) -> Predictions:
         return read_lm_eval(folder, options)
     if inspect_logs.log_files(folder):
         return read_inspect(folder, options)
-    files = sorted(p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in FOLDER_SUFFIXES)
+    results = harness.harness_files(folder)
+    if results:
+        runs = [harness.runs_of(read_json_file(path), path, options) for path in results]
+        if all(found is not None for found in runs):
+            source = folder.resolve().name
+            return table_of_runs([run for found in runs for run in found or ()], options, source=source)
+    files = sorted(p for p in folder.iterdir() if p.is_file() and suffix_of(p) in FOLDER_SUFFIXES)
     labels = [p for p in files if p.suffix == ".npy" and p.stem == LABELS_STEM]
     files = [p for p in files if p not in labels]
     if not files:
@@ -62,13 +115,49 @@ def read_folder(folder: Path, options: Options) -> Predictions:
         if path.suffix.lower() == ".npy":
             table = _read_npy(path, labels, options)
         else:
-            table = FILE_READERS[path.suffix.lower()](path, options)
+            table = FILE_READERS[suffix_of(path)](path, options)
+        stem = stem_of(path)
         if table.n_models > 1:
             tables.append(table)
-        elif options.exclude.keeps(path.stem):
-            tables.append(table if table.names == (path.stem,) else replace(table, names=(path.stem,)))
+        elif options.exclude.keeps(stem):
+            tables.append(table if table.names == (stem,) else replace(table, names=(stem,)))
     options.exclude.kept(name for table in tables for name in table.names)
-    return side_by_side(tables, options.codes, source=folder.resolve().name)
+    return together(tables, options, source=folder.resolve().name)
+
+
+def read_all_ids(path: str | Path) -> tuple[str, ...]:
+    """The ids of all examples: one a line, a JSON list, or a table with a column of ids."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path} does not exist (all_ids=, --all-ids).")
+    suffix = suffix_of(path)
+    values: list[Any]
+    if suffix == ".json":
+        content = read_json_file(path)
+        values = list(content) if isinstance(content, (dict, list)) else []
+    elif suffix == ".jsonl":
+        values = read_lines(path)
+    elif suffix in (".csv", ".tsv", ".parquet"):
+        columns = read_csv_columns(path) if suffix != ".parquet" else read_parquet_columns(path)
+        key = pick(list(columns), None, EXAMPLE, source=path.name, noun="column", weak=True)
+        if key is None:
+            raise InputError(f"{path.name} has no column of ids, such as `instance_id`; it has {', '.join(columns)}.")
+        values = list(columns[key])
+    else:
+        try:
+            values = [line.strip() for line in open_text(path).read().splitlines() if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            raise damaged(path, error, "text") from error
+    if values and all(isinstance(value, dict) for value in values):
+        key = pick(list(values[0]), None, EXAMPLE, source=path.name, noun="key", weak=True)
+        values = [value.get(key) for value in values]
+    ids = tuple(as_text(value) for value in values)
+    if not ids or any(value is None for value in values):
+        raise InputError(f"{path.name} lists no ids (all_ids=, --all-ids).")
+    twice = repeated(ids)
+    if twice:
+        raise InputError(f"{path.name} lists {listing(twice)} more than once (all_ids=, --all-ids).")
+    return ids
 
 
 def _read_npy(path: Path, labels: list[Path], options: Options) -> Predictions:

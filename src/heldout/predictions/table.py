@@ -246,7 +246,7 @@ class Predictions:
     @classmethod
     def load(
         cls,
-        path: str | Path,
+        path: str | Path | Sequence[str | Path],
         *,
         format: str | None = None,
         predictions_key: str | None = None,
@@ -261,15 +261,20 @@ class Predictions:
         exclude: str | Iterable[str] | None = None,
         columns: str | Iterable[str] = (),
         scale: Scaling = None,
+        task: str | Iterable[str] = (),
+        trials_key: str | None = None,
+        repeats: str | None = None,
+        all_ids: str | Path | Iterable[str] | None = None,
     ) -> Predictions:
-        """Read a file or a folder.
+        """Read a file or a folder, or several of them.
 
         Parameters
         ----------
-        path : path
-            `.npz`, `.csv` (separated by commas, semicolons or tabs), `.tsv`, `.parquet`, `.json`, `.jsonl`, an
-            inspect_ai log (`.json`, `.eval`), samples of lm-evaluation-harness (`.jsonl`), or a folder of one such
-            file a model.
+        path : path, or several
+            `.npz`, `.csv` (separated by commas, semicolons or tabs), `.tsv`, `.parquet`, `.json`, `.jsonl`, text also
+            packed as `.gz`; logs of inspect_ai (`.json`, `.eval`), samples of lm-evaluation-harness (`.jsonl`), results
+            of SWE-bench, Terminal-Bench, LiveCodeBench and HELM (`.json`, see `heldout.predictions.harness`); or a
+            folder of such files. A model may be in several files, with other examples or with the same answers.
         format : str, optional
             "npz", "csv", "tsv", "parquet", "json", "jsonl", "lm-eval", "inspect" or "folder"; told from the suffix
             and the content without.
@@ -287,6 +292,15 @@ class Predictions:
             metric, and a task that was scored with one filter only by that one.
         exclude : str or several, optional
             Models, or columns that are none, to leave out before anything is checked; `fv_*` is a pattern.
+        task : str or several, optional
+            Read these tasks only, of logs or by a column `task`; `mmlu_*` is a pattern. All are pooled without.
+        trials_key : str, optional
+            Column of a long table that numbers the trials of an example, or counts them. `trial`, `epoch` and
+            `attempt` number them, `trials` and `n_trials` count them, unasked.
+        repeats : "trials", optional
+            Several answers of a model to one example, in rows, runs or files, are trials; an error without.
+        all_ids : path, or several str, optional
+            The ids of all examples, for files that list only what was solved: one a line, a JSON list, or a table.
         columns : str or several, optional
             Columns (arrays of an `.npz`, fields of a document or of a sample's metadata) that tell of the examples, to
             be kept in `columns` where they are there. Texts that go by a usual name (question, input, prompt, ...)
@@ -300,7 +314,7 @@ class Predictions:
         told from a shorter one.
         """
         from heldout.predictions.keys import Exclude, Options
-        from heldout.predictions.load import load  # the readers make tables, so that they import this module
+        from heldout.predictions.load import load, read_all_ids  # the readers make tables: they import this module
 
         options = Options(
             predictions_key=predictions_key,
@@ -314,8 +328,17 @@ class Predictions:
             exclude=Exclude(exclude),
             columns=frozenset([columns] if isinstance(columns, str) else columns),
             scale=scale,
+            tasks=(task,) if isinstance(task, str) else tuple(task),
+            trials_key=trials_key,
+            repeats=repeats,
+            all_ids=None
+            if all_ids is None
+            else read_all_ids(all_ids)
+            if isinstance(all_ids, (str, Path))
+            else tuple(all_ids),
         )
-        table = load(Path(path), format, options)
+        paths = [path] if isinstance(path, (str, Path)) else list(path)
+        table = load([Path(p) for p in paths], format, options)
         check_numbering(table, classes)
         return table
 
@@ -439,6 +462,55 @@ class Predictions:
             source=self.source,
             columns=self.columns,
         )
+
+    def by(self, column: str) -> dict[str, Predictions]:
+        """The table cut by the values of a column of the examples, in order of appearance; models without any are left
+        out.
+
+        Examples
+        --------
+        >>> pool = Predictions.from_correct([[1, 0, 1]], columns={"task": ["a", "b", "a"]})
+        >>> {name: part.n_examples for name, part in pool.by("task").items()}
+        {'a': 2, 'b': 1}
+        """
+        if column not in self.columns:
+            known = listing(list(self.columns), len(self.columns)) or "none"
+            raise InputError(f"{self.source} has no column {column!r} of its examples; it has {known}.")
+        values = [str(value) for value in self.columns[column].tolist()]
+        return {name: self.examples([value == name for value in values]) for name in dict.fromkeys(values)}
+
+    def examples(self, chosen: ArrayLike) -> Predictions:
+        """Some of the examples, by a mask of n truth values or by position; models without any of them are left out."""
+        places = np.asarray(chosen)
+        places = np.flatnonzero(places) if places.dtype == np.bool_ else places.astype(np.intp)
+        rows = np.arange(self.n_models)
+        if self.observed is not None:
+            rows = np.flatnonzero(self.observed[:, places].any(axis=1))
+        cut = np.ix_(rows, places)
+        return Predictions(
+            names=tuple(self.names[i] for i in rows.tolist()),
+            cells=self.cells[cut],
+            observed=None if self.observed is None else self.observed[cut],
+            trials=None if self.trials is None else self.trials[cut],
+            within=None if self.within is None else self.within[cut],
+            predictions=None if self.predictions is None else self.predictions[cut],
+            labels=None if self.labels is None else self.labels[places],
+            ids=None if self.ids is None else tuple(self.ids[i] for i in places.tolist()),
+            source=self.source,
+            columns={name: values[places] for name, values in self.columns.items()},
+        )
+
+    def require_equal_trials(self, what: str) -> None:
+        """Say that something needs as many trials in every cell, where their numbers differ."""
+        if self.trials is None:
+            return
+        there = self.trials if self.observed is None else self.trials[self.observed]
+        low, high = int(there.min()), int(there.max())
+        if low != high:
+            raise InputError(
+                f"{what} needs as many trials in every cell, but {self.source} has {low:,} to {high:,}; run the missing "
+                "ones, or leave out the models that have fewer (exclude=, --exclude)."
+            )
 
     def repeated_inputs(self) -> tuple[NDArray[np.intp] | None, tuple[str, ...]]:
         """Number the distinct inputs of the examples, and name the columns that hold them; None where none repeats.

@@ -160,6 +160,36 @@ def _mean_of_trials(scores: NDArray[np.float64], observed: NDArray[np.bool_] | N
     return Scored(np.clip(mean, 0.0, 1.0), trials > 0, trials, within)
 
 
+def pooled_trials(rows: Scored, place: NDArray[np.intp], n: int) -> Scored:
+    """Rows that are trials of cells, or several trials each, to n cells: their mean, number and variance.
+
+    With t trials of mean x and variance w in each row, the sum of squares around the cell's mean is that of
+    (t - 1) w + t (x - mean)².
+
+    Examples
+    --------
+    >>> cells = pooled_trials(Scored(np.array([1.0, 0.0, 1.0]), None), np.array([0, 0, 1]), 2)
+    >>> cells.cells.tolist(), cells.trials.tolist(), cells.within.tolist()
+    ([0.5, 1.0], [2, 1], [0.5, 0.0])
+    """
+    x = rows.cells.astype(np.float64)
+    there = np.ones(len(x), dtype=bool) if rows.observed is None else rows.observed
+    t = np.where(there, 1 if rows.trials is None else rows.trials, 0).astype(np.float64)
+    if rows.trials is not None:  # as everywhere: a score that is a whole number of successes is one of 0 and 1
+        given = None if rows.within is None else rows.within[None]
+        _, spread = check_trials(np.maximum(rows.trials, 1)[None], given, x[None], None)
+    else:
+        spread = np.zeros((1, len(x)))
+    trials = np.bincount(place, weights=t, minlength=n)
+    mean = np.bincount(place, weights=t * x, minlength=n) / np.maximum(trials, 1)
+    mean = np.clip(mean, 0.0, 1.0)
+    if spread is None and rows.trials is not None and (rows.trials > 1).any():
+        return Scored(mean, trials > 0, trials.astype(np.int64), None)
+    inside = np.zeros(len(x)) if spread is None else spread[0]
+    squares = np.bincount(place, weights=np.maximum(t - 1, 0) * inside + t * (x - mean[place]) ** 2, minlength=n)
+    return Scored(mean, trials > 0, trials.astype(np.int64), squares / np.maximum(trials - 1, 1))
+
+
 def read_trials(trials: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Numbers of trials, one for all cells or one for each."""
     counts = np.asarray(as_array(trials, what="`trials`"))

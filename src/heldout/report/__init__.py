@@ -12,8 +12,10 @@ from heldout.report.audit.comparison import comparison_table
 from heldout.report.audit.html import audit_html, demo_html
 from heldout.report.budget.html import budget_html
 from heldout.report.memorization.html import memorization_html
+from heldout.report.scores.html import scores_html
 from heldout.report.stress.html import stress_html
 from heldout.reuse.result import BudgetResult
+from heldout.reuse.score_budget import ScoreBudgetResult
 
 __all__ = [
     "audit_html",
@@ -21,6 +23,7 @@ __all__ = [
     "comparison_table",
     "demo_html",
     "memorization_html",
+    "scores_html",
     "stress_html",
     "write_audit_report",
     "write_budget_report",
@@ -44,10 +47,15 @@ def write_demo_report(results: dict[str, AuditResult], folder: str | Path, *, co
     return path
 
 
-def write_budget_report(result: BudgetResult, folder: str | Path, *, command: str | None = None) -> Path:
+def write_budget_report(
+    result: BudgetResult | ScoreBudgetResult, folder: str | Path, *, command: str | None = None
+) -> Path:
     """The same for a budget."""
     path = Path(folder) / "report.html"
-    write_text(path, budget_html(result, command=command))
+    if isinstance(result, ScoreBudgetResult):
+        write_text(path, scores_html(result, command=command))
+    else:
+        write_text(path, budget_html(result, command=command))
     return path
 
 

@@ -154,6 +154,18 @@ def equal_models(n: int, p: Fraction, p11: Fraction, *, epsilon: Number, delta: 
 testable_models.__test__ = False  # type: ignore[attr-defined]  # nor shall a user's pytest collect it
 
 
+def union_models(n: int, error: Number, *, epsilon: Number, delta: float) -> int:
+    """How many models of one error fit by the union bound alone, whatever they have in common.
+
+    Examples
+    --------
+    >>> union_models(50_000, 0.244, epsilon=0.01, delta=0.05)
+    251165
+    """
+    lo, hi = error_thresholds(n, error, epsilon)
+    return union_bound_models(Setting(n, float(exact(error)), None, lo, hi), delta)
+
+
 def union_bound_models(setting: Setting, delta: float) -> int:
     """The largest k with k P(one model is off) <= delta (2)."""
     return whole_models(delta, setting.one_model)

@@ -15,11 +15,12 @@ from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.progress import plain_bar
-from heldout.reuse.bounds import TestableModels, equal_models, testable_models
+from heldout.reuse.bounds import TestableModels, equal_models, testable_models, union_models
 from heldout.reuse.cover import CoverCurve, cover_curve
+from heldout.reuse.first import may_be_among
 from heldout.reuse.grouped import GroupedPool, Grouping, find_groups
 from heldout.reuse.leaderboard import (
-    MOST_RANKED,
+    PairTests,
     leaderboard_order,
     neighbour_comparisons,
     rank_ranges,
@@ -27,38 +28,51 @@ from heldout.reuse.leaderboard import (
     tied_groups,
 )
 from heldout.reuse.like_these import LikeThese, assumption_fit, difficulty_forecast
+from heldout.reuse.needed import GAP, examples_within, numbers_needed, pool_needed, round_up
 from heldout.reuse.pool import PoolBound, Tree, pool_level, pool_reach
 from heldout.reuse.result import BudgetResult, PoolResult, count_text
+from heldout.reuse.score_budget import ScoreBudgetResult, score_budget
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.reuse.theorems import theorem2_epsilon, theorem2_equation5, theorem2_equation6
 from heldout.reuse.thresholds import Number, check_share, exact, independent_similarity
+from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics import clopper_pearson
+
+USUAL_EPSILON, USUAL_MODELS = 0.01, 100  # four numbers, no error bar asked for: at least so wide, and for so many
 
 
 def budget(
     predictions: Predictions | ArrayLike,
     *,
-    epsilon: Number = 0.01,
+    epsilon: Number | None = None,
     delta: Number = 0.05,
+    gap: Number = GAP,
     groups: ArrayLike | Sequence[Any] | str | None = None,
+    seed: int = 0,
     progress: bool = False,
-) -> BudgetResult:
-    """How many more models can this test set measure, and what is known of those it has?
+) -> BudgetResult | ScoreBudgetResult:
+    """How many more models can this test set measure, what is known of those it has, and how many examples would do?
 
     Parameters
     ----------
     predictions : Predictions, or (n_models, n_examples) array of 0 and 1
-        What the models said, or where they were right.
-    epsilon : float
-        Error bar that further models shall have.
+        What the models said, or where they were right; or scores between 0 and 1 (`Predictions.from_scores`), of which
+        a `ScoreBudgetResult` tells what can be told without right and wrong.
+    epsilon : float, optional
+        Error bar that further models shall have. Without, what the set can do for its own pool: the error bar that
+        holds for all models there are, rounded up.
     delta : float
-        Probability that a statement on all models at once fails: each of the error bar, the intervals, and the
-        comparisons with the ranks they leave open.
+        Probability that a statement on all models at once fails: each of the error bar, the intervals, the comparisons
+        with the ranks they leave open, and the sets of models that may be first, among the top 3 and the top 10.
+    gap : float
+        Difference between two models that shall be told: `needed` says how many examples that takes.
     groups : (n_examples,) array, or str, optional
         The group of each example, where examples depend on each other: frames of one video, issues of one repository.
         Or what tells it: a column of the table, a CSV file `id,group`, a regular expression on the example ids. Whole
         groups are then the unit, and all that is said holds for many independent groups. Examples with one and the
         same input (a column such as `question`) are always one group.
+    seed : int
+        Of the splits behind the winner's expected drop and the draws behind `needed`.
     progress : bool
         Show a bar on stderr where pools are large.
 
@@ -66,7 +80,8 @@ def budget(
     -------
     BudgetResult
         How many models like these fit at epsilon, by three bounds; the smallest error bar that holds for all given
-        models at once, their simultaneous intervals, and which differences between neighbours are significant.
+        models at once, their simultaneous intervals, which differences are significant, who may be first, what the
+        winner's score is worth, and how many examples other answers would take.
 
     Examples
     --------
@@ -75,27 +90,54 @@ def budget(
     >>> result.n_models, len(result.pool.neighbours)
     (5, 4)
     """
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
-        check_share(name, value)
+    for name, value in (("epsilon", epsilon), ("delta", delta), ("gap", gap)):
+        if value is not None:
+            check_share(name, value)
+    if seed < 0:
+        raise InputError(f"`seed` is {seed}; give a whole number, 0 or more.")
     table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(predictions)
     grouping = find_groups(table, groups)
+    if not table.is_binary:
+        return score_budget(
+            table,
+            grouping,
+            epsilon=None if epsilon is None else float(exact(epsilon)),
+            delta=float(exact(delta)),
+            gap=float(exact(gap)),
+            seed=seed,
+            progress=progress,
+        )
     if table.n_models == 1:
         raise InputError(_one_model(table, grouping, epsilon=epsilon, delta=delta))
     counts = similarity(table, progress=progress)
     if counts.disjoint == counts.n_pairs:
         raise InputError("no two models were run on a common example, so there is no similarity to tell.")
     error, alike = _means(counts)
-    target, share = exact(epsilon), float(exact(delta))
+    share, rng = float(exact(delta)), np.random.default_rng(seed)
     bound = PoolBound(counts)
+    winner = _winner(table, counts, grouping, rng)
     if grouping is None:
-        pool, tree = _pool(bound, table.n_missing, share, progress=progress)
+        grouped = None
+        pool, tree = _pool(bound, winner, table.n_missing, share, progress=progress)
+        target = exact(_own_epsilon(pool) if epsilon is None else epsilon)
         found = LikeThese(bound, target, share, tree).testable()
         testable = _no_fewer_than_there_are(found, pool, bound, target)
-        equal = _equal(counts, error, alike, epsilon=epsilon, delta=share)
+        equal = _equal(counts, error, alike, epsilon=target, delta=share)
     else:
         grouped = GroupedPool(table, counts, grouping)
-        pool = _grouped_pool(grouped, table.n_missing, share)
+        pool = _grouped_pool(grouped, winner, table.n_missing, share)
+        target = exact(_own_epsilon(pool) if epsilon is None else epsilon)
         testable, equal = grouped.testable(float(target), share), None
+    needed = pool_needed(
+        counts,
+        grouped,
+        pool.order,
+        epsilon=float(target),
+        delta=share,
+        gap=float(exact(gap)),
+        reach=pool.epsilon["similarity"],
+        rng=rng,
+    )
     return BudgetResult(
         n_models=counts.n_models,
         n_examples=counts.n_examples,
@@ -110,6 +152,8 @@ def budget(
         exact_error=error,
         exact_similarity=alike,
         examples_each=_examples_each(counts),
+        needed=needed,
+        seed=seed,
         source=table.source,
         data_digest=table.digest(),
         version=__version__,
@@ -117,9 +161,21 @@ def budget(
 
 
 def budget_from_numbers(
-    n_examples: int, error: Number, similarity: Number, *, epsilon: Number = 0.01, delta: Number = 0.05
+    n_examples: int,
+    error: Number,
+    similarity: Number,
+    *,
+    epsilon: Number | None = None,
+    delta: Number = 0.05,
+    gap: Number = GAP,
 ) -> BudgetResult:
-    """The same from four numbers: what the set could take, without a pool to look at."""
+    """The same from four numbers: what the set could take, without a pool to look at.
+
+    Without an epsilon it is 0.01, or more where a hundred such models do not fit there by the union bound.
+    """
+    check_share("gap", gap)
+    if epsilon is None:
+        epsilon = _usual_epsilon(n_examples, error, similarity, delta)
     testable = testable_models(n_examples, error, similarity, epsilon=epsilon, delta=delta)
     return BudgetResult(
         n_models=None,
@@ -135,10 +191,45 @@ def budget_from_numbers(
         exact_error=exact(error),
         exact_similarity=exact(similarity),
         examples_each=n_examples,
+        needed=numbers_needed(
+            n_examples,
+            float(exact(error)),
+            float(exact(similarity)),
+            epsilon=float(exact(epsilon)),
+            delta=float(exact(delta)),
+            gap=float(exact(gap)),
+        ),
+        seed=None,
         source="numbers",
         data_digest=None,
         version=__version__,
     )
+
+
+def _own_epsilon(pool: PoolResult) -> float:
+    """What the set can do for its own pool, as a round number."""
+    return round_up(max(pool.epsilon["similarity"], 1 / pool.similarity.n_examples))
+
+
+def _usual_epsilon(n: int, error: Number, similarity: Number, delta: Number) -> float:
+    """The smallest round error bar, 0.01 or more, at which a hundred such models fit; refuses what are no models."""
+    testable_models(
+        n, error, similarity, epsilon="0.5", delta=delta
+    )  # says what is wrong with the numbers, if anything
+    epsilon = USUAL_EPSILON
+    while epsilon < 0.9 and union_models(n, error, epsilon=epsilon, delta=float(exact(delta))) < USUAL_MODELS:
+        epsilon = round_up(1.0001 * epsilon)
+    return epsilon
+
+
+def _winner(
+    table: Predictions, counts: SimilarityResult, grouping: Grouping | None, rng: np.random.Generator
+) -> Winner:
+    """The first on the leaderboard, and what it is expected to lose."""
+    model = int(leaderboard_order(counts)[0])
+    codes = None if grouping is None else grouping.codes
+    drop = expected_drop(table.correct, observed=table.observed, codes=codes, rng=rng)
+    return Winner(model=model, name=counts.names[model], score=1 - float(counts.errors[model]), expected_drop=drop)
 
 
 def _no_fewer_than_there_are(
@@ -157,23 +248,27 @@ def _no_fewer_than_there_are(
     return replace(found, union=union, similarity=max(union, similarity))
 
 
-def _grouped_pool(grouped: GroupedPool, n_missing: int, delta: float) -> PoolResult:
+def _grouped_pool(grouped: GroupedPool, winner: Winner, n_missing: int, delta: float) -> PoolResult:
     """What holds for the pool where whole groups of examples are the unit."""
     counts = grouped.similarity
     low, high = grouped.intervals(delta)
     order = leaderboard_order(counts)
     reach, level = grouped.reach(delta), delta / counts.n_models
+    tests = PairTests(counts, delta, grouped)
     return PoolResult(
         similarity=counts,
         cover=cover_curve(counts),
         epsilon={"union": reach, "similarity": reach},
-        level={"union": level, "similarity": level},
+        level={"union": level, "similarity": level, "pairs": tests.level},
         low=low,
         high=high,
         order=order,
-        neighbours=neighbour_comparisons(counts, order, delta, grouped),
-        ranks=rank_ranges(counts, delta, grouped) if counts.n_models <= MOST_RANKED else None,
-        groups=tied_groups(counts, order, delta, grouped),
+        neighbours=neighbour_comparisons(tests, order),
+        n_significant=tests.n_significant,
+        ranks=rank_ranges(tests) if tests.complete else None,
+        top=may_be_among(tests, order),
+        winner=winner,
+        groups=tied_groups(tests, order),
         theorem2=dict.fromkeys(("eta", "cover", "epsilon", "equation_5", "equation_6"), math.nan),
         difficulty_forecast=None,
         n_missing=n_missing,
@@ -182,7 +277,7 @@ def _grouped_pool(grouped: GroupedPool, n_missing: int, delta: float) -> PoolRes
     )
 
 
-def _pool(bound: PoolBound, n_missing: int, delta: float, *, progress: bool) -> tuple[PoolResult, Tree]:
+def _pool(bound: PoolBound, winner: Winner, n_missing: int, delta: float, *, progress: bool) -> tuple[PoolResult, Tree]:
     counts = bound.similarity
     with plain_bar(6, "bounds for all models at once", unit="steps", shown=progress) as bar:
         by_union = pool_reach(bound, None, delta)
@@ -194,9 +289,10 @@ def _pool(bound: PoolBound, n_missing: int, delta: float, *, progress: bool) -> 
         bar.update()
         low, high = simultaneous_intervals(counts, level)
         order = leaderboard_order(counts)
-        neighbours, groups = neighbour_comparisons(counts, order, delta), tied_groups(counts, order, delta)
+        tests = PairTests(counts, delta)
+        neighbours, groups = neighbour_comparisons(tests, order), tied_groups(tests, order)
         bar.update()
-        ranks = rank_ranges(counts, delta) if counts.n_models <= MOST_RANKED else None
+        ranks, top = rank_ranges(tests) if tests.complete else None, may_be_among(tests, order)
         bar.update()
         curve = cover_curve(counts)
         bar.update()
@@ -204,12 +300,15 @@ def _pool(bound: PoolBound, n_missing: int, delta: float, *, progress: bool) -> 
         similarity=counts,
         cover=curve,
         epsilon={"union": by_union / bound.largest, "similarity": by_similarity / bound.largest},
-        level={"union": delta / counts.n_models, "similarity": level},
+        level={"union": delta / counts.n_models, "similarity": level, "pairs": tests.level},
         low=low,
         high=high,
         order=order,
         neighbours=neighbours,
+        n_significant=tests.n_significant,
         ranks=ranks,
+        top=top,
+        winner=winner,
         groups=groups,
         theorem2=_theorem2(counts, curve, delta),
         difficulty_forecast=difficulty_forecast(bound),
@@ -269,22 +368,26 @@ def _theorem2(counts: SimilarityResult, curve: CoverCurve, delta: float) -> dict
     }
 
 
-def _one_model(table: Predictions, grouping: Grouping | None, *, epsilon: Number, delta: Number) -> str:
-    """What can still be told of a single model."""
+def _one_model(table: Predictions, grouping: Grouping | None, *, epsilon: Number | None, delta: Number) -> str:
+    """What can still be told of a single model, and what would tell more."""
     n = int(table.observed.sum()) if table.observed is not None else table.n_examples
-    wrong = int(table.wrong.sum())
+    wrong, share = int(table.wrong.sum()), float(exact(delta))
     if grouping is None:
-        low, high = clopper_pearson(wrong, n, level=float(exact(delta)))
+        low, high = clopper_pearson(wrong, n, level=share)
     else:
         grouped = GroupedPool(table, similarity(table), grouping)
-        low, high = (float(end[0]) for end in grouped.intervals(float(exact(delta))))
-    told = f"its error is {wrong / n:.4f}, between {low:.4f} and {high:.4f} with {100 * (1 - float(exact(delta))):g} %"
+        low, high = (float(end[0]) for end in grouped.intervals(share))
+    told = f"its error is {wrong / n:.4f}, between {low:.4f} and {high:.4f} with {100 * (1 - share):g} %"
     if 0 < wrong < n and grouping is None:
-        alone = testable_models(n, Fraction(wrong, n), 1, epsilon=epsilon, delta=delta).union
-        told += (
-            f", and by the union bound the set takes {count_text(alone)} models like it at ±{float(exact(epsilon)):g}"
-        )
+        p = Fraction(wrong, n)
+        bar = _usual_epsilon(n, p, 1, delta) if epsilon is None else float(exact(epsilon))
+        alone = testable_models(n, p, 1, epsilon=bar if epsilon is None else epsilon, delta=delta).union
+        told += f", and by the union bound the set takes {count_text(alone)} models like it at ±{bar:g}"
+        half = (high - low) / 4
+        more = examples_within(np.array([wrong / n]), np.ones((1, 1)), half, share)
+        if more is not None:
+            told += f"; half as wide an error bar, ±{half:.2g}, takes about {more:,} examples"
     return (
         f"there is only one model, {table.names[0]} ({table.source}), and similarity takes two; what can be told of it "
-        f"alone: {told}."
+        f"alone: {told}. Add another model's answers on the same examples."
     )

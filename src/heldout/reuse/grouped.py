@@ -159,7 +159,7 @@ class GroupedPool:
     def errors(self) -> GroupMoments:
         """Moments of every model's errors."""
         sizes = self.sizes if self._observed is None else self._sums(self._observed)
-        return _moments(self.counts, np.broadcast_to(sizes, self.counts.shape), self.counts.sum(axis=-1))
+        return group_moments(self.counts, np.broadcast_to(sizes, self.counts.shape), self.counts.sum(axis=-1))
 
     @cached_property
     def _worth(self) -> tuple[Floats, Floats, Floats]:
@@ -208,12 +208,27 @@ class GroupedPool:
             design_effect=self.errors.design_effect,
         )
 
+    def residuals(self) -> Floats:
+        """(k, G) what each group adds to each model's error beyond its share; their sums are zero."""
+        sizes = self.sizes if self._observed is None else self._sums(self._observed)
+        n = np.maximum(1.0, np.broadcast_to(sizes, self.counts.shape).sum(axis=-1, keepdims=True))
+        return np.asarray((self.counts - self.counts.sum(axis=-1, keepdims=True) / n * sizes) / n)
+
     def log_p_values(self, first: int, others: NDArray[np.intp]) -> Floats:
         """Log p-values, two-sided, that one model is as good as each of some others."""
         m = self.differences(first, others)
+        return m.log_p_values(self._correlations(m))
+
+    def spread(self, first: int, others: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """How many times the variance of independent examples these differences have, and degrees of freedom."""
+        m = self.differences(first, others)
+        return m.spread(self._correlations(m))
+
+    def _correlations(self, m: GroupMoments) -> Floats:
+        """Of two differences of one group: the larger of the pair's own and all pairs together, within 0 and 1."""
         above, below = m.correlation_parts()
         own = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
-        return m.log_p_values(np.clip(np.maximum(own, self.correlation), 0.0, 1.0))
+        return np.asarray(np.clip(np.maximum(own, self.correlation), 0.0, 1.0))
 
     @cached_property
     def correlation(self) -> float:
@@ -234,7 +249,7 @@ class GroupedPool:
         common = self._observed[first] & self._observed[others]
         only_first, only_other = common & self._wrong[first], common & self._wrong[others]
         change = self._sums(only_first) - self._sums(only_other)
-        return _moments(change, self._sums(common), (only_first ^ only_other).sum(axis=-1, dtype=np.int64))
+        return group_moments(change, self._sums(common), (only_first ^ only_other).sum(axis=-1, dtype=np.int64))
 
     def _differences(self, first: int, others: NDArray[np.intp]) -> GroupMoments:
         """The same where nothing is missing: sums of squares of differences are sums of products of counts."""
@@ -270,7 +285,7 @@ class GroupedPool:
         return [(np.einsum("ij,ij->i", counts, counts), counts @ sizes) for counts, sizes in both]
 
 
-def _moments(sums: Floats, sizes: Floats, square: NDArray[Any]) -> GroupMoments:
+def group_moments(sums: Floats, sizes: Floats, square: NDArray[Any]) -> GroupMoments:
     """Moments from the sum of x over each group, (k, G), the groups' sizes, and the sum of x² over all examples."""
     n = np.maximum(sizes.sum(axis=-1), 1.0)
     total = sums.sum(axis=-1)

@@ -19,12 +19,16 @@ from heldout.groups import FEW
 from heldout.reuse.bounds import LARGEST, TestableModels
 from heldout.reuse.cover import CoverCurve
 from heldout.reuse.curves import Curve, models_by_epsilon, models_by_similarity
+from heldout.reuse.first import TOPS, list_names
 from heldout.reuse.grouped import ExampleGroups
 from heldout.reuse.leaderboard import Comparison
 from heldout.reuse.like_these import AssumptionFit
+from heldout.reuse.needed import Needed
 from heldout.reuse.similarity import SimilarityResult
+from heldout.reuse.winner import Winner
 
 SHOWN = 20  # models printed in a terminal
+NAMED = 8  # that may be first, by name
 TERMINAL = 118  # characters
 PLUG_IN = (
     "Errors and similarities are plugged in as if they were the true ones. The bounds hold for independent examples, "
@@ -51,15 +55,22 @@ class PoolResult:
         "union", "similarity": the smallest epsilon such that all k errors are within epsilon, ends included, with
         probability 1 - delta.
     level : dict
-        "union" (delta / k), "similarity": the level of each model's own interval such that all hold at once.
+        "union" (delta / k), "similarity": the level of each model's own interval such that all hold at once; "pairs":
+        what a pair's own p-value must not exceed to be significant, all pairs considered (Holm).
     low, high : (k,) float
         Intervals of the errors at level["similarity"], Clopper and Pearson's without groups.
     order : (k,) int
         The leaderboard, lowest error first.
     neighbours : tuple of Comparison
         Each model against the next one down.
+    n_significant : int or None
+        Pairs that are told apart; None for very large pools, whose pairs are not all tested.
     ranks : (k, 2) int or None
         Smallest and largest rank that is left open; None for very large pools.
+    top : dict
+        For 1, 3 and 10 the models that cannot be excluded from so many at the top; each set holds with 1 - delta.
+    winner : Winner
+        The first on the leaderboard, its score, and what that is expected to lose on fresh examples.
     groups : tuple of tuples of int
         Tied groups down the leaderboard: no model of a group can be told from its first.
     theorem2 : dict
@@ -83,7 +94,10 @@ class PoolResult:
     high: NDArray[np.float64]
     order: NDArray[np.intp]
     neighbours: tuple[Comparison, ...]
+    n_significant: int | None
     ranks: NDArray[np.int64] | None
+    top: dict[int, tuple[int, ...]]
+    winner: Winner
     groups: tuple[tuple[int, ...], ...]
     theorem2: dict[str, float]
     difficulty_forecast: NDArray[np.float64] | None
@@ -95,6 +109,10 @@ class PoolResult:
     def unit(self) -> str:
         """What has to be independent."""
         return "examples" if self.example_groups is None else "groups"
+
+    def names(self, models: tuple[int, ...]) -> list[str]:
+        """Names of some models."""
+        return [self.similarity.names[i] for i in models]
 
     def models(self) -> list[dict[str, Any]]:
         """The leaderboard as plain rows."""
@@ -133,6 +151,10 @@ class BudgetResult:
         None where only four numbers were given.
     exact_error, exact_similarity, examples_each
         The means behind `equal`.
+    needed : Needed
+        Examples that an error bar and a difference take, and the difference that can be told now.
+    seed : int or None
+        Of the draws behind `needed` and the winner's expected drop; None where nothing was drawn.
     """
 
     n_models: int | None
@@ -148,6 +170,8 @@ class BudgetResult:
     exact_error: Fraction
     exact_similarity: Fraction
     examples_each: int
+    needed: Needed
+    seed: int | None
     source: str
     data_digest: str | None
     version: str
@@ -210,7 +234,9 @@ class BudgetResult:
                 f"the same, were all equal     {counts}   (mean error and similarity plugged in, as in the paper)"
             )
         if self.pool is not None:
-            lines += _pool_lines(self.pool, sure)
+            lines += [*_bar_lines(self.pool, sure), *self._needed_lines(sure), *_pool_lines(self.pool, sure)]
+        else:
+            lines += self._needed_lines(sure)
         return "\n".join([*lines, "", *textwrap.wrap(self._rests_on(), TERMINAL)])
 
     @property
@@ -234,7 +260,9 @@ class BudgetResult:
         like = one if fit == 1 else one.replace("model", "models")
         within = f"to within ±{self.epsilon:g}"
         if fit == 0:
-            return f"These {self.n_examples:,} examples cannot measure even one {one} {within} with {sure}."
+            text = f"These {self.n_examples:,} examples cannot measure even one {one} {within} with {sure}: "
+            text += f"{self._enough} would do. {self._holds_now}"
+            return "\n".join(textwrap.wrap(text.strip(), TERMINAL))
         text = (
             f"This test set of {self.n_examples:,} examples can measure {count_text(fit)} {like}, each {within}, all "
             f"at once, with {sure}."
@@ -243,6 +271,59 @@ class BudgetResult:
             left = self.further_models
             text += f" {used:,} are there, " + (f"{count_text(left)} more fit." if left else "no more fit.")
         return "\n".join(textwrap.wrap(text, TERMINAL))
+
+    @property
+    def _enough(self) -> str:
+        """Examples that the error bar asked for takes, and for how many models."""
+        each = "" if self.needed.n_models == 1 else f" for all {self.needed.n_models:,} at once"
+        return f"{examples_text(self.needed.examples_for_epsilon)}{each}"
+
+    @property
+    def _holds_now(self) -> str:
+        """What the examples there are can do."""
+        if self.pool is not None:
+            return f"With those there are, ±{self.pool.epsilon['similarity']:.2g} holds for all {self.n_models:,}."
+        epsilon = self.narrowest
+        return "" if epsilon is None else f"With those there are, one such model is measured to within ±{epsilon:.2g}."
+
+    @property
+    def narrowest(self) -> float | None:
+        """The narrowest error bar that a single model of the mean error can have, read off the curve; None without."""
+        curve = self.by_epsilon
+        if curve is None or not (curve.union >= 1).any():
+            return None
+        return float(curve.x[np.argmax(curve.union >= 1)])
+
+    def needed_text(self) -> str:
+        """How many examples are needed, alone."""
+        sure = f"{100 * (1 - self.delta):g} %"
+        of = f", {self.n_models:,} models" if self.n_models else ""
+        lines = [f"This test set has {self.n_examples:,} examples{of}.", ""]
+        if self.pool is not None:
+            lines += _bar_lines(self.pool, sure)[:1]
+        told = [*lines, *self._needed_lines(sure), "", *textwrap.wrap(self._rests_on(), TERMINAL)]
+        return "\n".join(told)
+
+    def _needed_lines(self, sure: str) -> list[str]:
+        """Examples for the error bar and for a gap, and the gap that can be told now."""
+        need = self.needed
+        who = "one such model" if self.n_models is None else f"all {need.n_models:,} models like these at once"
+        lines = [
+            _line(
+                f"examples for ±{need.epsilon:g}",
+                f"{examples_text(need.examples_for_epsilon, bare=True)}   ({who}, at {sure})",
+            ),
+            _line("gap that can be told now", _gap_text(need)),
+            _line(f"examples for a gap of {need.gap:g}", examples_text(need.examples_for_gap, bare=True)),
+        ]
+        if need.first_gap is not None:
+            lines.append(
+                _line(
+                    "examples, first from second",
+                    f"{examples_text(need.examples_for_first, bare=True)}   ({need.first_gap:.4g} apart)",
+                )
+            )
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON; an undefined number is None."""
@@ -261,10 +342,15 @@ class BudgetResult:
             "reason": self.testable.reason,
             "assumption_a1": _assumption_dict(pool),
             "example_groups": None if pool is None or pool.example_groups is None else pool.example_groups.to_dict(),
+            "needed": self.needed.to_dict(),
+            "first": [] if pool is None else pool.names(pool.top[1]),
+            "top": {} if pool is None else {str(t): pool.names(pool.top[t]) for t in TOPS if t > 1},
+            "winner": None if pool is None else pool.winner.to_dict(),
             "models": [] if pool is None else pool.models(),
             "plug_in": True,
             "adaptive": False,
             "pool": None if pool is None else _pool_dict(pool),
+            "seed": self.seed,
             "source": self.source,
             "data_digest": self.data_digest,
             "version": self.version,
@@ -277,9 +363,12 @@ class BudgetResult:
         record["testable"] = asdict(self.testable)
         record["equal"] = None if self.equal is None else asdict(self.equal)
         record |= {name: str(getattr(self, name)) for name in ("exact_error", "exact_similarity")}
+        record["needed"] = vars(self.needed)
         arrays: dict[str, Any] = {}
         if (pool := self.pool) is not None:
-            record["pool"] = {k: getattr(pool, k) for k in ("epsilon", "level", "groups", "theorem2", "n_missing")}
+            kept = ("epsilon", "level", "groups", "theorem2", "n_missing", "n_significant", "top")
+            record["pool"] = {k: getattr(pool, k) for k in kept}
+            record["pool"]["winner"] = vars(pool.winner)
             record["pool"]["assumption"] = None if pool.assumption is None else vars(pool.assumption)
             if (groups := pool.example_groups) is not None:
                 record["example_groups"] = {k: v for k, v in vars(groups).items() if k != "design_effect"}
@@ -301,6 +390,8 @@ class BudgetResult:
                 neighbours = tuple(Comparison(**c) for c in record.pop("neighbours"))
                 kept = record.pop("pool")
                 kept["groups"] = tuple(tuple(group) for group in kept["groups"])
+                kept["top"] = {int(top): tuple(models) for top, models in kept["top"].items()}
+                kept["winner"] = Winner(**kept["winner"])
                 kept["assumption"] = None if kept["assumption"] is None else AssumptionFit(**kept["assumption"])
                 kept["example_groups"] = None
                 if (groups := record.pop("example_groups", None)) is not None:
@@ -321,6 +412,7 @@ class BudgetResult:
             equal = record.pop("equal")
             record["equal"] = None if equal is None else TestableModels(**equal)
             record["testable"] = TestableModels(**record["testable"])
+            record["needed"] = Needed(**record["needed"])
             record |= {name: Fraction(record[name]) for name in ("exact_error", "exact_similarity")}
             return cls(pool=pool, **record)
         except Exception as error:
@@ -328,7 +420,7 @@ class BudgetResult:
 
 
 _PLAIN = ("n_models", "n_examples", "examples_each", "mean_error", "mean_similarity", "independent_similarity",
-          "epsilon", "delta", "source", "data_digest", "version")  # fmt: skip
+          "epsilon", "delta", "seed", "source", "data_digest", "version")  # fmt: skip
 _SIMILARITY = ("wrong", "observed", "both_wrong", "common", "first_wrong", "second_wrong", "difficulty")
 _POOL = ("low", "high", "order", "ranks", "difficulty_forecast")
 _COVER = ("eta", "size")
@@ -347,13 +439,57 @@ def count_text(count: int | None) -> str:
     return "over 10^18" if count >= LARGEST else f"{count:,}"
 
 
-def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
+def examples_text(count: int | None, *, bare: bool = False) -> str:
+    """A number of examples in words.
+
+    Examples
+    --------
+    >>> examples_text(8526), examples_text(None), examples_text(8526, bare=True)
+    ('8,526 examples', 'over 10^12 examples', '8,526')
+    """
+    number = "over 10^12" if count is None else f"{count:,}"
+    return number if bare else f"{number} {'example' if count == 1 else 'examples'}"
+
+
+def _gap_text(need: Needed) -> str:
+    if not math.isfinite(need.gap_now):
+        return "none, with so few examples"
+    parting = f"parting on {100 * need.disagreement:.3g} % of examples"
+    return f"{need.gap_now:.4f}   (two models named beforehand, {100 * need.power:g} % power, {parting})"
+
+
+def first_lines(pool: PoolResult, sure: str) -> list[str]:
+    """Who may be first, and what the winner's score is worth."""
+    first = pool.names(pool.top[1])
+    k = len(pool.order)
+    told = f"May be first, at {sure}: {len(first):,} of {k:,} ({list_names(first, NAMED)})."
+    wider = [f"top {t}: {len(pool.top[t]):,}" for t in TOPS if 1 < t < k]
+    if wider:
+        told += f" May be among the {', among the '.join(wider)}."
+    w = pool.winner
+    if math.isfinite(w.expected_drop):
+        worth = (
+            f"The winner, {w.name}, is right on {w.score:.4f}. It was chosen for that: on as many fresh examples a "
+            f"winner like it drops by {w.expected_drop:.4f} on average, to {w.corrected:.4f}."
+        )
+    else:
+        worth = f"What the winner, {w.name}, will lose on fresh examples cannot be told from so few {pool.unit}."
+    return [*textwrap.wrap(told, TERMINAL), *textwrap.wrap(worth, TERMINAL)]
+
+
+def _bar_lines(pool: PoolResult, sure: str) -> list[str]:
+    """The error bar that holds for all, and what groups cost."""
     s = pool.similarity
     bar = f"{f'all {s.n_models:,} within, at {sure}':28s} ±{pool.epsilon['similarity']:.5f}"
     if pool.example_groups is None:
         lines = [f"{bar}   (union bound ±{pool.epsilon['union']:.5f})"]
     else:
         lines = [bar, *_group_lines(pool.example_groups, s.n_examples)]
+    return lines
+
+
+def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
+    s, lines = pool.similarity, []
     if s.below_chance:
         lines.append(f"pairs less alike than chance {s.below_chance:,} of {s.n_pairs:,}")
     if pool.n_missing:
@@ -375,13 +511,15 @@ def _pool_lines(pool: PoolResult, sure: str) -> list[str]:
         f"Differences between neighbours that are significant: {survive} of {len(pool.neighbours)} (paired, "
         f"family-wise {sure} {over}for independent {pool.unit})."
     )
+    if pool.n_significant is not None and s.n_pairs > len(pool.neighbours):
+        told += f" Of all pairs: {pool.n_significant:,} of {s.n_pairs:,}."
     lines += textwrap.wrap(told, TERMINAL)
     tied = sum(len(group) > 1 for group in pool.groups)
     if tied:
         lines.append(f"Bands of two or more models, none of which can be told from its first: {tied}.")
     if contradicted:
         lines.append(f"Neighbours the other way round on the examples both have: {contradicted}.")
-    return lines
+    return [*lines, *first_lines(pool, sure)]
 
 
 def _group_lines(groups: ExampleGroups, n: int) -> list[str]:
@@ -428,6 +566,7 @@ def _pool_dict(pool: PoolResult) -> dict[str, Any]:
         "level": dict(pool.level),
         "independent": pool.unit,
         "n_pairs": s.n_pairs,
+        "pairs_significant": pool.n_significant,
         "pairs_below_chance": s.below_chance,
         "n_missing": pool.n_missing,
         "right_for_all": float(s.difficulty[0] / s.n_complete) if s.n_complete else None,
@@ -439,6 +578,7 @@ def _pool_dict(pool: PoolResult) -> dict[str, Any]:
                 "better_only": c.better_only,
                 "worse_only": c.worse_only,
                 "log_p_value": c.log_p_value,
+                "log_adjusted": c.log_adjusted,
                 "survives": c.survives,
                 "contradicted": c.contradicted,
             }

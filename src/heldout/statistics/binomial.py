@@ -80,6 +80,25 @@ def sign_test_log_pvalue(first: int, second: int) -> float:
     return min(0.0, math.log(2) + log_upper_tail(max(first, second), first + second, 0.5))
 
 
+def sign_test_log_pvalues(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """The same for many pairs of counts at once.
+
+    Examples
+    --------
+    >>> np.exp(sign_test_log_pvalues([1, 5], [7, 5])).round(6).tolist()
+    [0.070312, 1.0]
+    """
+    a, b = (np.asarray(v, dtype=np.int64) for v in (first, second))
+    most, n = np.maximum(a, b), a + b
+    tail = upper_tail(most, n, 0.5)
+    with np.errstate(divide="ignore"):
+        log_p = np.asarray(np.minimum(0.0, math.log(2) + np.log(tail)))
+    for i in np.argwhere(tail <= 1e-290):  # where the tail underflows, its series
+        at = tuple(i.tolist())
+        log_p[at] = sign_test_log_pvalue(int(a[at]), int(b[at]))
+    return log_p
+
+
 def clopper_pearson(
     successes: int, n: int, *, confidence: float | None = None, level: float | None = None
 ) -> tuple[float, float]:

@@ -1,0 +1,161 @@
+"""Runs of a harness to one table: trials of one example in one cell, tasks pooled, models side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heldout.errors import InputError
+from heldout.predictions.join import side_by_side
+from heldout.predictions.keys import Options, as_columns
+from heldout.predictions.table import Predictions, make_table
+from heldout.predictions.trials import Scale, Scaling
+from heldout.predictions.values import ABSENT
+
+TASK = "task"  # the column that names the task of each example, where there are several
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One model on one task.
+
+    Parameters
+    ----------
+    model : str
+    task : str or None
+        None where a file has no tasks.
+    cells : dict
+        Scores of the trials of each example, by its id; None is a trial that was not run.
+    facts : dict
+        What else is known of the examples, by id.
+    path : Path
+        Where it was read.
+    scale
+        What its scores run from and to, where the layout says so.
+    """
+
+    model: str
+    task: str | None
+    cells: dict[str, list[Any]]
+    path: Path
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    scale: Scaling = None
+
+
+def table_of_runs(runs: Iterable[Run], options: Options, *, source: str) -> Predictions:
+    """One table of all runs; an example's id is `task/id` where there are tasks."""
+    kept = [run for run in runs if options.exclude.keeps(run.model)]
+    options.exclude.kept([run.model for run in kept])
+    kept = _of_tasks(kept, options, source=source)
+    by_model: dict[str, dict[str | None, Run]] = {}
+    for run in kept:
+        tasks = by_model.setdefault(run.model, {})
+        tasks[run.task] = _merged(tasks[run.task], run, options, source=source) if run.task in tasks else run
+    _check_items(by_model, options, source=source)
+    several = len({run.task for run in kept}) > 1
+    tables = [
+        _table(model, list(tasks.values()), options, source, several=several) for model, tasks in by_model.items()
+    ]
+    return side_by_side(tables, options.codes, source=source)
+
+
+def _of_tasks(runs: list[Run], options: Options, *, source: str) -> list[Run]:
+    """Runs of the tasks that were asked for."""
+    if not options.tasks:
+        return runs
+    names = list(dict.fromkeys(run.task for run in runs if run.task is not None))
+    if not names:
+        raise InputError(f"{source} names no tasks, so that task={options.tasks[0]!r} (--task) chooses nothing.")
+    wanted = options.chosen_tasks(names, source=source)
+    return [run for run in runs if run.task in wanted]
+
+
+def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:
+    """Two runs of one model on one task: trials where that was said, and else an error unless they are the same."""
+    if options.repeats_are_trials:
+        cells = {name: list(trials) for name, trials in first.cells.items()}
+        for name, trials in second.cells.items():
+            cells.setdefault(name, []).extend(trials)
+        return Run(
+            model=first.model, task=first.task, cells=cells, path=first.path,
+            facts={**second.facts, **first.facts}, scale=first.scale,
+        )  # fmt: skip
+    if first.cells == second.cells:
+        return first
+    on = "" if first.task is None else f" on the task {first.task!r}"
+    differ = next(
+        (name for name in first.cells if second.cells.get(name, first.cells[name]) != first.cells[name]), None
+    )
+    where = "" if differ is None else f" (they differ on {differ!r})"
+    raise InputError(
+        f"{source}: {_path_name(first.path)} and {_path_name(second.path)} are two runs of {first.model!r}{on}, and "
+        f'not the same{where}; keep one of them, or count them as trials with repeats="trials" (--repeats trials).'
+    )
+
+
+def _path_name(path: Path) -> str:
+    return "/".join(path.parts[-2:])
+
+
+def _check_items(by_model: dict[str, dict[str | None, Run]], options: Options, *, source: str) -> None:
+    """A task of one name must have the same examples for every model."""
+    if ABSENT in options.codes:
+        return
+    first: dict[str | None, Run] = {}
+    for tasks in by_model.values():
+        for name, run in tasks.items():
+            other = first.setdefault(name, run)
+            if name is None or other.cells.keys() == run.cells.keys():
+                continue
+            common = len(other.cells.keys() & run.cells.keys())
+            raise InputError(
+                f"{source}: the models have different examples under the task {name!r}: {other.model!r} "
+                f"{len(other.cells):,} and {run.model!r} {len(run.cells):,} ({common:,} in common); run them on the "
+                'same version of it, or count what a model lacks as not run with missing="absent" (--missing absent).'
+            )
+
+
+def _table(model: str, runs: Sequence[Run], options: Options, source: str, *, several: bool) -> Predictions:
+    """One model over its tasks."""
+    cells: dict[str, list[float | None]] = {}
+    facts: list[dict[str, Any]] = []
+    for run in runs:
+        scale = Scale(options.scale if options.scale is not None else run.scale)
+        for name, trials in run.cells.items():
+            example = name if run.task is None else f"{run.task}/{name}"
+            cells[example] = [_score(value, scale, run, name) for value in trials]
+            told = run.facts.get(name, {})
+            facts.append({TASK: run.task, **told} if several and run.task is not None else told)
+    if not cells:
+        raise InputError(f"{source}: the run of {model!r} has no samples.")
+    return trial_table(list(cells.values()), names=[model], ids=cells, source=source, columns=as_columns(facts))
+
+
+def trial_table(cells: Sequence[Sequence[float | None]], **rest: Any) -> Predictions:
+    """One model's row from the trials of each of its examples, of which some may not have been run."""
+    most = max(map(len, cells), default=1)
+    if most <= 1:
+        single: Any = [[trials[0] if trials else None for trials in cells]]
+        return make_table(scores=single, **rest)
+    padded = np.full((1, len(cells), most), np.nan)
+    for i, trials in enumerate(cells):
+        padded[0, i, : len(trials)] = [np.nan if value is None else value for value in trials]
+    return make_table(scores=padded, **rest)
+
+
+def _score(value: Any, scale: Scale, run: Run, name: str) -> float | None:
+    if value is None:
+        return None
+    low, high = scale.ends
+    number = float(value)
+    if not low <= number <= high:
+        raise InputError(
+            f"{run.path.name}: {name!r} has the score {number:g}, outside {low:g} to {high:g}; say what scores run "
+            'from and to with scale="percent" (--scale percent) or scale="1:5" (--scale 1:5), or choose another metric '
+            "(--metric)."
+        )
+    return (number - low) / (high - low) if not isinstance(value, bool) else float(value)

@@ -1,0 +1,121 @@
+"""The winner's drop: an exact count of all splits, and a corrected score that is unbiased."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from heldout.reuse.winner import _drop, expected_drop
+from tests.reuse.test_leaderboard import matrices
+
+
+def all_splits(scores, taken):
+    """D by every choice of blocks, one unit each: the winner inside less the same model outside."""
+    n = scores.shape[1]
+    lost = []
+    for inside in itertools.combinations(range(n), taken):
+        outside = [i for i in range(n) if i not in inside]
+        winner = int(np.argmax(scores[:, inside].mean(axis=1)))
+        lost.append(scores[winner, list(inside)].mean() - scores[winner, outside].mean())
+    return float(np.mean(lost))
+
+
+@pytest.mark.parametrize("taken", [2, 4, 6])
+def test_every_split_counted(rng, taken):
+    scores = (rng.random((5, 8)) < 0.6).astype(np.float32)
+    blocks = np.broadcast_to(scores, (400, 5, 8))
+    cells = np.ones((400, 1, 8), np.float32)
+    assert _drop(blocks, cells, taken, rng) == pytest.approx(all_splits(scores, taken), abs=0.01)
+
+
+def test_a_safe_winner_loses_nothing_and_few_examples_say_nothing(rng):
+    right = rng.random((6, 400)) < np.array([0.95, 0.5, 0.5, 0.4, 0.3, 0.3])[:, None]
+    assert expected_drop(right, rng=rng) == 0.0
+    assert math.isnan(expected_drop(right[:, :3], rng=rng))
+    assert math.isnan(expected_drop(right, codes=np.arange(400) % 3, rng=rng))
+
+
+def test_missing_cells_and_groups_of_one_change_little(rng):
+    right = rng.random((12, 300)) < 0.6
+    plain = expected_drop(right, rng=np.random.default_rng(1))
+    assert expected_drop(right, codes=np.arange(300), rng=np.random.default_rng(1)) == pytest.approx(plain, abs=1e-6)
+    everything = np.ones_like(right)
+    assert expected_drop(right, observed=everything, rng=np.random.default_rng(1)) == pytest.approx(plain, abs=1e-6)
+    scores = right * 0.5  # fractions: the same winner, half the drop
+    assert expected_drop(scores, rng=np.random.default_rng(1)) == pytest.approx(plain / 2, abs=1e-6)
+
+
+def bias(draw, means, repetitions, rng, codes=None, error=None):
+    """Mean of corrected score less true score, and its own standard error, in standard errors of the winner's score.
+
+    What the best model gains or loses by luck of the draw is zero on average; taking it off leaves less noise.
+    """
+    best, off = int(np.argmax(means)), []
+    for _ in range(repetitions):
+        right = draw()
+        scores = right.mean(axis=1)
+        winner = int(np.argmax(scores))
+        luck = scores[best] - means[best]
+        off.append(scores[winner] - expected_drop(right, codes=codes, rng=rng) - means[winner] - luck)
+    share = means[best]
+    unit = error or math.sqrt(share * (1 - share) / right.shape[1])
+    return np.mean(off) / unit, np.std(off) / unit / math.sqrt(repetitions)
+
+
+def synthetic(rng, kind, n):
+    skills = {
+        "equal": np.full(40, 0.6),
+        "alike": np.full(40, 0.6),
+        "ladder": np.linspace(0.64, 0.5, 15),
+        "two": np.array([0.65, 0.6]),
+    }[kind]
+    shared = 0.8 if kind == "alike" else 0.0
+
+    def draw():
+        return np.where(rng.random(n) < shared, rng.random(n), rng.random((len(skills), n))) < skills[:, None]
+
+    return draw, skills
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["equal", "alike", "ladder", "two"])
+def test_the_corrected_score_is_unbiased(rng, kind):
+    draw, skills = synthetic(rng, kind, 300)
+    off, noise = bias(draw, skills, 400, rng)
+    assert abs(off) <= 0.1 + 3 * noise
+    assert noise < 0.07
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cifar10", "mmlu_pro", "open_llm"])
+@pytest.mark.parametrize("n", [300, 1500])
+def test_the_corrected_score_is_unbiased_on_real_matrices(rng, name, n):
+    found = dict(matrices())
+    if name not in found:
+        pytest.skip(f"needs ../shared/data for {name}")
+    right = found[name]
+
+    def draw():
+        return right[:, rng.integers(0, right.shape[1], n)]
+
+    off, noise = bias(draw, right.mean(axis=1), 300, rng)
+    assert abs(off) <= 0.1 + 3 * noise
+    assert noise < 0.07
+
+
+@pytest.mark.slow
+def test_the_corrected_score_is_unbiased_with_groups(rng):
+    """Sixty groups of five examples, all alike: worth sixty examples, and the drop is that of sixty."""
+    codes = np.repeat(np.arange(60), 5)
+
+    def draw():
+        return (rng.random((20, 60)) < 0.6)[:, codes]
+
+    error = math.sqrt(0.24 / 60)
+    off, noise = bias(draw, np.full(20, 0.6), 400, rng, codes, error)
+    assert abs(off) <= 0.1 + 3 * noise
+    blind, _ = bias(draw, np.full(20, 0.6), 100, rng, None, error)
+    assert blind > 0.5  # or the test shows nothing
