@@ -1,8 +1,8 @@
-r"""Two models on the same examples: exact tests of "equally good", intervals that agree with them, and power.
+r"""Two models that are right or wrong on the same examples: McNemar's exact test, its interval, and its power.
 
-**Right or wrong.** b examples only the first model gets right, c only the second; d = (b - c) / n. If both models are
-right equally often, b of the b + c discordant examples are a fair coin's heads: McNemar's exact test. The interval of the
-difference is of test inversion: the lower end is where
+b examples only the first model gets right, c only the second; d = (b - c) / n. If both models are right equally often,
+b of the b + c discordant examples are a fair coin's heads: McNemar's exact test. The interval of the difference comes
+from test inversion: the lower end is where
 
 .. math:: P_{\delta}(S \ge b - c) = \alpha / 2, \qquad S = B - C, \quad (B, C, n - B - C) \sim
           Multinomial(n; \tilde p_{10}, \tilde p_{01}, \cdot),    \tag{1}
@@ -12,55 +12,33 @@ exact tails at the most likely shares with :math:`p_{10} - p_{01} = \delta` (Tan
 .. math:: \tilde p_{01} = \frac{\sqrt{B^2 - 4 A C} - B}{2 A}, \quad A = 2n, \quad B = -b - c + (2n - b + c)\delta,
           \quad C = -c\,\delta (1 - \delta),    \tag{2}
 
-and 0 is inside exactly where McNemar's p is above alpha.
-
-**Scores between 0 and 1, or whole groups.** The null is that models can be swapped: on any example (or group, as a
-whole) the law of the two scores is the same whichever model is called the first. Then every difference has either sign
-with probability 1/2, and the law of their sum is that of
-
-.. math:: S = \sum_u \varepsilon_u |D_u|, \qquad \varepsilon_u = \pm 1.    \tag{3}
-
-The sum of squares is the same under all signs, so the test is that of the studentised mean as well, and it holds for
-the wider null of equal mean scores where there are many units. The interval is all :math:`\delta` that the same test of
-:math:`D_u - \delta n_u` does not reject.
+and 0 is inside exactly where McNemar's p is above alpha. Over all tables of 20, 50 and 100 examples it covers 95.4 % or
+more, counted exactly (`tests/statistics/test_paired.py`).
 
 References
 ----------
-McNemar (1947). Psychometrika 12(2), 153-157. Tango (1998). Statistics in Medicine 17, 891-908. Fisher (1935). The Design
-of Experiments, section 21. Janssen (1999). Scand. J. Statist. 26, 333-349 (studentised, wider null). Lugannani, Rice
-(1980). Adv. Appl. Probab. 12, 475-490. Robinson (1982). JRSS B 44(1), 91-101 (saddlepoints for sign flips).
+McNemar (1947). Psychometrika 12(2), 153-157. Tango (1998). Statistics in Medicine 17, 891-908.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, log_ndtr, ndtri, ndtri_exp, stdtrit, xlog1py, xlogy
+from scipy.special import gammaln, ndtri, xlog1py, xlogy
 
 from heldout.errors import InputError
-from heldout.statistics.binomial import sign_test_log_pvalue, upper_tail
+from heldout.statistics.binomial import upper_tail
 from heldout.statistics.search import first_where
 
 Floats = NDArray[np.float64]
 
 LEVEL, POWER = 0.05, 0.8
-ENUMERATED = 16  # units whose signs are all tried
-STEPS = 2**18  # most points of a lattice on which sums are counted exactly
-FINEST = 1e-9  # relative; scores that lie on a lattice up to this are on it
-DISTINCT = 64  # sizes of differences on such a lattice
-LARGEST_TRIED = 6  # of the units, all signs where sums are approximated: one that dominates is no normal law
 ABOVE_ZERO = 1e-9  # an end next to 0 that 0 is not inside of
 CLOSE = 1e-7  # normal quantiles, to which an end is found
-MANY = 20_000  # units, none of which can dominate; series do for logarithms of hyperbolic cosines
-SMALL_TILT = 0.2  # of the largest unit; the first term left out is then 4e-9 of the first
 REACH = 8.5  # standard deviations of the number of discordant examples; beyond is 1e-17
 POWER_REACH = 5.0  # the same for power, beyond is 6e-7
-
-
-# --- right or wrong -----------------------------------------------------------------------------------------------
 
 
 def difference_tail(least: ArrayLike, n: ArrayLike, p10: ArrayLike, p01: ArrayLike) -> Floats:
@@ -276,292 +254,3 @@ def check_pair_numbers(*, n: int, disagreement: float, level: float, power: floa
     for name, value in (("level", level), ("power", power)):
         if not 0 < value < 1:
             raise InputError(f"`{name}` is {value}; it must be between 0 and 1.")
-
-
-# --- scores between 0 and 1, and whole groups ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class SignFlip:
-    """Log p-value of a sign-flip test, and how it was computed: "exact" or "saddlepoint"."""
-
-    log_p_value: float
-    method: str
-
-
-def sign_flip_test(differences: ArrayLike) -> SignFlip:
-    """Two-sided test that every difference has either sign with probability 1/2 (3).
-
-    Exact where all signs can be tried (16 differences that are not 0), where all are of one size (the sign test), or
-    where they are whole multiples of one number, as sums of 0 and 1 and means of trials are. Otherwise by a saddlepoint
-    of the same law, with all signs of the six largest tried.
-
-    Examples
-    --------
-    >>> round(math.exp(sign_flip_test([1, 1, 1, 1, 1, 1, -1, 0]).log_p_value), 6)  # McNemar's: 2 (7 + 1) / 2^7
-    0.125
-    >>> round(math.exp(sign_flip_test([0.5, 0.25, 0.1, 0.7]).log_p_value), 6)
-    0.125
-    """
-    d = np.asarray(differences, dtype=np.float64)
-    if d.ndim != 1 or not np.isfinite(d).all():
-        raise InputError(f"`differences` has shape {d.shape}; it must be a row of finite numbers.")
-    total = abs(float(d.sum()))
-    sizes = np.abs(d[d != 0])
-    if not len(sizes):
-        return SignFlip(0.0, "exact")
-    if np.ptp(sizes) <= FINEST * sizes[0]:
-        ups = int((d > 0).sum())
-        return SignFlip(sign_test_log_pvalue(ups, len(sizes) - ups), "exact")
-    if (log_p := _lattice_log_tail(sizes, total)) is not None:
-        return SignFlip(min(0.0, math.log(2) + log_p), "exact")
-    if len(sizes) <= ENUMERATED:
-        return SignFlip(min(0.0, math.log(2 * _enumerated_tail(sizes, total))), "exact")
-    distinct, counts = (sizes, np.ones(len(sizes))) if len(sizes) > MANY else np.unique(sizes, return_counts=True)
-    log_tail = _saddlepoint_log_tail(distinct, counts.astype(np.float64), total)
-    return SignFlip(min(0.0, math.log(2) + log_tail), "saddlepoint")
-
-
-def sign_flip_interval(
-    differences: ArrayLike, sizes: ArrayLike | None = None, *, level: float = LEVEL
-) -> tuple[float, float]:
-    """All delta for which flipping signs of differences less delta times size is not rejected: 1 - level.
-
-    Zero is inside exactly where `sign_flip_test` has a p above the level. -inf and inf where so few units cannot
-    exclude anything.
-
-    Parameters
-    ----------
-    differences : (G,)
-        Of scores, one per example; or summed over each group.
-    sizes : (G,), optional
-        Examples of each group; 1 without.
-
-    Examples
-    --------
-    >>> low, high = sign_flip_interval(np.linspace(-0.4, 0.6, 101))
-    >>> round(low, 3), round(high, 3)  # Student's: 0.0422, 0.1578
-    (0.042, 0.158)
-    """
-    d = np.asarray(differences, dtype=np.float64)
-    weight = np.ones(len(d)) if sizes is None else np.asarray(sizes, dtype=np.float64)
-    if (1 - len(d)) * math.log(2) > math.log(level):  # all signs alike is not rare enough
-        return -math.inf, math.inf
-    units = np.unique(np.stack([d, weight]), axis=1, return_counts=True) if len(d) <= MANY else (np.stack([d, weight]), 1)
-    counts = np.broadcast_to(np.asarray(units[1], dtype=np.float64), units[0].shape[1:])
-    low, high = (_flip_end(*units[0], counts, level, side) for side in (-1.0, 1.0))
-    if sign_flip_test(d).log_p_value > math.log(level):
-        low, high = min(low, 0.0), max(high, 0.0)
-    return low, high
-
-
-def _flip_end(d: Floats, weight: Floats, counts: Floats, level: float, side: float) -> float:
-    """One end of the interval: where the p-value of D - delta n is the level, on one side of the estimate.
-
-    Normal quantiles of p are nearly straight in delta, so secants find it; p has steps where all signs are tried, so
-    each is held between two ends.
-    """
-    n = float(counts @ weight)
-    centre = float(counts @ d) / n
-    spread = math.sqrt(float(counts @ (d - centre * weight) ** 2)) / n
-    if spread == 0.0:
-        return centre
-    target = float(ndtri(level / 2))
-
-    def excess(distance: float) -> float:
-        """Quantile of p at this distance, in spreads, above the level's; falls with distance."""
-        log_p = _moved_log_p(d - (centre + side * distance * spread) * weight, counts)
-        return float(ndtri_exp(log_p - math.log(2))) - target
-
-    near, far = 0.0, -target + 0.1
-    while (f_far := excess(far)) > 0:
-        near, far = far, 1.3 * far
-        if far > 1e6:
-            return side * math.inf
-    f_near = excess(near) if near else -target
-    for step in range(60):
-        at = near + (far - near) * f_near / (f_near - f_far) if step % 4 < 3 else (near + far) / 2
-        f = excess(at)
-        if abs(f) < CLOSE:
-            return centre + side * at * spread
-        near, f_near, far, f_far = (at, f, far, f_far) if f > 0 else (near, f_near, at, f)
-        if far - near < 1e-7:
-            break
-    return centre + side * far * spread
-
-
-def _moved_log_p(d: Floats, counts: Floats) -> float:
-    """Log p of the sign-flip test where the differences have been moved, so that they lie on no lattice."""
-    sizes, total = np.abs(d), abs(float(counts @ d))
-    if counts.sum() <= ENUMERATED:
-        return min(0.0, math.log(2 * _enumerated_tail(np.repeat(sizes, counts.astype(np.int64)), total)))
-    return min(0.0, math.log(2) + _saddlepoint_log_tail(sizes, counts, total))
-
-
-def _enumerated_tail(sizes: Floats, total: float) -> float:
-    """P(S >= total), all signs tried."""
-    sums = _all_sums(sizes)
-    return float((sums >= total - FINEST * sizes.sum()).mean())
-
-
-def _all_sums(sizes: Floats) -> Floats:
-    """Sums of the sizes with every choice of signs."""
-    sums = np.zeros(1)
-    for size in sizes.tolist():
-        sums = np.concatenate([sums - size, sums + size])
-    return sums
-
-
-def _lattice_log_tail(sizes: Floats, total: float) -> float | None:
-    """log P(S >= total) where sizes are whole multiples of one number, counted exactly; None where they are not.
-
-    The law is tilted to where the tail begins, so that a Fourier transform keeps its digits there; the tilt is taken off
-    term by term.
-    """
-    if len(sizes) > STEPS or len(np.unique(np.round(sizes[:1000] / sizes.max(), 12))) > DISTINCT:
-        return None
-    distinct, inverse = np.unique(np.round(sizes / sizes.max(), 12), return_inverse=True)
-    if len(distinct) > DISTINCT:
-        return None
-    values = np.array([sizes[inverse == i].mean() for i in range(len(distinct))])
-    whole = _whole_multiples(values)
-    if whole is None:
-        return None
-    step = values[0] / whole[0]
-    counts = np.bincount(inverse).astype(np.float64)
-    span = int(counts @ whole)
-    if 2 * span + 1 > STEPS:
-        return None
-    # S = span - 2 (sum of those with a minus): sums over minuses run from 0 to span, and only their parity class.
-    least = math.floor((span - total / step) / 2 + 1e-6)  # P(sum of minuses <= least)
-    if least >= span:
-        return 0.0
-    tilt = _tilt(values / step, counts, total / step)  # towards S = total
-    minus = 1 / (1 + np.exp(2 * tilt * whole))  # tilted probability of a minus
-    length = 1 << (span + 1).bit_length()
-    frequency = np.exp(-2j * np.pi * np.arange(length // 2 + 1) / length)
-    transform = np.ones(length // 2 + 1, dtype=np.complex128)
-    for size, count, q in zip(whole.astype(np.int64).tolist(), counts.astype(np.int64).tolist(), minus, strict=True):
-        transform *= ((1 - q) + q * frequency**size) ** count
-    law = np.maximum(np.fft.irfft(transform, length)[: least + 1], 0.0)
-    j = np.arange(least + 1)
-    sums = span - 2 * j
-    log_moment = float(counts @ _log_cosh(tilt * whole))
-    terms = np.log(np.maximum(law, 1e-300)) - tilt * sums + log_moment
-    return min(0.0, float(_log_sum(terms)))
-
-
-def _whole_multiples(values: Floats) -> Floats | None:
-    """Whole numbers in the proportions of some sizes, in rising order; None where they are in no such proportion."""
-    for smallest in range(1, 1001):
-        whole = values * (smallest / values[0])
-        if np.all(np.abs(whole - np.round(whole)) < 1e-6) and whole[-1] < STEPS:
-            return np.asarray(np.round(whole))
-    return None
-
-
-def _log_cosh(x: Floats) -> Floats:
-    size = np.abs(x)
-    return np.asarray(size + np.log1p(np.exp(-2 * size)) - math.log(2))
-
-
-def _log_sum(x: Floats) -> float:
-    top = float(x.max())
-    return top + math.log(float(np.exp(x - top).sum()))
-
-
-def _tilt(sizes: Floats, counts: Floats, total: float) -> float:
-    """theta with sum of sizes times tanh(theta sizes) = total; cut where only all signs alike is left."""
-    total = min(total, (1 - 1e-9) * float(counts @ sizes))
-    if total <= 0:
-        return 0.0
-    theta = total / float(counts @ sizes**2)
-    low, high = 0.0, math.inf
-    for _ in range(200):
-        rise = np.tanh(theta * sizes)
-        excess = float(counts @ (sizes * rise)) - total
-        low, high = (low, theta) if excess > 0 else (theta, high)
-        if abs(excess) <= 1e-10 * total:
-            break
-        slope = float(counts @ (sizes**2 * (1 - rise**2)))
-        step = theta - excess / slope if slope > 0 else math.inf
-        theta = step if low < step < high else (2 * low if math.isinf(high) else (low + high) / 2)
-    return theta
-
-
-def _saddlepoint_log_tail(sizes: Floats, counts: Floats, total: float) -> float:
-    """log P(S >= total) by Lugannani and Rice's formula, with all signs of the few largest units tried."""
-    if len(sizes) > MANY:
-        return _lugannani_rice(sizes, counts, total)
-    order = np.argsort(sizes)
-    sizes, counts = sizes[order], counts[order].copy()
-    few: list[float] = []
-    at = len(sizes) - 1
-    while len(few) < LARGEST_TRIED and at >= 0:
-        taken = min(int(counts[at]), LARGEST_TRIED - len(few))
-        few += [float(sizes[at])] * taken
-        counts[at] -= taken
-        at -= counts[at] == 0
-    sums, often = np.unique(np.round(_all_sums(np.array(few)), 12), return_counts=True)
-    kept = counts > 0
-    logs = [_lugannani_rice(sizes[kept], counts[kept], total - shift) for shift in sums.tolist()]
-    return min(0.0, _log_sum(np.array(logs) + np.log(often / often.sum())))
-
-
-def _lugannani_rice(sizes: Floats, counts: Floats, total: float) -> float:
-    """log P(sum >= total) for signs of independent fair coins."""
-    most, variance = float(counts @ sizes), float(counts @ sizes**2)
-    if total >= most:
-        return -float(counts.sum()) * math.log(2) if total <= most * (1 + 1e-12) else -1e300
-    if total <= -most:
-        return 0.0
-    if total < 0:
-        return math.log1p(-math.exp(min(-1e-300, _lugannani_rice(sizes, counts, -total))))
-    if total < 1e-4 * math.sqrt(variance):  # the formula is 0 / 0 at the centre, where the law is symmetric
-        return math.log(0.5 - total / math.sqrt(2 * math.pi * variance))
-    if len(sizes) > MANY and total / variance * float(sizes.max()) < SMALL_TILT:
-        theta, cumulant, curvature = _small_tilt(sizes, counts, total)
-    else:
-        theta = _tilt(sizes, counts, total)
-        cumulant = float(counts @ _log_cosh(theta * sizes))
-        curvature = float(counts @ (sizes**2 * (1 - np.tanh(theta * sizes) ** 2)))
-    exponent = theta * total - cumulant  # w^2 / 2
-    w, u = math.sqrt(max(1e-300, 2 * exponent)), theta * math.sqrt(max(curvature, 1e-300))
-    log_sf = float(log_ndtr(-w))
-    correction = (1 / u - 1 / w) * math.exp(-exponent - 0.5 * math.log(2 * math.pi) - log_sf)
-    return min(0.0, log_sf + math.log(max(1e-300, 1 + correction)))
-
-
-def _small_tilt(sizes: Floats, counts: Floats, total: float) -> tuple[float, float, float]:
-    """theta, sum of log cosh(theta sizes) and its second derivative, from the first terms of their series."""
-    squares = sizes**2
-    powers = [float(counts @ squares)]
-    rising = squares
-    for _ in range(3):
-        rising = rising * squares
-        powers.append(float(counts @ rising))
-    s2, s4, s6, s8 = powers  # log cosh x = x^2/2 - x^4/12 + x^6/45 - 17 x^8/2520 + ...
-    theta = total / s2
-    for _ in range(50):
-        slope = theta * s2 - theta**3 * s4 / 3 + 2 * theta**5 * s6 / 15 - 17 * theta**7 * s8 / 315
-        curvature = s2 - theta**2 * s4 + 2 * theta**4 * s6 / 3 - 17 * theta**6 * s8 / 45
-        theta -= (slope - total) / curvature
-        if abs(slope - total) < 1e-13 * total:
-            break
-    cumulant = theta**2 * s2 / 2 - theta**4 * s4 / 12 + theta**6 * s6 / 45 - 17 * theta**8 * s8 / 2520
-    return theta, cumulant, curvature
-
-
-def detectable_mean(differences: ArrayLike, sizes: ArrayLike | None = None, *, level: float = LEVEL) -> float:
-    """The mean difference that the sign-flip test finds with power 0.8, by Student's law with the observed spread.
-
-    NaN where so few units cannot reach the level, or do not vary.
-    """
-    d = np.asarray(differences, dtype=np.float64)
-    weight = np.ones(len(d)) if sizes is None else np.asarray(sizes, dtype=np.float64)
-    count = len(d)
-    if (1 - count) * math.log(2) > math.log(level):
-        return math.nan
-    rest = d - d.sum() / weight.sum() * weight
-    spread = math.sqrt(float(rest @ rest) * count / (count - 1)) / float(weight.sum())
-    return float(stdtrit(count - 1, 1 - level / 2) + ndtri(POWER)) * spread if spread > 0 else math.nan
