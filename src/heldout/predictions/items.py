@@ -84,7 +84,7 @@ def label_column(path: Path, key: str | None = None) -> NDArray[Any]:
 
 
 def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -> tuple[NDArray[Any], list[str]] | None:
-    """A table of numbers, one column for each class, in the order of the classes that are known; None where it is none."""
+    """A table of numbers, one column for each class, in the order of the known ones; None where it is none."""
     columns = {
         key: values
         for key, values in table_columns(path).items()

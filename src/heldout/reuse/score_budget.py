@@ -60,7 +60,7 @@ class ScoreBudgetResult:
     n_observed : (k,) int
         Examples of each model.
     error_bar : float
-        All means are within this of the truth at once; `level` is that of each interval, delta / k.
+        All means are within this of the truth at once, by the union bound; `level` is that of each interval, delta / k.
     testable : TestableModels
         Models like these that fit at epsilon.
     order : (k,) int
@@ -405,7 +405,7 @@ def score_budget(
     trials = table.trials if table.trials is not None else np.ones((1, 1), dtype=np.int64)
     there = trials if table.observed is None or table.trials is None else trials[table.observed]
     compare = _Pairs(k, log_p, adjusted, differences, told)
-    error_bar = float(np.maximum(high - means, means - low).max())
+    error_bar = pool.reach(delta)
     target = round_up(error_bar) if epsilon is None else epsilon
     codes = None if grouping is None else grouping.codes
     drop = expected_drop(table.scores, observed=table.observed, codes=codes, rng=np.random.default_rng(seed))

@@ -28,7 +28,7 @@ from heldout.statistics.grouped import GroupMoments, korn_graubard
 Floats = NDArray[np.float64]
 
 LEAST_LEVEL = 1e-19
-STEPS = 60  # halvings of a logarithm that starts 44 wide
+STEPS = 40  # halvings of a logarithm that starts 44 wide
 
 
 def steadiness(n: ArrayLike, total: ArrayLike, square: ArrayLike, level: ArrayLike) -> Floats:
