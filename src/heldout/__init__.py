@@ -18,6 +18,7 @@ from heldout.predictions import Predictions
 from heldout.reuse.bounds import TestableModels, testable_models
 from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.result import BudgetResult
+from heldout.reuse.score_budget import ScoreBudgetResult
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.statistics import (
     ControlTestResult,
@@ -41,6 +42,7 @@ __all__ = [
     "MemorizationResult",
     "NModelTestResult",
     "Predictions",
+    "ScoreBudgetResult",
     "SimilarityResult",
     "StressResult",
     "StressRun",
