@@ -110,8 +110,8 @@ def prediction_rows(
     table = Predictions.load(path, classes="any", models_axis=models_axis)
     if table.predictions is None or table.observed is not None:
         raise InputError(
-            f"{path.name} holds no answers of models that could make a prior, or some are missing; give predictions with "
-            "their labels, or probabilities, one column for each class."
+            f"{path.name} holds no answers of models that could make a prior, or some are missing; give predictions "
+            "with their labels, or probabilities, one column for each class."
         )
     answers = table.predictions
     if answers.dtype.kind not in "UO":

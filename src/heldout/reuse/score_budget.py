@@ -83,8 +83,8 @@ class ScoreBudgetResult:
     winner : Winner
         The first on the leaderboard, and what its score is expected to lose on fresh examples.
     needed : Needed
-        Examples for the error bar and for a gap, by the normal law; `disagreement` is the mean squared difference of two
-        models on an example, median over pairs, which for right and wrong is the share on which they differ.
+        Examples for the error bar and for a gap, by the normal law; `disagreement` is the mean squared difference of
+        two models on an example, median over pairs, which for right and wrong is the share on which they differ.
     example_groups : ExampleGroups or None
     """
 
@@ -328,8 +328,8 @@ class ScoreBudgetResult:
         if not math.isfinite(w.expected_drop):
             return f"{text} What the winner will lose on fresh examples cannot be told from so few {self.unit}."
         return (
-            f"{text} The winner, {w.name}, has {w.score:.4f}. It was chosen for that: on as many fresh examples a winner "
-            f"like it drops by {w.expected_drop:.4f} on average, to {w.corrected:.4f}."
+            f"{text} The winner, {w.name}, has {w.score:.4f}. It was chosen for that: on as many fresh examples a "
+            f"winner like it drops by {w.expected_drop:.4f} on average, to {w.corrected:.4f}."
         )
 
     def rests_on(self) -> str:
