@@ -17,6 +17,8 @@ from heldout.orbit import Translations
 from heldout.predictions import Predictions
 from heldout.reuse.bounds import TestableModels, testable_models
 from heldout.reuse.budget import budget, budget_from_numbers
+from heldout.reuse.compare import compare, compare_all
+from heldout.reuse.compare_result import CompareAllResult, CompareResult
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.statistics import (
@@ -31,6 +33,8 @@ from heldout.statistics import (
 __all__ = [
     "AuditResult",
     "BudgetResult",
+    "CompareAllResult",
+    "CompareResult",
     "ControlTestResult",
     "Curve",
     "HeldoutError",
@@ -51,6 +55,8 @@ __all__ = [
     "audit_many",
     "budget",
     "budget_from_numbers",
+    "compare",
+    "compare_all",
     "control_test",
     "independence_test",
     "label_noise_curve",
