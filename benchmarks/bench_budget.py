@@ -1,15 +1,17 @@
-"""What a budget costs: the three bounds, every pair's similarity, the bound for a given pool.
+"""What a budget costs: the three bounds, every pair's similarity, the bound for a given pool, a whole leaderboard.
 
 python benchmarks/bench_budget.py [--rounds 5]
 
 The peer of the bounds is the sum as it is written: scipy.stats.binom over all j, for all thresholds t of the anchor
-that can be best, on both tails.
+that can be best, on both tails. The peers of a whole leaderboard are eval-integrity and evalci, on the same table; they
+answer different questions, and the table printed says which.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 
 import bench_similarity
 import numpy as np
@@ -18,9 +20,15 @@ from scipy.stats import binom
 
 from heldout import budget, testable_models
 from heldout.reuse.bounds import Setting
+from heldout.reuse.first import may_be_among
+from heldout.reuse.leaderboard import PairTests, leaderboard_order, rank_ranges
+from heldout.reuse.similarity import similarity
 from heldout.reuse.thresholds import both_wrong, error_thresholds
+from heldout.reuse.winner import expected_drop
 
 N, ERROR, SIMILARITY, EPSILON, DELTA = 50_000, 0.244, 0.85, 0.01, 0.05
+SYSTEMS, TASKS = 134, 500  # as SWE-bench Verified has them
+FEW_SYSTEMS = 12  # on which evalci is timed; its time grows with the number of pairs
 
 
 def direct_summation() -> dict[str, float]:
@@ -84,6 +92,80 @@ def pool_bound() -> None:
     verdict("whole budget of 67 models x 50,000, seconds", elapsed, "< 5", elapsed < 5)
 
 
+def systems() -> np.ndarray:
+    """Systems of falling skill on tasks of unequal ease (a Rasch model)."""
+    rng = np.random.default_rng(0)
+    ease, skill = rng.normal(scale=1.6, size=TASKS), np.linspace(1.0, -1.5, SYSTEMS)
+    return rng.random((SYSTEMS, TASKS)) < 1 / (1 + np.exp(-ease - skill[:, None]))
+
+
+def all_pairs(right: np.ndarray) -> str:
+    """Holm over all pairs, ranks, first set and the winner's drop."""
+    counts = similarity(right)
+    tests, order = PairTests(counts, DELTA), leaderboard_order(counts)
+    ranks, top = rank_ranges(tests), may_be_among(tests, order)
+    drop = expected_drop(right, rng=np.random.default_rng(0))
+    width = float(np.mean(ranks[:, 1] - ranks[:, 0]))
+    return (
+        f"{tests.n_significant:,} of {counts.n_pairs:,} pairs told apart (Holm), ranks {width:.1f} wide on average, "
+        f"{len(top[1])} may be first, winner's drop {drop:.4f}"
+    )
+
+
+def evalgate(right: np.ndarray) -> str:
+    from evalgate.leaderboard import audit_matrix
+
+    table = {f"system {i}": {j: int(cell) for j, cell in enumerate(row)} for i, row in enumerate(right)}
+    audit = audit_matrix(table)
+    width = np.mean([row.rank_hi - row.rank_lo for row in audit.rows])
+    return (
+        f"bootstrap ranks {width:.1f} wide on average, each on its own, {len(audit.tie_group)} tied with the first "
+        f"(each pair alone at 0.05), winner's drop {audit.winners_curse:.4f} as if all were equal and independent"
+    )
+
+
+def evalci(right: np.ndarray) -> str:
+    import pandas as pd
+    from evalci import multi_compare
+
+    rows = [(f"system {i}", j, int(cell)) for i, row in enumerate(right) for j, cell in enumerate(row)]
+    found = multi_compare(pd.DataFrame(rows, columns=["model", "item_id", "score"]), method="mcnemar")
+    return (
+        f"{int(found.significant.sum()):,} of {len(found):,} pairs told apart (Holm, chi-squared), bootstrap intervals"
+    )
+
+
+def timed(run: Callable[[np.ndarray], str], table: np.ndarray) -> tuple[float, str]:
+    started = time.perf_counter()
+    told = run(table)
+    return time.perf_counter() - started, told
+
+
+def whole_leaderboard(rounds: int) -> None:
+    """All pairs of 134 systems, and the same table in two other packages."""
+    right = systems()
+    times, told = zip(*(timed(all_pairs, right) for _ in range(rounds)), strict=True)
+    ours = float(np.median(times))
+    started = time.perf_counter()
+    budget(right)
+    whole = time.perf_counter() - started
+    print(f"{'heldout':16s} {ours:8.2f} s   {told[0]}; the whole budget, with its bounds and cover, {whole:.1f} s")
+    try:
+        peers = {"eval-integrity": timed(evalgate, right)}
+        few, words = timed(evalci, right[:: SYSTEMS // FEW_SYSTEMS][:FEW_SYSTEMS])
+        pairs, all_of_them = FEW_SYSTEMS * (FEW_SYSTEMS - 1), SYSTEMS * (SYSTEMS - 1)
+        peers["evalci"] = few * all_of_them / pairs, f"{words}; {FEW_SYSTEMS} systems timed, scaled by pairs"
+    except ModuleNotFoundError as error:
+        print(f"{error}; pip install 'heldout[bench]' for the peers")
+        peers = {}
+    for name, (seconds, words) in peers.items():
+        print(f"{name:16s} {seconds:8.2f} s   {words}")
+    verdict(f"{SYSTEMS} x {TASKS}: Holm, ranks, first set, drop, seconds", ours, "< 5", ours < 5)
+    if peers:
+        ratio = min(seconds for seconds, _ in peers.values()) / ours
+        verdict("faster of eval-integrity and evalci over heldout", ratio, ">= 2", ratio >= 2)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
@@ -91,4 +173,5 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     three_bounds(arguments.rounds)
     pool_bound()
+    whole_leaderboard(arguments.rounds)
     bench_similarity.main(arguments.rounds, arguments.large)

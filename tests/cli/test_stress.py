@@ -109,7 +109,7 @@ def test_comparisons_are_made_for_a_report_or_when_asked_for(run):
             ["--labels", "{}/labels.npy", "--prior", "{}/probs.npy", "--top", 6, "--queries", 5],
             "`top` is 6; of 5 classes",
         ),
-        (["--labels", "{}/labels.npy", "--prior", "{}/labels.npy", "--queries", 5], "ranks have the shape"),
+        (["--labels", "{}/labels.npy", "--prior", "{}/labels.npy", "--queries", 5], "say with --prior-kind counts"),
         (["--prior", "{}/top.npz", "--prior-models", "a", "--queries", 5], "names 0 models"),
         (["--labels", "{}/labels.npy", "--labels-key", "y", "--queries", 5], "without a name; leave out --labels-key"),
         (["--examples", 9, "--classes", 2, "--labels-key", "y", "--queries", 5], "--labels-key says how --labels"),

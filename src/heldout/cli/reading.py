@@ -13,7 +13,7 @@ what can be read:
   an .npz file                  predictions (models x examples, or the other way round), labels, names
   a CSV or Parquet file         one row per example: id,label,model A,model B,...  or long: model,id,prediction,label
                                 or one row per model: model,example 1,example 2,...
-  JSON or JSONL                 the same rows, {"names": ..., "predictions": ..., "labels": ...}, or {model: {task: score}}
+  JSON or JSONL                 the same rows, {"names": ..., "predictions": ..., "labels": ...}, {model: {task: score}}
   lm-evaluation-harness         --log_samples files or their folder
   inspect_ai                    .eval and .json logs or their folder; epochs are trials
   SWE-bench                     the harness's report, or results.json of the leaderboard with --all-ids
@@ -51,11 +51,13 @@ def add_reading(verb: argparse.ArgumentParser) -> None:
         help="score to read from logs, where there are several; ',strict-match' chooses the filter alone",
     )
     read.add_argument("--scale", metavar="S", help="what scores run from and to: percent, 10 (0 to 10), 1:5")
-    read.add_argument("--threshold", type=float, metavar="T", help="count scores of T or more as right, others as wrong")
+    read.add_argument(
+        "--threshold", type=float, metavar="T", help="count scores of T or more as right, others as wrong"
+    )
     read.add_argument("--task", action="append", default=[], metavar="NAME",
                       help="only this task ('mmlu_*'; may be repeated); all are pooled without")  # fmt: skip
     read.add_argument("--repeats", metavar="trials",
-                      help="'trials': several answers of a model to one example, in rows or files, are trials")  # fmt: skip
+                      help="'trials': several answers of a model to one example (rows, files) are trials")  # fmt: skip
     read.add_argument("--all-ids", metavar="FILE",
                       help="ids of all examples, for files that list only what was solved")  # fmt: skip
     read.add_argument("--format", metavar="F", help="npz, csv, tsv, parquet, json, jsonl, lm-eval, inspect, folder")

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from heldout.attack.inputs import read_labels, read_prior
+from heldout.attack.inputs import KINDS, read_named_labels, read_prior
 from heldout.attack.stress import stress
 from heldout.attack.task import ATTACKS
 from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
@@ -25,10 +25,11 @@ attacks:
   reconstruction   the labels of some examples at once, exactly, by integer programming (extra: attack)
 
 what can be read:
-  --labels         class numbers, .npy or .npz
-  --prior          probabilities (examples x classes), .npy or .npz; or class numbers, from which a prior is made by
-                   how far models agree: predictions (models x examples), or their first ranks (examples x places x
-                   models), best first
+  --labels         class numbers or names: .npy, .npz, or a column of a CSV, Parquet, JSON or JSONL table; targets of
+                   logs of lm-evaluation-harness and inspect_ai
+  --prior          probabilities or counts (examples x classes, or classes alone), or class numbers, from which a prior
+                   is made by how far models agree: predictions (models x examples), or their first ranks (examples x
+                   places x models), best first; from the same kinds of files
 
 examples:
   heldout stress --examples 10000 --classes 10 --queries 1000 --out stress
@@ -55,7 +56,7 @@ def add_stress(verbs: Any) -> None:
     board.add_argument("--examples", type=int, metavar="N", help="size of the test set")
     board.add_argument("--classes", type=int, metavar="M", help="number of classes")
     board.add_argument("--labels", metavar="FILE", help="the true labels, instead of random ones")
-    board.add_argument("--labels-key", metavar="KEY", help="array of a .npz that holds them")
+    board.add_argument("--labels-key", metavar="KEY", help="array or column that holds them")
     board.add_argument("--queries", type=int, required=True, metavar="K", help="answers that are handed out")
     board.add_argument("--digits", type=int, metavar="D", help="answers are rounded to D digits (default: exact)")
 
@@ -63,6 +64,9 @@ def add_stress(verbs: Any) -> None:
     analyst.add_argument("--attack", choices=ATTACKS, default="nb", help="default nb")
     analyst.add_argument("--prior", metavar="FILE", help="what is known before asking")
     analyst.add_argument("--prior-key", metavar="KEY", help="array of a .npz that holds it")
+    analyst.add_argument("--prior-kind", choices=KINDS, help="what the prior holds, where it cannot be told")
+    analyst.add_argument("--models-axis", type=int, choices=(0, 1, 2), metavar="A",
+                         help="axis of the models in predictions or ranks")  # fmt: skip
     analyst.add_argument("--prior-models", nargs="+", default=[], metavar="NAME",
                          help="of several models, only these ('resnet*')")  # fmt: skip
     analyst.add_argument("--top", type=int, metavar="R", help="consider only the R likeliest labels of each example")
@@ -92,20 +96,32 @@ def run_stress(args: argparse.Namespace) -> int:
         raise InputError(f"--fail-over {args.fail_over:g}: give a gain in accuracy, from 0 to below 1.")
     if args.n_jobs == 0:
         raise InputError("--n-jobs 0: give a number of threads, or -1 for all cores.")
-    for option, owner in (("labels_key", "labels"), ("prior_key", "prior"), ("prior_models", "prior")):
-        if getattr(args, option) and getattr(args, owner) is None:
+    owners = {"labels_key": "labels"} | dict.fromkeys(
+        ("prior_key", "prior_kind", "models_axis", "prior_models"), "prior"
+    )
+    for option, owner in owners.items():
+        if getattr(args, option) not in (None, []) and getattr(args, owner) is None:
             raise InputError(f"--{option.replace('_', '-')} says how --{owner} is read; give that too.")
     if args.labels is None and args.prior is None and (args.examples is None or args.classes is None):
         raise InputError("the test set is not known: give --examples and --classes, or --labels, or --prior.")
     if args.out is not None:
         make_folder(args.out)
-    labels = None if args.labels is None else read_labels(args.labels, key=args.labels_key)
+    labels, names = (None, None) if args.labels is None else read_named_labels(args.labels, key=args.labels_key)
     prior, prior_source = None, None
     if args.prior is not None:
         classes = args.classes
         if classes is None and labels is not None and labels.dtype.kind in "iu" and labels.size:
             classes = int(labels.max()) + 1
-        prior, prior_source = read_prior(args.prior, key=args.prior_key, models=args.prior_models, m=classes)
+        prior, prior_source = read_prior(
+            args.prior,
+            key=args.prior_key,
+            models=args.prior_models,
+            m=classes,
+            n=args.examples if labels is None else len(labels),
+            kind=args.prior_kind,
+            models_axis=args.models_axis,
+            classes=names,
+        )
     compare = args.out is not None if args.compare is None else args.compare
     size = args.examples or len(labels if labels is not None else prior if prior is not None else ())
     if find_spec("numba") is None and size * args.queries * args.trials * (10 if compare else 1) > SLOW:

@@ -31,6 +31,7 @@ from heldout.predictions.keys import (
     MODEL,
     PREDICTION,
     ROLE_NAMES,
+    STRONG_NAMES,
     SUCCESSES,
     TRIAL,
     Options,
@@ -74,7 +75,7 @@ def from_columns(
     model, example, roles = _roles(read, options, source=source)
     found = {role: columns[key] for role, key in roles.items() if key is not None}
     if not found.keys() & {"correct", "predictions"}:
-        if _models_in_rows(read, model, example, options):
+        if _models_in_rows(read, model, example, options, source=source):
             return _row_per_model(read, model, options, source=source, text=text)
         if model is not None or options.predictions_key is not None:
             raise InputError(
@@ -381,14 +382,28 @@ def _number(text: str) -> int | float | None:
     return None
 
 
-def _models_in_rows(columns: dict[str, Column], model: str | None, example: str | None, options: Options) -> bool:
+def _models_in_rows(
+    columns: dict[str, Column], model: str | None, example: str | None, options: Options, *, source: str
+) -> bool:
     """Whether each row is a model and each column an example."""
     if options.models_axis is not None:
         return options.models_axis == 0
     if model is None or options.own_keys() - {None, options.names_key}:
         return False
-    rest = [key for key in columns if key != model and plain_name(key) not in METADATA | ROLE_NAMES]
-    return example is None and bool(rest) and all(_is_score(v) for key in rest for v in columns[key])
+    usual = METADATA | STRONG_NAMES
+    rest = [
+        key for key in columns if key != model and plain_name(key) not in usual and not options.exclude.fitting(key)
+    ]
+    if example is not None or not rest:
+        return False
+    strays = [key for key in rest if not all(_is_score(v) for v in columns[key])]
+    if strays and len(strays) < len(rest):
+        raise InputError(
+            f"{source} seems to have one row per model, but the column `{strays[0]}` holds no scores: leave it out "
+            f"with exclude={strays[0]!r} (--exclude {strays[0]}); or name the column of right and wrong with "
+            "correct_key (--correct-key), and that of example ids with ids_key (--ids-key)."
+        )
+    return not strays
 
 
 def _is_score(value: Any) -> bool:
@@ -405,7 +420,7 @@ def _row_per_model(
         model = next((key for key, column in columns.items() if not all(_is_score(v) for v in column)), None)
     names = None if model is None else [as_text(value) for value in columns[model]]
     examples = options.exclude.kept_columns(key for key in columns if key != model)
-    strange = [key for key in examples if plain_name(key) in METADATA | ROLE_NAMES | SUMMARIES]
+    strange = [key for key in examples if plain_name(key) in METADATA | STRONG_NAMES | SUMMARIES]
     if strange:
         raise InputError(
             f"{source}: the column `{strange[0]}` looks like no example's: leave it out with exclude={strange[0]!r} "

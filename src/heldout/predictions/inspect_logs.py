@@ -77,6 +77,12 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     return table_of_runs(runs, options, source=source)
 
 
+def samples_of(path: Path) -> list[dict[str, Any]]:
+    """Samples of a log, each once, with their targets."""
+    _, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
+    return list({str(sample.get("id")): sample for sample in reversed(samples)}.values())[::-1]
+
+
 def _facts(sample: Any, task: str, options: Options, *, texts: bool) -> dict[str, Any]:
     """Fields of a sample's metadata that were asked for, and a name for its input, choices and target."""
     if not isinstance(sample, dict):  # damage, which is told where scores are read

@@ -65,6 +65,7 @@ COUNT = Role("trials_key", ("trials", "n_trials", "num_trials", "n_attempts", "a
 SUCCESSES = Role("correct_key", ("successes", "n_correct", "num_correct", "n_passed", "n_resolved", "n_successes"))
 INDEX = re.compile(r"|unnamed:_\d+(\.\d+)?")  # what pandas calls the index that it writes
 ROLE_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual + role.weak)
+STRONG_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual)
 LABEL_LIKE = frozenset(LABEL.usual + LABEL.weak + PREDICTION.weak)  # `answer` is the label of many data sets
 _NO_MODELS = """
 split fold index idx row line subset category categories subject topic task dataset domain language difficulty level

@@ -36,6 +36,11 @@ def is_sample(row: Any) -> bool:
     return isinstance(row, dict) and "doc_id" in row and bool(row.keys() & {"resps", "filtered_resps"})
 
 
+def first_filter(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each document once, whatever filters it was scored with."""
+    return list({row["doc_id"]: row for row in reversed(rows)}.values())[::-1]
+
+
 def sample_files(folder: Path) -> list[Path]:
     """Sample files of a folder, at any depth."""
     return sorted(folder.rglob("samples_*.jsonl"))

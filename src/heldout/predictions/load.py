@@ -145,7 +145,8 @@ def read_all_ids(path: str | Path) -> tuple[str, ...]:
         values = list(columns[key])
     else:
         try:
-            values = [line.strip() for line in open_text(path).read().splitlines() if line.strip()]
+            with open_text(path) as f:
+                values = [line.strip() for line in f.read().splitlines() if line.strip()]
         except (OSError, UnicodeDecodeError) as error:
             raise damaged(path, error, "text") from error
     if values and all(isinstance(value, dict) for value in values):

@@ -2,8 +2,8 @@
 
 What is said of independent examples by exact binomial tails is said here by Student's law for as many groups as there
 are: intervals are Korn and Graubard's, at as many examples as the groups are worth; models are compared by the sums of
-their paired differences over groups. Bonferroni over models and over pairs; how the misses of similar models overlap is
-not known here, so similarity brings nothing.
+their paired differences over groups. Bonferroni over models, Holm over pairs; how the misses of similar models overlap
+is not known here, so similarity brings nothing.
 """
 
 from __future__ import annotations

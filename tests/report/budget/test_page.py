@@ -402,3 +402,25 @@ def test_cifar10() -> None:
     assert "mean 0.871" in text  # by chance
     assert "65.1 % of the examples are right for all 30 models" in text
     assert len(html) < 300_000
+
+
+def test_who_may_be_first_and_what_is_needed(similar: BudgetResult, four_numbers: BudgetResult) -> None:
+    text = words(budget_html(similar))
+    assert similar.pool is not None
+    winner, first = similar.pool.winner, similar.pool.names(similar.pool.top[1])
+    assert "Who may be first" in text
+    assert f"May be first{len(first)}: {first[0]}" in text
+    assert f"drops by {100 * winner.expected_drop:.2f} points on average" in text
+    assert "How many examples are needed" in text
+    assert f"{similar.needed.examples_for_epsilon:,} examples" in text
+    assert f"{similar.needed.examples_for_gap:,} examples" in text
+    text = words(budget_html(four_numbers))
+    assert f"{four_numbers.needed.examples_for_gap:,} examples" in text
+    assert "may be first" not in text
+
+
+def test_no_room_comes_with_a_way_forward(too_few: BudgetResult) -> None:
+    assert too_few.fitting_models == 0
+    enough = f"{too_few.needed.examples_for_epsilon:,} examples would do for all 5 models"
+    assert enough in box(budget_html(too_few))
+    assert enough in words(budget_html(too_few)).split("What to do next")[1]

@@ -11,8 +11,10 @@ from heldout.report.budget.cover import cover_view
 from heldout.report.budget.curves import curves_view
 from heldout.report.budget.difficulty import difficulty_view
 from heldout.report.budget.facts import facts_view, not_computed, origin_view
+from heldout.report.budget.first import first_view
 from heldout.report.budget.leaderboard import leaderboard_view
 from heldout.report.budget.meaning import means, next_steps, not_means
+from heldout.report.budget.needed import needed_view
 from heldout.reuse.result import BudgetResult
 
 __all__ = ["summarise"]
@@ -26,6 +28,8 @@ def summarise(result: BudgetResult) -> dict[str, Any]:
         "not_means": not_means(result),
         "next": next_steps(result),
         "facts": facts_view(result),
+        "needed": needed_view(result),
+        "first": first_view(result),
         "leaderboard": leaderboard_view(result),
         "alike": alike_view(result),
         "curves": curves_view(result),

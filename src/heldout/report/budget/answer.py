@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from heldout.report.budget.needed import enough_text
 from heldout.report.budget.words import (
     LITTLE,
     NAMES,
@@ -84,7 +85,7 @@ def _sentence(result: BudgetResult) -> str:
     sure = f"with probability {confidence_text(result)}"
     examples = f"{result.n_examples:,} examples"
     if fit == 0:
-        text = f"{examples} cannot keep even a single model’s measured error {within} {sure}."
+        text = f"{examples} cannot keep even a single model’s measured error {within} {sure}; {enough_text(result)}."
         if result.pool is not None:
             bar = bar_text(result.pool.epsilon["similarity"], full=True)
             text += f" What does hold for {models_text(result)} at once is {bar}."

@@ -63,6 +63,7 @@ def not_computed(result: BudgetResult) -> list[str]:
     if result.pool is None:
         return [
             "Leaderboard with intervals for all models at once, rank ranges, and which differences are significant",
+            "Who may be first, and what the winner’s score is worth",
             "Similarity of every pair, against chance and as a map",
             "Covering curve and Theorem 2",
             "Difficulty of the examples, and whether Assumption A1 fits",

@@ -38,6 +38,7 @@ def leaderboard_view(result: BudgetResult) -> dict[str, Any] | None:
         "confidence": confidence_text(result),
         "steps": steps_text(result, pool),
         "pairs": f"{pool.similarity.n_pairs:,}" if pool.similarity.n_pairs > 1 else None,
+        "told": None if pool.n_significant is None else f"{pool.n_significant:,}",
         "first_group": first_text(pool),
         "ranked": pool.ranks is not None,
         "level": scientific(pool.level["similarity"]),
@@ -112,9 +113,8 @@ def _against_next(pool: PoolResult, place: int) -> dict[str, Any] | None:
     if place >= len(pool.neighbours):
         return None
     c = pool.neighbours[place]
-    adjusted = min(0.0, c.log_p_value + math.log(pool.similarity.n_pairs))
     return {
         "sign": ">" if c.survives else "<" if c.contradicted else "≈",
-        "p": pvalue_text(adjusted),
+        "p": pvalue_text(c.log_adjusted),
         "hover": f"only this one right: {c.better_only:,} examples; only the next: {c.worse_only:,}",
     }

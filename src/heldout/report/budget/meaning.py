@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from heldout.groups import FEW
+from heldout.report.budget.first import first_sentence, winner_sentence
+from heldout.report.budget.needed import enough_text
 from heldout.report.budget.words import (
     LITTLE,
     LONGEST,
@@ -32,7 +34,10 @@ ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 def means(result: BudgetResult) -> list[str]:
     """What the numbers say."""
     t, pool = result.testable, result.pool
-    points = [_bars(result, pool), *_grouped(pool), _order(result, pool)] if pool is not None else []
+    points = []
+    if pool is not None:
+        first = f"{first_sentence(pool)}. {winner_sentence(pool)}."
+        points = [_bars(result, pool), *_grouped(pool), _order(result, pool), first]
     if result.fitting_models == 0:
         narrowest = narrowest_text(result)
         of = " of the mean error" if pool is not None else ""
@@ -230,12 +235,13 @@ def next_steps(result: BudgetResult) -> list[str]:
             f" {bar_text(pool.epsilon['similarity'], full=True)} holds for {models_text(result)} today;" if pool else ""
         )
         points.append(
-            f"Ask for less or collect more:{bar} half as wide an error bar needs about four times the {n:,} examples."
+            f"Ask for less or collect more:{bar} for {bar_text(result.epsilon)} {enough_text(result)}, where there are "
+            f"{n:,}."
         )
     if pool is not None:
         points.append(
-            "Publish the interval and the range of ranks with every score, and announce no winner among models that "
-            "cannot be told from the first of their band."
+            "Publish the interval and the range of ranks with every score, and announce no winner among those that may "
+            "be first; give the first its corrected score."
         )
     points.append(
         "Count every model that was ever scored on this set, also those nobody published: they use up the same budget."

@@ -1,0 +1,324 @@
+"""Every layout gives the table of the plain CSV with the same numbers; what cannot be told is asked for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout.errors import InputError
+from heldout.predictions import Predictions
+
+DATA = Path(__file__).parent / "data"
+TASKS = [
+    "astropy__astropy-12907",
+    "django__django-11099",
+    "django__django-11119",
+    "flask__flask-5014",
+    "sympy__sympy-20590",
+]
+SOLVED = {"alpha": [TASKS[0], TASKS[1], TASKS[4]], "beta": [TASKS[1], TASKS[2]]}
+PLAIN = {
+    "swe_bench": f"""id,alpha.demo,beta.demo
+{TASKS[0]},1,0
+{TASKS[1]},1,1
+{TASKS[2]},0,1
+{TASKS[3]},0,0
+{TASKS[4]},1,0
+""",
+    "terminal_bench": """id,terminus (example/alpha),terminus (example/beta)
+hello-world,3/3,2/3
+fix-git,2/3,1/3
+broken-python,0/3,0/3
+""",
+    "livecodebench": """id,Alpha-7B,Beta-7B
+1873_A,5/5,4/5
+2727,3/5,5/5
+abc301_a,1/5,0/5
+2879,0/5,0/5
+""",
+    "helm": """id,example/alpha,example/beta
+mmlu:subject=anatomy/id0,1,0
+mmlu:subject=anatomy/id1,0,0
+mmlu:subject=anatomy/id2,1,1
+mmlu:subject=virology/id0,1,1
+mmlu:subject=virology/id1,1,0
+""",
+    "inspect/trials": """id,mockllm/alpha,mockllm/beta
+sums/sum-0,2/2,1/2
+sums/sum-1,1/2,0/2
+sums/sum-2,1/2,2/2
+""",
+}
+
+
+def same(table: Predictions, plain: Predictions) -> None:
+    assert (table.ids, table.names, table.digest()) == (plain.ids, plain.names, plain.digest())
+    if plain.within is not None:
+        np.testing.assert_allclose(table.within, plain.within)
+
+
+def from_text(tmp_path: Path, text: str, name: str = "plain.csv", **options) -> Predictions:
+    (tmp_path / name).write_text(text)
+    return Predictions.load(tmp_path / name, **options)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_files_of_harnesses(tmp_path, name):
+    plain = from_text(tmp_path, PLAIN[name])
+    same(Predictions.load(DATA / name), plain)
+    files = sorted(p for p in (DATA / name).rglob("*") if p.name.endswith((".eval", ".json")))
+    files = [p for p in files if p.name not in ("run_spec.json", "run_metadata.json", "performances_generation.json")]
+    same(Predictions.load(files), plain)  # as several arguments
+    one = Predictions.load(files[0])
+    whole = plain.select(one.names)
+    place = [whole.ids.index(example) for example in one.ids]
+    assert one.scores.tolist() == whole.scores[:, place].tolist()
+
+
+def test_livecodebench_leaderboard_is_in_percent(tmp_path):
+    path = DATA / "livecodebench" / "performances_generation.json"
+    table = Predictions.load(path)
+    plain = from_text(tmp_path, PLAIN["livecodebench"])
+    assert table.scores.tolist() == plain.scores.tolist()
+    assert table.columns["difficulty"].tolist() == ["easy", "easy", "medium", "hard"]
+    content = json.loads(path.read_text())
+    for row in content["performances"]:
+        row["pass@1"] /= 100
+    (tmp_path / "board.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match="in percent in files of this kind, but none is above 1"):
+        Predictions.load(tmp_path / "board.json")
+    same(Predictions.load(tmp_path / "board.json", scale=1), table)
+
+
+class TestSolvedOnly:
+    """results.json of the SWE-bench leaderboard names the solved tasks only."""
+
+    @pytest.fixture
+    def board(self, tmp_path):
+        for model, solved in SOLVED.items():
+            home = tmp_path / "verified" / f"{model}.demo" / "results"
+            home.mkdir(parents=True)
+            content = {"no_generation": [], "no_logs": [TASKS[3]], "resolved": solved}
+            (home / "results.json").write_text(json.dumps(content))
+        return tmp_path / "verified"
+
+    def test_asked_for(self, board):
+        with pytest.raises(InputError, match=r"lists only the tasks that 'alpha.demo' solved; give .*--all-ids FILE"):
+            Predictions.load(board)
+        report = json.loads((DATA / "swe_bench" / "alpha.demo.json").read_text())
+        del report["unresolved_ids"], report["submitted_ids"], report["completed_ids"]
+        (board / "cut.json").write_text(json.dumps(report))
+        with pytest.raises(InputError, match=r"it names 3 of 5"):
+            Predictions.load(board / "cut.json")
+
+    @pytest.mark.parametrize("suffix", [".txt", ".json", ".csv", ".jsonl", ".txt.gz"])
+    def test_given(self, board, tmp_path, suffix):
+        texts = {
+            ".txt": "\n".join(TASKS) + "\n",
+            ".json": json.dumps(TASKS),
+            ".csv": "repo,instance_id\n" + "".join(f"x,{task}\n" for task in TASKS),
+            ".jsonl": "".join(json.dumps({"instance_id": task}) + "\n" for task in TASKS),
+        }
+        path = tmp_path / f"all{suffix}"
+        if suffix == ".txt.gz":
+            path.write_bytes(gzip.compress(texts[".txt"].encode()))
+        else:
+            path.write_text(texts[suffix])
+        plain = from_text(tmp_path, PLAIN["swe_bench"])
+        same(Predictions.load(board, all_ids=path), plain)
+        same(Predictions.load(board, all_ids=TASKS), plain)
+        lists = {f"{model}.demo": solved for model, solved in SOLVED.items()}
+        (tmp_path / "lists.json").write_text(json.dumps(lists))
+        same(Predictions.load(tmp_path / "lists.json", all_ids=path), plain)
+
+    def test_of_another_split(self, board, tmp_path):
+        with pytest.raises(
+            InputError, match="'alpha.demo' solved 'sympy__sympy-20590', which is not among the 4 tasks"
+        ):
+            Predictions.load(board, all_ids=TASKS[:4])
+        (tmp_path / "all.txt").write_text("a\na\n")
+        with pytest.raises(InputError, match="lists 'a' more than once"):
+            Predictions.load(board, all_ids=tmp_path / "all.txt")
+
+
+SCORES = {"a": {"x": 1, "y": 0.25, "z": 0}, "b": {"x": 0, "y": 1, "z": 0.5}}
+TABLE = "id,a,b\nx,1,0\ny,0.25,1\nz,0,0.5\n"
+COUNTED = "id,a,b\nx,2/2,0/2\ny,1/2,2/2\nz,0/2,1/2\n"
+
+
+class TestPlainLayouts:
+    def test_dictionaries(self, tmp_path):
+        plain = from_text(tmp_path, TABLE)
+        same(from_text(tmp_path, json.dumps(SCORES), "x.json"), plain)
+        turned = {task: {model: SCORES[model][task] for model in SCORES} for task in "xyz"}
+        same(from_text(tmp_path, json.dumps(turned), "x.json", models_axis=1), plain)
+        objects = {
+            model: {task: {"score": v, "cost": 3} for task, v in inner.items()} for model, inner in SCORES.items()
+        }
+        same(from_text(tmp_path, json.dumps(objects), "x.json"), plain)
+        for model in SCORES:
+            (tmp_path / f"{model}.json").write_text(json.dumps(SCORES[model]))
+        same(Predictions.load([tmp_path / "a.json", tmp_path / "b.json"]), plain)
+        lists = {"a": {"x": [1, 1], "y": [True, False], "z": "0/2"}, "b": {"x": [0, 0], "y": "2/2", "z": [0, 1]}}
+        same(from_text(tmp_path, json.dumps(lists), "x.json"), from_text(tmp_path, COUNTED))
+
+    def test_one_row_per_model(self, tmp_path):
+        plain = from_text(tmp_path, TABLE)
+        rows = "model,organization,x,y,z\na,lab,1,0.25,0\nb,lab,0,1,0.5\n"
+        with pytest.raises(InputError, match="organization"):
+            from_text(tmp_path, rows)
+        same(from_text(tmp_path, rows, exclude="organization"), plain)
+        same(from_text(tmp_path, "model,x,y,z\na,1,0.25,0\nb,0,1,0.5\n"), plain)
+        same(from_text(tmp_path, "who,x,y,z\na,1,0.25,0\nb,0,1,0.5\n", models_axis=0), plain)
+        same(from_text(tmp_path, "model;x;y;z\na;2/2;1/2;0/2\nb;0/2;2/2;1/2\n"), from_text(tmp_path, COUNTED))
+        with pytest.raises(InputError, match="`accuracy` looks like no example's: .*--exclude accuracy"):
+            from_text(tmp_path, "model,accuracy,x\na,0.5,1\nb,0.5,0\n")
+
+    @pytest.mark.parametrize("name", ["instance_id", "task_id", "question_id"])
+    @pytest.mark.parametrize("mark", ["resolved", "passed", "score", "is_resolved"])
+    def test_names_of_columns(self, tmp_path, name, mark):
+        rows = "".join(f"{m},{t},{v}\n" for m, inner in SCORES.items() for t, v in inner.items())
+        same(from_text(tmp_path, f"model,{name},{mark}\n{rows}"), from_text(tmp_path, TABLE))
+
+    @pytest.mark.parametrize("name", ["plain.csv.gz", "plain.tsv.gz", "plain.json.gz", "plain.jsonl.gz"])
+    def test_packed(self, tmp_path, name):
+        text = TABLE if ".csv" in name else TABLE.replace(",", "\t")
+        if "json" in name:
+            rows = [{"id": t, "a": SCORES["a"][t], "b": SCORES["b"][t]} for t in "xyz"]
+            text = json.dumps(rows) if ".json." in name else "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+        same(Predictions.load(tmp_path / name), from_text(tmp_path, TABLE))
+        packed = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(packed[:-12])
+        with pytest.raises(InputError, match="damaged or cut short"):
+            Predictions.load(tmp_path / name)
+
+    def test_trials_in_rows(self, tmp_path):
+        counted = from_text(tmp_path, COUNTED)
+        trials = {"a": {"x": [1, 1], "y": [1, 0], "z": [0, 0]}, "b": {"x": [0, 0], "y": [1, 1], "z": [0, 1]}}
+        each = [(m, t, i, v) for m, inner in trials.items() for t, both in inner.items() for i, v in enumerate(both)]
+        rows = "".join(f"{m},{t},{i},{v}\n" for m, t, i, v in each)
+        for name in ("trial", "epoch", "attempt"):
+            same(from_text(tmp_path, f"model,id,{name},passed\n{rows}"), counted)
+        same(from_text(tmp_path, f"model,id,seed,passed\n{rows}", trials_key="seed"), counted)
+        plain = "".join(f"{m},{t},{v}\n" for m, t, _, v in each)
+        with pytest.raises(InputError, match=r"more than one row for the example 'x'.*--trials-key.*--repeats trials"):
+            from_text(tmp_path, f"model,id,passed\n{plain}")
+        same(from_text(tmp_path, f"model,id,passed\n{plain}", repeats="trials"), counted)
+        answers = "".join(f"{m},{t},{i},{'p' if v else 'q'},p\n" for m, t, i, v in each)
+        same(from_text(tmp_path, f"model,id,trial,prediction,label\n{answers}"), counted)
+        sums = "".join(f"{m},{t},{sum(both)},2\n" for m, inner in trials.items() for t, both in inner.items())
+        same(from_text(tmp_path, f"model,id,n_correct,n_trials\n{sums}"), counted)
+        means = "".join(f"{m},{t},{sum(both) / 2},2\n" for m, inner in trials.items() for t, both in inner.items())
+        same(from_text(tmp_path, f"model,id,score,trials\n{means}"), counted)
+        with pytest.raises(InputError, match="counts successes but not trials"):
+            from_text(tmp_path, "model,id,n_correct\na,x,1\nb,x,0\n")
+        with pytest.raises(InputError, match="more than one row for the trial 0 of the example 'x'"):
+            from_text(tmp_path, "model,id,trial,passed\na,x,0,1\na,x,0,0\n")
+
+    def test_trials_in_files(self, tmp_path):
+        counted = from_text(tmp_path, COUNTED)
+        (tmp_path / "first.csv").write_text("id,a,b\nx,1,0\ny,1,1\nz,0,0\n")
+        (tmp_path / "second.csv").write_text("id,a,b\nx,1,0\ny,0,1\nz,0,1\n")
+        files = [tmp_path / "first.csv", tmp_path / "second.csv"]
+        with pytest.raises(InputError, match=r"'a' is in more than one file with different answers.*'y' is the first"):
+            Predictions.load(files)
+        same(Predictions.load(files, repeats="trials"), counted)
+        with pytest.raises(InputError, match="`repeats` is 'epochs'"):
+            Predictions.load(files, repeats="epochs")
+
+    def test_several_files(self, tmp_path):
+        (tmp_path / "one.csv").write_text("id,a\nx,1\ny,0.25\nz,0\n")
+        (tmp_path / "two.csv").write_text("id,b\nz,0.5\nx,0\ny,1\n")
+        (tmp_path / "part.csv").write_text("id,a,b\nx,1,0\ny,0.25,1\n")
+        (tmp_path / "rest.csv").write_text("id,a,b\nz,0,0.5\n")
+        plain = from_text(tmp_path, TABLE)
+        same(Predictions.load([tmp_path / "one.csv", tmp_path / "two.csv"]), plain)
+        same(
+            Predictions.load([tmp_path / "part.csv", tmp_path / "rest.csv"]), plain
+        )  # other examples of the same models
+        same(Predictions.load([tmp_path / "part.csv", tmp_path / "plain.csv"]), plain)  # the same answers twice
+        with pytest.raises(InputError, match="there is no file to read"):
+            Predictions.load([])
+
+
+class TestTasks:
+    def test_chosen(self, tmp_path):
+        table = Predictions.load(DATA / "helm")
+        assert table.columns["task"].tolist() == ["mmlu:subject=anatomy"] * 3 + ["mmlu:subject=virology"] * 2
+        assert [part.n_examples for part in table.by("task").values()] == [3, 2]
+        one = Predictions.load(DATA / "helm", task="*virology")
+        assert one.scores.tolist() == [[1, 1], [1, 0]]
+        with pytest.raises(InputError, match=r"no task 'law'.*'mmlu:subject=anatomy', 'mmlu:subject=virology'"):
+            Predictions.load(DATA / "helm", task="law")
+        logs = Predictions.load(DATA / "lm_eval", task="sums_choice")
+        assert all(name.startswith("sums_choice/") for name in logs.ids)
+
+    def test_of_a_column(self, tmp_path):
+        rows = "".join(f"{m},{task},{i},{i % 2}\n" for m in "ab" for task in ("p", "q") for i in range(2))
+        pooled = from_text(tmp_path, f"model,task,id,correct\n{rows}")
+        assert pooled.ids == ("p/0", "p/1", "q/0", "q/1")  # ids that every task counts from 0
+        assert from_text(tmp_path, f"model,task,id,correct\n{rows}", task="q").ids == ("0", "1")
+        with pytest.raises(InputError, match=r"no column `task`.*it has 'id', 'a', 'b'"):
+            from_text(tmp_path, TABLE, task="q")
+
+    def test_different_items_under_one_name(self, tmp_path):
+        for path in (DATA / "helm").iterdir():
+            home = tmp_path / "helm" / path.name
+            home.mkdir(parents=True)
+            for file in path.iterdir():
+                (home / file.name).write_text(file.read_text())
+        broken = tmp_path / "helm" / "mmlu_subject=anatomy,model=example_beta" / "per_instance_stats.json"
+        rows = json.loads(broken.read_text())
+        broken.write_text(json.dumps(rows[1:]))
+        with pytest.raises(
+            InputError, match=r"different examples under the task 'mmlu:subject=anatomy': .*2 in common"
+        ):
+            Predictions.load(tmp_path / "helm")
+        assert Predictions.load(tmp_path / "helm", missing="absent").n_missing == 1
+
+
+def test_helm_statistics(tmp_path):
+    with pytest.raises(InputError, match=r"no statistic 'f1'.*'exact_match', 'num_prompt_tokens', 'quasi_exact_match'"):
+        Predictions.load(DATA / "helm", metric="f1")
+    with pytest.raises(InputError, match=r"'id0' has the score 311, outside 0 to 1.*--scale"):
+        Predictions.load(DATA / "helm", metric="num_prompt_tokens")
+    assert Predictions.load(DATA / "helm", metric="num_prompt_tokens", scale=1000).scores.max() == pytest.approx(0.313)
+
+
+def test_two_runs_of_a_model(tmp_path):
+    for name in ("one", "two"):
+        home = tmp_path / "tb" / name
+        home.mkdir(parents=True)
+        for file in (DATA / "terminal_bench" / "run-alpha").iterdir():
+            (home / file.name).write_text(file.read_text())
+    same(Predictions.load(tmp_path / "tb"), Predictions.load(DATA / "terminal_bench" / "run-alpha"))
+    path = tmp_path / "tb" / "two" / "results.json"
+    content = json.loads(path.read_text())
+    content["results"][3]["is_resolved"] = False
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"two runs of 'terminus \(example/alpha\)', and not the same.*'fix-git'"):
+        Predictions.load(tmp_path / "tb")
+    assert Predictions.load(tmp_path / "tb", repeats="trials").trials.tolist() == [[6, 6, 6]]
+
+
+def test_item_columns_are_kept(tmp_path):
+    text = "id,category,date,question,a,b\nx,p,2024-01-01,1 + 1?,1,0\ny,q,2024-02-01,2 + 2?,0,1\n"
+    table = from_text(tmp_path, text)
+    assert table.names == ("a", "b")
+    assert {name: column.tolist()[0] for name, column in table.columns.items()} == {
+        "category": "p",
+        "date": "2024-01-01",
+        "question": "1 + 1?",
+    }
+
+
+def test_equal_trials():
+    pool = Predictions.from_scores([["1/2", "1/3"]])
+    with pytest.raises(InputError, match="an exact test needs as many trials in every cell, but arrays has 2 to 3"):
+        pool.require_equal_trials("an exact test")
+    Predictions.from_scores([["1/2", "0/2"]]).require_equal_trials("an exact test")

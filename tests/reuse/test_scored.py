@@ -1,0 +1,196 @@
+"""Budgets of scores: trials that agree, trials that are independent, ranks and intervals by simulation."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import heldout
+from heldout.errors import InputError
+from heldout.predictions import Predictions
+from heldout.report import scores_html
+from heldout.reuse.score_budget import ScoreBudgetResult
+from heldout.reuse.scored import ScoredPool
+
+
+def drawn(rng, difficulty, trials):
+    """(k, n, t) trials of models with these (k, n) probabilities."""
+    return (rng.random((*difficulty.shape, trials)) < difficulty[..., None]).astype(float)
+
+
+def abilities(rng, k=4, n=300, spread=1.0):
+    """(k, n) probabilities of success: models of a like ability on examples of different difficulty."""
+    logit = rng.normal(0, spread, n) + np.linspace(0.6, 0, k)[:, None]
+    return 1 / (1 + np.exp(-logit))
+
+
+def test_trials_that_agree_change_nothing(rng):
+    right = rng.random((4, 200)) < 0.7
+    one = heldout.budget(right, epsilon=0.05)
+    ten = heldout.budget(Predictions.from_scores(np.repeat(right[..., None], 10, axis=2).astype(float)), epsilon=0.05)
+    assert ten.pool.epsilon == one.pool.epsilon
+    np.testing.assert_array_equal(ten.pool.low, one.pool.low)
+    np.testing.assert_array_equal(ten.pool.ranks, one.pool.ranks)
+
+
+def test_nearly_agreeing_trials_have_the_bars_of_one(rng):
+    """One trial of 2,000 that differs takes the other road, which must lead to the same place."""
+    right = (rng.random((1, 200)) < 0.7).astype(float)
+    cells = np.repeat(right[..., None], 10, axis=2)
+    cells[0, 0, 0] = 1 - cells[0, 0, 0]
+    pool = ScoredPool(Predictions.from_scores(cells), None)
+    low, high = pool.intervals(0.05)
+    exact = heldout.statistics.clopper_pearson(int(right.sum()), 200, level=0.05)
+    np.testing.assert_allclose((low[0], high[0]), exact, atol=0.003)
+
+
+def half_widths(pool, level=0.05):
+    low, high = pool.intervals(level)
+    return (high - low) / 2
+
+
+def test_independent_trials_shrink_by_the_predicted_factor():
+    """From variances of ten trials, what one trial's error bar was and what forty will be."""
+    rng = np.random.default_rng(3)
+    p = abilities(rng, k=3, n=4000)
+    pools = {t: ScoredPool(Predictions.from_scores(drawn(rng, p, t)), None) for t in (1, 10, 40)}
+    between, within, share = pools[10].variances()
+    np.testing.assert_allclose(between, p.var(axis=1, ddof=1), rtol=0.06)
+    np.testing.assert_allclose(within, (p * (1 - p)).mean(axis=1), rtol=0.03)
+    predicted = np.sqrt((between + within / 10) / (between + within))  # (1)
+    np.testing.assert_allclose(half_widths(pools[10]) / half_widths(pools[1]), predicted, rtol=0.03)
+    more = np.sqrt(1 - share * (1 - 1 / 4))  # (2)
+    np.testing.assert_allclose(half_widths(pools[40]) / half_widths(pools[10]), more, rtol=0.03)
+    alike = np.full((1, 4000), 0.5)  # all examples equally hard: ten trials are ten times the examples
+    widths = [half_widths(ScoredPool(Predictions.from_scores(drawn(rng, alike, t)), None))[0] for t in (1, 10)]
+    assert widths[1] / widths[0] == pytest.approx(1 / math.sqrt(10), rel=0.05)
+
+
+@pytest.mark.slow
+def test_predicted_factor_is_that_of_the_scatter():
+    """Over fresh draws of examples and trials the mean scatters as (1) says, with ten trials and with one."""
+    rng = np.random.default_rng(0)
+    n, rounds = 200, 4000
+    spread = {}
+    for t in (1, 10):
+        p = abilities(rng, k=1, n=n * rounds).reshape(rounds, n)
+        cells = rng.binomial(t, p) / t
+        spread[t] = cells.mean(axis=1).std()
+    p = abilities(rng, k=1, n=500_000)[0]
+    predicted = math.sqrt((p.var() + (p * (1 - p)).mean() / 10) / (p.var() + (p * (1 - p)).mean()))
+    assert spread[10] / spread[1] == pytest.approx(predicted, rel=0.04)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", [False, True])
+def test_intervals_and_ranks_hold_at_once(groups):
+    """Fresh examples each time: all means inside their intervals, all ranks inside theirs, at 95 %."""
+    rng = np.random.default_rng(1)
+    k, n, rounds = 6, 120, 400
+    gain = np.array([0.5, 0.4, 0.3, 0.15, 0.0, 0.0])[:, None]
+
+    def probabilities(size):
+        logit = rng.normal(0, 1.2, size)
+        if groups:
+            logit = np.repeat(rng.normal(0, 1.2, size // 3), 3)
+        return 1 / (1 + np.exp(-(logit + gain)))
+
+    truth = probabilities(900_000).mean(axis=1)
+    wrong_interval = wrong_rank = wrong_first = 0
+    for _ in range(rounds):
+        table = Predictions.from_scores(drawn(rng, probabilities(n), 3))
+        result = heldout.budget(table, epsilon=0.1, groups=np.arange(n) // 3 if groups else None)
+        wrong_interval += bool(((result.low > truth) | (result.high < truth)).any())
+        ranks = result.ranks[:4]  # the last two are equal
+        places = np.arange(1, 5)
+        wrong_rank += bool(((ranks[:, 0] > places) | (ranks[:, 1] < places)).any())
+        wrong_first += 0 not in result.top[1]
+    bound = rounds * 0.05 + 3 * math.sqrt(rounds * 0.05 * 0.95)
+    assert max(wrong_interval, wrong_rank, wrong_first) <= bound
+
+
+def test_groups_are_the_unit(rng):
+    p = np.repeat(abilities(rng, k=3, n=40, spread=3), 5, axis=1)
+    table = Predictions.from_scores(drawn(rng, p, 4))
+    alone, grouped = heldout.budget(table, epsilon=0.1), heldout.budget(table, epsilon=0.1, groups=np.arange(200) // 5)
+    assert (grouped.high - grouped.low > 1.5 * (alone.high - alone.low)).all()
+    assert grouped.example_groups.n_groups == 40
+
+
+def test_pairs_by_hand(rng):
+    x = rng.random((3, 60))
+    pool = ScoredPool(Predictions.from_scores(x), None)
+    log_p, difference, error = pool.log_p_values(0, np.array([1, 2]))
+    d = x[0] - x[1:]
+    t = d.mean(axis=1) / (d.std(axis=1, ddof=1) / math.sqrt(60))
+    np.testing.assert_allclose(difference, d.mean(axis=1))
+    np.testing.assert_allclose(error, d.std(axis=1, ddof=1) / math.sqrt(60))
+    np.testing.assert_allclose(np.exp(log_p), [2 * _student_tail(abs(v), 59) for v in t], rtol=1e-9)
+
+
+def _student_tail(t, df):
+    from scipy.stats import t as student
+
+    return student.sf(t, df)
+
+
+def test_few_differences_claim_no_more_than_coins():
+    """Two models that differ on five examples of 500, always the same way: 2 / 2^5, as by McNemar."""
+    x = np.full((2, 500), 0.5)
+    x[0, :5] = 0.75
+    log_p, _, _ = ScoredPool(Predictions.from_scores(x), None).log_p_values(0, np.array([1]))
+    assert math.exp(log_p[0]) >= 2 / 2**5 - 1e-12
+
+
+def test_missing_cells_are_left_out(rng):
+    x = rng.random((3, 80))
+    observed = rng.random((3, 80)) < 0.8
+    result = heldout.budget(Predictions.from_scores(x, observed=observed), epsilon=0.2)
+    np.testing.assert_allclose(result.scores, [row[seen].mean() for row, seen in zip(x, observed, strict=True)])
+    assert result.n_missing == int((~observed).sum())
+    pool = ScoredPool(Predictions.from_scores(x, observed=observed), None)
+    both = observed[0] & observed[1]
+    assert pool.log_p_values(0, np.array([1]))[1][0] == pytest.approx((x[0] - x[1])[both].mean())
+
+
+def test_result_travels(tmp_path, rng):
+    table = Predictions.from_scores(drawn(rng, abilities(rng, n=60), 3), names=["a", "b", "c", "d"])
+    result = heldout.budget(table, groups=np.arange(60) // 2)
+    assert isinstance(result, ScoreBudgetResult)
+    plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert plain["trials"]["with_endlessly_many"] < plain["trials"]["with_twice_as_many"] < 1
+    assert plain["first"] == result.first
+    assert plain["needed"]["examples_for_epsilon"] <= 60
+    result.save(tmp_path / "result")
+    again = ScoreBudgetResult.load(tmp_path / "result")
+    assert (str(again), again.to_dict(), again.needed_text()) == (str(result), plain | {}, result.needed_text())
+    assert "Twice as many trials would shorten the error bars" in str(result)
+    page = scores_html(result, command="heldout budget x")
+    assert page == scores_html(again, command="heldout budget x")
+    assert "Variance inside an example" in page
+    with pytest.raises(InputError, match="not a saved budget of scores"):
+        heldout.budget(table.thresholded(0.5), epsilon=0.1).save(tmp_path / "other")
+        ScoreBudgetResult.load(tmp_path / "other")
+
+
+def test_what_needs_right_and_wrong(rng):
+    table = Predictions.from_scores(rng.random((3, 50)))
+    with pytest.raises(InputError, match="--threshold 0.5"):
+        heldout.similarity(table)
+    assert heldout.budget(table.thresholded(0.5), epsilon=0.2).pool is not None
+    assert "One trial per example" in str(heldout.budget(table))
+
+
+def test_needed_examples_for_a_gap():
+    """At the printed number of examples the gap is found with 80 % power, in a simulation."""
+    rng = np.random.default_rng(5)
+    base = rng.random((2, 100))
+    result = heldout.budget(Predictions.from_scores(base), gap=0.1, epsilon=0.1)
+    n = result.needed.examples_for_gap
+    sd = math.sqrt(result.needed.disagreement - 0)
+    d = rng.normal(0.1, sd, (3000, n))
+    found = np.abs(d.mean(axis=1)) / (d.std(axis=1, ddof=1) / math.sqrt(n)) > 1.97
+    assert found.mean() == pytest.approx(0.8, abs=0.04)
