@@ -26,7 +26,8 @@ from heldout.statistics.stepdown import holm_log_adjusted
 
 Floats = NDArray[np.float64]
 
-BATCH = 2_000  # pairs
+BATCH = 20_000  # pairs
+KNOTS = 40  # numbers of discordant examples for which it is computed what could have been seen
 ROUNDING = 1e-9  # a difference of scores below this is none
 LONGEST_TEXT = 500  # characters of an example's text
 MCNEMAR = "McNemar's exact test"
@@ -180,7 +181,11 @@ def _binary_findings(pairs: Sequence[_Pair], level: float) -> list[_Finding]:
     counts = np.array([(pair.n_up, pair.n_down, pair.n) for pair in pairs], dtype=np.int64)
     distinct, place = np.unique(counts, axis=0, return_inverse=True)
     low, high = mcnemar_intervals(*distinct.T, level=level)
-    gaps = {(m, n): detectable_gap(n, m / n, level=level) for m, n in {(b + c, n) for b, c, n in distinct.tolist()}}
+    gaps = {
+        (m, n): gap
+        for n in np.unique(distinct[:, 2]).tolist()
+        for m, gap in _gaps(n, sorted({b + c for b, c, size in distinct.tolist() if size == n}), level).items()
+    }
     return [
         _Finding(
             log_p=sign_test_log_pvalue(b, c),
@@ -191,6 +196,15 @@ def _binary_findings(pairs: Sequence[_Pair], level: float) -> list[_Finding]:
         )
         for (b, c, n), k in zip(counts.tolist(), place.reshape(-1).tolist(), strict=True)
     ]
+
+
+def _gaps(n: int, parts: list[int], level: float) -> dict[int, float]:
+    """What could have been seen at each number of discordant examples; between some of them where there are many."""
+    some = parts
+    if len(parts) > KNOTS:
+        some = sorted({parts[round(i)] for i in np.linspace(0, len(parts) - 1, KNOTS)})
+    known = [detectable_gap(n, m / n, level=level) for m in some]
+    return dict(zip(parts, np.interp(parts, some, known).tolist(), strict=True))
 
 
 class _Pair:
@@ -204,17 +218,18 @@ class _Pair:
         first, second = (table.cells[row] if common is None else table.cells[row][self.places] for row in (i, j))
         self.first, self.second = first, second
         self.n = len(self.places)
-        if self.binary:
-            up, down = first & ~second, second & ~first
-        else:
-            apart = first - second
-            up, down = apart > ROUNDING, apart < -ROUNDING
-        self.n_up, self.n_down = int(np.count_nonzero(up)), int(np.count_nonzero(down))
-        self.apart = np.flatnonzero(up | down)
+        self.n_up, self.n_down = (int(np.count_nonzero(side)) for side in self._sides())
         self.codes = None
         if grouping is not None:
             self.codes = np.unique(grouping.codes[self.places], return_inverse=True)[1]
         self.named = None if grouping is None else grouping.named or f"equal {', '.join(grouping.repeated_in)}"
+
+    def _sides(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Where the first, where the second has the higher score."""
+        if self.binary:
+            return self.first & ~self.second, self.second & ~self.first
+        apart = self.first - self.second
+        return apart > ROUNDING, apart < -ROUNDING
 
     def finding(self, level: float, *, sequential: bool) -> _Finding:
         """What the test for these two says; where several are made, the level is a share of the whole."""
@@ -224,6 +239,7 @@ class _Pair:
     def result(self, found: _Finding, level: float, *, digest: str, listed: bool) -> CompareResult:
         """The comparison, with the examples on which they part where these shall be listed."""
         table = self.table
+        places = np.flatnonzero(np.logical_or(*self._sides())) if listed else np.zeros(0, dtype=np.intp)
         means = [float(np.mean(row, dtype=np.float64)) for row in (self.first, self.second)]
         return CompareResult(
             first=table.names[self.i],
@@ -248,8 +264,8 @@ class _Pair:
             n_groups=None if self.codes is None else int(self.codes.max()) + 1,
             groups_named=self.named,
             sequence=found.sequence,
-            discordant=self.places[self.apart] if listed else np.zeros(0, dtype=np.int64),
-            parted=self._parted() if listed else (),
+            discordant=self.places[places].astype(np.int64),
+            parted=self._parted(places),
             source=table.source,
             data_digest=digest,
             version=__version__,
@@ -295,12 +311,12 @@ class _Pair:
             sequence=sequence,
         )
 
-    def _parted(self) -> tuple[Parted, ...]:
+    def _parted(self, places: NDArray[np.intp]) -> tuple[Parted, ...]:
         """Some examples on which they part: the largest differences of each side, in the order of the table."""
-        apart = np.subtract(self.first[self.apart], self.second[self.apart], dtype=np.float64)
+        apart = np.subtract(self.first[places], self.second[places], dtype=np.float64)
         order = np.argsort(-np.abs(apart), kind="stable")
         sides = (order[apart[order] > 0], order[apart[order] < 0])
-        chosen = self.apart[np.concatenate([side[:FEW_EXAMPLES] for side in sides])].tolist()
+        chosen = places[np.concatenate([side[:FEW_EXAMPLES] for side in sides])].tolist()
         table = self.table
         texts = [table.columns[name] for name in table.columns if plain_name(name) in TEXTS]
         known = table.predictions is not None and table.labels is not None
