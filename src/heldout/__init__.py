@@ -17,6 +17,8 @@ from heldout.orbit import Translations
 from heldout.predictions import Predictions
 from heldout.reuse.bounds import TestableModels, testable_models
 from heldout.reuse.budget import budget, budget_from_numbers
+from heldout.reuse.compare import compare, compare_all
+from heldout.reuse.compare_result import CompareAllResult, CompareResult
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.score_budget import ScoreBudgetResult
 from heldout.reuse.similarity import SimilarityResult, similarity
@@ -32,6 +34,8 @@ from heldout.statistics import (
 __all__ = [
     "AuditResult",
     "BudgetResult",
+    "CompareAllResult",
+    "CompareResult",
     "ControlTestResult",
     "Curve",
     "HeldoutError",
@@ -53,6 +57,8 @@ __all__ = [
     "audit_many",
     "budget",
     "budget_from_numbers",
+    "compare",
+    "compare_all",
     "control_test",
     "independence_test",
     "label_noise_curve",

@@ -14,6 +14,7 @@ from heldout._version import __version__
 from heldout.cli.audit import add_audit
 from heldout.cli.budget import add_budget
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_FINE, EXIT_STOPPED
+from heldout.cli.compare import add_compare
 from heldout.cli.demo import add_demo
 from heldout.cli.memorization import add_memorization
 from heldout.cli.split import add_split
@@ -28,7 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"heldout {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for add in (add_audit, add_budget, add_stress, add_memorization, add_demo, add_split):
+    for add in (add_audit, add_budget, add_compare, add_stress, add_memorization, add_demo, add_split):
         add(verbs)
     return parser
 

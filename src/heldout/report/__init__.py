@@ -11,15 +11,18 @@ from heldout.memorization.result import MemorizationResult
 from heldout.report.audit.comparison import comparison_table
 from heldout.report.audit.html import audit_html, demo_html
 from heldout.report.budget.html import budget_html
+from heldout.report.compare.html import compare_html
 from heldout.report.memorization.html import memorization_html
 from heldout.report.scores.html import scores_html
 from heldout.report.stress.html import stress_html
+from heldout.reuse.compare_result import CompareAllResult, CompareResult
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.score_budget import ScoreBudgetResult
 
 __all__ = [
     "audit_html",
     "budget_html",
+    "compare_html",
     "comparison_table",
     "demo_html",
     "memorization_html",
@@ -27,6 +30,7 @@ __all__ = [
     "stress_html",
     "write_audit_report",
     "write_budget_report",
+    "write_compare_report",
     "write_demo_report",
     "write_memorization_report",
     "write_stress_report",
@@ -56,6 +60,15 @@ def write_budget_report(
         write_text(path, scores_html(result, command=command))
     else:
         write_text(path, budget_html(result, command=command))
+    return path
+
+
+def write_compare_report(
+    result: CompareResult | CompareAllResult, folder: str | Path, *, command: str | None = None
+) -> Path:
+    """The same for a comparison."""
+    path = Path(folder) / "report.html"
+    write_text(path, compare_html(result, command=command))
     return path
 
 

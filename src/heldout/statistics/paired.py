@@ -1,4 +1,4 @@
-r"""Two models that are right or wrong on the same examples: McNemar's exact test, its interval, and its power.
+r"""Two models that are right or wrong on the same examples: McNemar's exact test with an interval of the difference.
 
 b examples only the first model gets right, c only the second; d = (b - c) / n. If both models are right equally often,
 b of the b + c discordant examples are a fair coin's heads: McNemar's exact test. The interval of the difference comes
@@ -28,17 +28,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, ndtri, xlog1py, xlogy
 
-from heldout.errors import InputError
 from heldout.statistics.binomial import upper_tail
-from heldout.statistics.search import first_where
 
 Floats = NDArray[np.float64]
 
-LEVEL, POWER = 0.05, 0.8
+LEVEL = 0.05
 ABOVE_ZERO = 1e-9  # an end next to 0 that 0 is not inside of
+BATCH = 100  # pairs whose sums are taken together
 CLOSE = 1e-7  # normal quantiles, to which an end is found
 REACH = 8.5  # standard deviations of the number of discordant examples; beyond is 1e-17
-POWER_REACH = 5.0  # the same for power, beyond is 6e-7
 
 
 def difference_tail(least: ArrayLike, n: ArrayLike, p10: ArrayLike, p01: ArrayLike) -> Floats:
@@ -55,15 +53,19 @@ def difference_tail(least: ArrayLike, n: ArrayLike, p10: ArrayLike, p01: ArrayLi
     share = np.clip(up + down, 0.0, 1.0)
     first = np.divide(up, share, out=np.full(share.shape, 0.5), where=share > 0)
     mean, sd = size * share, np.sqrt(size * share * (1 - share))
-    width = math.ceil(2 * (REACH * float(sd.max(initial=0.0)) + 12))
-    start = np.clip(np.floor(mean - width / 2), 0, np.maximum(size - width, 0))
-    m = start[..., None] + np.arange(min(width, float(size.max(initial=0.0))) + 1)
+    reach = REACH * float(sd.max(initial=0.0)) + 12
+    # Every k-th even and every k-th odd number of discordant examples: a sum over a bell shape is exact far beyond
+    # rounding at steps of a third of its width, and only neighbours of different parity differ by more than that.
+    k = max(1, math.floor(float(sd.min(initial=0.0)) / 6))
+    start = np.clip(np.floor(mean - reach), 0, None)
+    odd_even = np.concatenate([start[..., None], start[..., None] + 1], axis=-1)
+    m = (odd_even[..., None] + 2.0 * k * np.arange(math.ceil(reach / k) + 1)).reshape(*size.shape, -1)
     there = m <= size[..., None]
     m = np.where(there, m, 0.0)
     total, p = size[..., None], share[..., None]
     log_pmf = gammaln(total + 1) - gammaln(m + 1) - gammaln(total - m + 1) + xlogy(m, p) + xlog1py(total - m, -p)
     tail = upper_tail(np.ceil((m + s[..., None]) / 2), m, np.clip(first, 0.0, 1.0)[..., None])
-    return np.asarray(np.minimum(1.0, np.where(there, np.exp(log_pmf) * tail, 0.0).sum(axis=-1)))
+    return np.asarray(np.minimum(1.0, k * np.where(there, np.exp(log_pmf) * tail, 0.0).sum(axis=-1)))
 
 
 def restricted_shares(b: Floats, c: Floats, n: Floats, delta: Floats) -> tuple[Floats, Floats]:
@@ -95,8 +97,12 @@ def mcnemar_intervals(b: ArrayLike, c: ArrayLike, n: ArrayLike, *, level: float 
     first, second, size = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (b, c, n)))
     shape = first.shape
     first, second, size = (v.reshape(-1) for v in (first, second, size))
-    low = _lower_ends(first, second, size, level)
-    high = -_lower_ends(second, first, size, level)
+    low, high = np.empty(len(first)), np.empty(len(first))
+    order = np.argsort(first + second, kind="stable")
+    for some in np.array_split(order, max(1, math.ceil(len(order) / BATCH))):  # alike ones together: sums of one width
+        b_, c_, n_ = first[some], second[some], size[some]
+        low[some] = _lower_ends(b_, c_, n_, level)
+        high[some] = -_lower_ends(c_, b_, n_, level)
     told = 2 * upper_tail(np.maximum(first, second), first + second, 0.5) <= level
     # Far out, at 0.001 and below, the tails of (1) at 0 can be heavier than those of McNemar's coin.
     low = np.where(told & (first > second), np.maximum(low, ABOVE_ZERO), np.where(told, low, np.minimum(low, 0.0)))
@@ -130,127 +136,3 @@ def _lower_ends(b: Floats, c: Floats, n: Floats, level: float) -> Floats:
         before, f_before, at = at[keep], f[keep], new[keep]
         left, low, high, sd = left[keep], low[keep], high[keep], sd[keep]
     return out
-
-
-def mcnemar_power(n: int, p10: float, p01: float, *, level: float = LEVEL) -> float:
-    """Probability that McNemar's exact test at `level` finds the first model better.
-
-    Parameters
-    ----------
-    n : int
-        Examples.
-    p10, p01 : float
-        Shares of examples that only the first, only the second model gets right.
-
-    Examples
-    --------
-    >>> round(mcnemar_power(6, 1.0, 0.0), 6), mcnemar_power(5, 1.0, 0.0)  # 2 / 2^6 is below 0.05, 2 / 2^5 is not
-    (1.0, 0.0)
-    """
-    share = p10 + p01
-    if share <= 0:
-        return 0.0
-    reach = POWER_REACH * math.sqrt(n * share * (1 - share)) + 12
-    m = np.arange(max(0, math.floor(n * share - reach)), min(n, math.ceil(n * share + reach)) + 1, dtype=np.float64)
-    log_pmf = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1) + xlogy(m, share) + xlog1py(n - m, -min(1.0, share))
-    return float(np.exp(log_pmf) @ upper_tail(critical_counts(m, level), m, min(1.0, p10 / share)))
-
-
-def critical_counts(m: Floats, level: float) -> Floats:
-    """The smallest b of m discordant examples that McNemar's exact test calls significant; m + 1 where none is.
-
-    Examples
-    --------
-    >>> critical_counts(np.array([5.0, 6.0, 100.0]), 0.05).tolist()
-    [6.0, 6.0, 61.0]
-    """
-    least = np.clip(np.ceil((m + 1 - ndtri(level / 2) * np.sqrt(m)) / 2), 0, m + 1)
-    going = np.arange(len(m))
-    while len(going):  # from the normal guess to where the tail falls below the level: a step or two
-        some, at = m[going], least[going]
-        move = np.where(
-            2 * upper_tail(at, some, 0.5) > level, 1.0, np.where(2 * upper_tail(at - 1, some, 0.5) <= level, -1.0, 0.0)
-        )
-        least[going] += move
-        going = going[move != 0]
-    return np.asarray(np.minimum(least, m + 1))
-
-
-def gap_shares(gap: float, disagreement: float) -> tuple[float, float]:
-    """Shares p10, p01 of two models that disagree on this share of the examples, or on as many as the gap takes."""
-    share = max(gap, disagreement)
-    return (share + gap) / 2, (share - gap) / 2
-
-
-def detectable_gap(n: int, disagreement: float, *, level: float = LEVEL, power: float = POWER) -> float:
-    """The smallest difference in accuracy that McNemar's exact test finds with this power; NaN where none is.
-
-    Parameters
-    ----------
-    disagreement : float
-        Share of examples on which only one of the two models is right.
-
-    Examples
-    --------
-    >>> round(detectable_gap(500, 0.18), 4)
-    0.0546
-    """
-    check_pair_numbers(n=n, disagreement=disagreement, level=level, power=power)
-    if mcnemar_power(n, 1.0, 0.0, level=level) < power:
-        return math.nan
-
-    def short(gap: float) -> bool:
-        return mcnemar_power(n, *gap_shares(gap, disagreement), level=level) < power
-
-    guess = float(ndtri(power) - ndtri(level / 2)) * math.sqrt(max(disagreement, 4 / n) / n)
-    low, high = 0.0, min(1.0, guess)
-    while short(high):
-        low, high = high, min(1.0, 1.2 * high)
-    if low == 0.0:
-        low = high
-        while not short(low):
-            low, high = low / 1.2, low
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if short(middle) else (low, middle)
-    return high
-
-
-def examples_for_gap(gap: float, disagreement: float, *, level: float = LEVEL, power: float = POWER) -> int:
-    """Examples from which on McNemar's exact test finds this difference in accuracy with this power.
-
-    The exact power has teeth: the number is the first after which it holds as far as 1 % further on.
-
-    Examples
-    --------
-    >>> examples_for_gap(0.05, 0.18)
-    595
-    """
-    check_pair_numbers(n=1, disagreement=disagreement, level=level, power=power)
-    if not 0 < gap <= 1:
-        raise InputError(f"`gap` is {gap}; a difference in accuracy above 0 and up to 1 is needed.")
-    shares = gap_shares(gap, disagreement)
-
-    def holds(n: int) -> bool:
-        return mcnemar_power(n, *shares, level=level) >= power
-
-    most = 8
-    while not holds(most):
-        most *= 2
-    n = first_where(holds, 1, most)
-    while True:  # past the last tooth that dips below
-        dips = [i for i in range(n, n + max(2, n // 100)) if not holds(i)] if n < 20_000 else []
-        if not dips:
-            return n
-        n = dips[-1] + 1
-
-
-def check_pair_numbers(*, n: int, disagreement: float, level: float, power: float) -> None:
-    """Refuse what is no share, or no examples."""
-    if n < 1:
-        raise InputError(f"`n` is {n}; at least one example is needed.")
-    if not 0 <= disagreement <= 1:
-        raise InputError(f"`disagreement` is {disagreement}; it is a share of the examples, 0 to 1.")
-    for name, value in (("level", level), ("power", power)):
-        if not 0 < value < 1:
-            raise InputError(f"`{name}` is {value}; it must be between 0 and 1.")

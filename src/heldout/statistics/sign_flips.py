@@ -37,7 +37,8 @@ from scipy.special import log_ndtr, ndtri, stdtrit
 
 from heldout.errors import InputError
 from heldout.statistics.binomial import sign_test_log_pvalue
-from heldout.statistics.paired import ABOVE_ZERO, CLOSE, LEVEL, POWER
+from heldout.statistics.mcnemar_power import POWER
+from heldout.statistics.paired import ABOVE_ZERO, CLOSE, LEVEL
 
 Floats = NDArray[np.float64]
 
