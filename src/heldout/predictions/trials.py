@@ -137,8 +137,8 @@ def _check_ragged(values: Any, *, what: str) -> None:
     counts = {len(trials) for row in values for trials in row if isinstance(trials, (list, tuple))}
     if len(counts) > 1:
         raise InputError(
-            f"{what}: the cells have {min(counts)} to {max(counts)} trials, and an array needs as many in each; fill up "
-            'with NaN, or give successes of trials such as "3/5".'
+            f"{what}: the cells have {min(counts)} to {max(counts)} trials, and an array needs as many in each; fill "
+            'up with NaN, or give successes of trials such as "3/5".'
         )
 
 
