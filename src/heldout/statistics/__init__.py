@@ -8,6 +8,7 @@ from heldout.statistics.bernstein import (
 from heldout.statistics.betting import star_bets_log_pvalue
 from heldout.statistics.binomial import clopper_pearson
 from heldout.statistics.evalues import calibrated_log_evalue, holm
+from heldout.statistics.leak import LeakScores, LeakTestResult, leak_scores, leak_test
 from heldout.statistics.mean_zero import (
     IndependenceTestResult,
     NModelTestResult,
@@ -15,23 +16,29 @@ from heldout.statistics.mean_zero import (
     n_model_test,
 )
 from heldout.statistics.mixture import mixture_log_evalue
-from heldout.statistics.permutation import ControlTestResult, control_test
+from heldout.statistics.permutation import ControlTestResult, ControlTestsResult, control_test, control_tests
 from heldout.statistics.power import Detectable, detectable_difference, detectable_effect
 
 __all__ = [
     "ControlTestResult",
+    "ControlTestsResult",
     "Detectable",
     "IndependenceTestResult",
+    "LeakScores",
+    "LeakTestResult",
     "NModelTestResult",
     "bernstein_bound",
     "bernstein_log_pvalue",
     "calibrated_log_evalue",
     "clopper_pearson",
     "control_test",
+    "control_tests",
     "detectable_difference",
     "detectable_effect",
     "holm",
     "independence_test",
+    "leak_scores",
+    "leak_test",
     "mixture_log_evalue",
     "n_model_test",
     "star_bets_log_pvalue",
