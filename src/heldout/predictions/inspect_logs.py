@@ -49,7 +49,7 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     """One table from the logs of one or several models."""
     tables = []
     for model, tasks in find_runs(files, options, source=source).items():
-        marks: dict[str, bool | None] = {}
+        marks: dict[str, Any] = {}
         told = []
         for task, (path, samples) in tasks.items():
             facts = told_facts(samples, task, options)
@@ -67,11 +67,9 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     return side_by_side(tables, options.codes, source=source)
 
 
-def find_runs(
-    files: Sequence[Path], options: Options, *, source: str
-) -> dict[str, dict[str, tuple[Path, list[dict[str, Any]]]]]:
+def find_runs(files: Sequence[Path], options: Options, *, source: str) -> dict[str, dict[str, tuple[Path, list[Any]]]]:
     """Finished logs and their samples by model and task, one for each."""
-    runs: dict[str, dict[str, tuple[Path, list[dict[str, Any]]]]] = {}
+    runs: dict[str, dict[str, tuple[Path, list[Any]]]] = {}
     for path in files:
         header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
         model, task = str(header["eval"].get("model")), str(header["eval"].get("task"))
@@ -88,9 +86,13 @@ def find_runs(
                 f"{task!r}; keep one of them."
             )
         # of everything else, such as all messages and events, a folder of logs may hold more than memory does
-        runs[model][task] = path, [{k: s[k] for k in USED if k in s} if isinstance(s, dict) else s for s in samples]
+        runs[model][task] = path, [_slim(sample) for sample in samples]
     options.exclude.kept(runs)
     return runs
+
+
+def _slim(sample: Any) -> Any:
+    return {key: sample[key] for key in USED if key in sample} if isinstance(sample, dict) else sample
 
 
 def told_facts(samples: list[Any], task: str, options: Options) -> dict[str, dict[str, Any]]:

@@ -182,8 +182,8 @@ def load_scores(
     Parameters
     ----------
     path : path
-        A table (`.csv`, `.tsv`, `.parquet`, `.jsonl`, `.json`, `.npz`) with a column of ids and one of scores; samples of
-        lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model.
+        A table (`.csv`, `.tsv`, `.parquet`, `.jsonl`, `.json`, `.npz`) with a column of ids and one of scores; samples
+        of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model.
     score : str, optional
         The column, metric or scorer; from samples of lm-evaluation-harness also "margin", "log_likelihood" and
         "correct". `score,filter` and `score,epoch` as for `Predictions.load(metric=)`. Without, the score that says
@@ -321,8 +321,8 @@ def _chosen(table: dict[str, Any], others: list[str], score: str | None, options
         return numeric[0]
     which = f"of its columns {listing(numeric, 8)} it could be any" if numeric else f"it has {listing(list(table), 8)}"
     raise InputError(
-        f"{source} has no column of scores under a usual name (margin, log_likelihood, loss, correct, ...); {which}, so "
-        "say which with score= (--score)."
+        f"{source} has no column of scores under a usual name (margin, log_likelihood, loss, correct, ...); {which}, "
+        "so say which with score= (--score)."
     )
 
 
@@ -363,8 +363,8 @@ def as_scores(values: Scores | ArrayLike, *, kind: str | None, larger_is: Larger
         return values
     if kind is None and larger_is is None:
         raise InputError(
-            f"whether a larger score in `{what}` is better or worse is not declared; say what the scores are with kind= "
-            "('margin', 'log_likelihood', 'correct', 'loss', ...), or with larger_is='better' or 'worse'."
+            f"whether a larger score in `{what}` is better or worse is not declared; say what the scores are with "
+            "kind= ('margin', 'log_likelihood', 'correct', 'loss', ...), or with larger_is='better' or 'worse'."
         )
     better = None if larger_is is None else larger_is == "better"
     return Scores(values=np.asarray(values), kind=kind or SCORE, larger_is_better=better, source=f"`{what}`", name=what)
