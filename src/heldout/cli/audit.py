@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
+from heldout.cli.common import make_folder, say
+from heldout.cli.fail_under import check_fail_under, exit_code
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
 from heldout.images import LabelledImages, open_source
@@ -150,7 +151,8 @@ def run_audit(args: argparse.Namespace) -> int:
     from heldout.report import write_audit_report
 
     orbit = Translations(args.radius)
-    check_fail_under(args)
+    # without references the verdict is twice the smaller of two p-values
+    check_fail_under(args, halves=1 if args.reference else 2, has_control=bool(args.control))
     for option in ("labels", "groups"):
         if getattr(args, f"control_{option}") and not args.control:
             raise InputError(f"--control-{option} goes with --control.")
@@ -217,27 +219,4 @@ def run_audit(args: argparse.Namespace) -> int:
     shutil.rmtree(checkpoints, ignore_errors=True)  # only now: the result is safe
     print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
     say(f"report: {report}")
-    p_value = result.evidence.adjusted_p_value
-    if args.fail_under is not None and p_value < args.fail_under:
-        times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
-        say(
-            f"heldout: p = {p_value:.3g}{times} is below --fail-under {args.fail_under}: {result.ruling.title.lower()}."
-        )
-        return EXIT_CHECK_FAILED
-    return EXIT_FINE
-
-
-def check_fail_under(args: argparse.Namespace) -> None:
-    """Refuse a threshold that no result could fall below."""
-    if args.fail_under is None:
-        return
-    if not 0 < args.fail_under < 1:
-        raise InputError(f"--fail-under {args.fail_under}: give a p-value between 0 and 1.")
-    halves = 1 if args.reference else 2  # without references the verdict is twice the smaller of two p-values
-    smallest = halves * max(1, args.planned_audits) / (args.resamples + 1)
-    if args.control and args.fail_under <= smallest:
-        raise InputError(
-            f"--fail-under {args.fail_under} can never be reached: with --resamples {args.resamples} no p against a "
-            f"control, times {max(1, args.planned_audits)} planned audit(s), is below {smallest:.2g}. Use --resamples "
-            f"{int(10 * halves * max(1, args.planned_audits) / args.fail_under)}, ten times the least that can reach it."
-        )
+    return exit_code(args, result.evidence.adjusted_p_value, result.ruling)

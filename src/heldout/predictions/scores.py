@@ -358,8 +358,6 @@ def _numbers(column: Any, ids: tuple[str, ...] | None, *, name: str, source: str
 def as_scores(values: Scores | ArrayLike, *, kind: str | None, larger_is: LargerIs | None, what: str) -> Scores:
     """Scores from an array, whose kind or direction must be told; `Scores` as they are."""
     if isinstance(values, Scores):
-        if kind is not None or larger_is is not None:
-            raise InputError("`kind` and `larger_is` are for arrays; Scores carry their own.")
         return values
     if kind is None and larger_is is None:
         raise InputError(
