@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
 from heldout.cli.common import make_folder, say
 from heldout.cli.fail_under import check_fail_under, exit_code
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
@@ -59,7 +60,7 @@ def add_audit(verbs: Any) -> None:
         "audit",
         help="is this model independent of this test set?",
         description="Is this model independent of this test set?",
-        epilog=FORMATS,
+        epilog=f"{FORMATS}\n{SCORE_FORMATS}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -67,11 +68,10 @@ def add_audit(verbs: Any) -> None:
     data.add_argument(
         "--model",
         nargs="+",
-        required=True,
         metavar="M",
         help="ONNX file or package.module:factory; several are averaged: trainings of one architecture",
     )
-    data.add_argument("--images", required=True, metavar="PATH", help="the test set")
+    data.add_argument("--images", metavar="PATH", help="the test set")
     data.add_argument("--labels", metavar="FILE", help="CSV of file names and labels, or .npy beside an .npz")
     data.add_argument(
         "--control", metavar="PATH", help="fresh pictures of the same source, never trained or selected on"
@@ -92,7 +92,7 @@ def add_audit(verbs: Any) -> None:
     data.add_argument(
         "--groups",
         metavar="SPEC",
-        help="pictures that depend on each other: a column, a CSV id,group, or a pattern on ids",
+        help="examples that depend on each other: a column, a CSV id,group, or a pattern on ids",
     )
     data.add_argument("--control-groups", metavar="SPEC", help="the same for the control (default: as --groups)")
     data.add_argument("--limit", type=int, metavar="N", help="audit a random subset (seeded), of the control too")
@@ -143,11 +143,15 @@ def add_audit(verbs: Any) -> None:
         "--planned-audits",
     )
     run.add_argument("--json", action="store_true", help="print JSON")
-    run.set_defaults(command=run_audit)
+    add_score_options(verb)
+    verb.set_defaults(command=run_audit, parser=verb)
 
 
 def run_audit(args: argparse.Namespace) -> int:
     """`heldout audit`."""
+    check_either(args)
+    if args.scores is not None:
+        return run_audit_scores(args)
     from heldout.report import write_audit_report
 
     orbit = Translations(args.radius)

@@ -239,7 +239,8 @@ def leak_lines(evidence: LeakEvidence, *, within: str = "within class") -> list[
     test, k = evidence.test, len(evidence.reference_names)
     low, high = test.mean.interval
     told = [within, "each group counted once" if test.mean.n_groups_test is not None else ""]
-    what = "".join(f"{text}, " for text in told if text).removesuffix(", ")
+    what = ", ".join(text for text in told if text)
+    what += "; " if what else ""
     named = f"{evidence.kind} less references" if k else evidence.kind
     lines = []
     if k:
@@ -249,7 +250,7 @@ def leak_lines(evidence: LeakEvidence, *, within: str = "within class") -> list[
         lines.append(f"{'references':24s} {k} ({names}){off}")
     return [
         *lines,
-        f"{named:24s} test minus control {test.mean.difference:+.4f}  ({what}{'; ' * bool(what)}95 % {low:+.4f} to {high:+.4f})",
+        f"{named:24s} test minus control {test.mean.difference:+.4f}  ({what}95 % {low:+.4f} to {high:+.4f})",
         f"{'leak test':24s} p = {test.p_value:.3g}, {test.alternative}  (mean {test.mean.p_value:.3g}, tail "
         f"{test.sparse.p_value:.3g}; the smaller of the two, under the same permutations)",
         f"{'detectable leak':24s} {detectable_text(evidence)}",

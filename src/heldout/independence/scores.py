@@ -123,7 +123,7 @@ def audit_scores(
         classes_control=sets.control.classes,
         groups_test=groups_test,
         groups_control=groups_control,
-        kind=sets.test.kind if sets.test.larger_is_better else f"minus {sets.test.kind}",
+        kind=("" if sets.test.larger_is_better else "minus ") + sets.test.kind.replace("_", " "),
         alternative=alternative,
         level=level / planned_audits,
         rng=np.random.default_rng(seed),

@@ -227,15 +227,15 @@ def _format(path: Path) -> str:
     format = {"eval": "inspect"}.get(suffix, suffix)
     if format not in FORMATS:
         what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
-        raise InputError(f"{path.name} {what}; scores can be read from {', '.join(FORMATS)} (format=, --format).")
+        raise InputError(f"{path.name} {what}; scores can be read from {', '.join(FORMATS)} (format=).")
     return format
 
 
 def _read(path: Path, format: str, score: str | None, larger_is: LargerIs | None, options: Options) -> Scores:
     if format not in FORMATS:
-        raise InputError(f"`format` is {format!r} (--format); it can be {', '.join(FORMATS)}.")
+        raise InputError(f"`format` is {format!r}; it can be {', '.join(FORMATS)}.")
     if path.is_dir() and format not in ("folder", "lm-eval", "inspect"):
-        raise InputError(f"{path} is a folder, but format={format!r} (--format) is that of a file.")
+        raise InputError(f"{path} is a folder, but format={format!r} is that of a file.")
     rows = read_lines(path) if format == "jsonl" else None
     content = read_json_file(path) if format == "json" else None
     samples = lm_eval.sample_files(path) if path.is_dir() else [path]
