@@ -41,9 +41,7 @@ def not_means(result: ScoreAuditResult) -> list[str]:
     if result.outcome == "easier":
         points.append("It is no proof of intent. Duplicates, choosing among models by test score, and reuse over years "
                       "all leave the same trace.")  # fmt: skip
-    points.append(
-        "The control is only as good as its history. " + result.assumes[:1].upper() + result.assumes[1:] + "."
-    )
+    points.append(f"The control is only as good as its history. This assumes that {result.assumes}.")
     if result.leak.reference_names:
         points.append("A reference that knows the test set itself hides a leak; one that knows the control can make a "
                       "false alarm.")  # fmt: skip
@@ -58,7 +56,8 @@ def next_steps(result: ScoreAuditResult) -> list[str]:
     if result.outcome == "easier":
         points.append("Make sure that test set and control were drawn alike; if they were not, an easier test set "
                       "shows nothing.")  # fmt: skip
-        points.append("Look for the examples listed below in the training data, in their own words and in others’.")
+        if result.seen:
+            points.append("Look for the examples listed below in the training data, in their own words and in others’.")
         points.append("Report the control’s score, not the test set’s.")
     if result.outcome == "harder":
         points.append("Check that test set and control come from one source, and that the control was in no training "
