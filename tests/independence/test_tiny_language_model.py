@@ -1,8 +1,8 @@
 """A language model that was trained on 5 % of its test items is found by its scores alone, and its honest twin is not.
 
 Text of a source with structure (the next letter depends on the two before), a neural language model of a window of six
-letters (Bengio et al. 2003), trained here in seconds. The leaked model has 50 of 1,000 test items in its training data,
-five times each, as a benchmark's questions stand in a crawl; its twin starts from the same weights and has the same
+letters (Bengio et al. 2003), trained here in seconds. The leaked model has 100 of 2,000 test items in its training data,
+three times each, as a benchmark's questions stand in a crawl; its twin starts from the same weights and has the same
 other texts. Two honest models of other texts are the references. Everything goes through the command line.
 """
 
@@ -19,7 +19,7 @@ from heldout.cli import main
 torch = pytest.importorskip("torch")
 
 LETTERS, LENGTH, WINDOW = 24, 24, 6
-N_ITEMS, N_LEAKED, COPIES = 1000, 50, 5
+N_ITEMS, N_LEAKED, COPIES = 2000, 100, 3
 N_TEXTS, EPOCHS = 1200, 8
 PAD = LETTERS
 
@@ -64,7 +64,7 @@ def train(texts: np.ndarray, seed: int) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def scores():
-    """Log-likelihoods of the 2,000 items, the test set's first, by model."""
+    """Log-likelihoods of the 4,000 items, the test set's first, by model."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     rng = np.random.default_rng(101)
@@ -125,7 +125,7 @@ def test_leak_is_found_and_its_twin_is_not(scores, tmp_path, capsys):
     assert honest["outcome"] == "no evidence"
     assert honest["p_value"] > 0.05
     seen = [int(example["id"].removeprefix("item-")) for example in leaked["seen"]]
-    assert all(0 <= i < N_ITEMS for i in seen)
+    assert len(seen) >= 20
     assert sum(i < N_LEAKED for i in seen) >= 0.7 * len(seen)  # wrong ones are 10 % on average
     assert not honest["seen"]
 
