@@ -80,8 +80,8 @@ def add_audit(verbs: Any) -> None:
         nargs="+",
         default=[],
         metavar="M",
-        help="other models, each as --model, that cannot have seen more of the test set than of the control: the verdict "
-        "is then how far the audited model beats what they lead one to expect (needs --control)",
+        help="other models, each as --model, that cannot have seen more of the test set than of the control: the "
+        "verdict is then how far the audited model beats what they lead one to expect (needs --control)",
     )
     data.add_argument("--control-labels", metavar="FILE", help="as --labels, for the control")
     data.add_argument("--images-key", metavar="KEY", help="array in the .npz that holds the pictures")
@@ -234,10 +234,11 @@ def check_fail_under(args: argparse.Namespace) -> None:
     if not 0 < args.fail_under < 1:
         raise InputError(f"--fail-under {args.fail_under}: give a p-value between 0 and 1.")
     halves = 1 if args.reference else 2  # without references the verdict is twice the smaller of two p-values
-    smallest = halves * max(1, args.planned_audits) / (args.resamples + 1)
+    shared = halves * max(1, args.planned_audits)
+    smallest = shared / (args.resamples + 1)
     if args.control and args.fail_under <= smallest:
         raise InputError(
             f"--fail-under {args.fail_under} can never be reached: with --resamples {args.resamples} no p against a "
-            f"control, times {max(1, args.planned_audits)} planned audit(s), is below {smallest:.2g}. Use --resamples "
-            f"{int(10 * halves * max(1, args.planned_audits) / args.fail_under)}, ten times the least that can reach it."
+            f"control, times {max(1, args.planned_audits)} planned audit(s), is below {smallest:.2g}. Use "
+            f"--resamples {int(10 * shared / args.fail_under)}, ten times the least that can reach it."
         )

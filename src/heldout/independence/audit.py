@@ -129,9 +129,9 @@ def audit_many(
     references : sequence, optional
         Other models of the same classes, each as in `audit`, that cannot have seen more of the test set than of the
         control: older ones, from elsewhere, or trained on the rest. They need a control. With them the verdict is that
-        of `leak_test` on untouched pictures: how much surer of the true label the audited models are than the references
-        lead one to expect, on the test set and on the control; T and the error rate stand beside it. A reference that
-        knows the test set costs power; one that knows the control can make a false alarm.
+        of `leak_test` on untouched pictures: how much surer of the true label the audited models are than the
+        references lead one to expect, on the test set and on the control; T and the error rate stand beside it. A
+        reference that knows the test set costs power; one that knows the control can make a false alarm.
     rule : {"strongest", "nearest", "random", "random2"}
     alternative : {"two-sided", "greater"}
         "greater" looks for overfitting only, and must be chosen before seeing results.
@@ -162,7 +162,9 @@ def audit_many(
         Show a bar on stderr.
     """
     _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
-    _check_level(level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2)
+    _check_level(
+        level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2
+    )
     if images.frame.needs_control and control is None:
         raise InputError(
             "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
@@ -365,9 +367,10 @@ def _check_level(level: float, planned_audits: int, n_resamples: int | None, hal
         raise InputError(f"`planned_audits` is {planned_audits}; this audit is one of them.")
     if n_resamples is not None and halves * planned_audits / (n_resamples + 1) > level:
         raise InputError(
-            f"with {n_resamples:,} resamplings no p against a control is below {halves / (n_resamples + 1):.2g}, so that "
-            f"nothing could ever be found at `level` {level:g} with `planned_audits` {planned_audits}; `n_resamples` "
-            f"(--resamples) must be {math.ceil(halves * planned_audits / level)} at least, ten times that to see anything."
+            f"with {n_resamples:,} resamplings no p against a control is below {halves / (n_resamples + 1):.2g}, so "
+            f"that nothing could ever be found at `level` {level:g} with `planned_audits` {planned_audits}; "
+            f"`n_resamples` (--resamples) must be {math.ceil(halves * planned_audits / level)} at least, ten times "
+            "that to see anything."
         )
 
 
