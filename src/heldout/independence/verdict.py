@@ -181,7 +181,7 @@ def found_leak_text(leak: LeakEvidence) -> str:
     known = [found for found in leak.detectable if not math.isnan(found.share)]
     if not known:
         return "With so few examples not even a leak of the whole test set would have been found four times in five."
-    ends = sorted((found.share for found in known))
+    ends = sorted(found.share for found in known)
     shares = " to ".join(dict.fromkeys(f"{100 * share:.2g} %" for share in (ends[0], ends[-1])))
     ways = "; a range is over how well the seen ones are known" if " to " in shares else ""
     return (

@@ -33,7 +33,7 @@ def _leak_text(result: AuditResult) -> str:
     """Its p, and against which references."""
     if result.leak is None:
         return NO_REFERENCE
-    return f"{p_text(result.leak.p_value)} (reference: {names_text(result.reference_names, 2)})"
+    return f"{p_text(result.leak.p_value)}, against {names_text(result.reference_names, 2)}"
 
 
 def _column(result: AuditResult) -> dict[str, str]:
