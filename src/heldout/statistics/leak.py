@@ -301,10 +301,14 @@ def _joined(test: ArrayLike, control: ArrayLike, n_test: int, n_control: int) ->
     return np.concatenate([x, y], axis=1)
 
 
+def number_of_bins(n: float) -> int:
+    """Bins of examples that are expected alike."""
+    return int(np.clip(n // BIN_SIZE, 1, N_BINS))
+
+
 def mean_in_bin(values: Floats, by: Floats) -> Floats:
     """For each example the mean of `values` over the examples whose `by` is about the same; equal ones share a bin."""
-    n = len(values)
-    n_bins = int(np.clip(n // BIN_SIZE, 1, N_BINS))
+    n_bins = number_of_bins(len(values))
     edges = np.unique(np.quantile(by, np.arange(1, n_bins) / n_bins))
     bins = np.searchsorted(edges, by, side="left")
     counts = np.bincount(bins)
