@@ -9,12 +9,14 @@ from heldout.images import LabelledImages, split
 from heldout.independence.audit import audit, audit_many
 from heldout.independence.result import AuditResult
 from heldout.independence.score_maps import score_map_statistics
+from heldout.independence.score_result import ScoreAuditResult
+from heldout.independence.scores import audit_scores
 from heldout.memorization.curve import Curve
 from heldout.memorization.perturbed import perturbation_curve
 from heldout.memorization.result import MemorizationResult
 from heldout.memorization.retrained import LabelNoiseCurve, label_noise_curve
 from heldout.orbit import Translations
-from heldout.predictions import Predictions
+from heldout.predictions import Predictions, Scores, load_scores
 from heldout.reuse.bounds import TestableModels, testable_models
 from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.result import BudgetResult
@@ -41,6 +43,8 @@ __all__ = [
     "MemorizationResult",
     "NModelTestResult",
     "Predictions",
+    "ScoreAuditResult",
+    "Scores",
     "SimilarityResult",
     "StressResult",
     "StressRun",
@@ -49,11 +53,13 @@ __all__ = [
     "__version__",
     "audit",
     "audit_many",
+    "audit_scores",
     "budget",
     "budget_from_numbers",
     "control_test",
     "independence_test",
     "label_noise_curve",
+    "load_scores",
     "n_model_test",
     "perturbation_curve",
     "queries_to_reach",
