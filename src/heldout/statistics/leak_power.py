@@ -67,6 +67,7 @@ def leak_power(
     groups: ArrayLike | None = None,
     level: float = LEVEL,
     alternative: Alternative = "two-sided",
+    tail: bool = True,
 ) -> float:
     r"""Chance that `leak_test` finds a leak of this share of the test set, by a normal law of its two statistics.
 
@@ -100,6 +101,8 @@ def leak_power(
         Sizes for which power is asked; with groups, numbers of groups.
     classes, groups : (n,), optional
         Of the examples of `scores`. Whole groups are seen.
+    tail : bool
+        Whether the second statistic is there; without it this is the power of `control_test` on the scores.
 
     Examples
     --------
@@ -123,6 +126,7 @@ def leak_power(
     V = of_test + C / n_control
     error = np.sqrt(np.diag(V) + share * (1.0 - share) * change**2 / n_test)  # (1)
     varies = error > 1e-9 * np.abs(np.stack([law.unseen, law.seen])).max(axis=(0, 2), initial=0.0)
+    varies[1] &= tail
     if not varies.any():
         return math.nan
     mean, sd = share * change[varies] / error[varies], np.sqrt(np.diag(V)[varies]) / error[varies]
@@ -191,6 +195,7 @@ def examples_needed(
     groups: ArrayLike | None = None,
     level: float = LEVEL,
     alternative: Alternative = "two-sided",
+    tail: bool = True,
 ) -> int | None:
     """The fewest test examples (with groups: groups) with which `leak_test` has this power; None where no number has.
 
@@ -216,6 +221,7 @@ def examples_needed(
             groups=groups,
             level=level,
             alternative=alternative,
+            tail=tail,
         )
         return found >= power
 
