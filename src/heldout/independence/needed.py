@@ -27,7 +27,7 @@ from heldout.predictions.table import repeated_inputs
 from heldout.scorers import Scorer, as_scorer
 from heldout.statistics.checks import Alternative, Floats, check_alternative
 from heldout.statistics.leak import LeakScores, leak_scores
-from heldout.statistics.leak_power import PULLS, examples_needed, leak_power
+from heldout.statistics.leak_power import PULLS, examples_needed, leak_power, two_valued
 from heldout.statistics.power import LEVEL, POWER
 
 SHARES = (0.01, 0.03, 0.1, 0.3)  # of the test set
@@ -51,6 +51,7 @@ class AuditNeeds:
     kind: str  # of score, as printed
     reference_names: tuple[str, ...]
     variance_removed: float  # share that the references take off
+    two_valued: bool  # right or wrong: a seen example moves all the way or not at all
     two_halves: bool  # pictures without references: the error rate at half the level, T being the other half
     level: float
     planned_audits: int
@@ -84,16 +85,14 @@ class AuditNeeds:
         shared = f" / {self.planned_audits} audits" if self.planned_audits > 1 else ""
         groups = "" if self.n_groups is None else f" in {self.n_groups:,} groups"
         sizes = f"{self.n_examples:,} test examples against this control of {self.n_control:,}{groups}"
-        moves = (
-            "A seen picture, if wrong, becomes right:"
-            if self.two_halves
-            else ("A seen example moves towards the 95 % quantile of the scores:")
-        )
+        moves = "moves towards the 95 % quantile of the scores:"
+        if self.two_valued:
+            moves = "that would be wrong becomes right:"
         lines = [
             f"What leak an audit would find, of {sizes}",
-            f"({what}; level {self.level:g}{shared}, {self.alternative}). {moves}",
+            f"({what}; level {self.level:g}{shared}, {self.alternative}). A seen example {moves}",
             "",
-            f"{'seen, of the test set':28s}" + "".join(f"{_way(pull, self.two_halves):>22s}" for pull in self.pulls),
+            f"{'seen, of the test set':28s}" + "".join(f"{_way(pull, self.two_valued):>22s}" for pull in self.pulls),
         ]
         for share, powers, numbers in zip(self.shares, self.power, self.needed, strict=True):
             lines += [
@@ -129,8 +128,8 @@ class AuditNeeds:
         }
 
 
-def _way(pull: float, wrong_becomes_right: bool) -> str:
-    if wrong_becomes_right:
+def _way(pull: float, two_valued: bool) -> str:
+    if two_valued:
         return "always" if pull == 1.0 else f"{100 * pull:g} % of the time"
     return WAYS.get(pull, f"{100 * pull:g} % of the way")
 
@@ -210,6 +209,7 @@ def forecast(
         kind=kind,
         reference_names=tuple(reference_names),
         variance_removed=scores.variance_removed,
+        two_valued=two_valued(scores),
         two_halves=two_halves,
         level=level,
         planned_audits=planned_audits,

@@ -115,7 +115,7 @@ def leak_power(
     """
     _check(share=share, pull=pull, level=level, n_test=n_test, n_control=n_control)
     check_alternative(alternative)
-    if _two_valued(scores):
+    if two_valued(scores):
         share, pull = share * pull, 1.0
     codes = None if groups is None else group_codes(groups, len(scores.scores))
     in_both, n_both = share * n_test / (n_test + n_control), n_test + n_control
@@ -275,7 +275,8 @@ def _check(**numbers: float) -> None:
             raise InputError(f"`{name}` is {value}; it must be a positive number.")
 
 
-def _two_valued(scores: LeakScores) -> bool:
+def two_valued(scores: LeakScores) -> bool:
+    """Right or wrong, and nothing between."""
     return bool(((scores.scores == scores.scores.min()) | (scores.scores == scores.scores.max())).all())
 
 
@@ -290,7 +291,7 @@ def _law(
 ) -> _Law:
     """Statistics of unseen and seen units where a share `in_both` of the `n_both` of both sets together is seen."""
     x = scores.scores
-    top = float(x.max()) if _two_valued(scores) else float(np.quantile(x, TOP))
+    top = float(x.max()) if two_valued(scores) else float(np.quantile(x, TOP))
     moved = x + pull * np.maximum(top - x, 0.0)
     by = scores.expected if scores.n_references else np.zeros(len(x))
     expected = scores.expected + in_both * mean_in_bin(moved - x, by)
