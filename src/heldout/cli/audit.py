@@ -82,8 +82,8 @@ def add_audit(verbs: Any) -> None:
         nargs="+",
         default=[],
         metavar="M",
-        help="other models, each as --model, that cannot have seen more of the test set than of the control: the verdict "
-        "is then how far the audited model beats what they lead one to expect (needs --control)",
+        help="other models, each as --model, that cannot have seen more of the test set than of the control: the "
+        "verdict is then how far the audited model beats what they lead one to expect (needs --control)",
     )
     data.add_argument("--control-labels", metavar="FILE", help="as --labels, for the control")
     data.add_argument("--images-key", metavar="KEY", help="array in the .npz that holds the pictures")
