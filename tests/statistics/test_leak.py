@@ -371,6 +371,24 @@ def test_a_reference_that_knows_the_control_does():  # why references must not: 
 
 
 @pytest.mark.slow
+def test_the_tail_sees_small_leaks_and_costs_little_elsewhere():
+    def leaked(share, pull, shift):
+        def make(rng):
+            x, references = sets(rng, 2000)
+            seen = round(1000 * share)
+            x[:seen] += pull * np.maximum(np.quantile(x, 0.95) - x[:seen], 0.0) + shift
+            return split(1000, scores=x, references=references)
+
+        return make
+
+    both, mean, _ = alarms(leaked(0.03, 1.0, 0.0), 200)[1] / 200
+    assert both > mean + 0.15  # 0.64 and 0.38 when written
+    both, mean, _ = alarms(leaked(1.0, 0.0, 0.1), 200)[1] / 200
+    assert 0.5 < mean < 0.95
+    assert both > mean - 0.12
+
+
+@pytest.mark.slow
 def test_level_over_every_permutation():
     """Exact: over the splits of fixed data into test and control, a share alpha of them at most has p <= alpha."""
     x, references = sets(rng_of(11), 9, k=1)

@@ -90,7 +90,8 @@ class AuditNeeds:
             moves = "that would be wrong becomes right:"
         lines = [
             f"What leak an audit would find, of {sizes}",
-            f"({what}; level {self.level:g}{shared}, {self.alternative}). A seen example {moves}",
+            f"({what}; level {self.level:g}{shared}, {self.alternative}).",
+            f"A seen example {moves}",
             "",
             f"{'seen, of the test set':28s}" + "".join(f"{_way(pull, self.two_valued):>22s}" for pull in self.pulls),
         ]
@@ -147,9 +148,17 @@ def _chance(power: float) -> str:
 
 
 def _number(n: int | None) -> str:
-    """A number of examples, to three digits."""
+    """A number of examples, to three digits.
+
+    Examples
+    --------
+    >>> _number(12345), _number(60), _number(12), _number(None)
+    ('12,400', '60', 'under 50', 'no number')
+    """
     if n is None:
         return "no number"
+    if n < FEWEST:  # where a normal law says little
+        return f"under {FEWEST}"
     digits = max(0, len(str(n)) - 3)
     return f"{-(-n // 10**digits) * 10**digits:,}"
 
