@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
+from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
+from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
+from heldout.cli.common import make_folder, say
+from heldout.cli.fail_under import check_fail_under, exit_code
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
 from heldout.images import LabelledImages, open_source
@@ -58,7 +61,7 @@ def add_audit(verbs: Any) -> None:
         "audit",
         help="is this model independent of this test set?",
         description="Is this model independent of this test set?",
-        epilog=FORMATS,
+        epilog=f"{FORMATS}\n{SCORE_FORMATS}\n{NEEDED_FORMATS}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -66,11 +69,10 @@ def add_audit(verbs: Any) -> None:
     data.add_argument(
         "--model",
         nargs="+",
-        required=True,
         metavar="M",
         help="ONNX file or package.module:factory; several are averaged: trainings of one architecture",
     )
-    data.add_argument("--images", required=True, metavar="PATH", help="the test set")
+    data.add_argument("--images", metavar="PATH", help="the test set")
     data.add_argument("--labels", metavar="FILE", help="CSV of file names and labels, or .npy beside an .npz")
     data.add_argument(
         "--control", metavar="PATH", help="fresh pictures of the same source, never trained or selected on"
@@ -91,7 +93,7 @@ def add_audit(verbs: Any) -> None:
     data.add_argument(
         "--groups",
         metavar="SPEC",
-        help="pictures that depend on each other: a column, a CSV id,group, or a pattern on ids",
+        help="examples that depend on each other: a column, a CSV id,group, or a pattern on ids",
     )
     data.add_argument("--control-groups", metavar="SPEC", help="the same for the control (default: as --groups)")
     data.add_argument("--limit", type=int, metavar="N", help="audit a random subset (seeded), of the control too")
@@ -142,15 +144,24 @@ def add_audit(verbs: Any) -> None:
         "--planned-audits",
     )
     run.add_argument("--json", action="store_true", help="print JSON")
-    run.set_defaults(command=run_audit)
+    add_score_options(verb)
+    add_needed_options(verb)
+    verb.set_defaults(command=run_audit, parser=verb)
 
 
 def run_audit(args: argparse.Namespace) -> int:
     """`heldout audit`."""
+    check_needed(args)
+    if args.needed:
+        return run_audit_needed(args)
+    check_either(args)
+    if args.scores is not None:
+        return run_audit_scores(args)
     from heldout.report import write_audit_report
 
     orbit = Translations(args.radius)
-    check_fail_under(args)
+    # without references the verdict is twice the smaller of two p-values
+    check_fail_under(args, halves=1 if args.reference else 2, has_control=bool(args.control))
     for option in ("labels", "groups"):
         if getattr(args, f"control_{option}") and not args.control:
             raise InputError(f"--control-{option} goes with --control.")
@@ -217,28 +228,4 @@ def run_audit(args: argparse.Namespace) -> int:
     shutil.rmtree(checkpoints, ignore_errors=True)  # only now: the result is safe
     print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
     say(f"report: {report}")
-    p_value = result.evidence.adjusted_p_value
-    if args.fail_under is not None and p_value < args.fail_under:
-        times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
-        say(
-            f"heldout: p = {p_value:.3g}{times} is below --fail-under {args.fail_under}: {result.ruling.title.lower()}."
-        )
-        return EXIT_CHECK_FAILED
-    return EXIT_FINE
-
-
-def check_fail_under(args: argparse.Namespace) -> None:
-    """Refuse a threshold that no result could fall below."""
-    if args.fail_under is None:
-        return
-    if not 0 < args.fail_under < 1:
-        raise InputError(f"--fail-under {args.fail_under}: give a p-value between 0 and 1.")
-    halves = 1 if args.reference else 2  # without references the verdict is twice the smaller of two p-values
-    shared = halves * max(1, args.planned_audits)
-    smallest = shared / (args.resamples + 1)
-    if args.control and args.fail_under <= smallest:
-        raise InputError(
-            f"--fail-under {args.fail_under} can never be reached: with --resamples {args.resamples} no p against a "
-            f"control, times {max(1, args.planned_audits)} planned audit(s), is below {smallest:.2g}. Use "
-            f"--resamples {int(10 * shared / args.fail_under)}, ten times the least that can reach it."
-        )
+    return exit_code(args, result.evidence.adjusted_p_value, result.ruling)

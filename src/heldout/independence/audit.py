@@ -162,9 +162,7 @@ def audit_many(
         Show a bar on stderr.
     """
     _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
-    _check_level(
-        level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2
-    )
+    check_level(level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2)
     if images.frame.needs_control and control is None:
         raise InputError(
             "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
@@ -360,7 +358,8 @@ def _check_options(
         raise InputError(f"`seed` is {seed}; it must not be negative.")
 
 
-def _check_level(level: float, planned_audits: int, n_resamples: int | None, halves: int = 2) -> None:
+def check_level(level: float, planned_audits: int, n_resamples: int | None, halves: int = 2) -> None:
+    """Refuse a level that is none, or that no p could reach; `halves` p-values are one verdict."""
     if not 0 < level < 1:
         raise InputError(f"`level` is {level}; it must lie strictly between 0 and 1.")
     if planned_audits < 1:

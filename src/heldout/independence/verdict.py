@@ -79,7 +79,7 @@ def _against_control(evidence: Evidence, p_text: str, level: str, n_models: int)
     found = "no difference between test set and control was found"
     if control.statistic.alternative == "greater":
         found = "the test set was not found easier than the control"
-    size = _size(control.statistic)
+    size = control_size(control.statistic)
     both = (
         " The two halves of the test point in opposite directions: on T the test set looks "
         f"{'easier' if control.statistic.difference > 0 else 'harder'}, on the error rate the other way round."
@@ -109,7 +109,8 @@ def _against_control(evidence: Evidence, p_text: str, level: str, n_models: int)
     )
 
 
-def _size(test: ControlTestResult) -> str:
+def control_size(test: ControlTestResult) -> str:
+    """Examples, and groups, of the control that were compared."""
     groups = "" if test.n_groups_control is None else f" in {test.n_groups_control:,} groups"
     return f"{test.n_control:,} examples{groups}"
 
@@ -123,7 +124,7 @@ def _against_references(evidence: Evidence, leak: LeakEvidence, p_text: str, lev
     it_depends = "the model depends" if one else "the models depend"
     given = "given what the reference finds hard" if k == 1 else f"given what the {k} references find hard"
     models, others = "the model" if one else "the models", "the reference was" if k == 1 else "the references were"
-    size = _size(leak.test.mean)
+    size = control_size(leak.test.mean)
     tested = f"{p_text}, leak test, declared up front"
     both = (
         " Mean and tail of the test point in opposite directions: on average the test set looks "
