@@ -7,6 +7,7 @@ from heldout.attack.stress import stress
 from heldout.errors import HeldoutError, InputError
 from heldout.images import LabelledImages, split
 from heldout.independence.audit import audit, audit_many
+from heldout.independence.needed import AuditNeeds, audit_needed, audit_scores_needed
 from heldout.independence.result import AuditResult
 from heldout.independence.score_maps import score_map_statistics
 from heldout.independence.score_result import ScoreAuditResult
@@ -31,6 +32,7 @@ from heldout.statistics import (
 )
 
 __all__ = [
+    "AuditNeeds",
     "AuditResult",
     "BudgetResult",
     "ControlTestResult",
@@ -53,7 +55,9 @@ __all__ = [
     "__version__",
     "audit",
     "audit_many",
+    "audit_needed",
     "audit_scores",
+    "audit_scores_needed",
     "budget",
     "budget_from_numbers",
     "control_test",

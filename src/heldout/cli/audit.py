@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
 from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
 from heldout.cli.common import make_folder, say
 from heldout.cli.fail_under import check_fail_under, exit_code
@@ -60,7 +61,7 @@ def add_audit(verbs: Any) -> None:
         "audit",
         help="is this model independent of this test set?",
         description="Is this model independent of this test set?",
-        epilog=f"{FORMATS}\n{SCORE_FORMATS}",
+        epilog=f"{FORMATS}\n{SCORE_FORMATS}\n{NEEDED_FORMATS}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -81,8 +82,8 @@ def add_audit(verbs: Any) -> None:
         nargs="+",
         default=[],
         metavar="M",
-        help="other models, each as --model, that cannot have seen more of the test set than of the control: the verdict "
-        "is then how far the audited model beats what they lead one to expect (needs --control)",
+        help="other models, each as --model, that cannot have seen more of the test set than of the control: the "
+        "verdict is then how far the audited model beats what they lead one to expect (needs --control)",
     )
     data.add_argument("--control-labels", metavar="FILE", help="as --labels, for the control")
     data.add_argument("--images-key", metavar="KEY", help="array in the .npz that holds the pictures")
@@ -144,11 +145,15 @@ def add_audit(verbs: Any) -> None:
     )
     run.add_argument("--json", action="store_true", help="print JSON")
     add_score_options(verb)
+    add_needed_options(verb)
     verb.set_defaults(command=run_audit, parser=verb)
 
 
 def run_audit(args: argparse.Namespace) -> int:
     """`heldout audit`."""
+    check_needed(args)
+    if args.needed:
+        return run_audit_needed(args)
     check_either(args)
     if args.scores is not None:
         return run_audit_scores(args)

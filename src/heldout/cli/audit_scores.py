@@ -82,22 +82,29 @@ def add_score_options(verb: argparse.ArgumentParser) -> None:
                        "(known from logs of multiple choice)")  # fmt: skip
 
 
+def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Which of these options were given, as they are typed."""
+    given = [name for name in names if getattr(args, name, None) != args.parser.get_default(name)]
+    return [f"--{name.replace('_', '-')}" for name in given]
+
+
+def read_scores(args: argparse.Namespace, path: str) -> Scores:
+    """One file of scores, read as the options say."""
+    columns = () if args.groups is None else (args.groups,)
+    return load_scores(path, score=args.score, larger_is=args.larger_is, classes=args.classes, columns=columns)
+
+
 def check_either(args: argparse.Namespace) -> None:
     """Refuse options of pictures among those of scores, and the other way round."""
-
-    def typed(names: Sequence[str]) -> list[str]:
-        given = [name for name in names if getattr(args, name, None) != args.parser.get_default(name)]
-        return [f"--{name.replace('_', '-')}" for name in given]
-
     if args.scores is not None:
-        wrong = typed(PICTURE_OPTIONS)
+        wrong = typed(args, PICTURE_OPTIONS)
         if wrong:
             raise InputError(
                 f"{', '.join(wrong)} {'is' if len(wrong) == 1 else 'are'} for audits of pictures; with --scores "
                 "nothing is run, and the control is --control-scores or --control-ids."
             )
         return
-    wrong = typed(SCORE_OPTIONS)
+    wrong = typed(args, SCORE_OPTIONS)
     if wrong:
         raise InputError(f"{', '.join(wrong)} {'goes' if len(wrong) == 1 else 'go'} with --scores, which is not given.")
     lacking = [f"--{name}" for name in ("model", "images") if getattr(args, name) is None]
@@ -125,18 +132,16 @@ def run_audit_scores(args: argparse.Namespace) -> int:
         )
     make_folder(args.out)
 
-    def read(path: str) -> Scores:
-        columns = () if args.groups is None else (args.groups,)
-        return load_scores(path, score=args.score, larger_is=args.larger_is, classes=args.classes, columns=columns)
-
-    test = read(args.scores)
+    test = read_scores(args, args.scores)
     if args.control_ids is not None:
         test, control = split_by_ids(test, Path(args.control_ids))
     else:
-        control = read(args.control_scores)
-    references: list[Any] = [read(path) for path in args.reference_scores]
+        control = read_scores(args, args.control_scores)
+    references: list[Any] = [read_scores(args, path) for path in args.reference_scores]
     if args.reference_control_scores:
-        references = list(zip(references, [read(path) for path in args.reference_control_scores], strict=True))
+        references = list(
+            zip(references, [read_scores(args, path) for path in args.reference_control_scores], strict=True)
+        )
     say(f"test set: {test}")
     say(f"control: {control}")
     classes, strata = None, args.classes

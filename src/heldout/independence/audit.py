@@ -129,9 +129,9 @@ def audit_many(
     references : sequence, optional
         Other models of the same classes, each as in `audit`, that cannot have seen more of the test set than of the
         control: older ones, from elsewhere, or trained on the rest. They need a control. With them the verdict is that
-        of `leak_test` on untouched pictures: how much surer of the true label the audited models are than the references
-        lead one to expect, on the test set and on the control; T and the error rate stand beside it. A reference that
-        knows the test set costs power; one that knows the control can make a false alarm.
+        of `leak_test` on untouched pictures: how much surer of the true label the audited models are than the
+        references lead one to expect, on the test set and on the control; T and the error rate stand beside it. A
+        reference that knows the test set costs power; one that knows the control can make a false alarm.
     rule : {"strongest", "nearest", "random", "random2"}
     alternative : {"two-sided", "greater"}
         "greater" looks for overfitting only, and must be chosen before seeing results.
@@ -366,9 +366,10 @@ def check_level(level: float, planned_audits: int, n_resamples: int | None, halv
         raise InputError(f"`planned_audits` is {planned_audits}; this audit is one of them.")
     if n_resamples is not None and halves * planned_audits / (n_resamples + 1) > level:
         raise InputError(
-            f"with {n_resamples:,} resamplings no p against a control is below {halves / (n_resamples + 1):.2g}, so that "
-            f"nothing could ever be found at `level` {level:g} with `planned_audits` {planned_audits}; `n_resamples` "
-            f"(--resamples) must be {math.ceil(halves * planned_audits / level)} at least, ten times that to see anything."
+            f"with {n_resamples:,} resamplings no p against a control is below {halves / (n_resamples + 1):.2g}, so "
+            f"that nothing could ever be found at `level` {level:g} with `planned_audits` {planned_audits}; "
+            f"`n_resamples` (--resamples) must be {math.ceil(halves * planned_audits / level)} at least, ten times "
+            "that to see anything."
         )
 
 

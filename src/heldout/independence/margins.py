@@ -36,7 +36,7 @@ def label_margins(logits: ArrayLike, labels: ArrayLike, *, absent: Sequence[int]
     own = np.arange(len(values)), np.asarray(labels)
     true = values[own]
     values[own] = -np.inf
-    return np.clip(true - logsumexp(values, axis=1), *MARGIN_CLIP)  # (1)
+    return np.asarray(np.clip(true - logsumexp(values, axis=1), *MARGIN_CLIP))  # (1)
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ class Compared:
 
         `pictures` says which are each model's untouched ones, where that has been settled elsewhere.
         """
-        own = [m.margins(p)[name] for m, p in zip(self.models, pictures or [None] * len(self.models), strict=True)]
+        which: Sequence[str | None] = pictures or [None] * len(self.models)
+        own = [model.margins(chosen)[name] for model, chosen in zip(self.models, which, strict=True)]
         return np.mean(own, axis=0), np.stack([reference.margins()[name] for reference in self.references])
 
 
@@ -184,14 +185,9 @@ def compare(
         evaluations=(len(models) + len(references)) * sum(len(rows) for _, rows in sets.values())
         + sum(look.extra_evaluations for found in looks_at for look in found.values()),
     )
-    for model, one in zip(models, compared.models, strict=True):
-        own = one.margins()
-        test, control = (np.stack([r.margins()[name] for r in compared.references]) for name in ("test", "control"))
-        check_references(
-            np.concatenate([own["test"], own["control"]]),
-            np.concatenate([test, control], axis=1),
-            names=compared.names,
-        )
+    others = np.concatenate([compared.margins(name)[1] for name in sets], axis=1)
+    for one in compared.models:
+        check_references(np.concatenate([one.margins()[name] for name in sets]), others, names=compared.names)
     return compared
 
 

@@ -25,7 +25,9 @@ from heldout.statistics.power import LEVEL, POWER
 
 __all__ = ["AuditResult", "Exhibit", "SeenPicture", "pvalue_text"]
 
-VERDICT_BY_LEAK = "verdict                  is the leak test's, declared by giving references; T and error rate stand beside it"
+VERDICT_BY_LEAK = (
+    "verdict                  is the leak test's, declared by giving references; T and error rate stand beside it"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

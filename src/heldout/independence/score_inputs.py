@@ -47,20 +47,25 @@ class ScoreSets:
         a permutation test stays exact. The text says what was done.
         """
         both = [(self.test, self.control), *self.references]
-        clips: list[tuple[float, float] | None] = [None] * len(both)
-        said = "not clipped"
-        if self.test.kind == MARGIN and self.test.larger_is_better:
-            clips = [MARGIN_CLIP] * len(both)
-            said = f"clipped to {MARGIN_CLIP[0]:g} to {MARGIN_CLIP[1]:g}"
-        elif not all(np.isin(part.values, (0.0, 1.0)).all() for pair in both for part in pair):
-            clips = [_quantiles(np.concatenate([a.turned, b.turned])) for a, b in both]
-            said = "clipped to the 1 % and 99 % quantiles of both sets together"
-            if clips[0] is not None:
-                low, high = clips[0] if self.test.larger_is_better else (-clips[0][1], -clips[0][0])
-                said += f", {low:.4g} to {high:.4g}"
+        clips, said = clip_bounds(both)
         pairs = zip(both, clips, strict=True)
         done = [tuple(part.turned if clip is None else np.clip(part.turned, *clip) for part in p) for p, clip in pairs]
         return tuple(p[0] for p in done), tuple(p[1] for p in done), said
+
+
+def clip_bounds(models: Sequence[Sequence[Scores]]) -> tuple[list[tuple[float, float] | None], str]:
+    """Where the turned scores of each model are clipped, all its sets together, the audited one first; and in words."""
+    first = models[0][0]
+    if first.kind == MARGIN and first.larger_is_better:
+        return [MARGIN_CLIP] * len(models), f"clipped to {MARGIN_CLIP[0]:g} to {MARGIN_CLIP[1]:g}"
+    if all(np.isin(part.values, (0.0, 1.0)).all() for parts in models for part in parts):
+        return [None] * len(models), "not clipped"
+    clips = [_quantiles(np.concatenate([part.turned for part in parts])) for parts in models]
+    said = "clipped to the 1 % and 99 % quantiles of both sets together"
+    if clips[0] is not None:
+        low, high = clips[0] if first.larger_is_better else (-clips[0][1], -clips[0][0])
+        said += f", {low:.4g} to {high:.4g}"
+    return clips, said
 
 
 def _quantiles(values: NDArray[np.float64]) -> tuple[float, float] | None:
@@ -87,7 +92,7 @@ def gather(
     test = as_scores(test, kind=kind, larger_is=larger_is, what="test")
     kind, larger_is = _like(test)
     control = as_scores(control, kind=kind, larger_is=larger_is, what="control")
-    _check_alike(test, control, "the control")
+    check_alike(test, control, "the control")
     if classes is not None:
         test, control = (
             replace(of, classes=np.asarray(given)) for of, given in zip((test, control), classes, strict=True)
@@ -97,9 +102,9 @@ def gather(
     pairs = [_join(r, name, test, control) for r, name in zip(references, names, strict=True)]
     for name, pair in zip(names, pairs, strict=True):
         for part in pair:
-            _check_alike(test, part, f"the reference {name}")
+            check_alike(test, part, f"the reference {name}")
         if not allow_chance:
-            _check_chance(pair, name, chance)
+            check_chance(pair, name, chance)
     codes, n_repeated = _groups(test, control, groups)
     return ScoreSets(
         test=test,
@@ -116,18 +121,18 @@ def _like(scores: Scores) -> tuple[str, LargerIs]:
     return scores.kind, "better" if scores.larger_is_better else "worse"
 
 
-def _check_alike(test: Scores, other: Scores, who: str) -> None:
+def check_alike(first: Scores, other: Scores, who: str, *, whose: str = "the test set") -> None:
     """One kind, one direction."""
-    if test.kind != other.kind:
+    if first.kind != other.kind:
         raise InputError(
-            f"the test set's scores are {test.kind} ({test.source}) but those of {who} are {other.kind} "
+            f"{whose}'s scores are {first.kind} ({first.source}) but those of {who} are {other.kind} "
             f"({other.source}); give one kind of score everywhere (score=, --score)."
         )
-    if test.larger_is_better != other.larger_is_better:
-        sides = ["better" if of.larger_is_better else "worse" for of in (test, other)]
+    if first.larger_is_better != other.larger_is_better:
+        sides = ["better" if of.larger_is_better else "worse" for of in (first, other)]
         raise InputError(
-            f"a larger {test.kind} is {sides[0]} in {test.source} but {sides[1]} for {who} ({other.source}); give all "
-            "in one direction."
+            f"a larger {first.kind} is {sides[0]} in {first.source} but {sides[1]} for {who} ({other.source}); give "
+            "all in one direction."
         )
 
 
@@ -199,14 +204,14 @@ def _join(reference: Reference, name: str, test: Scores, control: Scores) -> tup
     return parts[0], parts[1]
 
 
-def _check_chance(pair: tuple[Scores, Scores], name: str, chance: float | None) -> None:
+def check_chance(parts: Sequence[Scores], name: str, chance: float | None) -> None:
     """A reference that is no better than a guess disagrees with the data's labels, or its examples are not these."""
-    right = [part.is_right for part in pair]
+    right = [part.is_right for part in parts]
     marks = [mark for mark in right if mark is not None]
-    if len(marks) < 2:
+    if len(marks) < len(parts):
         return
-    options = [1.0 / part.n_options for part in pair if part.n_options is not None]
-    if chance is None and len(options) == 2:
+    options = [1.0 / part.n_options for part in parts if part.n_options is not None]
+    if chance is None and len(options) == len(parts):
         chance = float(np.mean(np.concatenate(options)))
     if chance is None:
         return

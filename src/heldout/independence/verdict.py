@@ -123,6 +123,7 @@ def _against_references(evidence: Evidence, leak: LeakEvidence, p_text: str, lev
     who = "the model is" if one else f"the {n_models} models, averaged, are"
     it_depends = "the model depends" if one else "the models depend"
     given = "given what the reference finds hard" if k == 1 else f"given what the {k} references find hard"
+    models, others = "the model" if one else "the models", "the reference was" if k == 1 else "the references were"
     size = control_size(leak.test.mean)
     tested = f"{p_text}, leak test, declared up front"
     both = (
@@ -136,8 +137,8 @@ def _against_references(evidence: Evidence, leak: LeakEvidence, p_text: str, lev
             "easier",
             "EASIER THAN THE CONTROL",
             f"{level}: {given}, {who} surer of the true labels on this test set than on the control of {size} "
-            f"({tested}). If the control is a random draw from the same source, put aside before any training or "
-            f"selection, that of the reference{'' if k == 1 else 's'} too, {it_depends} on this test set.{both}",
+            f"({tested}). If the control is a random draw from the same source, and neither {models} nor {others} "
+            f"trained or selected on it, {it_depends} on this test set.{both}",
         )
     if evidence.outcome == "harder":
         return Verdict(
@@ -152,7 +153,9 @@ def _against_references(evidence: Evidence, leak: LeakEvidence, p_text: str, lev
     if leak.test.alternative == "greater":
         found = "the test set was not found easier than the control"
     return Verdict(
-        "no evidence", "NO EVIDENCE", f"against independence {level}: {given}, {found} ({tested}). {found_text(evidence)}"
+        "no evidence",
+        "NO EVIDENCE",
+        f"against independence {level}: {given}, {found} ({tested}). {found_text(evidence)}",
     )
 
 
@@ -175,14 +178,13 @@ def found_text(evidence: Evidence) -> str:
 
 
 def found_leak_text(leak: LeakEvidence) -> str:
-    """What leak would have been found four times in five."""
+    """The share of the test set whose leak would have been found."""
     known = [found for found in leak.detectable if not math.isnan(found.share)]
     if not known:
-        return (
-            "With so few examples not even a leak of the whole test set would have been found four times in five."
-        )
-    shares = " to ".join(dict.fromkeys(f"{100 * found.share:.2g} %" for found in reversed(known)))
-    ways = "; a range is over how well the seen ones are known" if len(known) > 1 else ""
+        return "With so few examples not even a leak of the whole test set would have been found four times in five."
+    ends = sorted(found.share for found in known)
+    shares = " to ".join(dict.fromkeys(f"{100 * share:.2g} %" for share in (ends[0], ends[-1])))
+    ways = "; a range is over how well the seen ones are known" if " to " in shares else ""
     return (
         f"A leak of {shares} of the test set would have been found four times in five (a plug-in{ways}); a smaller one "
         "may well be there, and so may one that a reference shares."
