@@ -137,6 +137,17 @@ def plan(shift: Setting, fixed: Setting, rounds: int = 16) -> list[tuple[Setting
     return jobs
 
 
+def plan_of_leaks(setting: Setting, rounds: int = 8) -> list[tuple[Setting, int]]:
+    """Three honest networks and one of each leak a round, and three of another architecture: `experiments/leaks`."""
+    jobs = []
+    for r in range(rounds):
+        jobs += [(setting, 3 * r + i) for i in range(3)]
+        jobs += [(replace(setting, leaked=leak), 1000 + 100 * i + r) for i, leak in enumerate(LEAKS)]
+        if r == 0:
+            jobs += [(replace(setting, network="residual"), i) for i in range(3)]
+    return jobs
+
+
 def key(setting: Setting, seed: int) -> str:
     return f"{setting.name}/seed{seed}"
 
@@ -376,6 +387,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--recipe", action="append", default=[], help="try: name=value,... of a setting")
     parser.add_argument("--shift", default="shift=1,epochs=36", help="run: the recipe with shifts in training")
     parser.add_argument("--fixed", default="shift=0,epochs=16", help="run: the recipe without")
+    parser.add_argument("--leaks", action="append", default=[], help="run: recipes of which honest and leaked are trained")
     parser.add_argument("--network", default="vgg", choices=NETWORKS)
     parser.add_argument("--limit", type=int, help="pictures of each part, for trying things out")
     parser.add_argument("--budget", type=float, default=1080, help="probe: seconds for all runs together")
@@ -403,7 +415,8 @@ def main(argv: list[str] | None = None) -> None:
         attempt(args, data)
     else:
         shift, fixed = recipe(args.shift, args.base), recipe(args.fixed, args.base)
-        Study(args, data).run(plan(shift, fixed, args.rounds))
+        leaks = [job for text in args.leaks for job in plan_of_leaks(recipe(text, args.base), args.rounds)]
+        Study(args, data).run(leaks or plan(shift, fixed, args.rounds))
 
 
 if __name__ == "__main__":
