@@ -149,7 +149,7 @@ def test_codes_equal_heldouts_T(radius, kind):
         s = np.abs(s) + 0.1
     field = torch.as_tensor(s)
     maps = codes.Maps(lambda i, d, r: field[i, d + orbit.reach, r + orbit.reach], 300, orbit, CPU)
-    T = codes.statistics(codes.strongest(maps))
+    T = store.statistics(codes.strongest(maps))
     assert np.array_equal(T, score_map_statistics(s, radius=radius))
     assert maps.evaluations == int((~maps.values.isnan()).sum())  # nothing is scored twice
     if kind == "all right":
@@ -169,7 +169,7 @@ def test_audit_equals_heldout_on_pictures(data, cifar):
     y = audit.data.labels.numpy()
     maps = audit.maps(30)
     found = codes.strongest(maps)
-    T = codes.statistics(found)
+    T = store.statistics(found)
     assert len(np.unique(found)) > 6
     scores = np.zeros((30, 13, 13))
     for i in range(30):
@@ -328,9 +328,9 @@ def test_what_is_kept(kept, data):
     for model in store.models(kept):
         assert model["leaked"].tolist() == pictures.leaked(model.record["setting"]["leaked"], model.record["seed"],
                                                            60).tolist()  # fmt: skip
-        T = codes.statistics(model["test_codes"])
+        T = store.statistics(model["test_codes"])
         wrong = model["test_predictions"] != store.split(kept)["test_labels"]
-        assert np.array_equal(model["test_codes"] >= codes.WRONG, wrong)
+        assert np.array_equal(model["test_codes"] >= store.WRONG, wrong)
         assert not wrong[model["test_margins"] > 0].any()  # a label of more than a half is the answer
         assert model.record["test_T"] == T.mean()
         assert ("train_codes" in model) == (model.record["setting"]["leaked"] == 0)

@@ -23,10 +23,11 @@ from pathlib import Path
 import numpy as np
 import store
 import torch
-from codes import RADIUS, Maps, Orbit, full, statistics, strongest
+from codes import RADIUS, Maps, Orbit, full, strongest
 from networks import NETWORKS, Finished, Layer, Weights
 from pictures import BATCH, MARGIN, SIDE, SPLIT_SEED, read
 from rescaled import Data, normalised, windows
+from store import statistics
 from torch import Tensor
 from training import Setting, Training, together
 
@@ -387,7 +388,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--recipe", action="append", default=[], help="try: name=value,... of a setting")
     parser.add_argument("--shift", default="shift=1,epochs=36", help="run: the recipe with shifts in training")
     parser.add_argument("--fixed", default="shift=0,epochs=16", help="run: the recipe without")
-    parser.add_argument("--leaks", action="append", default=[], help="run: recipes of which honest and leaked are trained")
+    parser.add_argument("--leaks", action="append", default=[], help="run: recipes, honest and leaked")
     parser.add_argument("--network", default="vgg", choices=NETWORKS)
     parser.add_argument("--limit", type=int, help="pictures of each part, for trying things out")
     parser.add_argument("--budget", type=float, default=1080, help="probe: seconds for all runs together")
