@@ -25,6 +25,7 @@ from scipy.stats import binom, norm
 from heldout.files import write_text
 from heldout.statistics import LeakScores, control_test, leak_scores, leak_test
 from heldout.statistics.leak import MARGIN_CLIP, leak_test_of
+from heldout.statistics.seen import Q, seen_examples
 
 HERE = Path(__file__).resolve().parent
 STUDY = HERE.parent / "werpachowski" / "cifar10"
@@ -315,6 +316,9 @@ def numbers_of_references(networks: Networks, leak: int = 300, counts: tuple[int
         cells = []
         for count in counts:
             of = networks.of(family, leak)
+            if len(networks.of(family, 0)) < count:
+                cells.append("")
+                continue
             drawn = [weighed(n, networks.references(n, count), networks.labels, "regression") for n in of]
             z = np.mean([z_of(both, networks.labels) for both in drawn], axis=0)
             cells.append(f"{z[0]:+.1f} / {z[1]:+.1f} ({100 * np.mean([b.variance_removed for b in drawn]):.0f} %)")
@@ -371,6 +375,28 @@ def oracles(networks: Networks) -> str:
     return table(head, rows)
 
 
+def seen_lists(networks: Networks) -> str:
+    """How many test pictures are listed as seen, and how many of these were: three references."""
+    rows = []
+    for family in networks.families():
+        for leak in sorted({n.leak for n in networks.of(family)}):
+            counts = []
+            for network in networks.of(family, leak):
+                references = networks.references(network)
+                if references:
+                    ratios = weighed(network, references, networks.labels, "regression").log_ratios
+                    n = len(network.right[0])
+                    listed = seen_examples(ratios[:n], ratios[n:], **networks.labels).listed
+                    counts.append((len(listed), int(np.isin(listed, network.leaked).sum())))
+            if counts:
+                listed, right = np.array(counts, float).T
+                wrong = np.mean((listed - right) / np.maximum(listed, 1.0))
+                cells = [f"{int((listed > 0).sum())}", f"{listed.mean():.0f}", f"{right.mean():.0f}", f"{wrong:.2f}"]
+                rows.append([family, f"{leak:,}", str(len(counts)), *cells])
+    head = ["networks", "leaked", "number", "with a list", "listed, mean", "of these leaked, mean"]
+    return table([*head, "share listed wrongly, mean"], rows)
+
+
 def must_hold(networks: Networks, found: dict[str, Any]) -> Iterator[tuple[str, int, float, float]]:
     """Family, leak, level, share found one-sided with three references: 10 % at 0.001, 3 % at 0.05."""
     for family in networks.families():
@@ -409,6 +435,10 @@ def report(networks: Networks, found: dict[str, Any]) -> str:
     )
     text[-1] += "networks with 3,000 leaked), which no audit can know, beside the tail statistic.\n"
     text.append(oracles(networks))
+    text.append(
+        f"\n## Pictures that look seen, listed at q = {Q:g}\n\nA network without a list has none listed wrongly.\n"
+    )
+    text.append(seen_lists(networks))
     return "\n".join(text) + "\n"
 
 

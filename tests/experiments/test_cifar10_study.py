@@ -130,6 +130,24 @@ def test_crops_and_flips(data):
     assert torch.equal(flipped, expected.flip(2))
 
 
+def test_padded_pictures_are_moved(data):
+    """Every picture of a batch is a 32 x 32 window of it with 4 black pixels around; all places come up."""
+    t = trained(data, replace(TINY, shift=False, pad=4, flips=False), 0)
+    assert t.setting.name == "tiny-pad4-e3-leak0"
+    places = set()
+    for _ in range(8):
+        x, _ = t.batch()
+        for row, shown in zip(t.order[int(t.count) * 16 :][:16], x, strict=True):
+            black = torch.nn.functional.pad(data.shown[row], (0, 0, 4, 4, 4, 4))[None]
+            i = torch.arange(81)
+            all_81 = rescaled.windows(black, torch.zeros_like(i), i // 9, i % 9, 32)
+            same = (rescaled.normalised(all_81, torch.float32) == shown).flatten(1).all(dim=1)
+            assert same.sum() == 1
+            places.add(int(same.nonzero()))
+        t.count += 1
+    assert len({p // 9 for p in places}) == len({p % 9 for p in places}) == 9
+
+
 # --- T -----------------------------------------------------------------------------------------------
 
 
@@ -298,6 +316,15 @@ def test_plan():
     assert counts["vgg-shift-e36-leak0"] == 48
     assert all(counts[f"vgg-{kind}-leak{leak}"] == 8 for kind in ("shift-e36", "fixed-e16") for leak in study.LEAKS)
     assert sum(n for k, n in counts.items() if k.startswith("vgg-shift")) + counts["vgg-fixed-e16-leak0"] >= 100
+
+
+def test_plan_of_leaks():
+    jobs = study.plan_of_leaks(training.Setting(shift=False, pad=4, epochs=80), rounds=8)
+    names = [study.key(*j) for j in jobs]
+    assert len(set(names)) == len(names) == 8 * 8 + 3
+    assert sum(n.startswith("vgg-pad4-e80-leak0/") for n in names) == 24
+    assert sum(n.startswith("residual-pad4-e80-leak0/") for n in names) == 3
+    assert all(sum(n.startswith(f"vgg-pad4-e80-leak{leak}/") for n in names) == 8 for leak in study.LEAKS)
 
 
 @pytest.fixture(scope="module")
