@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -196,9 +195,9 @@ def control_tests(
     check_alternative(alternative)
     if n_resamples < 1:
         raise InputError(f"`n_resamples` is {n_resamples}; at least 1 is needed.")
-    sets = _read(T_test, T_control, classes_test, classes_control)
+    sets = read_sets(T_test, T_control, classes_test, classes_control)
     n_all = sum(len(c) for _, c in sets)
-    sets, n_groups, sizes = _one_row_per_group(sets, groups_test, groups_control)
+    sets, n_groups, sizes = one_row_per_group(sets, groups_test, groups_control)
     strata, matched = _strata(*sets[0], *sets[1], groups=n_groups)
     n_unmatched = n_all - sum(int(size[kept].sum()) for size, kept in zip(sizes, matched, strict=True))
     n_test = sum(s.n_test for s in strata)
@@ -254,12 +253,12 @@ def _shares_as_large(t: Floats) -> Floats:
     return np.asarray((t.shape[1] - np.array(below)) / t.shape[1])
 
 
-_Set = tuple[Floats, NDArray[Any]]  # (statistics, n) values, (n,) classes
+Set = tuple[Floats, NDArray[Any]]  # (statistics, n) values, (n,) classes
 
 
-def _read(
+def read_sets(
     test: ArrayLike, control: ArrayLike, classes_test: ArrayLike | None, classes_control: ArrayLike | None
-) -> list[_Set]:
+) -> list[Set]:
     """Both sets, checked."""
     sets = []
     for name, values, classes in (("test", test, classes_test), ("control", control, classes_control)):
@@ -279,9 +278,9 @@ def _read(
     return sets
 
 
-def _one_row_per_group(
-    sets: list[_Set], groups_test: ArrayLike | None, groups_control: ArrayLike | None
-) -> tuple[list[_Set], bool, list[NDArray[np.int64]]]:
+def one_row_per_group(
+    sets: list[Set], groups_test: ArrayLike | None, groups_control: ArrayLike | None
+) -> tuple[list[Set], bool, list[NDArray[np.int64]]]:
     """Groups in place of examples, whether there are any of two or more, and how many examples each row stands for."""
     codes = [
         np.arange(len(c)) if groups is None else group_codes(groups, len(c), what=f"groups_{name}")
@@ -306,7 +305,7 @@ def _one_row_per_group(
     if mixed.any():
         within = np.unique(places[mixed], return_inverse=True)[1]
         values[:, mixed] -= np.stack([group_means(row, within)[within] for row in values[:, mixed]])
-    out: list[_Set] = [
+    out: list[Set] = [
         (np.stack([group_means(row, code) for row in x]), stratum)
         for x, code, stratum in zip(np.split(values, [cut], axis=1), codes, strata, strict=True)
     ]
@@ -322,8 +321,8 @@ def check_comparable(
 ) -> None:
     """Refuse, before anything is computed, two sets that `control_test` could not compare."""
     classes = np.asarray(classes_test), np.asarray(classes_control)
-    sets = _read(np.zeros((1, *classes[0].shape)), np.zeros((1, *classes[1].shape)), *classes)
-    sets, groups, _ = _one_row_per_group(sets, groups_test, groups_control)
+    sets = read_sets(np.zeros((1, *classes[0].shape)), np.zeros((1, *classes[1].shape)), *classes)
+    sets, groups, _ = one_row_per_group(sets, groups_test, groups_control)
     _strata(*sets[0], *sets[1], groups=groups)
 
 
