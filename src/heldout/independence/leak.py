@@ -234,11 +234,13 @@ def check_references(scores: ArrayLike, references: ArrayLike, names: Sequence[s
             )
 
 
-def leak_lines(evidence: LeakEvidence) -> list[str]:
-    """The leak test in a printed result, one finding a line."""
+def leak_lines(evidence: LeakEvidence, *, within: str = "within class") -> list[str]:
+    """The leak test in a printed result, one finding a line; `within` says what was compared within, if anything."""
     test, k = evidence.test, len(evidence.reference_names)
     low, high = test.mean.interval
-    what = "within class" if test.mean.n_groups_test is None else "within class, each group counted once"
+    told = [within, "each group counted once" if test.mean.n_groups_test is not None else ""]
+    what = ", ".join(text for text in told if text)
+    what += "; " if what else ""
     named = f"{evidence.kind} less references" if k else evidence.kind
     lines = []
     if k:
@@ -248,7 +250,7 @@ def leak_lines(evidence: LeakEvidence) -> list[str]:
         lines.append(f"{'references':24s} {k} ({names}){off}")
     return [
         *lines,
-        f"{named:24s} test minus control {test.mean.difference:+.4f}  ({what}; 95 % {low:+.4f} to {high:+.4f})",
+        f"{named:24s} test minus control {test.mean.difference:+.4f}  ({what}95 % {low:+.4f} to {high:+.4f})",
         f"{'leak test':24s} p = {test.p_value:.3g}, {test.alternative}  (mean {test.mean.p_value:.3g}, tail "
         f"{test.sparse.p_value:.3g}; the smaller of the two, under the same permutations)",
         f"{'detectable leak':24s} {detectable_text(evidence)}",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from heldout.groups import FEW
 from heldout.independence.evidence import Evidence, Outcome
+from heldout.independence.leak import LeakEvidence
 from heldout.statistics import ControlTestResult, Detectable
 from heldout.statistics.checks import Alternative
 
@@ -42,6 +43,8 @@ def verdict(
     level = f"at level {evidence.level:g}"
     if evidence.planned_audits > 1:
         p_text += f", times {evidence.planned_audits} planned audits {pvalue_text(evidence.adjusted_log_p_value)}"
+    if evidence.control is not None and evidence.control.leak is not None:
+        return _against_references(evidence, evidence.control.leak, p_text, level, n_models)
     if evidence.control is not None:
         return _against_control(evidence, p_text, level, n_models)
     neutral = f"neutral up to {tolerance}" if tolerance else "neutral"
@@ -76,9 +79,7 @@ def _against_control(evidence: Evidence, p_text: str, level: str, n_models: int)
     found = "no difference between test set and control was found"
     if control.statistic.alternative == "greater":
         found = "the test set was not found easier than the control"
-    size = f"{control.statistic.n_control:,} examples"
-    if control.statistic.n_groups_control is not None:
-        size += f" in {control.statistic.n_groups_control:,} groups"
+    size = control_size(control.statistic)
     both = (
         " The two halves of the test point in opposite directions: on T the test set looks "
         f"{'easier' if control.statistic.difference > 0 else 'harder'}, on the error rate the other way round."
@@ -108,8 +109,60 @@ def _against_control(evidence: Evidence, p_text: str, level: str, n_models: int)
     )
 
 
+def control_size(test: ControlTestResult) -> str:
+    """Examples, and groups, of the control that were compared."""
+    groups = "" if test.n_groups_control is None else f" in {test.n_groups_control:,} groups"
+    return f"{test.n_control:,} examples{groups}"
+
+
+def _against_references(evidence: Evidence, leak: LeakEvidence, p_text: str, level: str, n_models: int) -> Verdict:
+    """How sure the model is of the true labels, given how sure the references are, on test set and control."""
+    control = evidence.control
+    assert control is not None
+    one, k = n_models == 1, len(leak.reference_names)
+    who = "the model is" if one else f"the {n_models} models, averaged, are"
+    it_depends = "the model depends" if one else "the models depend"
+    given = "given what the reference finds hard" if k == 1 else f"given what the {k} references find hard"
+    models, others = "the model" if one else "the models", "the reference was" if k == 1 else "the references were"
+    size = control_size(leak.test.mean)
+    tested = f"{p_text}, leak test, declared up front"
+    both = (
+        " Mean and tail of the test point in opposite directions: on average the test set looks "
+        f"{'easier' if leak.test.mean.difference > 0 else 'harder'}, by its tail the other way round."
+        if control.disagree(evidence.level / evidence.planned_audits)
+        else ""
+    )
+    if evidence.outcome == "easier":
+        return Verdict(
+            "easier",
+            "EASIER THAN THE CONTROL",
+            f"{level}: {given}, {who} surer of the true labels on this test set than on the control of {size} "
+            f"({tested}). If the control is a random draw from the same source, and neither {models} nor {others} "
+            f"trained or selected on it, {it_depends} on this test set.{both}",
+        )
+    if evidence.outcome == "harder":
+        return Verdict(
+            "harder",
+            "HARDER THAN THE CONTROL",
+            f"{level}: {given}, {who} less sure of the true labels on this test set than on the control of {size} "
+            f"({tested}). This is not overfitting to the test set. Likely causes are a reference that knows the test "
+            f"set, a control that {'the model' if one else 'a model'} was trained on, or sets of another source or "
+            f"time.{both}",
+        )
+    found = "no difference between test set and control was found"
+    if leak.test.alternative == "greater":
+        found = "the test set was not found easier than the control"
+    return Verdict(
+        "no evidence",
+        "NO EVIDENCE",
+        f"against independence {level}: {given}, {found} ({tested}). {found_text(evidence)}",
+    )
+
+
 def found_text(evidence: Evidence) -> str:
-    """What would have been found four times in five, by each half of the test."""
+    """What would have been found four times in five: with references a share of the test set, else by each half."""
+    if evidence.control is not None and evidence.control.leak is not None:
+        return found_leak_text(evidence.control.leak)
     halves = [(evidence.detectable, "a mean T" if evidence.control is None else "a difference in T")]
     if evidence.control is not None:
         halves.append((evidence.control.detectable_error, "one in the error rate"))
@@ -121,6 +174,20 @@ def found_text(evidence: Evidence) -> str:
     return (
         f"{text[0].upper()}{text[1:]} would have been found four times in five (a plug-in{ways}); a smaller one may "
         "well be there."
+    )
+
+
+def found_leak_text(leak: LeakEvidence) -> str:
+    """The share of the test set whose leak would have been found."""
+    known = [found for found in leak.detectable if not math.isnan(found.share)]
+    if not known:
+        return "With so few examples not even a leak of the whole test set would have been found four times in five."
+    ends = sorted(found.share for found in known)
+    shares = " to ".join(dict.fromkeys(f"{100 * share:.2g} %" for share in (ends[0], ends[-1])))
+    ways = "; a range is over how well the seen ones are known" if " to " in shares else ""
+    return (
+        f"A leak of {shares} of the test set would have been found four times in five (a plug-in{ways}); a smaller one "
+        "may well be there, and so may one that a reference shares."
     )
 
 

@@ -27,6 +27,7 @@ RIGHT, WRONG = ("C", "c"), ("I", "i", "N", "n")
 ZSTANDARD = 93  # the zip method that inspect_ai writes today; Python's zipfile knows it from 3.14 on
 SUMMARIES, HEADER = "summaries.json", "header.json"
 INPUT = "input"
+USED = ("id", "epoch", "scores", "metadata", INPUT, "choices", "target")
 CUT = 1_000  # characters from which on a summary may have cut an input short, so that equal is not the same
 
 
@@ -46,8 +47,29 @@ def log_files(folder: Path) -> list[Path]:
 
 def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions:
     """One table from the logs of one or several models."""
-    runs: dict[str, dict[str, tuple[Path, dict[str, Any], dict[str, Any]]]] = {}
-    texts = options.beside(INPUT)
+    tables = []
+    for model, tasks in find_runs(files, options, source=source).items():
+        marks: dict[str, Any] = {}
+        told = []
+        for task, (path, samples) in tasks.items():
+            facts = told_facts(samples, task, options)
+            scorer, chosen = choose(samples, options.metric, path)
+            for name, mark in _each_mark(chosen, scorer, path):
+                marks[f"{task}/{name}"] = mark
+                told.append(facts[name])
+        if not marks:
+            raise InputError(f"{source}: the log of {model!r} has no samples.")
+        tables.append(
+            make_table(
+                correct=[list(marks.values())], names=[model], ids=marks, source=source, columns=as_columns(told)
+            )
+        )
+    return side_by_side(tables, options.codes, source=source)
+
+
+def find_runs(files: Sequence[Path], options: Options, *, source: str) -> dict[str, dict[str, tuple[Path, list[Any]]]]:
+    """Finished logs and their samples by model and task, one for each."""
+    runs: dict[str, dict[str, tuple[Path, list[Any]]]] = {}
     for path in files:
         header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
         model, task = str(header["eval"].get("model")), str(header["eval"].get("task"))
@@ -63,27 +85,24 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
                 f"{source}: {runs[model][task][0].name} and {path.name} are two runs of {model!r} on the task "
                 f"{task!r}; keep one of them."
             )
-        facts = {str(sample.get("id")): _facts(sample, task, options, texts=texts) for sample in samples}
-        runs[model][task] = path, _marks(samples, options.metric, path), facts
+        # of everything else, such as all messages and events, a folder of logs may hold more than memory does
+        runs[model][task] = path, [_slim(sample) for sample in samples]
     options.exclude.kept(runs)
-    tables = []
-    for model, tasks in runs.items():
-        marks = {f"{task}/{name}": mark for task, (_, of_task, _) in tasks.items() for name, mark in of_task.items()}
-        told = [facts[name] for _, of_task, facts in tasks.values() for name in of_task]
-        if not marks:
-            raise InputError(f"{source}: the log of {model!r} has no samples.")
-        tables.append(
-            make_table(
-                correct=[list(marks.values())], names=[model], ids=marks, source=source, columns=as_columns(told)
-            )
-        )
-    return side_by_side(tables, options.codes, source=source)
+    return runs
 
 
-def _facts(sample: Any, task: str, options: Options, *, texts: bool) -> dict[str, Any]:
+def _slim(sample: Any) -> Any:
+    return {key: sample[key] for key in USED if key in sample} if isinstance(sample, dict) else sample
+
+
+def told_facts(samples: list[Any], task: str, options: Options) -> dict[str, dict[str, Any]]:
+    """What was asked for of every sample, by its id."""
+    texts = options.beside(INPUT)
+    return {str(s.get("id")): _facts(s, task, options, texts=texts) for s in samples if isinstance(s, dict)}
+
+
+def _facts(sample: dict[str, Any], task: str, options: Options, *, texts: bool) -> dict[str, Any]:
     """Fields of a sample's metadata that were asked for, and a name for its input, choices and target."""
-    if not isinstance(sample, dict):  # damage, which is told where scores are read
-        return {}
     metadata = sample.get("metadata")
     facts = options.told({"task": task, **(metadata if isinstance(metadata, dict) else {})})
     asked = sample.get(INPUT)
@@ -152,28 +171,35 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> bytes:
     return content
 
 
-def _marks(samples: list[dict[str, Any]], wanted: str | None, path: Path) -> dict[str, bool | None]:
-    """Right, wrong or missing (None), by sample id."""
+def scorers_of(samples: list[dict[str, Any]], path: Path) -> list[str]:
+    """Scorers of a log, of which there must be one; damaged samples are refused."""
     if not all(_is_sample(sample) for sample in samples):
         raise InputError(f"{path.name} holds samples that are not as inspect_ai writes them; the log is damaged.")
-    metric, _, variant = (wanted or "").partition(",")
-    epochs = sorted({str(sample.get("epoch", 1)) for sample in samples})
     scorers = list(dict.fromkeys(name for sample in samples for name in sample.get("scores") or {}))
-    scorer = metric or (scorers[0] if len(scorers) == 1 else "")
-    if scorers and scorer not in scorers:
-        which = f"has no scorer {metric!r}; it has" if metric else "was scored by"
-        raise InputError(f"{path.name} {which} {listing(scorers)}; choose one with metric= (--metric).")
     if not scorers:
         raise InputError(f"{path.name} has no scores; score it first (inspect score).")
+    return scorers
+
+
+def choose(
+    samples: list[dict[str, Any]], wanted: str | None, path: Path, *, option: str = "metric"
+) -> tuple[str, list[dict[str, Any]]]:
+    """The scorer, and the samples of the epoch, that were asked for (`scorer,epoch`)."""
+    scorers = scorers_of(samples, path)
+    metric, _, variant = (wanted or "").partition(",")
+    epochs = sorted({str(sample.get("epoch", 1)) for sample in samples})
+    scorer = metric or (scorers[0] if len(scorers) == 1 else "")
+    if scorer not in scorers:
+        which = f"has no scorer {metric!r}; it has" if metric else "was scored by"
+        raise InputError(f"{path.name} {which} {listing(scorers)}; choose one with {option}= (--{option}).")
     if variant and variant not in epochs:
-        raise InputError(f"{path.name} has no epoch {variant!r} (metric=, --metric); it has {listing(epochs)}.")
+        raise InputError(f"{path.name} has no epoch {variant!r} ({option}=, --{option}); it has {listing(epochs)}.")
     if not variant and len(epochs) > 1:
         raise InputError(
             f"{path.name} ran every sample in {len(epochs)} epochs, which are no new examples; choose one with the "
-            f'metric, such as metric="{scorer},{epochs[0]}" (--metric {scorer},{epochs[0]}).'
+            f'{option}, such as {option}="{scorer},{epochs[0]}" (--{option} {scorer},{epochs[0]}).'
         )
-    chosen = (sample for sample in samples if not variant or str(sample.get("epoch", 1)) == variant)
-    return dict(_each_mark(chosen, scorer, path))
+    return scorer, [sample for sample in samples if not variant or str(sample.get("epoch", 1)) == variant]
 
 
 def _is_sample(sample: Any) -> bool:
@@ -183,7 +209,8 @@ def _is_sample(sample: Any) -> bool:
     return isinstance(scores, dict) and all(score is None or isinstance(score, dict) for score in scores.values())
 
 
-def _each_mark(samples: Iterator[dict[str, Any]], scorer: str, path: Path) -> Iterator[tuple[str, bool | None]]:
+def each_value(samples: list[dict[str, Any]], scorer: str, path: Path) -> Iterator[tuple[str, Any]]:
+    """The value of a score by sample id, None where there is none; right and wrong as True and False."""
     seen = set()
     for sample in samples:
         name = str(sample.get("id"))
@@ -194,8 +221,16 @@ def _each_mark(samples: Iterator[dict[str, Any]], scorer: str, path: Path) -> It
         value = None if score is None else score.get("value")
         if value is None or (isinstance(value, float) and math.isnan(value)):
             yield name, None
-        elif value in RIGHT or value in WRONG:
+        elif isinstance(value, str) and value in RIGHT + WRONG:
             yield name, value in RIGHT
+        else:
+            yield name, value
+
+
+def _each_mark(samples: list[dict[str, Any]], scorer: str, path: Path) -> Iterator[tuple[str, bool | None]]:
+    for name, value in each_value(samples, scorer, path):
+        if value is None:
+            yield name, None
         elif isinstance(value, (bool, int, float)) and value in (0, 1):
             yield name, bool(value)
         else:

@@ -7,11 +7,13 @@ from pathlib import Path
 from heldout.attack.result import StressResult
 from heldout.files import write_text
 from heldout.independence.result import AuditResult
+from heldout.independence.score_result import ScoreAuditResult
 from heldout.memorization.result import MemorizationResult
 from heldout.report.audit.comparison import comparison_table
 from heldout.report.audit.html import audit_html, demo_html
 from heldout.report.budget.html import budget_html
 from heldout.report.memorization.html import memorization_html
+from heldout.report.score_audit.html import score_audit_html
 from heldout.report.stress.html import stress_html
 from heldout.reuse.result import BudgetResult
 
@@ -21,11 +23,13 @@ __all__ = [
     "comparison_table",
     "demo_html",
     "memorization_html",
+    "score_audit_html",
     "stress_html",
     "write_audit_report",
     "write_budget_report",
     "write_demo_report",
     "write_memorization_report",
+    "write_score_audit_report",
     "write_stress_report",
 ]
 
@@ -34,6 +38,13 @@ def write_audit_report(result: AuditResult, folder: str | Path, *, command: str 
     """Write `folder`/report.html, whole or not at all, and say where it is."""
     path = Path(folder) / "report.html"
     write_text(path, audit_html(result, command=command))
+    return path
+
+
+def write_score_audit_report(result: ScoreAuditResult, folder: str | Path, *, command: str | None = None) -> Path:
+    """The same for an audit of scores."""
+    path = Path(folder) / "report.html"
+    write_text(path, score_audit_html(result, command=command))
     return path
 
 

@@ -223,11 +223,25 @@ def leak_test(
     """Permutation test that a model's scores have the same law on test set and control, within each class.
 
     Two statistics, both of scores less what the references lead one to expect: the mean, and one for a few seen
-    examples (`LeakScores.sparse`). Their p-values are combined by the smallest, under the same permutations.
+    examples (`LeakScores.sparse`). Their p-values are combined by the smallest, under the same permutations. What the
+    second one brings and costs, as the share of 200 simulated leaks found at 0.05 (three references; normal scores, and
+    in brackets skewed ones with heavy tails, clipped):
+
+    ========================================  ===========  ===========  ===========
+    leak                                      mean alone   tail alone   together
+    ========================================  ===========  ===========  ===========
+    1 % of 4,000, all the way up              0.18 (0.14)  0.70 (0.36)  0.54 (0.28)
+    3 % of 1,000, all the way up              0.38 (0.34)  0.72 (0.48)  0.64 (0.46)
+    3 % of 2,000, half the way                0.24 (0.25)  0.38 (0.46)  0.36 (0.45)
+    10 % of 2,000, a quarter of the way       0.55 (0.51)  0.52 (0.66)  0.54 (0.70)
+    30 % of 300, a quarter of the way         0.62 (0.52)  0.60 (0.63)  0.62 (0.66)
+    all of 2,000, up by 0.06 sd               0.84 (0.90)  0.62 (0.14)  0.81 (0.86)
+    ========================================  ===========  ===========  ===========
 
     Exact as `control_test` is: if examples (or groups) are independent and, given the class, test and control examples,
     together with what the references say of them, have the same law. References that know the test set themselves hide
-    a leak; they cannot make one up. References that know the *control* can.
+    a leak; they cannot make one up. References that know the *control* can: one of three that knew 30 % of it gave 36 %
+    false alarms at 0.05.
 
     Parameters
     ----------
@@ -301,10 +315,14 @@ def _joined(test: ArrayLike, control: ArrayLike, n_test: int, n_control: int) ->
     return np.concatenate([x, y], axis=1)
 
 
+def number_of_bins(n: float) -> int:
+    """Bins of examples that are expected alike."""
+    return int(np.clip(n // BIN_SIZE, 1, N_BINS))
+
+
 def mean_in_bin(values: Floats, by: Floats) -> Floats:
     """For each example the mean of `values` over the examples whose `by` is about the same; equal ones share a bin."""
-    n = len(values)
-    n_bins = int(np.clip(n // BIN_SIZE, 1, N_BINS))
+    n_bins = number_of_bins(len(values))
     edges = np.unique(np.quantile(by, np.arange(1, n_bins) / n_bins))
     bins = np.searchsorted(edges, by, side="left")
     counts = np.bincount(bins)

@@ -26,6 +26,8 @@ def facts_view(result: AuditResult) -> list[tuple[str, str]]:
         ("Test examples", f"n = {n:,}{_groups(result.test)}"),
         ("Control", f"{len(result.control):,} examples{_groups(result.control)}" if result.control is not None
          else "none"),
+        *([("References", f"{names_text(result.reference_names)}; taken to have seen no more of the test set than of "
+                          "the control")] if result.reference_names else []),
         ("Moves", f"{_kind_of_moves(result)}, radius {result.orbit.radius}: {len(result.orbit)} moves of up to "
                   f"{pixels_text(result)} down, up, left and right"),
         ("Rule", RULES[result.rule]),
@@ -68,6 +70,8 @@ def origin_view(result: AuditResult) -> list[tuple[str, str]]:
     scored += f" ({result.evaluations / (len(result.test) * result.n_models):.1f} a picture)"
     if result.control is not None:
         scored += f", {result.control_evaluations:,} on the control"
+    if result.reference_evaluations:
+        scored += f"; {result.reference_evaluations:,} by models and references on untouched pictures"
     return [
         *facts,
         ("Pictures scored", scored),

@@ -14,9 +14,20 @@ def p_values_view(result: AuditResult) -> list[dict[str, Any]]:
     """Every p-value, the verdict's marked."""
     e, c = result.evidence, result.evidence.control
     rows, side = [], side_text(result)
+    if c is not None and c.leak is not None:
+        test = c.leak.test
+        rows += [
+            ("Leak test, against references", p_text(test.p_value),
+             "the smaller of the next two, under the same permutations; fixed beforehand by giving references", True),
+            (f"References, mean ({side})", p_text(test.mean.p_value), "permutation within class, untouched pictures",
+             False),
+            (f"References, tail ({side})", p_text(test.sparse.p_value), "the same, for a few seen pictures", False),
+        ]  # fmt: skip
+    elif c is not None:
+        rows.append(("Test against control", p_text(c.p_value), "2 × the smaller of the next two, fixed beforehand",
+                     True))  # fmt: skip
     if c is not None:
         rows += [
-            ("Test against control", p_text(c.p_value), "2 × the smaller of the next two, fixed beforehand", True),
             (f"Control, T ({side})", p_text(c.statistic.p_value), "permutation within class", False),
             (f"Control, error rate ({side})", p_text(c.error_rate.p_value),
              "permutation within class, untouched pictures", False),

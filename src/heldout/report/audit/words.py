@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from heldout.independence.evidence import CONFIDENCE
 from heldout.independence.result import AuditResult, pvalue_text
-from heldout.independence.verdict import range_text
+from heldout.independence.verdict import Verdict, range_text
 from heldout.report.numbers import NOT_DEFINED, PERCENT, p_text
 
 CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g}{PERCENT}"
@@ -85,6 +85,11 @@ def verdict_word(result: AuditResult) -> str:
 
 def verdict_sentence(result: AuditResult) -> str:
     """The verdict without the capitals that open it, for a place whose title has said them."""
-    rest = result.ruling.sentence.removeprefix("against independence ")
+    return plain_sentence(result.ruling)
+
+
+def plain_sentence(ruling: Verdict) -> str:
+    """The same of any verdict."""
+    rest = ruling.sentence.removeprefix("against independence ")
     rest = re.sub(r"\b([pn]) = ", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", rest.replace(" %", PERCENT))
     return rest[:1].upper() + rest[1:]

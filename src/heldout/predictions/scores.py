@@ -1,0 +1,368 @@
+"""`Scores`: one number for each example, from any model on any data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+from heldout.predictions import inspect_logs, inspect_scores, lm_eval, lm_eval_scores
+from heldout.predictions.formats import csv_columns, open_npz, parquet_columns, row_columns
+from heldout.predictions.keys import EXAMPLE, METADATA, MODEL, ROLE_NAMES, Options, pick, plain_name
+from heldout.predictions.raw import read_json_file, read_lines
+from heldout.predictions.score_kinds import BY_NAME, CORRECT, MARGIN, PREFERRED, SCORE, LargerIs, is_better, kind_of
+from heldout.predictions.table import ARRAYS, as_column
+from heldout.predictions.values import as_text, is_gap, listing, read_ids
+
+FORMATS = ("csv", "tsv", "parquet", "json", "jsonl", "npz", "lm-eval", "inspect", "folder")
+TRUTH = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scores:
+    """One score for each of n examples: right or wrong, a loss, a log-likelihood, a margin.
+
+    Made by `load_scores`, or from arrays.
+
+    Attributes
+    ----------
+    values : (n,) float64
+        As they came; `turned` is the same with larger better.
+    kind : str
+        "margin", "log_likelihood", "probability", "correct"; "loss", "perplexity", "error"; or a name of your own.
+    larger_is_better : bool or None
+        Told by the kind, where it is one of these; else it must be given.
+    ids : tuple of str, or None
+        The n examples, no two alike.
+    classes : (n,) or None
+        Strata: examples are compared within them.
+    correct : (n,) bool or None
+        Whether the answer was right, where that is known beside the score.
+    n_options : (n,) or None
+        Answers to choose from, where that is known: a guess is right once in so many times.
+    columns : dict of str to (n,) array
+        What else is known of each example.
+    source, name : str
+        What was read; the model's name, or the file's.
+
+    Examples
+    --------
+    >>> scores = Scores(values=[0.1, 2.5], kind="loss", ids=["a", "b"])
+    >>> print(scores)
+    2 examples, loss, larger is worse (arrays)
+    >>> scores.turned.tolist(), scores.pick(["b"]).values.tolist()
+    ([-0.1, -2.5], [2.5])
+    """
+
+    values: NDArray[np.float64]
+    kind: str
+    larger_is_better: bool | None = None
+    ids: tuple[str, ...] | None = None
+    classes: NDArray[Any] | None = None
+    correct: NDArray[np.bool_] | None = None
+    n_options: NDArray[np.float64] | None = None
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    source: str = ARRAYS
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            values = np.array(self.values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{self.source}: the scores are not numbers.") from None
+        if values.ndim != 1 or len(values) == 0:
+            raise InputError(
+                f"{self.source}: the scores have the shape {values.shape}; one for each example is needed."
+            )
+        n = len(values)
+        object.__setattr__(self, "ids", read_ids(self.ids, n))
+        broken = np.flatnonzero(~np.isfinite(values))
+        if len(broken):
+            raise _no_number(len(broken), n, self._label(int(broken[0])), values[broken[0]], self.source)
+        object.__setattr__(self, "values", values)
+        kind = kind_of(self.kind, values)
+        object.__setattr__(self, "kind", kind)
+        larger: LargerIs | None = None
+        if self.larger_is_better is not None:
+            larger = "better" if self.larger_is_better else "worse"
+        better = is_better(kind, larger, values, name=self.kind, source=self.source)
+        object.__setattr__(self, "larger_is_better", better)
+        for field_name in ("classes", "correct", "n_options"):
+            given = getattr(self, field_name)
+            if given is not None:
+                object.__setattr__(self, field_name, np.asarray(as_column(given, n, field_name)))
+        object.__setattr__(self, "columns", {key: as_column(v, n, key) for key, v in self.columns.items()})
+
+    def _label(self, i: int) -> str:
+        return f"at position {i}" if self.ids is None else repr(self.ids[i])
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def turned(self) -> NDArray[np.float64]:
+        """The scores with larger better: losses come out negative."""
+        return self.values if self.larger_is_better else -self.values
+
+    @property
+    def is_right(self) -> NDArray[np.bool_] | None:
+        """Which answers are right, where the scores tell; None where they do not."""
+        if self.correct is not None:
+            return self.correct
+        if self.kind in (CORRECT, "error") and np.isin(self.values, (0.0, 1.0)).all():
+            return np.asarray(self.values == (1.0 if self.larger_is_better else 0.0))
+        if self.kind == MARGIN and self.n_options is not None and (self.n_options == 2).all():
+            return np.asarray(self.turned > 0.0)
+        return None
+
+    def take(self, rows: NDArray[np.intp]) -> Scores:
+        """Some of the examples, by position."""
+
+        def part(values: NDArray[Any] | None) -> NDArray[Any] | None:
+            return None if values is None else values[rows]
+
+        return replace(
+            self,
+            values=self.values[rows],
+            ids=None if self.ids is None else tuple(self.ids[i] for i in rows.tolist()),
+            classes=part(self.classes),
+            correct=part(self.correct),
+            n_options=part(self.n_options),
+            columns={key: column[rows] for key, column in self.columns.items()},
+        )
+
+    def pick(self, ids: Sequence[str]) -> Scores:
+        """The examples with these ids, in this order; all of them must be there."""
+        if self.ids is None:
+            raise InputError(f"{self.source} has no ids to join on; name the examples in a column `id`.")
+        place = {name: i for i, name in enumerate(self.ids)}
+        lacking = [name for name in ids if name not in place]
+        if lacking:
+            raise InputError(
+                f"{self.source} has no score for {len(lacking):,} of {len(ids):,} examples, the first {lacking[0]!r} "
+                f"(its own ids are such as {self.ids[0]!r}); give the same examples everywhere."
+            )
+        return self.take(np.array([place[name] for name in ids], dtype=np.intp))
+
+    def digest(self) -> str:
+        """Hash (sha256, hex) of the scores and their ids."""
+        h = hashlib.sha256(repr((self.kind, self.larger_is_better, self.ids)).encode())
+        h.update(np.ascontiguousarray(self.values).data)
+        return h.hexdigest()
+
+    def __str__(self) -> str:
+        side = "better" if self.larger_is_better else "worse"
+        return f"{len(self):,} examples, {self.kind}, larger is {side} ({self.source})"
+
+
+def _no_number(count: int, n: int, first: str, value: Any, source: str) -> InputError:
+    return InputError(
+        f"{source}: {count:,} of {n:,} scores {'is' if count == 1 else 'are'} not a finite number, the first that of "
+        f"the example {first} ({value}); leave such examples out of every file."
+    )
+
+
+def load_scores(
+    path: str | Path,
+    *,
+    score: str | None = None,
+    larger_is: LargerIs | None = None,
+    classes: str | None = None,
+    columns: str | Iterable[str] = (),
+    format: str | None = None,
+) -> Scores:
+    """Read one model's scores from a file or a folder of logs.
+
+    Parameters
+    ----------
+    path : path
+        A table (`.csv`, `.tsv`, `.parquet`, `.jsonl`, `.json`, `.npz`) with a column of ids and one of scores; samples
+        of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model.
+    score : str, optional
+        The column, metric or scorer; from samples of lm-evaluation-harness also "margin", "log_likelihood" and
+        "correct". `score,filter` and `score,epoch` as for `Predictions.load(metric=)`. Without, the score that says
+        most: a margin, a log-likelihood, a loss, and right or wrong last.
+    larger_is : {"better", "worse"}, optional
+        Needed where the kind is not known by its name.
+    classes : str, optional
+        Column of strata within which examples are compared; of logs, "task" or a field of the document.
+    columns : str or several, optional
+        More columns to keep. Texts under usual names (question, prompt, ...) are kept unasked: two examples with one
+        text are one example.
+    format : str, optional
+        As for `Predictions.load`.
+    """
+    file = Path(path)
+    kept = {columns} if isinstance(columns, str) else set(columns)
+    options = Options(columns=frozenset(kept | ({classes} if classes else set())))
+    if not file.exists():
+        raise InputError(f"{file} does not exist.")
+    found = _read(file, format or _format(file), score, larger_is, options)
+    if classes is None:
+        return found
+    strata = found.columns.get(classes)
+    if strata is None:
+        raise InputError(
+            f"{found.source} has no column {classes!r} (classes=, --classes); it has {listing(list(found.columns), 8)}."
+        )
+    gaps = [i for i, value in enumerate(strata.tolist()) if is_gap(value) or str(value).strip() == ""]
+    if gaps:
+        raise InputError(
+            f"{found.source}: {len(gaps):,} of {len(found):,} examples have no {classes!r} (classes=, --classes), the "
+            f"first at position {gaps[0]}."
+        )
+    return replace(found, classes=np.array([as_text(value) for value in strata.tolist()]))
+
+
+def _format(path: Path) -> str:
+    if path.is_dir():
+        return "folder"
+    suffix = path.suffix.lower().removeprefix(".")
+    format = {"eval": "inspect"}.get(suffix, suffix)
+    if format not in FORMATS:
+        what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
+        raise InputError(f"{path.name} {what}; scores can be read from {', '.join(FORMATS)} (format=).")
+    return format
+
+
+def _read(path: Path, format: str, score: str | None, larger_is: LargerIs | None, options: Options) -> Scores:
+    if format not in FORMATS:
+        raise InputError(f"`format` is {format!r}; it can be {', '.join(FORMATS)}.")
+    if path.is_dir() and format not in ("folder", "lm-eval", "inspect"):
+        raise InputError(f"{path} is a folder, but format={format!r} is that of a file.")
+    rows = read_lines(path) if format == "jsonl" else None
+    content = read_json_file(path) if format == "json" else None
+    samples = lm_eval.sample_files(path) if path.is_dir() else [path]
+    if format == "lm-eval" or (format == "folder" and samples) or (rows and lm_eval.is_sample(rows[0])):
+        return _from_log(lm_eval_scores.read(samples, score, options, source=path.resolve().name), larger_is)
+    logs = inspect_logs.log_files(path) if path.is_dir() else [path]
+    if format == "inspect" or (format == "folder" and logs) or inspect_logs.is_log(content):
+        return _from_log(inspect_scores.read(logs, score, options, source=path.resolve().name), larger_is)
+    if format == "folder":
+        raise InputError(
+            f"{path} holds no logs of lm-evaluation-harness or inspect_ai; give one file of scores a model."
+        )
+    if format in ("csv", "tsv"):
+        table = csv_columns(path)
+    elif format == "parquet":
+        table = parquet_columns(path)
+    elif format == "npz":
+        with open_npz(path) as (arrays, keys):
+            table = {key: array for key in keys if np.ndim(array := arrays[key]) == 1}
+    elif isinstance(content, dict):
+        table = {key: value for key, value in content.items() if isinstance(value, list)}
+    else:
+        table = row_columns(rows if rows is not None else content, path)  # type: ignore[arg-type]
+    return _from_columns(table, score, larger_is, options, source=path.name, name=path.stem)
+
+
+def _from_log(found: Mapping[str, Any], larger_is: LargerIs | None) -> Scores:
+    better = None if larger_is is None else larger_is == "better"
+    return Scores(**found, larger_is_better=better)
+
+
+def _from_columns(
+    table: dict[str, Any], score: str | None, larger_is: LargerIs | None, options: Options, *, source: str, name: str
+) -> Scores:
+    """Scores from a table of named columns."""
+    model = pick(list(table), None, MODEL, source=source, noun="column")
+    if model is not None and len({as_text(value) for value in table[model]}) > 1:
+        raise InputError(f"{source} holds the scores of several models in the column {model!r}; give one file a model.")
+    example = pick(list(table), None, EXAMPLE, source=source, noun="column", weak=True, taken={score or ""})
+    others = [key for key in table if key not in (example, model)]
+    chosen = _chosen(table, others, score, options, source=source)
+    ids = None if example is None else read_ids(table[example], len(table[example]))
+    values = _numbers(table[chosen], ids, name=chosen, source=source)
+    beside = {
+        key: table[key]
+        for key in others
+        if key != chosen and len(table[key]) == len(values) and (options.beside(key) or plain_name(key) in BY_NAME)
+    }
+    known = {kind_of(key, np.ones(1)): key for key in reversed(list(beside))}
+    kind = kind_of(chosen, values)
+    correct = None
+    if kind != CORRECT and CORRECT in known:
+        marks = _numbers(beside[known[CORRECT]], ids, name=known[CORRECT], source=source)
+        correct = marks == 1.0 if np.isin(marks, (0.0, 1.0)).all() else None
+    better = is_better(kind, larger_is, values, name=chosen, source=source)
+    return Scores(
+        values=values,
+        kind=kind,
+        larger_is_better=better,
+        ids=ids,
+        correct=correct,
+        columns={key: as_column(v, len(values), key) for key, v in beside.items() if options.beside(key)},
+        source=source,
+        name=name,
+    )
+
+
+def _chosen(table: dict[str, Any], others: list[str], score: str | None, options: Options, *, source: str) -> str:
+    """The column of scores: the one asked for, else the kind that says most, else the only column of numbers."""
+    if score is not None:
+        if score not in table:
+            raise InputError(f"{source} has no column {score!r} (score=, --score); it has {listing(list(table), 8)}.")
+        return score
+    known = {BY_NAME[plain_name(key)]: key for key in reversed(others) if plain_name(key) in BY_NAME}
+    for kind in PREFERRED:
+        if kind in known:
+            return known[kind]
+    names = [key for key in others if not options.beside(key)]
+    numeric = [
+        key for key in names if plain_name(key) not in ROLE_NAMES | (METADATA - {SCORE}) and _is_numeric(table[key])
+    ]
+    if len(numeric) == 1:
+        return numeric[0]
+    which = f"of its columns {listing(numeric, 8)} it could be any" if numeric else f"it has {listing(list(table), 8)}"
+    raise InputError(
+        f"{source} has no column of scores under a usual name (margin, log_likelihood, loss, correct, ...); {which}, "
+        "so say which with score= (--score)."
+    )
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        np.array([float(value) for value in list(column)[:20]])
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _numbers(column: Any, ids: tuple[str, ...] | None, *, name: str, source: str) -> NDArray[np.float64]:
+    """Cells as finite numbers; right and wrong may be spelled true and false."""
+    cells = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    values = np.empty(len(cells))
+    broken: list[int] = []
+    for i, cell in enumerate(cells):
+        try:
+            text = cell.strip().lower() if isinstance(cell, str) else ""
+            values[i] = TRUTH[text] if text in TRUTH else float(cell)
+        except (TypeError, ValueError):
+            values[i] = np.nan
+        if not np.isfinite(values[i]):
+            broken.append(i)
+    if broken:
+        first = broken[0]
+        label = f"at position {first}" if ids is None else repr(ids[first])
+        shown = "empty" if is_gap(cells[first]) or str(cells[first]).strip() == "" else repr(cells[first])
+        raise _no_number(len(broken), len(cells), label, f"{name} is {shown}", source)
+    return values
+
+
+def as_scores(values: Scores | ArrayLike, *, kind: str | None, larger_is: LargerIs | None, what: str) -> Scores:
+    """Scores from an array, whose kind or direction must be told; `Scores` as they are."""
+    if isinstance(values, Scores):
+        return values
+    if kind is None and larger_is is None:
+        raise InputError(
+            f"whether a larger score in `{what}` is better or worse is not declared; say what the scores are with "
+            "kind= ('margin', 'log_likelihood', 'correct', 'loss', ...), or with larger_is='better' or 'worse'."
+        )
+    better = None if larger_is is None else larger_is == "better"
+    return Scores(values=np.asarray(values), kind=kind or SCORE, larger_is_better=better, source=f"`{what}`", name=what)

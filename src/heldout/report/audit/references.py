@@ -1,0 +1,125 @@
+"""Against references: how sure the model is, less what they lead one to expect, and which pictures look seen."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from heldout.independence.leak import WAYS, LeakEvidence
+from heldout.independence.result import AuditResult, SeenPicture
+from heldout.report import svg
+from heldout.report.audit.exhibits import PICTURE_SIDE, class_text, picture_uri
+from heldout.report.audit.words import names_text, side_text
+from heldout.report.numbers import NOT_DEFINED, PERCENT, fixed, p_text, pair, percent
+
+N_BARS = 40
+FIRST_SEEN = 12
+
+
+def references_view(result: AuditResult) -> dict[str, Any] | None:
+    """The leak test, drawn and as a table; None without references."""
+    leak = result.leak
+    if leak is None:
+        return None
+    test, names = leak.test, leak.reference_names
+    one = len(names) == 1
+    rows = [
+        {
+            "name": name,
+            "difference": fixed(found.difference, 4, sign=True),
+            "interval": pair(found.interval, 4, sign=True) if found.standard_error > 0 else f"{NOT_DEFINED}: no spread",
+            "two_sided": p_text(found.p_two_sided),
+            "greater": p_text(found.p_greater),
+        }
+        for name, found in (("Mean of what is left", test.mean), ("Its upper tail", test.sparse))
+    ]
+    together = {"two_sided": p_text(test.p_two_sided), "greater": p_text(test.p_greater)}
+    return {
+        "names": names_text(names),
+        "one": one,
+        "averaged": result.n_models > 1,
+        "removed": None if math.isnan(test.variance_removed) else percent(test.variance_removed, 0),
+        "chart": _chart(leak),
+        "rows": rows,
+        "together": together,
+        "verdict": p_text(test.p_value),
+        "side": side_text(result),
+        "floor": f"{test.mean.n_resamples:,} permutations: no verdict below "
+        f"{p_text(1 / (test.mean.n_resamples + 1))} is possible.",
+        "detectable": [
+            {
+                "way": WAYS.get(found.pull, f"{100 * found.pull:g}{PERCENT} of the way"),
+                "share": NOT_DEFINED if math.isnan(found.share) else f"{100 * found.share:.2g}{PERCENT}",
+            }
+            for found in leak.detectable
+        ],
+        "seen": _seen_view(result, leak),
+    }
+
+
+def _chart(leak: LeakEvidence) -> str:
+    """Residuals of both sets over each other; the control's counts as if it were as large as the test set."""
+    test, control = leak.residuals_test, leak.residuals_control
+    low, high = float(leak.scores.residuals.min()), float(leak.scores.residuals.max())
+    if high - low < 1e-9:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, N_BARS + 1)
+    edges[0], edges[-1] = low - 1e-9, high + 1e-9
+    scale = len(test) / len(control)
+    scaled = "control" if len(test) == len(control) else f"control, scaled to {len(test):,}"
+    means = {"test": float(test.mean()), "control": float(control.mean())}
+    return svg.overlaid_histograms(
+        [float(edge) for edge in edges],
+        [
+            svg.Distribution(
+                name="test set",
+                counts=[int(c) for c in np.histogram(test, bins=edges)[0]],
+                mean=means["test"],
+                mean_text=f"test {fixed(means['test'], 2, sign=True)}",
+                style="b",
+            ),
+            svg.Distribution(
+                name=scaled,
+                counts=[round(float(c) * scale) for c in np.histogram(control, bins=edges)[0]],
+                mean=means["control"],
+                mean_text=f"control {fixed(means['control'], 2, sign=True)}",
+                style="a",
+            ),
+        ],
+        label=f"Margin less what is expected of it: mean {fixed(means['test'], 3, sign=True)} on the test set, "
+        f"{fixed(means['control'], 3, sign=True)} on the control",
+        x_label="margin less what the references lead one to expect",
+        y_label="examples",
+    )
+
+
+def _seen_view(result: AuditResult, leak: LeakEvidence) -> dict[str, Any]:
+    seen = leak.seen
+    items = [_seen_picture(x, result.class_names) for x in result.seen_pictures]
+    groups = seen.n_groups_listed is not None
+    return {
+        "q": f"{100 * seen.q:g}{PERCENT}",
+        "listed": f"{seen.n_listed:,}" if seen.n_listed else None,
+        "units": "groups" if groups else "pictures",
+        "n_groups": f"{seen.n_groups_listed:,}" if groups and seen.n_listed else None,
+        "n_compared": f"{seen.n_compared:,}",
+        "floor": NOT_DEFINED if math.isnan(seen.floor) else p_text(seen.floor),
+        "fewest": None if seen.fewest is None else f"{seen.fewest:,}",
+        "shown": len(items),
+        "first": items[:FIRST_SEEN],
+        "more": items[FIRST_SEEN:],
+    }
+
+
+def _seen_picture(seen: SeenPicture, names: tuple[str, ...] | None) -> dict[str, Any]:
+    return {
+        "id": seen.id,
+        "label": class_text(seen.label, names),
+        "margin": fixed(seen.margin, 1, sign=True),
+        "expected": fixed(seen.expected, 1, sign=True),
+        "p": p_text(seen.p_value),
+        "picture": picture_uri(seen.picture),
+        "small": max(seen.picture.shape[:2]) < PICTURE_SIDE,
+    }
