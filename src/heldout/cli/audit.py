@@ -103,8 +103,9 @@ def add_audit(verbs: Any) -> None:
     test = verb.add_argument_group("the test")
     test.add_argument("--radius", type=int, default=2, metavar="PX", help="largest shift (default 2)")
     test.add_argument("--rule", choices=RULES, default="strongest", help="how a move is chosen (default strongest)")
-    test.add_argument("--alternative", choices=("two-sided", "greater"), default="two-sided",
-                      help="'greater' looks for overfitting only; choose before you look")  # fmt: skip
+    test.add_argument("--alternative", choices=("two-sided", "greater"),
+                      help="'greater' looks for overfitting only; choose before you look (default: greater with "
+                      "references or scores, else two-sided)")  # fmt: skip
     test.add_argument("--tolerance", type=float, default=0.0, metavar="X", help="without a control: allow |E T| <= X")
     test.add_argument("--level", type=float, default=0.05, metavar="A", help="of the verdict, per audit (default 0.05)")
     test.add_argument(

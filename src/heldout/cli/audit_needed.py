@@ -10,6 +10,7 @@ from heldout.cli.common import EXIT_FINE, say
 from heldout.cli.pictures import frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
 from heldout.images import open_source
+from heldout.independence.leak import ALTERNATIVE
 from heldout.independence.needed import SHARES, AuditNeeds, audit_needed, audit_scores_needed
 from heldout.scorers import load_scorer
 from heldout.statistics.leak_power import PULLS
@@ -94,7 +95,7 @@ def _of_scores(args: argparse.Namespace) -> AuditNeeds:
         examples=args.examples,
         shares=shares,
         pulls=pulls,
-        alternative=args.alternative,
+        alternative=args.alternative or ALTERNATIVE,
         level=args.level,
         planned_audits=args.planned_audits,
     )

@@ -13,6 +13,7 @@ import numpy as np
 from heldout.cli.common import make_folder, say
 from heldout.cli.fail_under import check_fail_under, exit_code
 from heldout.errors import InputError
+from heldout.independence.leak import ALTERNATIVE
 from heldout.independence.scores import audit_scores
 from heldout.predictions.scores import Scores, load_scores
 from heldout.predictions.values import listing, repeated
@@ -158,7 +159,7 @@ def run_audit_scores(args: argparse.Namespace) -> int:
         chance=args.chance,
         allow_chance=args.allow_chance,
         halves=args.control_ids is not None,
-        alternative=args.alternative,
+        alternative=args.alternative or ALTERNATIVE,
         level=args.level,
         planned_audits=args.planned_audits,
         n_resamples=args.resamples,

@@ -18,6 +18,7 @@ from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.engine import Engine
 from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import most_suspicious, most_telling_exhibits
+from heldout.independence.leak import ALTERNATIVE
 from heldout.independence.plan import WRONG, TranslationPlan
 from heldout.independence.preflight import Preflight, check_looks, check_room, check_share, looked_at, preflight
 from heldout.independence.references import check_given, compare, weigh_references
@@ -94,7 +95,7 @@ def audit_many(
     rule: Rule = "strongest",
     control: LabelledImages | None = None,
     references: Sequence[Any] = (),
-    alternative: Alternative = "two-sided",
+    alternative: Alternative | None = None,
     tolerance: float = 0.0,
     seed: int = 0,
     limit: int | None = None,
@@ -133,8 +134,9 @@ def audit_many(
         references lead one to expect, on the test set and on the control; T and the error rate stand beside it. A
         reference that knows the test set costs power; one that knows the control can make a false alarm.
     rule : {"strongest", "nearest", "random", "random2"}
-    alternative : {"two-sided", "greater"}
-        "greater" looks for overfitting only, and must be chosen before seeing results.
+    alternative : {"two-sided", "greater"}, optional
+        "greater" looks for overfitting only, and must be chosen before seeing results. By default the test against
+        references is one-sided, since a leak cannot make a test set harder, and the others are two-sided.
     tolerance : float
         Without a control: test abs(E T) <= tolerance.
     limit : int, optional
@@ -161,6 +163,7 @@ def audit_many(
     progress : bool
         Show a bar on stderr.
     """
+    leak_alternative, alternative = alternative or ALTERNATIVE, alternative or "two-sided"
     _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
     check_level(level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2)
     if images.frame.needs_control and control is None:
@@ -254,7 +257,7 @@ def audit_many(
             untouched_pictures,
             examples["test"],
             examples["control"],
-            alternative=alternative,
+            alternative=leak_alternative,
             level=level / planned_audits,
             rng=rng_references,
             n_resamples=n_resamples,

@@ -22,6 +22,7 @@ from heldout.statistics.seen import SeenExamples, seen_examples
 
 SAME = 1.0 - 1e-9  # correlation from which on a reference is the model itself
 OTHER_WAY = 0.001  # level at which a reference's ranks go against the model's
+ALTERNATIVE: Alternative = "greater"  # unless declared otherwise: a leak makes a test set easier, never harder
 WAYS = {0.25: "a quarter of the way", 0.5: "half the way", 1.0: "all the way"}
 
 
@@ -122,7 +123,7 @@ def weigh_leak(
     clip: tuple[float, float] | None = None,
     method: Method = "regression",
     kind: str = "score",
-    alternative: Alternative = "two-sided",
+    alternative: Alternative = ALTERNATIVE,
     level: float = LEVEL,
     rng: np.random.Generator,
     n_resamples: int = 9999,
@@ -256,6 +257,23 @@ def leak_lines(evidence: LeakEvidence, *, within: str = "within class") -> list[
         f"{'detectable leak':24s} {detectable_text(evidence)}",
         f"{'examples that look seen':24s} {evidence.seen}",
     ]
+
+
+def other_way_text(evidence: LeakEvidence) -> str | None:
+    """A warning where the verdict looks for an easier test set and the data show a harder one; None where they do not.
+
+    The smaller of the two p-values of the opposite side, Bonferroni: rough, since it is no verdict.
+    """
+    test = evidence.test
+    found = min(test.mean, test.sparse, key=lambda one: one.p_two_sided)
+    p = min(1.0, 2.0 * found.p_two_sided)
+    if test.alternative != "greater" or found.difference >= 0.0 or p > evidence.level:
+        return None
+    knows = ", or a reference knows the test set" if evidence.reference_names else ""
+    return (
+        f"the test set is harder than the control (two-sided p = {p:.2g}), which is no leak: the two sets differ in "
+        f"more than what the model may have seen, or the control was trained on{knows}. A leak could hide behind it."
+    )
 
 
 def detectable_text(evidence: LeakEvidence) -> str:

@@ -15,7 +15,7 @@ from heldout.groups import FEW, Codes, group_codes, group_sizes, join_groups, re
 from heldout.images import LabelledImages
 from heldout.independence.audit import check_level
 from heldout.independence.dependence import dependence
-from heldout.independence.leak import WAYS, check_references
+from heldout.independence.leak import ALTERNATIVE, WAYS, check_references
 from heldout.independence.preflight import Preflight, check_looks, looked_at, preflight
 from heldout.independence.references import Untouched, check_given, look_at_reference, untouched_answers
 from heldout.independence.score_inputs import check_alike, check_chance, clip_bounds
@@ -240,7 +240,7 @@ def audit_scores_needed(
     examples: int | None = None,
     shares: Sequence[float] = SHARES,
     pulls: Sequence[float] = PULLS,
-    alternative: Alternative = "two-sided",
+    alternative: Alternative = ALTERNATIVE,
     level: float = LEVEL,
     planned_audits: int = 1,
 ) -> AuditNeeds:
@@ -315,7 +315,7 @@ def audit_needed(
     pulls: Sequence[float] = PULLS,
     limit: int | None = None,
     batch_size: int | None = None,
-    alternative: Alternative = "two-sided",
+    alternative: Alternative | None = None,
     level: float = LEVEL,
     planned_audits: int = 1,
     allow_chance: bool = False,
@@ -337,6 +337,7 @@ def audit_needed(
     limit : int, optional
         A random subset of the control.
     """
+    alternative = alternative or (ALTERNATIVE if references else "two-sided")
     _check_options(level, planned_audits, alternative)
     models, others = [as_scorer(s) for s in scorers], [as_scorer(s) for s in references]
     if not models:

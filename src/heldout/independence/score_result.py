@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.files import read_result, write_result
 from heldout.independence.evidence import Outcome
-from heldout.independence.leak import LeakEvidence, leak_lines
+from heldout.independence.leak import LeakEvidence, leak_lines, other_way_text
 from heldout.independence.score_verdict import assumption, score_verdict
 from heldout.independence.verdict import Verdict, few_groups_text, pvalue_text, unmatched_text
 from heldout.statistics import calibrated_log_evalue
@@ -133,6 +133,7 @@ class ScoreAuditResult:
         mean = self.leak.test.mean
         sizes = (("the test set", mean.n_groups_test), ("the control", mean.n_groups_control))
         told = [few_groups_text(name, count) for name, count in sizes if count is not None]
+        told.append(other_way_text(self.leak))
         notes = [sentence for sentence in told if sentence]
         if self.n_repeated:
             notes.append(f"{self.n_repeated:,} examples share their text with another one; such examples count as one.")

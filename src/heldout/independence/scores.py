@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.independence.audit import check_level
-from heldout.independence.leak import weigh_leak
+from heldout.independence.leak import ALTERNATIVE, weigh_leak
 from heldout.independence.score_inputs import Reference, gather
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.predictions.score_kinds import LargerIs
@@ -35,7 +35,7 @@ def audit_scores(
     allow_chance: bool = False,
     strata: str | None = None,
     halves: bool = False,
-    alternative: Alternative = "two-sided",
+    alternative: Alternative = ALTERNATIVE,
     level: float = LEVEL,
     planned_audits: int = 1,
     n_resamples: int = 9999,
@@ -74,8 +74,9 @@ def audit_scores(
         Name of what `classes` are, for the result.
     halves : bool
         Test set and control are halves of one benchmark, as before and after a date: for what the result says.
-    alternative : {"two-sided", "greater"}
-        "greater" looks for a test set that is too easy only, and must be chosen before seeing results.
+    alternative : {"greater", "two-sided"}
+        "greater" looks for a test set that is too easy, which is all that a leak can do; "two-sided" also finds one
+        that is too hard, and must be chosen before seeing results.
     level, planned_audits
         As in `audit_many`.
     n_resamples : int
