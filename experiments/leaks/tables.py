@@ -3,7 +3,7 @@
     PYTHONPATH=src python experiments/leaks/tables.py
 
 tables.json has the p-values of every network; one that is there already, with the references that are drawn for it now,
-is not audited again. No torch is needed. All of it takes 20 minutes on one core, 10 s where nothing is new.
+is not audited again. No torch is needed. All of it takes 15 minutes on one core, half a minute if nothing is new.
 """
 
 from __future__ import annotations
@@ -417,16 +417,16 @@ def main_rows(networks: Networks, found: dict[str, Any]) -> str:
 
 
 def report(networks: Networks, found: dict[str, Any]) -> str:
-    n = len(networks.labels["classes_test"])
+    n, n_resamples = len(networks.labels["classes_test"]), next(iter(found.values()))["n_resamples"]
     text = [
         f"# {len(found)} networks audited",
-        "Made by tables.py from the networks of both stores. Shares are found at 0.05 / at 0.001, by permutation within "
-        f"class ({N_RESAMPLES:,} resamples); {n:,} test pictures. All networks are compared on the same pictures, so that "
-        "those of a family are not independent tries.",
+        "Made by tables.py from the networks of both stores. Shares are found at 0.05 / at 0.001, by permutation "
+        f"within class ({n_resamples:,} resamples); {n:,} test pictures. All networks are compared on the same "
+        "pictures, so that those of a family are not independent tries.",
         "## In short: margin less 3 references, with tail",
         main_rows(networks, found),
-        "Of vgg-pad4-e80 the first network of each leak was trained beside other recipes, to choose one; the last column "
-        "leaves it out.",
+        "Of vgg-pad4-e80 the first network of each leak was trained beside other recipes, to choose one; the last "
+        "column leaves it out.",
         "## Honest networks: alarms at 0.05",
         alarms(networks, found),
     ]
@@ -446,9 +446,9 @@ def report(networks: Networks, found: dict[str, Any]) -> str:
         "leaked), which no audit can know, beside the tail statistic; 3 references.",
         oracles(networks),
         f"## Pictures that look seen, listed at q = {Q:g}",
-        "Number of networks with a list; then means over all networks of the row: pictures listed, of these leaked, and "
-        "the share listed wrongly (0 where there is no list). First ranked among the control's pictures of the same "
-        "class, as heldout does, then among all of the control.",
+        "Number of networks with a list; then means over all networks of the row: pictures listed, of these leaked, "
+        "and the share listed wrongly (0 where there is no list). First ranked among the control's pictures of the "
+        "same class, as heldout does, then among all of the control.",
         seen_lists(networks),
     ]
     return "\n\n".join(text) + "\n"
