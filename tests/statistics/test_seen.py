@@ -47,8 +47,16 @@ def test_ranks_the_slow_way(seed):
     rng = rng_of(seed)
     test, control = rng.normal(size=50).round(1), rng.normal(size=70).round(1)  # with ties
     classes_test, classes_control = rng.integers(0, 4, 50), rng.integers(0, 3, 70)
+    same_mix = seed % 2 == 0
+    if same_mix:  # class 3 is in the test set alone
+        classes_control = np.arange(70) % 3
+        classes_test = np.where(np.arange(50) < 45, np.arange(50) % 3, 3)
+    else:
+        classes_control = np.where(np.arange(70) < 60, 0, classes_control)
     found = seen_examples(test, control, classes_test=classes_test, classes_control=classes_control)
-    slow = slow_p(test, control, classes_test, classes_control)
+    assert found.within_class == (not same_mix)
+    known_class = np.where(classes_test < 3, 0, 3)
+    slow = slow_p(test, control, *((known_class, np.zeros(70)) if same_mix else (classes_test, classes_control)))
     assert np.array_equal(found.p_values, slow, equal_nan=True)
     known = ~np.isnan(slow)
     assert found.n_compared == known.sum() < 50
@@ -106,7 +114,7 @@ def shortest(n_test, n_control, q):
 
 @pytest.mark.parametrize(
     ("n_test", "n_control", "q"),
-    [((6, 6), (9, 30), 0.1), ((3, 9), (40, 12), 0.2), ((8,), (5,), 0.2), ((4,), (3,), 0.1)],
+    [((4, 20), (40, 9), 0.1), ((3, 9), (40, 12), 0.2), ((8,), (5,), 0.2), ((4,), (3,), 0.1)],
 )
 def test_the_shortest_list_there_can_be(n_test, n_control, q):
     found = seen_examples(
@@ -132,6 +140,7 @@ def test_plain_data():
         "floor": 0.01,
         "fewest": 1,
         "n_compared": 2,
+        "within_class": False,
         "listed": [0],
     }
 

@@ -52,7 +52,7 @@ class SeenPicture:
     label: int
     margin: float  # log-odds of the true label, clipped, averaged over models
     expected: float  # from the references
-    p_value: float  # of its rank among the control's of its class
+    p_value: float  # of its rank among the control's
     picture: NDArray[np.uint8]  # (height, width, channels)
 
 

@@ -30,7 +30,7 @@ class SeenExample:
     id: str
     score: float  # as it came
     expected: float  # in the same unit
-    p_value: float  # its rank among the control's of its class
+    p_value: float  # its rank among the control's
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,6 +106,7 @@ def _seen_view(result: AuditResult, leak: LeakEvidence) -> dict[str, Any]:
         "n_groups": f"{seen.n_groups_listed:,}" if groups and seen.n_listed else None,
         "n_compared": f"{seen.n_compared:,}",
         "floor": NOT_DEFINED if math.isnan(seen.floor) else p_text(seen.floor),
+        "within": " of its class" if seen.within_class else "",
         "fewest": None if seen.fewest is None else f"{seen.fewest:,}",
         "shown": len(items),
         "first": items[:FIRST_SEEN],

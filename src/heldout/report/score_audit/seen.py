@@ -22,5 +22,5 @@ def seen_view(result: ScoreAuditResult) -> dict[str, Any]:
         "more": max(0, len(result.seen) - MOST),
         "q": f"{100 * result.leak.seen.q:g}",
         "found": result.outcome == "easier",
-        "within": "of its class" if result.strata else "",
+        "within": "of its class" if result.leak.seen.within_class else "",
     }
