@@ -382,7 +382,8 @@ def seen_lists(networks: Networks) -> str:
                 if references:
                     ratios = weighed(network, references, networks.labels, "regression").log_ratios
                     n = len(network.right[0])
-                    lists = [seen_examples(ratios[:n], ratios[n:], **by).listed for by in (networks.labels, {})]
+                    both = ratios[:n], ratios[n:]
+                    lists = [seen_examples(*both, **networks.labels, within_class=own).listed for own in (True, None)]
                     counts.append([(len(x), int(np.isin(x, network.leaked).sum())) for x in lists])
             if counts:
                 cells = []
@@ -448,7 +449,7 @@ def report(networks: Networks, found: dict[str, Any]) -> str:
         f"## Pictures that look seen, listed at q = {Q:g}",
         "Number of networks with a list; then means over all networks of the row: pictures listed, of these leaked, "
         "and the share listed wrongly (0 where there is no list). First ranked among the control's pictures of the "
-        "same class, as heldout does, then among all of the control.",
+        "same class, then among all of the control, as heldout does where class mixes agree.",
         seen_lists(networks),
     ]
     return "\n\n".join(text) + "\n"

@@ -77,6 +77,7 @@ def seen_examples(
     classes_control: ArrayLike | None = None,
     groups_test: ArrayLike | None = None,
     groups_control: ArrayLike | None = None,
+    within_class: bool | None = None,
     q: float = Q,
 ) -> SeenExamples:
     r"""Rank p-values of the test examples among the control's, and the list at the rate q.
@@ -99,6 +100,8 @@ def seen_examples(
     ----------
     log_ratios_test, log_ratios_control : (n,), (n_control,)
         Larger looks more seen (`LeakScores.log_ratios`).
+    within_class : bool, optional
+        Rank within class, or not, whatever the mixes are.
 
     References
     ----------
@@ -121,7 +124,9 @@ def seen_examples(
     (test, strata), (control, strata_control) = ((values[0], own) for values, own in units)
     alone = ~np.isin(strata, strata_control)
     # Groups of several classes have values less their class's mean, so that only their like compare with them.
-    within_class = bool((strata == SEVERAL).any()) or _mixes_differ(strata[~alone], strata_control)
+    mixed = bool((strata == SEVERAL).any())
+    if within_class is None or mixed:
+        within_class = mixed or _mixes_differ(strata[~alone], strata_control)
     if not within_class:
         strata, strata_control = np.where(alone, 1, 0), np.zeros(len(control), dtype=np.intp)
     p, floors = np.full(len(test), np.nan), np.full(len(test), np.nan)
