@@ -51,8 +51,8 @@ class SeenExamples:
         among = "within class" if self.within_class else "among all of the control"
         wrongly = f", of which at most {100 * self.q:g} % wrongly, on average" if self.n_listed else ""
         return (
-            f"{many}{wrongly} (ranked {among}; the smallest p with this control is {self.floor:.2g}: a list of fewer than "
-            f"{self.fewest:,} is not possible)"
+            f"{many}{wrongly} (ranked {among}; the smallest p with this control is {self.floor:.2g}: a list of "
+            f"fewer than {self.fewest:,} is not possible)"
         )
 
     def to_dict(self) -> dict[str, Any]:
