@@ -29,8 +29,9 @@ models (--model, --reference):
   an ONNX file                           resnet.onnx (one input of 4 dimensions, logits out)
   a Python factory                       package.module:make_model (torch, scikit-learn or a function)
 references (--reference), with --control: models of the same classes that take the same pictures, made without the
-  test set: older ones, from elsewhere, trained on the rest; three are better than one, and another architecture will
-  do. One that knows the test set hides a leak; one that was trained on the control can make a false alarm
+  test set: older ones, from elsewhere, trained on the rest; three are better than one, those trained alike best, and
+  another architecture will do. One that knows the test set hides a leak; one that knows the control can make a
+  false alarm
 room to move in, one of:
   --resize 256 --crop 224                resize the short side, cut the centre (ImageNet)
   --pad reflect                          small pictures (CIFAR-10): continue them beyond their edges, or zero, edge;
