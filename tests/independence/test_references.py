@@ -361,6 +361,9 @@ def test_bad_references_are_refused_before_the_long_run(torus_images, honest_onn
     assert "the untouched accuracy of the reference guess is" in weak
     assert "240 pictures of test set and control" in weak
     assert "the reference nine: the model knows 9 classes" in refused(FunctionScorer(nine, name="nine"))
+    small = FunctionScorer(guess, name="small")
+    small.input_size = (28, 28)
+    assert "the reference small: the model wants 28 x 28 pixels, but gets 32 x 32" in refused(small)
     assert "the reference fails: the model fails on a batch of shape" in refused(FunctionScorer(fails, name="fails"))
 
 

@@ -317,6 +317,10 @@ def test_against_references(seen: AuditResult, unseen: AuditResult, leaked: Audi
 
 
 def test_comparison_with_references(leaked: AuditResult, seen: AuditResult) -> None:
+    assert "With references the verdict is the leak test’s: seen (" in words(
+        demo_html({"leaked": leaked, "seen": seen})
+    )
+    assert "With references the verdict" not in words(demo_html({"leaked": leaked}))
     last = comparison_table({"leaked": leaked, "seen": seen}, pictures=None).splitlines()[-1]
     assert seen.leak is not None
     assert re.split(r"\s{2,}", last) == [

@@ -66,6 +66,14 @@ def leak_sentence(results: dict[str, AuditResult]) -> str | None:
     )
 
 
+def references_sentence(results: dict[str, AuditResult]) -> str | None:
+    """Whose verdict is the leak test's; None where nobody's is."""
+    told = [
+        f"{name} ({names_text(result.reference_names)})" for name, result in results.items() if result.leak is not None
+    ]
+    return f"With references the verdict is the leak test’s: {', '.join(told)}." if told else None
+
+
 def comparison_table(results: dict[str, AuditResult], *, pictures: str | None = DEMO_PICTURES) -> str:
     """The demo's audits, one column a model, for a terminal; below, what the `pictures` are.
 
