@@ -241,7 +241,7 @@ def leak_test(
     Exact as `control_test` is: if examples (or groups) are independent and, given the class, test and control examples,
     together with what the references say of them, have the same law. References that know the test set themselves hide
     a leak; they cannot make one up. References that know the *control* can: one of three that knew 30 % of it gave 36 %
-    false alarms at 0.05.
+    false alarms at 0.05, one-sided.
 
     Parameters
     ----------
