@@ -180,6 +180,31 @@ def test_bad_input(run, files, argv, sentence):
     assert sentence in err
 
 
+@pytest.mark.parametrize(("model", "outcome"), [("leaked", "easier"), ("honest", "no evidence")])
+def test_example_of_the_readme(run, model, outcome):
+    """The files of examples/letters, as tests/independence/test_tiny_language_model.py makes them."""
+    folder = Path(__file__).parents[2] / "examples" / "letters"
+    references = [folder / "reference-a.csv", folder / "reference-b.csv"]
+    argv = [
+        "--scores",
+        folder / f"{model}.csv",
+        "--control-ids",
+        folder / "control.txt",
+        "--reference-scores",
+        *references,
+    ]
+    code, out, _ = run(*argv, "--json")
+    answer = json.loads(out)
+    assert (code, answer["outcome"]) == (0, outcome)
+    if model == "leaked":
+        assert len(answer["seen"]) == 51
+        assert sum(int(example["id"].removeprefix("item-")) < 100 for example in answer["seen"]) == 47
+        readme = (Path(__file__).parents[2] / "README.md").read_text()
+        _, printed, _ = run(*argv)
+        for line in printed.splitlines()[2:]:
+            assert " ".join(line.split()) in " ".join(readme.split())
+
+
 def test_unknown_direction_names_the_column(run, files):
     folder, _ = files
     for path in folder.glob("*.csv"):

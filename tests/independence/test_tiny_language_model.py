@@ -1,9 +1,9 @@
 """A language model that was trained on 5 % of its test items is found by its scores alone, and its honest twin is not.
 
 Text of a source with structure (the next letter depends on the two before), a neural language model of a window of six
-letters (Bengio et al. 2003), trained here in seconds. The leaked model has 100 of 2,000 test items in its training data,
-three times each, as a benchmark's questions stand in a crawl; its twin starts from the same weights and has the same
-other texts. Two honest models of other texts are the references. Everything goes through the command line.
+letters (Bengio et al. 2003), trained here in seconds. The leaked model has 100 of 2,000 test items in its training
+data, three times each, as a benchmark's questions stand in a crawl; its twin starts from the same weights and has the
+same other texts. Two honest models of other texts are the references. Everything goes through the command line.
 """
 
 from __future__ import annotations
@@ -131,12 +131,13 @@ def test_leak_is_found_and_its_twin_is_not(scores, tmp_path, capsys):
 
 
 def test_references_show_it(scores):
-    """Without them, items that are hard and easy for every model drown the leak."""
+    """Without them, items that are hard or easy for every model drown most of it."""
     values, others = scores["leaked"], [scores[name] for name in ("reference-a", "reference-b")]
     alone = heldout.audit_scores(values[:N_ITEMS], values[N_ITEMS:], kind="log_likelihood")
     pairs = [(other[:N_ITEMS], other[N_ITEMS:]) for other in others]
     beside = heldout.audit_scores(values[:N_ITEMS], values[N_ITEMS:], references=pairs, kind="log_likelihood")
-    assert alone.p_value > 10 * beside.p_value
+    assert alone.p_value > beside.p_value
+    assert len(alone.seen) < len(beside.seen)
 
 
 def test_from_logs(scores, tmp_path, capsys):

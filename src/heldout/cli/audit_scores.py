@@ -33,8 +33,8 @@ control, one of:
   --control-ids FILE                     one id a line: these examples of --scores are the control, the others the test
                                          set (after and before a date, private and public half). This assumes that the
                                          halves differ in nothing but exposure; items that get harder or easier over
-                                         time are the usual way in which it fails, and references that saw neither
-                                         half take that up
+                                         time are the usual way in which it fails; references that saw neither half
+                                         take most of that up, not all
 examples:
   heldout audit --scores model.csv --control-scores control.csv --reference-scores old.csv other.csv --out audit
   heldout audit --scores lm-eval/new-model/ --control-ids after-cutoff.txt --reference-scores lm-eval/old-model/

@@ -243,6 +243,8 @@ def leak_lines(evidence: LeakEvidence, *, within: str = "within class") -> list[
     what = ", ".join(text for text in told if text)
     what += "; " if what else ""
     named = f"{evidence.kind} less references" if k else evidence.kind
+    if len(named) > 24:
+        named = "score less references" if k else "score"
     lines = []
     if k:
         names = ", ".join(evidence.reference_names[:3]) + (", ..." if k > 3 else "")

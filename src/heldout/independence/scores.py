@@ -87,7 +87,7 @@ def audit_scores(
     >>> rng = np.random.default_rng(0)
     >>> hard = rng.normal(size=2000)  # how hard each example is, for every model
     >>> model, other = -hard + rng.normal(size=2000), -hard + rng.normal(size=2000)
-    >>> model[:50] += 3.0  # the first 1,000 are the test set, of which 50 were seen
+    >>> model[:60] += 4.0  # the first 1,000 are the test set, of which 60 were seen
     >>> result = audit_scores(model[:1000], model[1000:], references=[(other[:1000], other[1000:])], kind="margin")
     >>> result.outcome, result.p_value <= 0.01
     ('easier', True)

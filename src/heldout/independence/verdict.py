@@ -185,9 +185,10 @@ def found_leak_text(leak: LeakEvidence) -> str:
     ends = sorted(found.share for found in known)
     shares = " to ".join(dict.fromkeys(f"{100 * share:.2g} %" for share in (ends[0], ends[-1])))
     ways = "; a range is over how well the seen ones are known" if " to " in shares else ""
+    shared = ", and so may one that a reference shares" if leak.reference_names else ""
     return (
         f"A leak of {shares} of the test set would have been found four times in five (a plug-in{ways}); a smaller one "
-        "may well be there, and so may one that a reference shares."
+        f"may well be there{shared}."
     )
 
 

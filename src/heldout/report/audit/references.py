@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from heldout.independence.leak import WAYS, LeakEvidence
 from heldout.independence.result import AuditResult, SeenPicture
-from heldout.report import svg
 from heldout.report.audit.exhibits import PICTURE_SIDE, class_text, picture_uri
 from heldout.report.audit.words import names_text, side_text
 from heldout.report.numbers import NOT_DEFINED, PERCENT, fixed, p_text, pair, percent
+from heldout.report.residuals import residual_chart
 
-N_BARS = 40
 FIRST_SEEN = 12
 
 
@@ -41,7 +38,7 @@ def references_view(result: AuditResult) -> dict[str, Any] | None:
         "one": one,
         "averaged": result.n_models > 1,
         "removed": None if math.isnan(test.variance_removed) else percent(test.variance_removed, 0),
-        "chart": _chart(leak),
+        "chart": residual_chart(leak, "margin less what the references lead one to expect"),
         "rows": rows,
         "together": together,
         "verdict": p_text(test.p_value),
@@ -57,42 +54,6 @@ def references_view(result: AuditResult) -> dict[str, Any] | None:
         ],
         "seen": _seen_view(result, leak),
     }
-
-
-def _chart(leak: LeakEvidence) -> str:
-    """Residuals of both sets over each other; the control's counts as if it were as large as the test set."""
-    test, control = leak.residuals_test, leak.residuals_control
-    low, high = float(leak.scores.residuals.min()), float(leak.scores.residuals.max())
-    if high - low < 1e-9:
-        low, high = low - 0.5, high + 0.5
-    edges = np.linspace(low, high, N_BARS + 1)
-    edges[0], edges[-1] = low - 1e-9, high + 1e-9
-    scale = len(test) / len(control)
-    scaled = "control" if len(test) == len(control) else f"control, scaled to {len(test):,}"
-    means = {"test": float(test.mean()), "control": float(control.mean())}
-    return svg.overlaid_histograms(
-        [float(edge) for edge in edges],
-        [
-            svg.Distribution(
-                name="test set",
-                counts=[int(c) for c in np.histogram(test, bins=edges)[0]],
-                mean=means["test"],
-                mean_text=f"test {fixed(means['test'], 2, sign=True)}",
-                style="b",
-            ),
-            svg.Distribution(
-                name=scaled,
-                counts=[round(float(c) * scale) for c in np.histogram(control, bins=edges)[0]],
-                mean=means["control"],
-                mean_text=f"control {fixed(means['control'], 2, sign=True)}",
-                style="a",
-            ),
-        ],
-        label=f"Margin less what is expected of it: mean {fixed(means['test'], 3, sign=True)} on the test set, "
-        f"{fixed(means['control'], 3, sign=True)} on the control",
-        x_label="margin less what the references lead one to expect",
-        y_label="examples",
-    )
 
 
 def _seen_view(result: AuditResult, leak: LeakEvidence) -> dict[str, Any]:

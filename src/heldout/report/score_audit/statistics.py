@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from heldout.independence.leak import WAYS
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.report.numbers import NOT_DEFINED, fixed, p_text, pair
-from heldout.report.score_audit.words import WAYS, leak_share_text
+from heldout.report.score_audit.words import leak_share_text
 
 
 def statistics_view(result: ScoreAuditResult) -> dict[str, Any]:

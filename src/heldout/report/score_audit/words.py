@@ -7,8 +7,6 @@ import math
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.report.numbers import NOT_DEFINED, PERCENT, p_text
 
-WAYS = {0.25: "a quarter of the way", 0.5: "half the way", 1.0: "all the way"}
-
 
 def kind_text(result: ScoreAuditResult) -> str:
     """What the scores are."""
