@@ -87,7 +87,7 @@ def seen_examples(
     Among all of the control where both sets have about the same mix of classes, as two random parts of one source have;
     where they have not (a chi-squared test of the mixes at 0.05, which sees no score), among the control's examples of
     the same class. Ranks within 10 classes are ten times as coarse: on CIFAR-10 networks with 1,000 of 10,000 test
-    pictures leaked they list nothing, ranks among all of the control 45 to 78 pictures, 8 % of them wrongly at most.
+    pictures leaked they list nothing, ranks among all of the control 10 to 78 pictures, 8 % of them wrongly at most.
 
     Benjamini and Hochberg's list of them has a false discovery rate of at most q (Bates et al. 2023), also where the
     ratios come from a fit to both sets together, as they do, since unseen test examples and the control's enter it
