@@ -76,7 +76,8 @@ def add_score_options(verb: argparse.ArgumentParser) -> None:
     group.add_argument("--classes", metavar="COLUMN", help="compare within classes or strata: a column of the files, "
                        "or of logs 'task' or a field of the documents")  # fmt: skip
     group.add_argument("--chance", type=float, metavar="P", help="accuracy of a guess, to refuse references near it "
-                       "(known from logs of multiple choice); needs right or wrong, margins, or a column `correct`")  # fmt: skip
+                       "(known from logs of multiple choice); for right or wrong, margins, or beside a column "
+                       "`correct`")  # fmt: skip
 
 
 def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:

@@ -25,6 +25,7 @@ from heldout.independence.score_inputs import (
     check_chance,
     check_chance_option,
     check_help,
+    check_once,
     clip_bounds,
     grouped,
     join_part,
@@ -295,7 +296,6 @@ def audit_scores_needed(
         check_alike(own, part, f"the reference {name}", whose="the control")
         if not allow_chance:
             check_chance([part], name, chance)
-            check_help([own], [part], name)
     bounds, _ = clip_bounds([[own], *([part] for part in parts)])
     x, *others = (
         part.turned if clip is None else np.clip(part.turned, *clip)
@@ -303,6 +303,10 @@ def audit_scores_needed(
     )
     if parts:
         check_references(own.turned, np.stack([part.turned for part in parts]), names)
+        check_once([part.turned for part in parts], names)
+    for name, part in zip(names, parts, strict=True):
+        if not allow_chance:
+            check_help([own], [part], name)
     scores = leak_scores(x, np.stack(others) if others else None, classes=own.classes)
     return forecast(
         scores,

@@ -42,7 +42,7 @@ class Untouched:
         return margins_of(originals if (pictures or self.pictures) == ORIGINAL else self.centre)
 
     def excess(self) -> dict[str, Floats]:
-        """Of the highest logit over the true label's, on the chosen pictures of every set; 0 where the model is right."""
+        """Of the highest logit over the true label's, on the chosen pictures of every set; 0 where it is right."""
         found = self.originals if self.pictures == ORIGINAL else self.centre
         return {name: answers.excess for name, answers in found.items() if answers is not None}
 

@@ -239,7 +239,8 @@ def _join(reference: Reference, name: str, test: Scores, control: Scores) -> tup
                 "everywhere, or the reference's scores of test set and control apart (--reference-control-scores)."
             )
         return join_part(reference, name, test, "test"), join_part(reference, name, control, "control")
-    if not isinstance(reference, (tuple, list, np.ndarray)) or len(reference) != 2:
+    given: Any = reference
+    if not isinstance(given, (tuple, list, np.ndarray)) or len(given) != 2:
         raise InputError(f"the reference {name} must be Scores, or a pair: its scores of test set and of control.")
     return join_part(reference[0], name, test, "test"), join_part(reference[1], name, control, "control")
 

@@ -141,7 +141,7 @@ class ScoreAuditResult:
         if mean.n_unmatched:
             notes.append(f"{mean.n_unmatched:,} examples {unmatched_text(mean)} were not compared.")
         if self.joined_by_order and self.leak.reference_names:
-            notes.append("examples have no ids: references were joined by their order.")
+            notes.append("not all scores have ids: references were joined by their order.")
         if self.leak.reference_names and self.leak.test.variance_removed < LITTLE:
             notes.append(
                 "the references take next to nothing off the variance, so they are no help: leave them out, unless "

@@ -95,8 +95,10 @@ def audit_scores(
     """
     check_alternative(alternative)
     check_level(level, planned_audits, n_resamples, halves=1)
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InputError(f"`seed` is {seed} (--seed); it must be a whole number, 0 or larger.")
+    try:
+        rng = np.random.default_rng(seed + 0)  # None would be another seed each time
+    except (TypeError, ValueError):
+        raise InputError(f"`seed` is {seed} (--seed); it must be a whole number, 0 or larger.") from None
     sets = gather(
         test,
         control,
@@ -128,7 +130,7 @@ def audit_scores(
         kind=("" if sets.test.larger_is_better else "minus ") + sets.test.kind.replace("_", " "),
         alternative=alternative,
         level=level / planned_audits,
-        rng=np.random.default_rng(seed),
+        rng=rng,
         n_resamples=n_resamples,
     )
     within = strata or sets.strata
