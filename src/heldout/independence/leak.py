@@ -14,7 +14,8 @@ from scipy.stats import norm, rankdata
 from heldout.errors import InputError
 from heldout.groups import group_codes
 from heldout.statistics.checks import Alternative, Floats
-from heldout.statistics.leak import ALTERNATIVE, LeakScores, LeakTestResult, Method, leak_scores, leak_test_of
+from heldout.statistics.leak import ALTERNATIVE as ALTERNATIVE
+from heldout.statistics.leak import LeakScores, LeakTestResult, Method, leak_scores, leak_test_of
 from heldout.statistics.leak_power import DetectableLeak, detectable_leak, effective_sizes, two_valued
 from heldout.statistics.permutation import ControlTestResult
 from heldout.statistics.power import LEVEL

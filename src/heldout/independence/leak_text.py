@@ -104,7 +104,7 @@ def range_of_shares(leak: LeakEvidence) -> str | None:
 
 
 def leak_lines(evidence: LeakEvidence, *, within: str = "within class") -> list[str]:
-    """The leak test in a printed result, a line for each finding; `within` says what was compared within, if anything."""
+    """The leak test in a printed result, a line for each finding; `within` says what was compared within."""
     test, k = evidence.test, len(evidence.reference_names)
     low, high = test.mean.interval
     told = [within, "each group counted once" if test.mean.n_groups_test is not None else ""]
@@ -136,7 +136,9 @@ def detectable_text(evidence: LeakEvidence) -> str:
     """What would have been found four times in five, in one sentence without a full stop."""
     known = [found for found in evidence.detectable if not math.isnan(found.share)]
     if not known:
-        return f"none: not even a leak of the whole test set would be found four times in five (level {evidence.level:g})"
+        return (
+            f"none: not even a leak of the whole test set would be found four times in five (level {evidence.level:g})"
+        )
     binary = evidence.two_valued
     first, *rest = ((leak_share_text(found.share), way_text(found.pull, binary)) for found in known)
     told = f"{first[0]} of the test set if {moves_text(binary)} {first[1]}"
@@ -178,8 +180,8 @@ def other_way_text(evidence: LeakEvidence) -> str | None:
     knows = ", or a reference knows the test set" if evidence.reference_names else ""
     differ = f"the two sets differ in more than what the model may have seen, or the control was trained on{knows}"
     harder = (
-        f"{given_text(evidence)}the {name} of the scores says that the test set is harder than the control (two-sided p "
-        f"= {pvalue_text(math.log(of.p_two_sided))})"
+        f"{given_text(evidence)}the {name} of the scores says that the test set is harder than the control (two-sided "
+        f"p = {pvalue_text(math.log(of.p_two_sided))})"
     )
     if test.p_value <= evidence.level:
         return f"{harder}, against the verdict, which is by the other of the two: {differ}."

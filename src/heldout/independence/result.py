@@ -148,7 +148,7 @@ class AuditResult:
 
     @property
     def verdict_alternative(self) -> Alternative:
-        """Of the verdict's test. By default it is one-sided with references; `alternative` is that of T and error rate."""
+        """Of the verdict's test, one-sided by default with references; `alternative` is that of T and error rate."""
         return self.alternative if self.leak is None else self.leak.test.alternative
 
     @cached_property

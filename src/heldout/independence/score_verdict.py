@@ -16,16 +16,16 @@ ASSUMES_HALVES = (
 )
 # Measured: items that are harder by 0.2 of a standard deviation in one of two sets of 1,000 raise a false alarm in 99 %
 # of the audits without references, in 12 % with three that take 75 % off the variance, in 28 % with one.
-TAKEN_UP = "references that saw neither set take up most of what makes some items harder than others, not all of it"
+TAKEN_OFF = "references that saw neither set take off most of what makes some items harder than others, not all of it"
+NOT_TAKEN_OFF = (
+    "nothing takes off what makes some items harder than others, as references (--reference-scores) that saw neither "
+    "set would for the most part"
+)
 
 
 def assumption(leak: LeakEvidence, *, halves: bool) -> str:
     """What the verdict rests on."""
-    if leak.reference_names:
-        taken = f"; {TAKEN_UP}"
-    else:
-        taken = "; nothing takes up difficulty here, as references (--reference-scores) that saw neither set would, for the most part"
-    return f"{ASSUMES_HALVES if halves else ASSUMES}{taken}"
+    return f"{ASSUMES_HALVES if halves else ASSUMES}; {TAKEN_OFF if leak.reference_names else NOT_TAKEN_OFF}"
 
 
 def score_verdict(leak: LeakEvidence, outcome: Outcome, *, level: float, tested: str, halves: bool) -> Verdict:

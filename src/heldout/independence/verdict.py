@@ -50,16 +50,17 @@ def verdict(
         return _against_control(evidence, p_text, level, n_models)
     neutral = f"neutral up to {tolerance}" if tolerance else "neutral"
     units = f"n = {n_examples:,}" if n_groups is None else f"n = {n_examples:,} in {n_groups:,} groups"
-    tested = f"{p_text}, betting, {alternative}, {units}"
+    side = "one-sided" if alternative == "greater" else alternative
+    tested = f"{p_text}, betting, {side}, {units}"
     if evidence.outcome == "rejected":
-        side = "higher" if evidence.tested_statistic > 0 else "lower"
+        than = "higher" if evidence.tested_statistic > 0 else "lower"
         once = "" if n_groups is None else ", each group counted once,"
         return Verdict(
             "rejected",
             "REJECTED",
             f"{level}: it cannot both be true that the model is independent of this test set and that small shifts "
             f"are {neutral} ({tested}): the adversarial error estimate{once} is {abs(evidence.tested_statistic):.4f} "
-            f"{side} than the test error. Photographs are framed, so shifts seldom are quite neutral; do not call this "
+            f"{than} than the test error. Photographs are framed, so shifts seldom are quite neutral; do not call this "
             "overfitting before a control (--control) has told the two apart.",
         )
     return Verdict(
