@@ -16,6 +16,7 @@ from heldout.errors import InputError
 from heldout.groups import group_codes, group_means
 from heldout.statistics.checks import Alternative, Floats, check_alternative
 from heldout.statistics.leak import (
+    ALTERNATIVE,
     TOP,
     LeakScores,
     gains_of,
@@ -66,7 +67,7 @@ def leak_power(
     classes: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     level: float = LEVEL,
-    alternative: Alternative = "two-sided",
+    alternative: Alternative = ALTERNATIVE,
     tail: bool = True,
 ) -> float:
     r"""Chance that `leak_test` finds a leak of this share of the test set, by a normal law of its two statistics.
@@ -149,7 +150,7 @@ def detectable_leak(
     classes: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     level: float = LEVEL,
-    alternative: Alternative = "two-sided",
+    alternative: Alternative = ALTERNATIVE,
 ) -> tuple[DetectableLeak, ...]:
     """The smallest share of the test set that `leak_test` finds with this power, for each pull; NaN where none is.
 
@@ -194,7 +195,7 @@ def examples_needed(
     classes: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     level: float = LEVEL,
-    alternative: Alternative = "two-sided",
+    alternative: Alternative = ALTERNATIVE,
     tail: bool = True,
 ) -> int | None:
     """The fewest test examples (with groups: groups) with which `leak_test` has this power; None where no number has.
