@@ -7,14 +7,17 @@ from heldout.attack.stress import stress
 from heldout.errors import HeldoutError, InputError
 from heldout.images import LabelledImages, split
 from heldout.independence.audit import audit, audit_many
+from heldout.independence.needed import AuditNeeds, audit_needed, audit_scores_needed
 from heldout.independence.result import AuditResult
 from heldout.independence.score_maps import score_map_statistics
+from heldout.independence.score_result import ScoreAuditResult
+from heldout.independence.scores import audit_scores
 from heldout.memorization.curve import Curve
 from heldout.memorization.perturbed import perturbation_curve
 from heldout.memorization.result import MemorizationResult
 from heldout.memorization.retrained import LabelNoiseCurve, label_noise_curve
 from heldout.orbit import Translations
-from heldout.predictions import Predictions
+from heldout.predictions import Predictions, Scores, load_scores
 from heldout.reuse.bounds import TestableModels, testable_models
 from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.compare import compare, compare_all
@@ -32,6 +35,7 @@ from heldout.statistics import (
 )
 
 __all__ = [
+    "AuditNeeds",
     "AuditResult",
     "BudgetResult",
     "CompareAllResult",
@@ -46,7 +50,9 @@ __all__ = [
     "MemorizationResult",
     "NModelTestResult",
     "Predictions",
+    "ScoreAuditResult",
     "ScoreBudgetResult",
+    "Scores",
     "SimilarityResult",
     "StressResult",
     "StressRun",
@@ -55,6 +61,9 @@ __all__ = [
     "__version__",
     "audit",
     "audit_many",
+    "audit_needed",
+    "audit_scores",
+    "audit_scores_needed",
     "budget",
     "budget_from_numbers",
     "compare",
@@ -62,6 +71,7 @@ __all__ = [
     "control_test",
     "independence_test",
     "label_noise_curve",
+    "load_scores",
     "n_model_test",
     "perturbation_curve",
     "queries_to_reach",

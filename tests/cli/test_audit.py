@@ -202,6 +202,43 @@ def test_bad_input_is_one_sentence_and_exit_2(run, files, tmp_path, demo_arrays)
         assert sentence in one_sentence(err)
 
 
+def test_references(run, files, leaked_onnx, honest_onnx, tmp_path, monkeypatch):
+    usual = {"model": leaked_onnx, "control": files["control"], "limit": 150, "resamples": 999}
+    code, out, err = run(**usual, reference=honest_onnx, json=True)
+    plain = json.loads(out)
+    assert code == 0
+    assert plain["verdict_by"] == "references"
+    assert plain["references"] == ["honest"]
+    assert "honest (reference): accuracy" in err
+    result = AuditResult.load(tmp_path / "out" / "result")
+    assert result.p_value == plain["p_value"] == plain["control"]["leak"]["p_value"]
+    assert "Against references" in (tmp_path / "out" / "report.html").read_text()
+
+    module = (
+        "import numpy as np\n"
+        "def guess():\n"
+        "    return lambda batch: np.stack([np.sin(batch.sum((1, 2, 3)) * (7 + i)) for i in range(10)], axis=1)\n"
+        "def two():\n"
+        "    return lambda batch: guess()(batch)[:, :2]\n"
+    )
+    (tmp_path / "some_references.py").write_text(module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for options, sentence in [
+        ({"reference": honest_onnx, "control": None}, "--reference goes with --control"),
+        ({"reference": leaked_onnx}, "the reference leaked is the audited model itself"),
+        ({"reference": [honest_onnx, honest_onnx]}, "are the same model; give it once"),
+        ({"reference": "other.pt"}, "--reference other.pt: give an .onnx file or package.module:factory"),
+        ({"reference": "nowhere.at_all:model"}, "--reference nowhere.at_all:model: ModuleNotFoundError"),
+        ({"reference": "some_references:guess"}, "the untouched accuracy of the reference guess is"),
+        ({"reference": "some_references:two"}, "the reference two: the model knows 2 classes, but picture"),
+        ({"reference": honest_onnx, "fail_under": 0.001}, "Use --resamples 10000, ten times"),
+        ({"fail_under": 0.002}, "Use --resamples 10000, ten times"),
+    ]:
+        code, out, err = run(**{**usual, **options})
+        assert (code, out) == (2, ""), sentence
+        assert sentence in one_sentence(err)
+
+
 def test_a_killed_audit_goes_on_to_the_same_bits(files, honest_onnx, tmp_path):
     """SIGKILL in the middle, then --resume; then the same checkpoint is refused to another audit."""
 
@@ -306,6 +343,9 @@ def test_demo(capsys, tmp_path):
     assert plain["honest"]["p_value"] > 0.05
     assert plain["leaked"]["p_value"] <= 1e-3
     assert plain["leaked"]["p_values"]["betting"] < 1e-4
+    assert plain["leaked"]["references"] == ["honest"]
+    assert plain["leaked"]["p_value"] == plain["leaked"]["control"]["leak"]["p_value"]
+    assert plain["honest"]["references"] == []
     assert plain["honest"]["control"]["n_examples"] == 2000
     assert plain["honest"]["evaluations_per_image"] <= 0.25 * 13**2
     report = tmp_path / "report.html"

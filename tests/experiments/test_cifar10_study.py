@@ -130,6 +130,24 @@ def test_crops_and_flips(data):
     assert torch.equal(flipped, expected.flip(2))
 
 
+def test_padded_pictures_are_moved(data):
+    """Every picture of a batch is a 32 x 32 window of it with 4 black pixels around; all places come up."""
+    t = trained(data, replace(TINY, shift=False, pad=4, flips=False), 0)
+    assert t.setting.name == "tiny-pad4-e3-leak0"
+    places = set()
+    for _ in range(8):
+        x, _ = t.batch()
+        for row, shown in zip(t.order[int(t.count) * 16 :][:16], x, strict=True):
+            black = torch.nn.functional.pad(data.shown[row], (0, 0, 4, 4, 4, 4))[None]
+            i = torch.arange(81)
+            all_81 = rescaled.windows(black, torch.zeros_like(i), i // 9, i % 9, 32)
+            same = (rescaled.normalised(all_81, torch.float32) == shown).flatten(1).all(dim=1)
+            assert same.sum() == 1
+            places.add(int(same.nonzero()))
+        t.count += 1
+    assert len({p // 9 for p in places}) == len({p % 9 for p in places}) == 9
+
+
 # --- T -----------------------------------------------------------------------------------------------
 
 
@@ -149,7 +167,7 @@ def test_codes_equal_heldouts_T(radius, kind):
         s = np.abs(s) + 0.1
     field = torch.as_tensor(s)
     maps = codes.Maps(lambda i, d, r: field[i, d + orbit.reach, r + orbit.reach], 300, orbit, CPU)
-    T = codes.statistics(codes.strongest(maps))
+    T = store.statistics(codes.strongest(maps))
     assert np.array_equal(T, score_map_statistics(s, radius=radius))
     assert maps.evaluations == int((~maps.values.isnan()).sum())  # nothing is scored twice
     if kind == "all right":
@@ -169,7 +187,7 @@ def test_audit_equals_heldout_on_pictures(data, cifar):
     y = audit.data.labels.numpy()
     maps = audit.maps(30)
     found = codes.strongest(maps)
-    T = codes.statistics(found)
+    T = store.statistics(found)
     assert len(np.unique(found)) > 6
     scores = np.zeros((30, 13, 13))
     for i in range(30):
@@ -300,6 +318,15 @@ def test_plan():
     assert sum(n for k, n in counts.items() if k.startswith("vgg-shift")) + counts["vgg-fixed-e16-leak0"] >= 100
 
 
+def test_plan_of_leaks():
+    jobs = study.plan_of_leaks(training.Setting(shift=False, pad=4, epochs=80), rounds=8)
+    names = [study.key(*j) for j in jobs]
+    assert len(set(names)) == len(names) == 8 * 8 + 3
+    assert sum(n.startswith("vgg-pad4-e80-leak0/") for n in names) == 24
+    assert sum(n.startswith("residual-pad4-e80-leak0/") for n in names) == 3
+    assert all(sum(n.startswith(f"vgg-pad4-e80-leak{leak}/") for n in names) == 8 for leak in study.LEAKS)
+
+
 @pytest.fixture(scope="module")
 def kept(data, tmp_path_factory):
     """A store of five networks, by two runs."""
@@ -328,9 +355,9 @@ def test_what_is_kept(kept, data):
     for model in store.models(kept):
         assert model["leaked"].tolist() == pictures.leaked(model.record["setting"]["leaked"], model.record["seed"],
                                                            60).tolist()  # fmt: skip
-        T = codes.statistics(model["test_codes"])
+        T = store.statistics(model["test_codes"])
         wrong = model["test_predictions"] != store.split(kept)["test_labels"]
-        assert np.array_equal(model["test_codes"] >= codes.WRONG, wrong)
+        assert np.array_equal(model["test_codes"] >= store.WRONG, wrong)
         assert not wrong[model["test_margins"] > 0].any()  # a label of more than a half is the answer
         assert model.record["test_T"] == T.mean()
         assert ("train_codes" in model) == (model.record["setting"]["leaked"] == 0)

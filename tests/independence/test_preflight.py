@@ -12,8 +12,16 @@ from scipy.stats import binom, binomtest
 
 from heldout import InputError, Translations, audit
 from heldout.images import Crop, LabelledImages, Pad, Upsample, Wrap, from_arrays, from_folder
+from heldout.independence.margins import Answers
 from heldout.independence.preflight import Preflight, check_looks, looked_at
 from heldout.statistics.binomial import sign_test_log_pvalue
+
+
+def answers(right: np.ndarray) -> Answers:
+    """Of a model that is right here and wrong there."""
+    margins = np.where(right, 1.0, -1.0)
+    no = np.zeros(len(right), dtype=bool)
+    return Answers(-margins, tied=no, margins=margins, margins_of_probabilities=margins, look_like_probabilities=no)
 
 
 def look(untouched: np.ndarray, in_frame: np.ndarray | None = None, labels: np.ndarray | None = None) -> Preflight:
@@ -22,7 +30,7 @@ def look(untouched: np.ndarray, in_frame: np.ndarray | None = None, labels: np.n
     return Preflight(
         looked_at=np.arange(len(right)), labels=np.arange(len(right)) % 10 if labels is None else labels, right=right,
         clearly_right=right, untouched_right=untouched, untouched_clearly_right=untouched,
-        original_losses=None if in_frame is None else 1.0 - untouched, note=None, extra_evaluations=0, n_classes=10,
+        originals=None if in_frame is None else answers(untouched), note=None, extra_evaluations=0, n_classes=10,
         evaluations_per_second=1.0, answers="", expected_evaluations=1,
     )  # fmt: skip
 

@@ -14,19 +14,12 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from store import WRONG
 from torch import Tensor
 
 RADIUS = 2
-WRONG = 128
 
 Score = Callable[[Tensor, Tensor, Tensor], Tensor]  # rows, down, right -> score of each
-
-
-def statistics(codes: np.ndarray) -> np.ndarray:
-    """T from codes."""
-    wrong = codes >= WRONG
-    n = np.where(wrong, codes.astype(np.int64) - WRONG, codes)
-    return np.where(codes == 0, 0.0, 1.0 / (1.0 + n) - wrong)  # (9)
 
 
 class Orbit:

@@ -23,10 +23,11 @@ from pathlib import Path
 import numpy as np
 import store
 import torch
-from codes import RADIUS, Maps, Orbit, full, statistics, strongest
+from codes import RADIUS, Maps, Orbit, full, strongest
 from networks import NETWORKS, Finished, Layer, Weights
 from pictures import BATCH, MARGIN, SIDE, SPLIT_SEED, read
 from rescaled import Data, normalised, windows
+from store import statistics
 from torch import Tensor
 from training import Setting, Training, together
 
@@ -134,6 +135,17 @@ def plan(shift: Setting, fixed: Setting, rounds: int = 16) -> list[tuple[Setting
         jobs += [(replace(fixed, leaked=leak), 1000 + 100 * i + r) for i, leak in enumerate(LEAKS)]
         if r < 3:
             jobs.append((replace(shift, network="residual"), r))
+    return jobs
+
+
+def plan_of_leaks(setting: Setting, rounds: int = 8) -> list[tuple[Setting, int]]:
+    """Three honest networks and one of each leak a round, and three of another architecture: `experiments/leaks`."""
+    jobs = []
+    for r in range(rounds):
+        jobs += [(setting, 3 * r + i) for i in range(3)]
+        jobs += [(replace(setting, leaked=leak), 1000 + 100 * i + r) for i, leak in enumerate(LEAKS)]
+        if r == 0:
+            jobs += [(replace(setting, network="residual"), i) for i in range(3)]
     return jobs
 
 
@@ -376,6 +388,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--recipe", action="append", default=[], help="try: name=value,... of a setting")
     parser.add_argument("--shift", default="shift=1,epochs=36", help="run: the recipe with shifts in training")
     parser.add_argument("--fixed", default="shift=0,epochs=16", help="run: the recipe without")
+    parser.add_argument("--leaks", action="append", default=[], help="run: recipes, honest and leaked")
     parser.add_argument("--network", default="vgg", choices=NETWORKS)
     parser.add_argument("--limit", type=int, help="pictures of each part, for trying things out")
     parser.add_argument("--budget", type=float, default=1080, help="probe: seconds for all runs together")
@@ -403,7 +416,8 @@ def main(argv: list[str] | None = None) -> None:
         attempt(args, data)
     else:
         shift, fixed = recipe(args.shift, args.base), recipe(args.fixed, args.base)
-        Study(args, data).run(plan(shift, fixed, args.rounds))
+        leaks = [job for text in args.leaks for job in plan_of_leaks(recipe(text, args.base), args.rounds)]
+        Study(args, data).run(leaks or plan(shift, fixed, args.rounds))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import store
-from codes import statistics
 from scipy.stats import norm
+from store import statistics
 
 from heldout.independence.score_maps import score_map_statistics
 from heldout.orbit import Translations

@@ -26,14 +26,19 @@ class Setting:
     momentum: float = 0.9  # Nesterov's
     decay: float = 5e-4  # of kernels and the last map
     flips: bool = True
+    pad: int = 0  # black pixels around the whole picture, of which a 32 x 32 window is cut: the usual shifts
 
     @property
     def size(self) -> int:
         return 24 if self.shift else 32
 
     @property
+    def moves(self) -> str:
+        return "shift" if self.shift else f"pad{self.pad}" if self.pad else "fixed"
+
+    @property
     def name(self) -> str:
-        return f"{self.network}-{'shift' if self.shift else 'fixed'}-e{self.epochs}-leak{self.leaked}"
+        return f"{self.network}-{self.moves}-e{self.epochs}-leak{self.leaked}"
 
 
 def rates(setting: Setting, steps: int) -> np.ndarray:
@@ -71,6 +76,7 @@ class Training:
         self.rate = torch.zeros((), device=device)
         self.count = torch.zeros(1, dtype=torch.int64, device=device)  # not a scalar: indexing by one would wait
         self.within = torch.arange(setting.batch, device=device)
+        self.shown = data.shown if not setting.pad else F.pad(data.shown, (0, 0, *[setting.pad] * 4)).contiguous()
         self.right = torch.zeros((), device=device)
         self.logits = torch.compile(logits, dynamic=False) if compiled else logits
         self.graph: torch.cuda.CUDAGraph | None = None
@@ -90,10 +96,10 @@ class Training:
         """The next pictures, cropped and flipped, and their labels."""
         rows = self.order[self.count * self.setting.batch + self.within]
         chance = torch.rand(3, len(rows), device=self.device, generator=self.generator)
-        room = self.data.shown.shape[1] - self.setting.size
+        room = self.shown.shape[1] - self.setting.size
         top, left = (chance[:2] * (room + 1)).long().clamp(max=room)
         flipped = chance[2] < (0.5 if self.setting.flips else 0.0)
-        x = windows(self.data.shown, rows, top, left, self.setting.size, flipped)
+        x = windows(self.shown, rows, top, left, self.setting.size, flipped)
         return normalised(x, torch.bfloat16 if self.cuda else torch.float32), self.data.targets[rows]
 
     def step(self) -> None:

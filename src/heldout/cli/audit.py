@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
+from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
+from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
+from heldout.cli.common import make_folder, say
+from heldout.cli.fail_under import check_fail_under, exit_code
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
 from heldout.images import LabelledImages, open_source
@@ -22,9 +25,13 @@ pictures (--images, --control):
   a folder with one subfolder a class    test/cat/1.png, test/dog/7.jpg
   a folder and a CSV (--labels)          file,label  /  1.png,0  /  2.png,cat
   an .npz file                           images (n, height, width[, 3]) uint8 or float, labels (n,)
-models (--model):
+models (--model, --reference):
   an ONNX file                           resnet.onnx (one input of 4 dimensions, logits out)
   a Python factory                       package.module:make_model (torch, scikit-learn or a function)
+references (--reference), with --control: models of the same classes that take the same pictures, made without the
+  test set: older ones, from elsewhere, trained on the rest; three are better than one, those trained alike best, and
+  another architecture will do. One that knows the test set hides a leak; one that knows the control can make a
+  false alarm
 room to move in, one of:
   --resize 256 --crop 224                resize the short side, cut the centre (ImageNet)
   --pad reflect                          small pictures (CIFAR-10): continue them beyond their edges, or zero, edge;
@@ -40,6 +47,7 @@ dependent pictures (--groups), one of:
 examples:
   heldout audit --model resnet.onnx --images val/ --control fresh/ --resize 256 --crop 224 \\
       --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --radius 5 --out audit
+  heldout audit --model new.onnx --reference old.onnx other.onnx --images test.npz --control fresh.npz --pad reflect
   heldout audit --model mymodels:load --images test.npz --control fresh.npz --pad reflect --fail-under 0.01
 room around the crop: 3 times the radius on each side (2 times for the random rules); --pad and --wrap have it
 
@@ -54,7 +62,7 @@ def add_audit(verbs: Any) -> None:
         "audit",
         help="is this model independent of this test set?",
         description="Is this model independent of this test set?",
-        epilog=FORMATS,
+        epilog=f"{FORMATS}\n{SCORE_FORMATS}\n{NEEDED_FORMATS}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -62,14 +70,21 @@ def add_audit(verbs: Any) -> None:
     data.add_argument(
         "--model",
         nargs="+",
-        required=True,
         metavar="M",
         help="ONNX file or package.module:factory; several are averaged: trainings of one architecture",
     )
-    data.add_argument("--images", required=True, metavar="PATH", help="the test set")
+    data.add_argument("--images", metavar="PATH", help="the test set")
     data.add_argument("--labels", metavar="FILE", help="CSV of file names and labels, or .npy beside an .npz")
     data.add_argument(
         "--control", metavar="PATH", help="fresh pictures of the same source, never trained or selected on"
+    )
+    data.add_argument(
+        "--reference",
+        nargs="+",
+        default=[],
+        metavar="M",
+        help="other models, each as --model, that cannot have seen more of the test set than of the control: the "
+        "verdict is then how far the audited model beats what they lead one to expect (needs --control)",
     )
     data.add_argument("--control-labels", metavar="FILE", help="as --labels, for the control")
     data.add_argument("--images-key", metavar="KEY", help="array in the .npz that holds the pictures")
@@ -79,7 +94,7 @@ def add_audit(verbs: Any) -> None:
     data.add_argument(
         "--groups",
         metavar="SPEC",
-        help="pictures that depend on each other: a column, a CSV id,group, or a pattern on ids",
+        help="examples that depend on each other: a column, a CSV id,group, or a pattern on ids",
     )
     data.add_argument("--control-groups", metavar="SPEC", help="the same for the control (default: as --groups)")
     data.add_argument("--limit", type=int, metavar="N", help="audit a random subset (seeded), of the control too")
@@ -89,8 +104,9 @@ def add_audit(verbs: Any) -> None:
     test = verb.add_argument_group("the test")
     test.add_argument("--radius", type=int, default=2, metavar="PX", help="largest shift (default 2)")
     test.add_argument("--rule", choices=RULES, default="strongest", help="how a move is chosen (default strongest)")
-    test.add_argument("--alternative", choices=("two-sided", "greater"), default="two-sided",
-                      help="'greater' looks for overfitting only; choose before you look")  # fmt: skip
+    test.add_argument("--alternative", choices=("two-sided", "greater"),
+                      help="'greater' looks for overfitting only; choose before you look (default: greater with "
+                      "references or scores, else two-sided)")  # fmt: skip
     test.add_argument("--tolerance", type=float, default=0.0, metavar="X", help="without a control: allow |E T| <= X")
     test.add_argument("--level", type=float, default=0.05, metavar="A", help="of the verdict, per audit (default 0.05)")
     test.add_argument(
@@ -130,20 +146,35 @@ def add_audit(verbs: Any) -> None:
         "--planned-audits",
     )
     run.add_argument("--json", action="store_true", help="print JSON")
-    run.set_defaults(command=run_audit)
+    add_score_options(verb)
+    add_needed_options(verb)
+    verb.set_defaults(command=run_audit, parser=verb)
 
 
 def run_audit(args: argparse.Namespace) -> int:
     """`heldout audit`."""
+    check_needed(args)
+    if args.needed:
+        return run_audit_needed(args)
+    check_either(args)
+    if args.scores is not None:
+        return run_audit_scores(args)
     from heldout.report import write_audit_report
 
     orbit = Translations(args.radius)
-    check_fail_under(args)
+    # without references the verdict is twice the smaller of two p-values
+    check_fail_under(args, halves=1 if args.reference else 2, has_control=bool(args.control))
     for option in ("labels", "groups"):
         if getattr(args, f"control_{option}") and not args.control:
             raise InputError(f"--control-{option} goes with --control.")
+    if args.reference and not args.control:
+        raise InputError(
+            "--reference goes with --control: what is compared is how far the model beats the references on the test "
+            "set, and on fresh pictures of the same source."
+        )
     make_folder(args.out)
     models = [load_scorer(spec, **scorer_options(args)) for spec in args.model]
+    references = [load_scorer(spec, option="--reference", **scorer_options(args)) for spec in args.reference]
     channels = args.channels or getattr(models[0], "channels", None) or 3
 
     def images(
@@ -177,6 +208,7 @@ def run_audit(args: argparse.Namespace) -> int:
         orbit=orbit,
         rule=args.rule,
         control=control,
+        references=references,
         alternative=args.alternative,
         tolerance=args.tolerance,
         seed=args.seed,
@@ -198,26 +230,4 @@ def run_audit(args: argparse.Namespace) -> int:
     shutil.rmtree(checkpoints, ignore_errors=True)  # only now: the result is safe
     print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
     say(f"report: {report}")
-    p_value = result.evidence.adjusted_p_value
-    if args.fail_under is not None and p_value < args.fail_under:
-        times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
-        say(
-            f"heldout: p = {p_value:.3g}{times} is below --fail-under {args.fail_under}: {result.ruling.title.lower()}."
-        )
-        return EXIT_CHECK_FAILED
-    return EXIT_FINE
-
-
-def check_fail_under(args: argparse.Namespace) -> None:
-    """Refuse a threshold that no result could fall below."""
-    if args.fail_under is None:
-        return
-    if not 0 < args.fail_under < 1:
-        raise InputError(f"--fail-under {args.fail_under}: give a p-value between 0 and 1.")
-    smallest = 2 * max(1, args.planned_audits) / (args.resamples + 1)
-    if args.control and args.fail_under <= smallest:
-        raise InputError(
-            f"--fail-under {args.fail_under} can never be reached: with --resamples {args.resamples} no p against a "
-            f"control, times {max(1, args.planned_audits)} planned audit(s), is below {smallest:.2g}. Use --resamples "
-            f"{int(20 * max(1, args.planned_audits) / args.fail_under)}, ten times the least that can reach it."
-        )
+    return exit_code(args, result.evidence.adjusted_p_value, result.ruling)

@@ -17,11 +17,13 @@ from heldout.images import LabelledImages
 from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.engine import Engine
 from heldout.independence.evidence import Examples, weigh
-from heldout.independence.exhibits import most_telling_exhibits
+from heldout.independence.exhibits import most_suspicious, most_telling_exhibits
+from heldout.independence.leak import ALTERNATIVE
 from heldout.independence.plan import WRONG, TranslationPlan
 from heldout.independence.preflight import Preflight, check_looks, check_room, check_share, looked_at, preflight
+from heldout.independence.references import check_given, compare, weigh_references
 from heldout.independence.result import AuditResult
-from heldout.independence.untouched import CENTRE, ORIGINAL
+from heldout.independence.untouched import ORIGINAL, chosen_pictures
 from heldout.orbit import Rule, Translations, check_rule
 from heldout.progress import progress_bar
 from heldout.scorers import Scorer, as_scorer
@@ -37,6 +39,7 @@ class AuditOptions(TypedDict, total=False):
 
     rule: Rule
     control: LabelledImages | None
+    references: Sequence[Any]
     alternative: Alternative
     tolerance: float
     seed: int
@@ -91,7 +94,8 @@ def audit_many(
     orbit: Translations,
     rule: Rule = "strongest",
     control: LabelledImages | None = None,
-    alternative: Alternative = "two-sided",
+    references: Sequence[Any] = (),
+    alternative: Alternative | None = None,
     tolerance: float = 0.0,
     seed: int = 0,
     limit: int | None = None,
@@ -123,15 +127,23 @@ def audit_many(
         the betting test's, and rests on the assumption that shifts keep a picture's density (refused for `Pad`, where
         they surely do not). Pictures that are equal pixel by pixel count as one group, as do `LabelledImages.groups`;
         a picture or group in both sets is refused.
+    references : sequence, optional
+        Other models of the same classes, each as in `audit`, that cannot have seen more of the test set than of the
+        control: older ones, from elsewhere, or trained on the rest. They need a control. With them the verdict is that
+        of `leak_test` on untouched pictures: how much surer of the true label the audited models are than the
+        references lead one to expect, on the test set and on the control; T and the error rate stand beside it. A
+        reference that knows the test set costs power; one that knows the control can make a false alarm.
     rule : {"strongest", "nearest", "random", "random2"}
-    alternative : {"two-sided", "greater"}
-        "greater" looks for overfitting only, and must be chosen before seeing results.
+    alternative : {"two-sided", "greater"}, optional
+        "greater" looks for overfitting only, and must be chosen before seeing results. By default the test against
+        references is one-sided, since a leak cannot make a test set harder, and the others are two-sided.
     tolerance : float
         Without a control: test abs(E T) <= tolerance.
     limit : int, optional
         Audit a random subset of this size (seeded), of the control too.
     n_resamples : int
-        Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1).
+        Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1), with references
+        1 / (n_resamples + 1).
     level : float
         Of the verdict: the probability of a finding where there is nothing to find, for this audit.
     planned_audits : int
@@ -151,8 +163,9 @@ def audit_many(
     progress : bool
         Show a bar on stderr.
     """
+    leak_alternative, alternative = alternative or ALTERNATIVE, alternative or "two-sided"
     _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
-    _check_level(level, planned_audits, n_resamples if control is not None else None)
+    check_level(level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2)
     if images.frame.needs_control and control is None:
         raise InputError(
             "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
@@ -162,12 +175,14 @@ def audit_many(
     models = [as_scorer(s) for s in scorers]
     if not models:
         raise InputError("there is no model to audit.")
+    others = [as_scorer(s) for s in references]
+    check_given(models, others, has_control=control is not None)
     say = notify or (lambda sentence: None)
     folder = Path(checkpoint) if checkpoint is not None else None
     if folder is not None:
         _check_checkpoints(folder, resume, say)
 
-    rng_limit, rng_look, rng_test = np.random.default_rng(seed).spawn(3)
+    rng_limit, rng_look, rng_test, rng_references = np.random.default_rng(seed).spawn(4)
     sets = {
         name: _Pictures(pictures, _subset(len(pictures), limit, rng_limit), pictures.digest())
         for name, pictures in (("test", images), ("control", control))
@@ -202,6 +217,20 @@ def audit_many(
             allow_frame_drop=allow_frame_drop,
         )
 
+    compared = None
+    if others:
+        compared = compare(
+            models,
+            others,
+            {name: (p.images, p.rows) for name, p in sets.items()},
+            looks,
+            orbit=orbit,
+            batch_size=batch_size,
+            rng=rng_references,
+            notify=say,
+            progress=progress,
+        )
+
     engines: dict[str, list[Engine]] = {name: [] for name in sets}
     for job in jobs:
         look, settings = looks[job.name, job.number], {"limit": limit, "seed": seed}
@@ -221,6 +250,18 @@ def audit_many(
         for name in sets
     }
     examples = {name: _examples(engines[name], sets[name], untouched[name], depends[name]) for name in sets}
+    leak = None
+    if compared is not None:
+        leak = weigh_references(
+            compared,
+            untouched_pictures,
+            examples["test"],
+            examples["control"],
+            alternative=leak_alternative,
+            level=level / planned_audits,
+            rng=rng_references,
+            n_resamples=n_resamples,
+        )
     names = images.source.class_names
     return AuditResult(
         test=examples["test"],
@@ -237,6 +278,7 @@ def audit_many(
             seed=seed,
             level=level,
             planned_audits=planned_audits,
+            leak=leak,
         ),
         orbit=orbit,
         rule=rule,
@@ -253,6 +295,9 @@ def audit_many(
         class_names=tuple(str(n) for n in names) if names is not None else None,
         version=__version__,
         untouched_pictures=untouched_pictures,
+        reference_digests=tuple(m.digest() for m in others),
+        reference_evaluations=0 if compared is None else compared.evaluations,
+        seen_pictures=() if leak is None else most_suspicious(leak, examples["test"], images, sets["test"].rows),
         exhibits=most_telling_exhibits(
             examples["test"],
             images,
@@ -316,16 +361,18 @@ def _check_options(
         raise InputError(f"`seed` is {seed}; it must not be negative.")
 
 
-def _check_level(level: float, planned_audits: int, n_resamples: int | None) -> None:
+def check_level(level: float, planned_audits: int, n_resamples: int | None, halves: int = 2) -> None:
+    """Refuse a level that is none, or that no p could reach; `halves` p-values are one verdict."""
     if not 0 < level < 1:
-        raise InputError(f"`level` is {level}; it must lie strictly between 0 and 1.")
+        raise InputError(f"`level` is {level} (--level); it must lie strictly between 0 and 1.")
     if planned_audits < 1:
-        raise InputError(f"`planned_audits` is {planned_audits}; this audit is one of them.")
-    if n_resamples is not None and 2 * planned_audits / (n_resamples + 1) > level:
+        raise InputError(f"`planned_audits` is {planned_audits} (--planned-audits); this audit is one of them.")
+    if n_resamples is not None and halves * planned_audits / (n_resamples + 1) > level:
         raise InputError(
-            f"with {n_resamples:,} resamplings no p against a control is below {2 / (n_resamples + 1):.2g}, so that "
-            f"nothing could ever be found at `level` {level:g} with `planned_audits` {planned_audits}; `n_resamples` "
-            f"(--resamples) must be {math.ceil(2 * planned_audits / level)} at least, ten times that to see anything."
+            f"with {n_resamples:,} resamplings no p against a control is below {halves / (n_resamples + 1):.2g}, so "
+            f"that nothing could ever be found at `level` {level:g} with `planned_audits` {planned_audits}; "
+            f"`n_resamples` (--resamples) must be {math.ceil(halves * planned_audits / level)} at least, ten times "
+            "that to see anything."
         )
 
 
@@ -421,29 +468,17 @@ def _look(
 def _untouched_losses(
     engines: dict[str, list[Engine]], looks: dict[tuple[str, int], Preflight]
 ) -> tuple[dict[str, list[NDArray[np.float64]]], tuple[str, ...]]:
-    """Losses of each model on untouched pictures, by set, and what these are.
-
-    The frame's centre, unless the frame enlarges: then the original picture, if the model takes it and is not worse on
-    originals than in the frame, as a model trained on enlarged pictures is. Which of the two is decided on test set and
-    control together, so that it does not depend on which is which, and the permutation test stays exact.
-    """
+    """Losses of each model on untouched pictures, by set, and what these are."""
     untouched: dict[str, list[NDArray[np.float64]]] = {name: [] for name in engines}
     pictures = []
     for number in range(len(engines["test"])):
         in_frame = {name: (each[number].outcomes.kind == WRONG).astype(np.float64) for name, each in engines.items()}
-        found = {name: looks[name, number].original_losses for name in engines}
-        originals = {name: losses for name, losses in found.items() if losses is not None}
-        chosen = (
-            originals if originals.keys() == in_frame.keys() and _wrong(originals) <= _wrong(in_frame) else in_frame
-        )
-        pictures.append(ORIGINAL if chosen is originals else CENTRE)
+        originals = {name: looks[name, number].original_losses for name in engines}
+        pictures.append(chosen_pictures(in_frame, originals))
         for name in engines:
-            untouched[name].append(chosen[name])
+            found = originals[name]
+            untouched[name].append(found if pictures[-1] == ORIGINAL and found is not None else in_frame[name])
     return untouched, tuple(pictures)
-
-
-def _wrong(losses: dict[str, NDArray[np.float64]]) -> float:
-    return sum(float(values.sum()) for values in losses.values())
 
 
 def _examples(

@@ -6,6 +6,7 @@ Five alike pictures are not five witnesses: with groups of five identical ones a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,7 @@ def dependence(
         Show a bar on stderr; every audited picture is read once.
     """
     if "control" in sets:
-        _check_groups_apart(sets["test"][0], sets["control"][0])
+        check_groups_apart(sets["test"][0].group_names or (), sets["control"][0].group_names or ())
     hashes = {
         name: pixel_hashes(images.source, rows, label=f"{name} set", progress=progress)
         for name, (images, rows) in sets.items()
@@ -68,8 +69,9 @@ def dependence(
     return found
 
 
-def _check_groups_apart(test: LabelledImages, control: LabelledImages) -> None:
-    shared = sorted(set(test.group_names or ()) & set(control.group_names or ()))
+def check_groups_apart(test: Iterable[str], control: Iterable[str]) -> None:
+    """Refuse a group that is in both sets."""
+    shared = sorted(set(test) & set(control))
     if shared:
         raise InputError(
             f"{len(shared):,} group{'s' * (len(shared) > 1)} of `groups` ({_some([repr(g) for g in shared])}) "

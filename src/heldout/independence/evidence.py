@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.groups import design_effect, group_sizes
+from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import ADVERSARIAL, KINDS, WRONG
 from heldout.orbit import Rule, Translations
 from heldout.statistics import (
@@ -100,19 +101,26 @@ class ControlEvidence:
     invariance_log_p_value: float  # betting on the control's own T
     untouched_error: float  # of the control, as the model is used in life
     detectable_error: Detectable  # difference in the error rate that would have been found
+    leak: LeakEvidence | None = None  # against references; where there are any, this is the verdict
 
     @property
     def p_value(self) -> float:
-        """The verdict: twice the smaller of the two, declared before the data."""
+        """The verdict, declared before the data: the leak test's with references, else twice the smaller of the two."""
+        if self.leak is not None:
+            return self.leak.p_value
         return min(1.0, 2.0 * min(self.statistic.p_value, self.error_rate.p_value))
 
     @property
     def spoke(self) -> ControlTestResult:
         """The half of the verdict with the smaller p; both differences are positive where the test set is easier."""
+        if self.leak is not None:
+            return self.leak.spoke
         return min(self.statistic, self.error_rate, key=lambda test: test.p_value)
 
     def disagree(self, level: float) -> bool:
         """Whether each half would be the verdict on its own, in opposite directions."""
+        if self.leak is not None:
+            return self.leak.disagree(level)
         halves = (self.statistic, self.error_rate)
         return all(2.0 * test.p_value <= level for test in halves) and halves[0].difference * halves[1].difference < 0
 
@@ -120,6 +128,7 @@ class ControlEvidence:
         """Plain data, ready for JSON."""
         return {
             "p_value": self.p_value,
+            "leak": None if self.leak is None else self.leak.to_dict(),
             "p_greater": self.statistic.p_greater,
             "p_two_sided": self.statistic.p_two_sided,
             "p_error_rate": self.error_rate.p_value,
@@ -192,6 +201,13 @@ class Evidence:
         return math.log(self.control.p_value) if self.control else self.log_p_values["betting"]
 
     @property
+    def verdict_by(self) -> str:
+        """Which test the verdict is, as declared by what the audit was given."""
+        if self.control is None:
+            return "betting"
+        return "T and error rate" if self.control.leak is None else "references"
+
+    @property
     def p_value(self) -> float:
         """The verdict's; may underflow to 0 where `log_p_value` does not."""
         return self.control.p_value if self.control else math.exp(self.log_p_values["betting"])
@@ -210,8 +226,9 @@ def weigh(
     seed: int = 0,
     level: float = LEVEL,
     planned_audits: int = 1,
+    leak: LeakEvidence | None = None,
 ) -> Evidence:
-    """All p-values, intervals and what could have been detected."""
+    """All p-values, intervals and what could have been detected; with `leak` that is the verdict against a control."""
     lower, upper = orbit.statistic_range(rule)
     values = test.T
     losses, weighted = test.losses.mean(axis=0), test.weighted_losses
@@ -221,7 +238,7 @@ def weigh(
     against = None
     held_to = level / planned_audits
     if control is not None:
-        against = _control_evidence(test, control, lower, upper, alternative, rng, n_resamples, seed, held_to)
+        against = _control_evidence(test, control, lower, upper, alternative, rng, n_resamples, seed, held_to, leak)
         detectable = _detectable_difference(against.statistic, values, test.groups, held_to)
         log_e = calibrated_log_evalue(math.log(against.p_value))
     else:
@@ -340,6 +357,7 @@ def _control_evidence(
     n_resamples: int,
     seed: int,
     level: float,
+    leak: LeakEvidence | None,
 ) -> ControlEvidence:
     def against(values: NDArray[np.float64], control_values: NDArray[np.float64]) -> ControlTestResult:
         return control_test(
@@ -364,6 +382,7 @@ def _control_evidence(
         invariance_log_p_value=invariance.log_p_value,
         untouched_error=float(control.untouched_losses.mean()),
         detectable_error=_detectable_difference(error_rate, right, test.groups, level),
+        leak=leak,
     )
 
 

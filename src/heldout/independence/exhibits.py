@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from heldout.images import LabelledImages
 from heldout.independence.engine import window
 from heldout.independence.evidence import Examples
-from heldout.independence.result import Exhibit
+from heldout.independence.leak import LeakEvidence
+from heldout.independence.result import Exhibit, SeenPicture
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
 from heldout.scorers.batches import score_batch
 
 N_EXHIBITS = 12
+MOST_SEEN, FEW_SEEN = 24, 6  # pictures shown that look seen; the most suspicious where none can be listed
 
 
 def most_telling_exhibits(
@@ -58,6 +60,25 @@ def most_telling_exhibits(
             moved=raw[2 * k + 1],
         )
         for k, i in enumerate(telling)
+    )
+
+
+def most_suspicious(
+    leak: LeakEvidence, examples: Examples, images: LabelledImages, rows: NDArray[np.intp]
+) -> tuple[SeenPicture, ...]:
+    """The test pictures that look seen, most suspicious first; a few that are not significant where none is."""
+    shown = leak.seen.order[: min(leak.seen.n_listed, MOST_SEEN) or FEW_SEEN]
+    return tuple(
+        SeenPicture(
+            id=examples.ids[i],
+            label=int(examples.labels[i]),
+            margin=float(leak.scores.scores[i]),
+            expected=float(leak.scores.expected[i]),
+            p_value=float(leak.seen.p_values[i]),
+            picture=_as_bytes(images.place(int(rows[i]), 0)),
+        )
+        for i in shown
+        if not np.isnan(leak.seen.p_values[i])
     )
 
 

@@ -17,7 +17,8 @@ from scipy.stats import binomtest
 
 from heldout.errors import InputError
 from heldout.images import LabelledImages
-from heldout.independence.untouched import original_scores, top_is_tied
+from heldout.independence.margins import Answers, top_is_tied
+from heldout.independence.untouched import original_answers
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
 from heldout.scorers.batches import check_input, excess_scores, filled, score_batch
@@ -42,13 +43,18 @@ class Preflight:
     clearly_right: NDArray[np.bool_]  # ties not counted
     untouched_right: NDArray[np.bool_]
     untouched_clearly_right: NDArray[np.bool_]
-    original_losses: NDArray[np.float64] | None  # of all audited pictures; None where the frame's centre is untouched
+    originals: Answers | None  # to all audited pictures; None where the frame's centre is untouched
     note: str | None  # why originals were not looked at although the frame's centre is none
     extra_evaluations: int  # spent on original pictures
     n_classes: int
     evaluations_per_second: float
     answers: str  # a hash of the first logits: tells models apart that look the same from outside
     expected_evaluations: int  # of the whole audit of this set
+
+    @property
+    def original_losses(self) -> NDArray[np.float64] | None:
+        """On the original pictures."""
+        return None if self.originals is None else self.originals.losses
 
     @property
     def accuracy(self) -> float:
@@ -62,7 +68,7 @@ class Preflight:
 
     def __str__(self) -> str:
         duration = self.expected_evaluations / self.evaluations_per_second
-        same = "" if self.original_losses is not None else f" ({self.note or 'its centre is the untouched picture'})"
+        same = "" if self.originals is not None else f" ({self.note or 'its centre is the untouched picture'})"
         untouched, in_frame = 100 * self.untouched_accuracy, 100 * self.accuracy
         return (
             f"accuracy {untouched:.2f} % untouched, {in_frame:.2f} % in the frame{same}, on {len(self.right):,} "
@@ -126,17 +132,16 @@ def preflight(
         score_batch(scorer, batch)
         busy, counted = time.perf_counter() - started, batch_size
     in_frame = np.concatenate(right), np.concatenate(clearly)
-    untouched, losses, note, extra = in_frame, None, None, 0
+    untouched, originals, note, extra = in_frame, None, None, 0
     if not images.frame.centre_is_untouched:
         rows = np.union1d(looked_at, indices)
-        found = original_scores(scorer, images, rows, batch_size=batch_size, label=label, progress=progress)
+        found = original_answers(scorer, images, rows, batch_size=batch_size, label=label, progress=progress)
         if isinstance(found, str):
             note = f"taken for untouched, since {found}"
         else:
-            scores, tied = found
-            here = np.searchsorted(rows, looked_at)
-            untouched = scores[here] <= 0, (scores[here] <= 0) & ~tied[here]
-            losses = (scores[np.searchsorted(rows, indices)] > 0).astype(np.float64)
+            here = found.of(np.searchsorted(rows, looked_at))
+            untouched = here.excess <= 0, (here.excess <= 0) & ~here.tied
+            originals = found.of(np.searchsorted(rows, indices))
             extra = len(indices)
     accuracy, r = float(in_frame[0].mean()), orbit.radius
     per_image = accuracy * (2 * r + 1) ** 2 + (1 - accuracy) * (4 * r + 1) ** 2
@@ -147,7 +152,7 @@ def preflight(
         clearly_right=in_frame[1],
         untouched_right=untouched[0],
         untouched_clearly_right=untouched[1],
-        original_losses=losses,
+        originals=originals,
         note=note,
         extra_evaluations=extra,
         n_classes=n_classes,
@@ -262,7 +267,7 @@ def _check_expected(look: Preflight, expected: float | str) -> None:
     digits = len(str(expected).partition(".")[2])  # as typed: 0.90 asks for more than 0.9
     accuracy = max(look.untouched_accuracy, look.accuracy)
     if abs(accuracy - float(expected)) > 0.5 * 10**-digits + 1e-12:
-        frame = f" ({look.accuracy:.4f} in the frame)" if look.original_losses is not None else ""
+        frame = f" ({look.accuracy:.4f} in the frame)" if look.originals is not None else ""
         raise InputError(
             f"the untouched accuracy is {look.untouched_accuracy:.4f}{frame}, but {expected} was expected. {CAUSES} "
             "Nothing was audited."
@@ -270,6 +275,14 @@ def _check_expected(look: Preflight, expected: float | str) -> None:
 
 
 def _check_better_than_chance(looks: list[Preflight]) -> None:
+    if weak := near_chance(looks):
+        raise InputError(
+            f"the untouched accuracy is {weak}. {CAUSES} If the model really is that weak, --allow-chance goes on."
+        )
+
+
+def near_chance(looks: list[Preflight]) -> str | None:
+    """A model's accuracy on untouched pictures of all sets, where it is not reliably better than chance; else None."""
     labels = np.concatenate([look.labels for look in looks])
     commonest = float(np.bincount(labels).max() / len(labels))
     chance = commonest if commonest < 1.0 else 1.0 / looks[0].n_classes
@@ -279,13 +292,13 @@ def _check_better_than_chance(looks: list[Preflight]) -> None:
         sum(int(look.clearly_right.sum()) for look in looks),  # where the model was made for enlarged pictures
     )
     near = binomtest(clearly_right, len(labels), chance, alternative="greater").pvalue > 0.001
-    if near and len(labels) >= 20:
-        of = "pictures of test set and control" if len(looks) > 1 else "pictures"
-        raise InputError(
-            f"the untouched accuracy is {100 * clearly_right / len(labels):.1f} % on {len(labels):,} {of} (ties not "
-            f"counted), not reliably better than always naming the commonest class ({100 * chance:.1f} %). {CAUSES} "
-            "If the model really is that weak, --allow-chance goes on."
-        )
+    if not near or len(labels) < 20:
+        return None
+    of = "pictures of test set and control" if len(looks) > 1 else "pictures"
+    return (
+        f"{100 * clearly_right / len(labels):.1f} % on {len(labels):,} {of} (ties not counted), not reliably better "
+        f"than always naming the commonest class ({100 * chance:.1f} %)"
+    )
 
 
 def _check_frame_drop(looks: dict[str, Preflight]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,16 @@ from heldout.errors import InputError
 from heldout.files import read_result, write_result
 from heldout.groups import design_effect
 from heldout.independence.evidence import CONFIDENCE, ControlEvidence, Evidence, Examples, Outcome
+from heldout.independence.leak import LeakEvidence
+from heldout.independence.leak_text import leak_lines, other_way_text, pvalue_text, side_text
 from heldout.independence.untouched import ORIGINAL
-from heldout.independence.verdict import Verdict, few_groups_text, pvalue_text, range_text, unmatched_text, verdict
+from heldout.independence.verdict import Verdict, few_groups_text, range_text, unmatched_text, verdict
 from heldout.orbit import Rule, Translations
 from heldout.statistics import ControlTestResult, Detectable, NModelTestResult, holm, n_model_test
 from heldout.statistics.checks import Alternative
 from heldout.statistics.power import LEVEL, POWER
 
-__all__ = ["AuditResult", "Exhibit", "pvalue_text"]
+__all__ = ["AuditResult", "Exhibit", "SeenPicture", "pvalue_text"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,18 @@ class Exhibit:
     weight: float
     original: NDArray[np.uint8]  # (height, width, channels)
     moved: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenPicture:
+    """One test picture of which the model is surer than the references lead one to expect."""
+
+    id: str
+    label: int
+    margin: float  # log-odds of the true label, clipped, averaged over models
+    expected: float  # from the references
+    p_value: float  # of its rank among the control's
+    picture: NDArray[np.uint8]  # (height, width, channels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +79,10 @@ class AuditResult:
     class_names: tuple[str, ...] | None
     version: str
     untouched_pictures: tuple[str, ...]  # what each model's untouched pictures are: see heldout.independence.untouched
+    reference_digests: tuple[str, ...] = ()
+    reference_evaluations: int = 0  # of models and references, on the untouched pictures of both sets
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
+    seen_pictures: tuple[SeenPicture, ...] = field(default=(), repr=False)  # most suspicious first
 
     @property
     def T(self) -> NDArray[np.float64]:
@@ -91,6 +108,16 @@ class AuditResult:
     def p_value(self) -> float:
         """The verdict's p-value."""
         return self.evidence.p_value
+
+    @property
+    def leak(self) -> LeakEvidence | None:
+        """The comparison with references, which is the verdict where there is one."""
+        return None if self.evidence.control is None else self.evidence.control.leak
+
+    @property
+    def reference_names(self) -> tuple[str, ...]:
+        """Of the models that the audited ones were compared with."""
+        return () if self.leak is None else self.leak.reference_names
 
     @property
     def n_models(self) -> int:
@@ -119,6 +146,11 @@ class AuditResult:
         """ "no evidence"; with a control "easier" or "harder" than it; without one "rejected"."""
         return self.evidence.outcome
 
+    @property
+    def verdict_alternative(self) -> Alternative:
+        """Of the verdict's test, one-sided by default with references; `alternative` is that of T and error rate."""
+        return self.alternative if self.leak is None else self.leak.test.alternative
+
     @cached_property
     def each_model(self) -> NModelTestResult:
         """Every model on its own, on the test set alone; not adjusted for their number."""
@@ -126,10 +158,11 @@ class AuditResult:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of groups."""
+        """What a reader must know of groups, and of a test set that is harder than the control."""
         sets = {"the test set": self.test} | ({"the control": self.control} if self.control is not None else {})
         told = (few_groups_text(name, of.n_groups) for name, of in sets.items() if of.groups is not None)
-        return [sentence for sentence in told if sentence]
+        leak = None if self.evidence.control is None else self.evidence.control.leak
+        return [sentence for sentence in (*told, leak and other_way_text(leak)) if sentence]
 
     def n_model_test(self, group_size: int) -> NModelTestResult:
         """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1)."""
@@ -152,6 +185,12 @@ class AuditResult:
         g_low, g_high = e.intervals["adversarial_estimate"]
         p = {name: pvalue_text(value) for name, value in e.log_p_values.items()}
         lines = [self.verdict, ""]
+        if self.leak is not None:
+            lines += [
+                *leak_lines(self.leak),
+                f"{'verdict':24s} is the leak test's, declared by giving references; T and error rate "
+                f"({side_text(self.alternative)}) stand beside it",
+            ]
         if ORIGINAL in self.untouched_pictures:
             lines += [f"untouched pictures       error {e.untouched_error:.4f}  (as they are, not in the frame)"]
         lines += [
@@ -176,7 +215,8 @@ class AuditResult:
             *self._group_lines(),
             *self._each_model(),
             f"{len(self.test):,} examples, {self.n_models} model(s), radius {self.orbit.radius}, {self.rule}; "
-            f"{self.evaluations:,} evaluations, {self.evaluations / (len(self.test) * self.n_models):.1f} per picture",
+            f"{self.evaluations:,} evaluations, {self.evaluations / (len(self.test) * self.n_models):.1f} per picture"
+            + (f"; {self.reference_evaluations:,} for the references' comparison" if self.leak is not None else ""),
         ]
         return "\n".join(lines)
 
@@ -236,6 +276,22 @@ class AuditResult:
         )
         return [title, *lines] + ["  ..."] * (self.n_models > 10)
 
+    def _look_seen(self) -> list[dict[str, Any]]:
+        """The listed examples, most suspicious first."""
+        if self.leak is None:
+            return []
+        scores, seen = self.leak.scores, self.leak.seen
+        return [
+            {
+                "id": self.test.ids[i],
+                "label": int(self.test.labels[i]),
+                "margin": float(scores.scores[i]),
+                "expected": float(scores.expected[i]),
+                "p_value": float(seen.p_values[i]),
+            }
+            for i in seen.listed
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON; an undefined number is None."""
         e = self.evidence
@@ -243,6 +299,8 @@ class AuditResult:
             "verdict": self.verdict,
             "outcome": self.outcome,
             "level": e.level,
+            "verdict_by": e.verdict_by,
+            "verdict_alternative": self.verdict_alternative,
             "p_value": self.p_value,
             "log_p_value": e.log_p_value,
             "planned_audits": e.planned_audits,
@@ -275,6 +333,10 @@ class AuditResult:
             "n_models": self.n_models,
             "models": list(self.model_names),
             "model_digests": list(self.model_digests),
+            "references": list(self.reference_names),
+            "reference_digests": list(self.reference_digests),
+            "reference_evaluations": self.reference_evaluations,
+            "look_seen": self._look_seen(),
             "evaluations": self.evaluations,
             "evaluations_per_image": self.evaluations / (len(self.test) * self.n_models),
             "control_evaluations": self.control_evaluations,
@@ -299,9 +361,17 @@ class AuditResult:
                 arrays |= {f"{name}_{k}": np.asarray(v) for k, v in vars(examples).items() if v is not None}
         for i, exhibit in enumerate(self.exhibits):
             arrays[f"exhibit_{i}_original"], arrays[f"exhibit_{i}_moved"] = exhibit.original, exhibit.moved
+        for i, seen in enumerate(self.seen_pictures):
+            arrays[f"seen_{i}_picture"] = seen.picture
         kept = {k: getattr(self, k) for k in _KEPT}
         kept["radius"] = self.orbit.radius
-        kept["evidence"] = asdict(self.evidence)
+        evidence = self.evidence
+        if evidence.control is not None and evidence.control.leak is not None:
+            kept["leak"], leak_arrays = evidence.control.leak.parts()
+            arrays |= leak_arrays
+            evidence = replace(evidence, control=replace(evidence.control, leak=None))
+        kept["evidence"] = asdict(evidence)
+        kept["seen_pictures"] = [{k: v for k, v in vars(x).items() if k != "picture"} for x in self.seen_pictures]
         kept["exhibits"] = [{k: v for k, v in vars(x).items() if k not in ("original", "moved")} for x in self.exhibits]
         write_result(path, plain=self.to_dict(), record=kept, arrays=arrays)
 
@@ -329,13 +399,20 @@ class AuditResult:
                 )
                 for i, x in enumerate(record.pop("exhibits"))
             )
+            seen_pictures = tuple(
+                SeenPicture(**x, picture=arrays[f"seen_{i}_picture"])
+                for i, x in enumerate(record.pop("seen_pictures", ()))
+            )
+            told = record.pop("leak", None)
+            leak = None if told is None else LeakEvidence.from_parts(told, arrays)
             settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
             return cls(
                 test=sets["test"],
                 control=sets.get("control"),
-                evidence=_evidence_from(settings.pop("evidence")),
+                evidence=_evidence_from(settings.pop("evidence"), leak),
                 orbit=Translations(settings.pop("radius")),
                 exhibits=exhibits,
+                seen_pictures=seen_pictures,
                 **settings,
             )
         except Exception as error:
@@ -357,17 +434,19 @@ _KEPT = (
     "class_names",
     "version",
     "untouched_pictures",
+    "reference_digests",
+    "reference_evaluations",
 )
 
 
-def _evidence_from(record: dict[str, Any]) -> Evidence:
+def _evidence_from(record: dict[str, Any], leak: LeakEvidence | None) -> Evidence:
     control = record.pop("control")
     if control is not None:
         for name in ("statistic", "error_rate"):
             control[name]["interval"] = tuple(control[name]["interval"])
             control[name] = ControlTestResult(**control[name])
         control["detectable_error"] = Detectable(**control["detectable_error"])
-        control = ControlEvidence(**control)
+        control = ControlEvidence(**{**control, "leak": leak})
     record["detectable"] = Detectable(**record["detectable"])
     record["intervals"] = {k: tuple(v) for k, v in record["intervals"].items()}
     return Evidence(**record, control=control)

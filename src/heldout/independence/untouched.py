@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.images import LabelledImages, Whole
+from heldout.independence.margins import Answers, answers_of, joined
 from heldout.progress import plain_bar
 from heldout.scorers import Scorer
 from heldout.scorers.batches import excess_scores, filled, score_batch
@@ -14,7 +19,7 @@ from heldout.scorers.batches import excess_scores, filled, score_batch
 ORIGINAL, CENTRE = "original picture", "centre of the frame"
 
 
-def original_scores(
+def original_answers(
     scorer: Scorer,
     images: LabelledImages,
     rows: NDArray[np.intp],
@@ -22,8 +27,8 @@ def original_scores(
     batch_size: int,
     label: str,
     progress: bool = False,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | str:
-    """Excess scores of the original pictures and whether their top logit is tied, or why the model cannot take them.
+) -> Answers | str:
+    """What a model says to the original pictures, or why it cannot take them.
 
     One evaluation for each picture, before the audit's thirty or so.
     """
@@ -32,29 +37,77 @@ def original_scores(
     size = getattr(scorer, "input_size", (None, None))
     if None not in size and tuple(size) != shape[:2]:
         return f"the model wants {size[0]} x {size[1]} pixels, and the originals have {shape[0]} x {shape[1]}"
-    scores, tied = [], []
-    first: tuple[int, ...] = ()
-    with plain_bar(len(rows), f"{label}: original pictures", unit="pictures", shown=progress) as bar:
-        for start in range(0, len(rows), batch_size):
-            part = rows[start : start + batch_size]
-            pictures = [originals.canvas(int(i), 0, scorer.layout) for i in part]
-            first = pictures[0].shape if start == 0 else first
-            if any(picture.shape != first for picture in pictures):
-                return "the originals differ in size"
-            batch = filled(np.stack(pictures), batch_size)
-            try:
-                logits = score_batch(scorer, batch)[: len(part)]
-            except InputError as error:  # of their size, most often, but whoever reads on shall see
-                if start > 0:
-                    raise
-                reason = str(error).removesuffix(".")
-                return f"the model does not take the originals' {shape[0]} x {shape[1]} pixels: {reason}"
-            scores.append(excess_scores(logits, images.labels[part], [images.ids[i] for i in part]))
-            tied.append(top_is_tied(logits))
-            bar.update(len(part))
-    return np.concatenate(scores), np.concatenate(tied)
+    batches = _scored(scorer, originals, rows, batch_size)
+    try:
+        first = next(batches)
+    except _SizesError:
+        return "the originals differ in size"
+    except InputError as error:  # of their size, most often, but whoever reads on shall see
+        reason = str(error).removesuffix(".")
+        return f"the model does not take the originals' {shape[0]} x {shape[1]} pixels: {reason}"
+    try:
+        told = f"{label}: original pictures"
+        return _read(scorer, originals, chain([first], batches), len(rows), told, progress)
+    except _SizesError:
+        return "the originals differ in size"
 
 
-def top_is_tied(logits: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """Whether more than one label has the highest score: such an answer counts as right, but not as clearly right."""
-    return np.asarray((logits == logits.max(axis=1, keepdims=True)).sum(axis=1) > 1)
+def centre_answers(
+    scorer: Scorer,
+    images: LabelledImages,
+    rows: NDArray[np.intp],
+    *,
+    batch_size: int,
+    label: str,
+    progress: bool = False,
+) -> Answers:
+    """What a model says to the pictures in the centre of their frame, one evaluation for each."""
+    batches = _scored(scorer, images, rows, batch_size)
+    return _read(scorer, images, batches, len(rows), f"{label}: untouched pictures", progress)
+
+
+class _SizesError(InputError):
+    """Pictures of several sizes do not fit into one batch."""
+
+
+_Batch = tuple[NDArray[np.intp], NDArray[Any]]  # which pictures, and their logits
+
+
+def _scored(scorer: Scorer, images: LabelledImages, rows: NDArray[np.intp], batch_size: int) -> Iterator[_Batch]:
+    shape: tuple[int, ...] | None = None
+    for start in range(0, len(rows), batch_size):
+        part = rows[start : start + batch_size]
+        pictures = [images.canvas(int(i), 0, scorer.layout) for i in part]
+        shape = shape or pictures[0].shape
+        if any(picture.shape != shape for picture in pictures):
+            raise _SizesError("the pictures differ in size; use --resize and --crop.")
+        yield part, score_batch(scorer, filled(np.stack(pictures), batch_size))[: len(part)]
+
+
+def _read(
+    scorer: Scorer, images: LabelledImages, batches: Iterable[_Batch], n: int, label: str, progress: bool
+) -> Answers:
+    absent = getattr(scorer, "absent_classes", ())
+    parts = []
+    with plain_bar(n, label, unit="pictures", shown=progress) as bar:
+        for rows, logits in batches:
+            excess = excess_scores(logits, images.labels[rows], [images.ids[i] for i in rows])
+            parts.append(answers_of(logits, images.labels[rows], excess, absent=absent))
+            bar.update(len(rows))
+    return joined(parts)
+
+
+def chosen_pictures(
+    in_frame: Mapping[str, NDArray[np.float64]], originals: Mapping[str, NDArray[np.float64] | None]
+) -> str:
+    """Which pictures are a model's untouched ones, from its losses on every set: the originals or the frame's centre.
+
+    The frame's centre, unless the frame enlarges: then the original picture, if the model takes it and is not worse on
+    originals than in the frame, as a model trained on enlarged pictures is. Which of the two is decided on test set and
+    control together, so that it does not depend on which is which, and the permutation test stays exact.
+    """
+    found = [losses for losses in originals.values() if losses is not None]
+    if len(found) < len(in_frame):
+        return CENTRE
+    wrong, wrong_in_frame = (sum(float(x.sum()) for x in losses) for losses in (found, in_frame.values()))
+    return ORIGINAL if wrong <= wrong_in_frame else CENTRE

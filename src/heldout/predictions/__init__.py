@@ -1,6 +1,7 @@
 """What comes in: the answers of k models on n examples, checked once, at the door."""
 
 from heldout.predictions.join import align
+from heldout.predictions.scores import Scores, load_scores
 from heldout.predictions.table import Predictions
 
-__all__ = ["Predictions", "align"]
+__all__ = ["Predictions", "Scores", "align", "load_scores"]

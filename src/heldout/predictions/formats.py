@@ -6,8 +6,8 @@ import csv
 import re
 import zipfile
 import zlib
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -47,15 +47,22 @@ class _Archive:
             raise damaged(self._path, error, "npz") from error
 
 
-def read_npz(path: Path, options: Options) -> Predictions:
-    """Arrays of an `.npz` file."""
+@contextmanager
+def open_npz(path: Path) -> Iterator[tuple[_Archive, list[str]]]:
+    """An `.npz` file and its keys."""
     with ExitStack() as stack:
         try:
             archive = stack.enter_context(np.load(stack.enter_context(path.open("rb")), allow_pickle=False))
             keys = list(archive.files)
         except (*UNREADABLE, AttributeError, TypeError) as error:  # a lone .npy has no keys
             raise damaged(path, error, "npz") from error
-        return from_arrays_by_key(_Archive(path, archive), keys, options, source=path.name, name=path.stem)
+        yield _Archive(path, archive), keys
+
+
+def read_npz(path: Path, options: Options) -> Predictions:
+    """Arrays of an `.npz` file."""
+    with open_npz(path) as (arrays, keys):
+        return from_arrays_by_key(arrays, keys, options, source=path.name, name=path.stem)
 
 
 def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source: str, name: str) -> Predictions:
@@ -202,12 +209,12 @@ def _models_axis(shape: tuple[int, ...], axis: int | None, k: int | None, n: int
 
 
 def read_csv(path: Path, options: Options) -> Predictions:
-    """A CSV with a header, in the wide or the long layout; by commas, semicolons or tabs, as the header is."""
-    return from_columns(read_csv_columns(path), options, source=path.name, name=stem_of(path), text=True)
+    """A CSV with a header, in the wide or the long layout."""
+    return from_columns(csv_columns(path), options, source=path.name, name=stem_of(path), text=True)
 
 
-def read_csv_columns(path: Path) -> dict[str, Any]:
-    """Columns of a CSV, as text."""
+def csv_columns(path: Path) -> dict[str, Any]:
+    """Columns of a CSV with a header, all text; by commas, semicolons or tabs, as the header is."""
     limit = csv.field_size_limit(2**31 - 1)  # a long answer is no damage
     try:
         with open_text(path) as f:
@@ -252,11 +259,11 @@ def _check_header(header: list[str], path: Path) -> None:
 
 def read_parquet(path: Path, options: Options) -> Predictions:
     """The same from Parquet."""
-    return from_columns(read_parquet_columns(path), options, source=path.name, name=stem_of(path))
+    return from_columns(parquet_columns(path), options, source=path.name, name=stem_of(path))
 
 
-def read_parquet_columns(path: Path) -> dict[str, Any]:
-    """Columns of a Parquet file."""
+def parquet_columns(path: Path) -> dict[str, Any]:
+    """Columns of a Parquet file; lists where cells are missing, else arrays."""
     arrow = import_extra("pyarrow", extra="parquet")
     parquet = import_extra("pyarrow.parquet", extra="parquet")
     try:
@@ -299,11 +306,15 @@ def read_jsonl(path: Path, options: Options) -> Predictions:
 
 
 def from_rows(rows: list[Any], path: Path, options: Options) -> Predictions:
-    """Objects with the same keys; one that lacks a key has a missing cell there."""
+    """A table from objects with the same keys."""
+    return from_columns(row_columns(rows, path), options, source=path.name, name=stem_of(path))
+
+
+def row_columns(rows: list[Any], path: Path) -> dict[str, Any]:
+    """Columns of objects with the same keys; one that lacks a key has a missing cell there."""
     if not rows:
         raise InputError(f"{path.name} is empty: at least one row is needed.")
     if not all(isinstance(row, dict) for row in rows):
         raise InputError(f'{path.name} must hold one object a row, such as {{"id": 1, "label": 0, "model_a": 0}}.')
     keys = dict.fromkeys(key for row in rows for key in row)
-    columns: dict[str, Any] = {key: [row.get(key) for row in rows] for key in keys}
-    return from_columns(columns, options, source=path.name, name=stem_of(path))
+    return {key: [row.get(key) for row in rows] for key in keys}

@@ -13,7 +13,7 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ WORDS = {
 ZSTANDARD = 93  # the zip method that inspect_ai writes today; Python's zipfile knows it from 3.14 on
 SUMMARIES, HEADER = "summaries.json", "header.json"
 INPUT = "input"
+USED = ("id", "epoch", "scores", "metadata", INPUT, "choices", "target")
 CUT = 1_000  # characters from which on a summary may have cut an input short, so that equal is not the same
 
 
@@ -57,7 +58,6 @@ def log_files(folder: Path) -> list[Path]:
 def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions:
     """One table from the logs of one or several models."""
     runs, names = [], []
-    texts = options.beside(INPUT)
     for path in files:
         header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
         model, task = str(header["eval"].get("model")), str(header["eval"].get("task"))
@@ -69,7 +69,7 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
                 f"{path.name}: the run ended with the status {header.get('status')!r}, so that its samples are not "
                 "complete; finish it (inspect eval-retry) or leave it out."
             )
-        facts = {str(sample.get("id")): _facts(sample, task, options, texts=texts) for sample in samples}
+        facts = told_facts(samples, task, options)
         runs.append(Run(model=model, task=task, cells=_marks(samples, options, path), facts=facts, path=path))
     if not runs:
         options.exclude.kept(())
@@ -83,10 +83,42 @@ def samples_of(path: Path) -> list[dict[str, Any]]:
     return list({str(sample.get("id")): sample for sample in reversed(samples)}.values())[::-1]
 
 
-def _facts(sample: Any, task: str, options: Options, *, texts: bool) -> dict[str, Any]:
+def find_runs(files: Sequence[Path], options: Options, *, source: str) -> dict[str, dict[str, tuple[Path, list[Any]]]]:
+    """Finished logs and their samples by model and task, one for each."""
+    runs: dict[str, dict[str, tuple[Path, list[Any]]]] = {}
+    for path in files:
+        header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
+        model, task = str(header["eval"].get("model")), str(header["eval"].get("task"))
+        if not options.exclude.keeps(model):
+            continue
+        if header.get("status") != "success":
+            raise InputError(
+                f"{path.name}: the run ended with the status {header.get('status')!r}, so that its samples are not "
+                "complete; finish it (inspect eval-retry) or leave it out."
+            )
+        if task in runs.setdefault(model, {}):
+            raise InputError(
+                f"{source}: {runs[model][task][0].name} and {path.name} are two runs of {model!r} on the task "
+                f"{task!r}; keep one of them."
+            )
+        # of everything else, such as all messages and events, a folder of logs may hold more than memory does
+        runs[model][task] = path, [_slim(sample) for sample in samples]
+    options.exclude.kept(runs)
+    return runs
+
+
+def _slim(sample: Any) -> Any:
+    return {key: sample[key] for key in USED if key in sample} if isinstance(sample, dict) else sample
+
+
+def told_facts(samples: list[Any], task: str, options: Options) -> dict[str, dict[str, Any]]:
+    """What was asked for of every sample, by its id."""
+    texts = options.beside(INPUT)
+    return {str(s.get("id")): _facts(s, task, options, texts=texts) for s in samples if isinstance(s, dict)}
+
+
+def _facts(sample: dict[str, Any], task: str, options: Options, *, texts: bool) -> dict[str, Any]:
     """Fields of a sample's metadata that were asked for, and a name for its input, choices and target."""
-    if not isinstance(sample, dict):  # damage, which is told where scores are read
-        return {}
     metadata = sample.get("metadata")
     facts = options.told({"task": task, **(metadata if isinstance(metadata, dict) else {})})
     asked = sample.get(INPUT)
@@ -157,29 +189,48 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> bytes:
 
 def _marks(samples: list[dict[str, Any]], options: Options, path: Path) -> dict[str, list[float | None]]:
     """Scores of each sample, one for each epoch; None where it was not scored."""
-    if not all(_is_sample(sample) for sample in samples):
-        raise InputError(f"{path.name} holds samples that are not as inspect_ai writes them; the log is damaged.")
-    metric, _, variant = (options.metric or "").partition(",")
-    epochs = sorted({str(sample.get("epoch", 1)) for sample in samples})
-    scorers = list(dict.fromkeys(name for sample in samples for name in sample.get("scores") or {}))
-    scorer = metric or (scorers[0] if len(scorers) == 1 else "")
-    if scorers and scorer not in scorers:
-        which = f"has no scorer {metric!r}; it has" if metric else "was scored by"
-        raise InputError(f"{path.name} {which} {listing(scorers, len(scorers))}; choose one with metric= (--metric).")
-    if not scorers:
-        raise InputError(f"{path.name} has no scores; score it first (inspect score).")
-    if variant and variant not in epochs:
-        raise InputError(f"{path.name} has no epoch {variant!r} (metric=, --metric); it has {listing(epochs)}.")
+    scorer, chosen = choose(samples, options.metric, path, trials=True)
     cells: dict[str, dict[str, float | None]] = {}
-    for sample in samples:
+    for sample in chosen:
         name, epoch = str(sample.get("id")), str(sample.get("epoch", 1))
-        if variant and epoch != variant:
-            continue
         trials = cells.setdefault(name, {})
         if epoch in trials:
             raise InputError(f"{path.name} has the sample {name!r} more than once; give every sample an id of its own.")
         trials[epoch] = _score(sample, scorer, path)
     return {name: list(trials.values()) for name, trials in cells.items()}
+
+
+def scorers_of(samples: list[dict[str, Any]], path: Path) -> list[str]:
+    """Scorers of a log, of which there must be one; damaged samples are refused."""
+    if not all(_is_sample(sample) for sample in samples):
+        raise InputError(f"{path.name} holds samples that are not as inspect_ai writes them; the log is damaged.")
+    scorers = list(dict.fromkeys(name for sample in samples for name in sample.get("scores") or {}))
+    if not scorers:
+        raise InputError(f"{path.name} has no scores; score it first (inspect score).")
+    return scorers
+
+
+def choose(
+    samples: list[dict[str, Any]], wanted: str | None, path: Path, *, option: str = "metric", trials: bool = False
+) -> tuple[str, list[dict[str, Any]]]:
+    """The scorer, and the samples of the epoch, that were asked for (`scorer,epoch`); all epochs if they are trials."""
+    scorers = scorers_of(samples, path)
+    metric, _, variant = (wanted or "").partition(",")
+    epochs = sorted({str(sample.get("epoch", 1)) for sample in samples})
+    scorer = metric or (scorers[0] if len(scorers) == 1 else "")
+    if scorer not in scorers:
+        which = f"has no scorer {metric!r}; it has" if metric else "was scored by"
+        raise InputError(
+            f"{path.name} {which} {listing(scorers, len(scorers))}; choose one with {option}= (--{option})."
+        )
+    if variant and variant not in epochs:
+        raise InputError(f"{path.name} has no epoch {variant!r} ({option}=, --{option}); it has {listing(epochs)}.")
+    if not variant and not trials and len(epochs) > 1:
+        raise InputError(
+            f"{path.name} ran every sample in {len(epochs)} epochs, which are no new examples; choose one with the "
+            f'{option}, such as {option}="{scorer},{epochs[0]}" (--{option} {scorer},{epochs[0]}).'
+        )
+    return scorer, [sample for sample in samples if not variant or str(sample.get("epoch", 1)) == variant]
 
 
 def _is_sample(sample: Any) -> bool:
@@ -191,12 +242,9 @@ def _is_sample(sample: Any) -> bool:
 
 def _score(sample: dict[str, Any], scorer: str, path: Path) -> float | None:
     """What inspect_ai counts a score as; None where there is none."""
-    score = (sample.get("scores") or {}).get(scorer)
-    value = None if score is None else score.get("value")
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    value = _value(sample, scorer)
+    if value is None:
         return None
-    if isinstance(value, str) and value.lower() in WORDS:
-        return WORDS[value.lower()]
     if isinstance(value, (bool, int, float)):
         return float(value)
     raise InputError(
@@ -204,3 +252,23 @@ def _score(sample: dict[str, Any], scorer: str, path: Path) -> float | None:
         "C, P, I, N (correct, partial, incorrect, no answer) can be used, so choose another scorer with metric= "
         "(--metric)."
     )
+
+
+def each_value(samples: list[dict[str, Any]], scorer: str, path: Path) -> Iterator[tuple[str, Any]]:
+    """The value of a score by sample id, None where there is none; words as the numbers that inspect_ai counts."""
+    seen = set()
+    for sample in samples:
+        name = str(sample.get("id"))
+        if name in seen:
+            raise InputError(f"{path.name} has the sample {name!r} more than once; give every sample an id of its own.")
+        seen.add(name)
+        yield name, _value(sample, scorer)
+
+
+def _value(sample: dict[str, Any], scorer: str) -> Any:
+    """A score's value, words as numbers; None where there is none."""
+    score = (sample.get("scores") or {}).get(scorer)
+    value = None if score is None else score.get("value")
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return WORDS[value.lower()] if isinstance(value, str) and value.lower() in WORDS else value

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.predictions import inspect_logs, lm_eval
 from heldout.predictions.columns import text_classes
-from heldout.predictions.formats import read_csv_columns, read_parquet_columns
+from heldout.predictions.formats import csv_columns, parquet_columns
 from heldout.predictions.keys import EXAMPLE, INDEX, LABEL, METADATA, ROLE_NAMES, pick, plain_name
 from heldout.predictions.raw import read_json_file, read_lines, suffix_of
 from heldout.predictions.table import Predictions
@@ -24,9 +24,9 @@ def table_columns(path: Path) -> dict[str, Any]:
     """Columns of any table, or the targets of a log."""
     suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
-        return read_csv_columns(path)
+        return csv_columns(path)
     if suffix == ".parquet":
-        return read_parquet_columns(path)
+        return parquet_columns(path)
     if suffix == ".eval":
         return _rows(inspect_logs.samples_of(path), path)
     if suffix == ".jsonl":

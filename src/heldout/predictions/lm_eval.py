@@ -48,7 +48,7 @@ def sample_files(folder: Path) -> list[Path]:
 
 def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions:
     """One table from the sample files of one or several models."""
-    choice = _Choice(options.metric)
+    choice = Choice(options.metric)
     hashes: dict[str, tuple[str, str]] = {}
     texts = options.beside(DOCUMENT)
     runs = []
@@ -63,7 +63,7 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
             if name in cells:
                 raise InputError(f"{path.name} has the document {name} more than once; keep one run a file.")
             cells[name] = [row["mark"]]
-            facts[name] = _facts(row, task, options, texts=texts)
+            facts[name] = told_facts(row, task, options, texts=texts)
             seen = hashes.setdefault(f"{task}/{name}", (model, row.get("doc_hash") or ""))
             if seen[1] != (row.get("doc_hash") or ""):
                 raise InputError(
@@ -78,7 +78,24 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     return table_of_runs(runs, options, source=source)
 
 
-def _facts(row: dict[str, Any], task: str, options: Options, *, texts: bool) -> dict[str, Any]:
+def find_runs(files: Sequence[Path], options: Options, *, source: str) -> dict[str, dict[str, Path]]:
+    """Sample files by model and task, one for each."""
+    runs: dict[str, dict[str, Path]] = {}
+    for path in files:
+        model, task = _model_and_task(path)
+        if not options.exclude.keeps(model):
+            continue
+        other = runs.setdefault(model, {}).setdefault(task, path)
+        if other != path:
+            raise InputError(
+                f"{source}: {other.name} and {path.name} are two runs of {model!r} on the task "
+                f"{task!r}; keep one of them."
+            )
+    options.exclude.kept(runs)
+    return runs
+
+
+def told_facts(row: dict[str, Any], task: str, options: Options, *, texts: bool) -> dict[str, Any]:
     """Fields of a document that were asked for, and a name for all that it says, its own number aside."""
     doc = row["doc"] if isinstance(row.get("doc"), dict) else {}
     facts = options.told({"task": task, **doc})
@@ -92,34 +109,39 @@ def _model_and_task(path: Path) -> tuple[str, str]:
     return path.resolve().parent.name, match["task"] if match else path.stem.removeprefix("samples_")
 
 
-class _Choice:
+class Choice:
     """The metric and filter asked for (`metric,filter`, either may be empty), over files that may differ in both."""
 
-    def __init__(self, wanted: str | None) -> None:
+    def __init__(self, wanted: str | None, *, option: str = "metric") -> None:
+        self.option = option  # as it is called in Python and on the command line
         self.metric, _, self.filter = (wanted or "").partition(",")
         self.filters: dict[str, None] = {}  # all that were met
 
-    def rows(self, path: Path) -> list[dict[str, Any]]:
-        """Lines of the chosen filter, each with its `mark` by the chosen metric."""
+    def lines(self, path: Path) -> list[dict[str, Any]]:
+        """Lines of the chosen filter, one a document."""
         rows = read_lines(path)
         if not rows or not all(is_sample(row) for row in rows):
             raise InputError(
                 f"{path.name} holds no samples of lm-evaluation-harness (a `doc_id` and `resps` in each line)."
             )
-        rows = self._of_one_filter(rows, path)
-        name = self.metric or _default_metric(rows, path)
+        return self._of_one_filter(rows, path)
+
+    def rows(self, path: Path) -> list[dict[str, Any]]:
+        """The same, each with its `mark` by the chosen metric."""
+        rows = self.lines(path)
+        name = self.metric or default_metric(rows, path)
         if any(name not in row for row in rows):
             alone = f",{self.filter}" if self.filter else ""
             way_out = f'metric="{alone}" (--metric {alone})' if alone else "no metric"
             raise InputError(
-                f"{path.name} has no metric {name!r} (metric=, --metric); it has {listing(_metrics(rows))}, so choose "
-                f"one of these, or give {way_out} to read each task by its own."
+                f"{path.name} has no metric {name!r} (metric=, --metric); it has {listing(metrics_of(rows))}, so "
+                f"choose one of these, or give {way_out} to read each task by its own."
             )
         broken = next((row for row in rows if not _is_number(row[name])), None)
         if broken is not None:
             raise InputError(
                 f"{path.name}: the metric {name!r} of document {broken['doc_id']} is {broken[name]!r}; only metrics "
-                f"that are numbers can be used, choose one of {listing(_metrics(rows))} (metric=, --metric)."
+                f"that are numbers can be used, choose one of {listing(metrics_of(rows))} (metric=, --metric)."
             )
         return [{**row, "mark": float(row[name])} for row in rows]
 
@@ -132,19 +154,21 @@ class _Choice:
             return [row for row in rows if _filter(row) == self.filter]
         if self.filter:
             raise InputError(
-                f"{path.name} has no filter {self.filter!r} (metric=, --metric); it has {listing(filters)}."
+                f"{path.name} has no filter {self.filter!r} ({self.option}=, --{self.option}); it has "
+                f"{listing(filters)}."
             )
-        known = self.metric if self.metric in _metrics(rows) else ""
+        known = self.metric if self.option != "metric" or self.metric in metrics_of(rows) else ""
         raise InputError(
-            f"{path.name} was scored with the filters {listing(filters)}; choose one with the metric, such as "
-            f'metric="{known},{filters[0]}" (--metric {known},{filters[0]}).'
+            f"{path.name} was scored with the filters {listing(filters)}; choose one with the {self.option}, such as "
+            f'{self.option}="{known},{filters[0]}" (--{self.option} {known},{filters[0]}).'
         )
 
     def check(self, source: str) -> None:
         """The filter must be that of some file."""
         if self.filter and self.filter not in self.filters:
             raise InputError(
-                f"{source} has no filter {self.filter!r} (metric=, --metric); it has {listing(list(self.filters))}."
+                f"{source} has no filter {self.filter!r} ({self.option}=, --{self.option}); it has "
+                f"{listing(list(self.filters))}."
             )
 
 
@@ -152,7 +176,8 @@ def _filter(row: dict[str, Any]) -> str:
     return str(row.get("filter", UNFILTERED))
 
 
-def _is_mark(value: Any) -> bool:
+def is_mark(value: Any) -> bool:
+    """Whether a metric says right or wrong."""
     return isinstance(value, (bool, int, float, np.number)) and value in (0, 1)
 
 
@@ -160,7 +185,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (bool, int, float, np.number)) and bool(np.isfinite(value))
 
 
-def _metrics(rows: list[dict[str, Any]]) -> list[str]:
+def metrics_of(rows: list[dict[str, Any]]) -> list[str]:
     """Metrics of the rows; older versions do not list them."""
     first = rows[0]
     if isinstance(first.get("metrics"), list):
@@ -168,14 +193,15 @@ def _metrics(rows: list[dict[str, Any]]) -> list[str]:
     return [key for key, value in first.items() if key != "doc_id" and isinstance(value, (bool, int, float))]
 
 
-def _default_metric(rows: list[dict[str, Any]], path: Path) -> str:
-    usable = [name for name in _metrics(rows) if all(_is_mark(row.get(name)) for row in rows)]
+def default_metric(rows: list[dict[str, Any]], path: Path) -> str:
+    """The usual metric that says right or wrong."""
+    usable = [name for name in metrics_of(rows) if all(is_mark(row.get(name)) for row in rows)]
     chosen = next((name for name in PREFERRED if name in usable), None)
     if chosen is None and len(usable) == 1:
         chosen = usable[0]
     if chosen is None:
         raise InputError(
-            f"{path.name} has the metrics {listing(_metrics(rows))}, of which {listing(usable) or 'none'} is 0 or 1 in "
-            "every line; choose one with metric= (--metric)."
+            f"{path.name} has the metrics {listing(metrics_of(rows))}, of which {listing(usable) or 'none'} is 0 or 1 "
+            "in every line; choose one with metric= (--metric)."
         )
     return chosen

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.predictions import harness, inspect_logs, lm_eval
 from heldout.predictions.formats import (
+    csv_columns,
+    parquet_columns,
     read_csv,
-    read_csv_columns,
     read_json,
     read_jsonl,
     read_npz,
     read_parquet,
-    read_parquet_columns,
 )
 from heldout.predictions.join import together
 from heldout.predictions.keys import EXAMPLE, Options, pick
@@ -138,7 +138,7 @@ def read_all_ids(path: str | Path) -> tuple[str, ...]:
     elif suffix == ".jsonl":
         values = read_lines(path)
     elif suffix in (".csv", ".tsv", ".parquet"):
-        columns = read_csv_columns(path) if suffix != ".parquet" else read_parquet_columns(path)
+        columns = csv_columns(path) if suffix != ".parquet" else parquet_columns(path)
         key = pick(list(columns), None, EXAMPLE, source=path.name, noun="column", weak=True)
         if key is None:
             raise InputError(f"{path.name} has no column of ids, such as `instance_id`; it has {', '.join(columns)}.")

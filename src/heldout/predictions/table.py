@@ -523,18 +523,7 @@ class Predictions:
         >>> pool.repeated_inputs()[0].tolist()
         [0, 1, 0]
         """
-        names = tuple(name for name in self.columns if plain_name(name) in TEXTS)
-        if not names:
-            return None, ()
-        rows = zip(*(self.columns[name].tolist() for name in names), strict=True)
-        first: dict[Any, int] = {}
-        codes = np.empty(self.n_examples, dtype=np.intp)
-        for i, row in enumerate(rows):
-            key: Any = tuple("" if is_gap(value) else str(value) for value in row)
-            codes[i] = first.setdefault(key if any(part.strip() for part in key) else i, len(first))
-        if len(first) in (1, self.n_examples):
-            return None, ()
-        return codes, names
+        return repeated_inputs(self.columns, self.n_examples)
 
     def __str__(self) -> str:
         text = f"{_count(self.n_models, 'model')}, {_count(self.n_examples, 'example')}"
@@ -548,6 +537,22 @@ class Predictions:
         if self.labels is not None and never:  # perhaps no model at all, but a column of something else
             text += f", right on no example: {listing(never)}"
         return f"{text} ({self.source})"
+
+
+def repeated_inputs(columns: Mapping[str, NDArray[Any]], n: int) -> tuple[NDArray[np.intp] | None, tuple[str, ...]]:
+    """Number the distinct inputs of n examples by their columns of texts; see `Predictions.repeated_inputs`."""
+    names = tuple(name for name in columns if plain_name(name) in TEXTS)
+    if not names:
+        return None, ()
+    rows = zip(*(columns[name].tolist() for name in names), strict=True)
+    first: dict[Any, int] = {}
+    codes = np.empty(n, dtype=np.intp)
+    for i, row in enumerate(rows):
+        key: Any = tuple("" if is_gap(value) else str(value) for value in row)
+        codes[i] = first.setdefault(key if any(part.strip() for part in key) else i, len(first))
+    if len(first) in (1, n):
+        return None, ()
+    return codes, names
 
 
 def as_column(values: ArrayLike | Sequence[Any], n: int, name: str) -> NDArray[Any]:

@@ -7,12 +7,14 @@ from pathlib import Path
 from heldout.attack.result import StressResult
 from heldout.files import write_text
 from heldout.independence.result import AuditResult
+from heldout.independence.score_result import ScoreAuditResult
 from heldout.memorization.result import MemorizationResult
 from heldout.report.audit.comparison import comparison_table
 from heldout.report.audit.html import audit_html, demo_html
 from heldout.report.budget.html import budget_html
 from heldout.report.compare.html import compare_html
 from heldout.report.memorization.html import memorization_html
+from heldout.report.score_audit.html import score_audit_html
 from heldout.report.scores.html import scores_html
 from heldout.report.stress.html import stress_html
 from heldout.reuse.compare_result import CompareAllResult, CompareResult
@@ -26,6 +28,7 @@ __all__ = [
     "comparison_table",
     "demo_html",
     "memorization_html",
+    "score_audit_html",
     "scores_html",
     "stress_html",
     "write_audit_report",
@@ -33,6 +36,7 @@ __all__ = [
     "write_compare_report",
     "write_demo_report",
     "write_memorization_report",
+    "write_score_audit_report",
     "write_stress_report",
 ]
 
@@ -41,6 +45,13 @@ def write_audit_report(result: AuditResult, folder: str | Path, *, command: str 
     """Write `folder`/report.html, whole or not at all, and say where it is."""
     path = Path(folder) / "report.html"
     write_text(path, audit_html(result, command=command))
+    return path
+
+
+def write_score_audit_report(result: ScoreAuditResult, folder: str | Path, *, command: str | None = None) -> Path:
+    """The same for an audit of scores."""
+    path = Path(folder) / "report.html"
+    write_text(path, score_audit_html(result, command=command))
     return path
 
 

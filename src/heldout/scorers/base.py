@@ -92,18 +92,18 @@ def as_scorer(model: Any, **options: Any) -> Scorer:
     )
 
 
-def load_scorer(spec: str, **options: Any) -> Scorer:
+def load_scorer(spec: str, *, option: str = "--model", **options: Any) -> Scorer:
     """What `--model` means: `file.onnx`, or `package.module:factory`, called without arguments."""
     if ":" not in spec or Path(spec).exists():
         if not spec.endswith(".onnx"):
-            raise InputError(f"--model {spec}: give an .onnx file or package.module:factory.")
+            raise InputError(f"{option} {spec}: give an .onnx file or package.module:factory.")
         return as_scorer(spec, **options)
-    factory, attribute = load_object(spec, "--model"), spec.partition(":")[2]
+    factory, attribute = load_object(spec, option), spec.partition(":")[2]
     if callable(factory) and not is_model(factory):
         try:
             factory = factory()
         except (Exception, SystemExit) as error:
-            raise InputError(f"--model {spec}: the factory fails: {type(error).__name__}: {error}") from error
+            raise InputError(f"{option} {spec}: the factory fails: {type(error).__name__}: {error}") from error
     scorer = as_scorer(factory, **options)
     scorer.name = attribute
     return scorer

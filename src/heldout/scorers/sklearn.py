@@ -41,6 +41,7 @@ class SklearnScorer:
                 f"the estimator's classes {list(classes[:5])} are not whole numbers from 0; encode the labels."
             )
         self._estimator, self._classes = estimator, classes
+        self.absent_classes = [int(c) for c in np.setdiff1d(np.arange(classes.max() + 1), classes)]
         self.batch_size, self.name = batch_size, type(estimator).__name__
 
     def logits(self, batch: Batch) -> NDArray[Any]:

@@ -8,6 +8,8 @@ from heldout.statistics.bernstein import (
 from heldout.statistics.betting import star_bets_log_pvalue
 from heldout.statistics.binomial import clopper_pearson
 from heldout.statistics.evalues import calibrated_log_evalue, holm
+from heldout.statistics.leak import LeakScores, LeakTestResult, leak_scores, leak_test
+from heldout.statistics.leak_power import DetectableLeak, detectable_leak, examples_needed, leak_power
 from heldout.statistics.mean_zero import (
     IndependenceTestResult,
     NModelTestResult,
@@ -15,25 +17,39 @@ from heldout.statistics.mean_zero import (
     n_model_test,
 )
 from heldout.statistics.mixture import mixture_log_evalue
-from heldout.statistics.permutation import ControlTestResult, control_test
+from heldout.statistics.permutation import ControlTestResult, ControlTestsResult, control_test, control_tests
 from heldout.statistics.power import Detectable, detectable_difference, detectable_effect
+from heldout.statistics.seen import SeenExamples, benjamini_hochberg, seen_examples
 
 __all__ = [
     "ControlTestResult",
+    "ControlTestsResult",
     "Detectable",
+    "DetectableLeak",
     "IndependenceTestResult",
+    "LeakScores",
+    "LeakTestResult",
     "NModelTestResult",
+    "SeenExamples",
+    "benjamini_hochberg",
     "bernstein_bound",
     "bernstein_log_pvalue",
     "calibrated_log_evalue",
     "clopper_pearson",
     "control_test",
+    "control_tests",
     "detectable_difference",
     "detectable_effect",
+    "detectable_leak",
+    "examples_needed",
     "holm",
     "independence_test",
+    "leak_power",
+    "leak_scores",
+    "leak_test",
     "mixture_log_evalue",
     "n_model_test",
+    "seen_examples",
     "star_bets_log_pvalue",
     "two_interval_log_pvalue",
 ]

@@ -60,6 +60,16 @@ def memory(known: Pictures, labels: NDArray[np.int64]) -> Any:
     return logits
 
 
+def uneven(seed: int) -> Any:
+    """Compares the halves as well, but does not see all pixels alike: a reference."""
+    weights = 1.0 + 0.5 * np.random.default_rng(seed).normal(size=(8, 8))
+
+    def logits(batch: Pictures) -> Pictures:
+        return np.asarray(halves()(batch * weights))
+
+    return logits
+
+
 @pytest.fixture(scope="session")
 def plain() -> AuditResult:
     """No control, honest, and nothing that shifts could spoil."""
@@ -134,8 +144,27 @@ def hostile(plain: AuditResult) -> AuditResult:
     return replace(plain, exhibits=exhibits, model_names=(HOSTILE,), preprocessing={"frame": HOSTILE})
 
 
+@pytest.fixture(scope="session")
+def seen() -> AuditResult:
+    """The test set known by heart, against two references."""
+    return audit(
+        memory(*pictures(150, 0)), images_of(150, 0), orbit=Translations(1), control=images_of(120, 1),
+        references=[uneven(0), uneven(1)], n_resamples=999, allow_chance=True,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def unseen() -> AuditResult:
+    """Honest, against one reference: nothing to list."""
+    return audit(
+        halves(), images_of(150, 0), orbit=Translations(1), control=images_of(120, 1), references=[uneven(0)],
+        n_resamples=999, allow_chance=True,
+    )  # fmt: skip
+
+
 NAMES = (
-    "plain", "leaked", "leaked_alone", "honest", "many", "random_rule", "perfect", "perfect_control", "hostile",
+    "plain", "leaked", "leaked_alone", "honest", "many", "random_rule", "perfect", "perfect_control", "hostile", "seen",
+    "unseen",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from tests.report.browser import PHONE, chromium, look, needs_chromium
 pytestmark = needs_chromium
 
 
-@pytest.mark.parametrize("name", ["leaked", "many", "hostile", "perfect"])
+@pytest.mark.parametrize("name", ["leaked", "many", "hostile", "perfect", "seen"])
 def test_fits_a_phone(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     result: AuditResult = request.getfixturevalue(name)
     found = look(audit_html(result, command="heldout audit " + "very-long-path/" * 20), tmp_path)
@@ -22,7 +22,7 @@ def test_fits_a_phone(name: str, request: pytest.FixtureRequest, tmp_path: Path)
     assert found["scroll"] == PHONE
     assert found["wide"] == []
     assert found["broken"] == 0
-    assert found["images"] == 2 * len(result.exhibits)
+    assert found["images"] == 2 * len(result.exhibits) + len(result.seen_pictures)
     assert float(str(found["largest"])) <= 120
     assert float(str(found["height"])) > 2000
     assert float(str(found["smallest"])) >= 7
@@ -35,7 +35,7 @@ def test_the_check_can_fail(plain: AuditResult, tmp_path: Path) -> None:
     assert float(str(found["scroll"])) > PHONE
 
 
-@pytest.mark.parametrize("name", ["leaked", "many"])
+@pytest.mark.parametrize("name", ["leaked", "many", "seen"])
 def test_no_table_is_cut(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """Every column can be seen without scrolling, but for tables that are folded up."""
     html = audit_html(request.getfixturevalue(name))

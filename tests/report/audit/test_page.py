@@ -42,7 +42,7 @@ def test_verdict_first(result: AuditResult) -> None:
     # every verdict word has its number: p and what could have been detected stand in the same box
     box = words(html[html.index("<main>") : html.index("</section>")].replace("<main>", "") + "</section>")
     assert f"p-value{pvalue_text(result.evidence.log_p_value)}" in box.replace(" ", "")
-    assert "Detectable effect" in box
+    assert ("Detectable effect" if result.leak is None else "four times in five") in box
     assert verdict_word(result) in ("NO EVIDENCE", "EASIER THAN THE CONTROL", "HARDER THAN THE CONTROL", "REJECTED")
     assert verdict_word(result) not in box  # in words, and once
     title = Page(html).headings[0]
@@ -115,8 +115,10 @@ def test_one_verdict_among_the_p_values(result: AuditResult) -> None:
     html = audit_html(result)
     chosen = re.findall(r'<tr class="chosen">.*?</tr>', html, flags=re.S)
     assert len(chosen) == 1
-    name = "Betting" if result.evidence.control is None else "Test against control"
-    assert name in chosen[0]
+    names = {
+        "betting": "Betting", "T and error rate": "Test against control", "references": "Leak test, against references",
+    }  # fmt: skip
+    assert names[result.evidence.verdict_by] in chosen[0]
     assert f">{pvalue_text(result.evidence.log_p_value)}<" in chosen[0]
     assert "smallest of several p-values is not a p-value" in words(html)
 
@@ -271,6 +273,59 @@ def test_demo_page(honest: AuditResult, leaked: AuditResult, tmp_path: Path) -> 
     assert "Fashion-MNIST" not in demo_html({"a": honest}, pictures=None)
     assert "different settings" in text  # one of the two is one-sided
     assert "The same data and the same audit" in words(demo_html({"a": leaked, "b": leaked}))
+
+
+def test_against_references(seen: AuditResult, unseen: AuditResult, leaked: AuditResult) -> None:
+    """The leak test, marked as the verdict, and the pictures that look seen."""
+    assert "Against references" not in words(audit_html(leaked))
+    assert leaked.leak is None
+    for result in (seen, unseen):
+        leak = result.leak
+        assert leak is not None
+        html = audit_html(result)
+        page, text = Page(html), words(html)
+        assert "Against references" in page.headings
+        assert "Pictures that look seen" in page.headings
+        section = text[text.index("Against references") : text.index("Against the control")]
+        for number in (
+            fixed(leak.test.mean.difference, 4, sign=True), fixed(leak.test.sparse.difference, 4, sign=True),
+            p_text(leak.test.mean.p_two_sided), p_text(leak.test.sparse.p_greater), p_text(leak.p_value),
+            plain_spaces(percent(leak.test.variance_removed, 0)), p_text(leak.seen.floor),
+        ):  # fmt: skip
+            assert number in section, number
+        assert "declared beforehand, by giving references" in section
+        assert "Not the verdict. Without references these two would be" in text
+        chosen = re.search(r'<tr class="chosen"><th scope="row">([^<]*)<span class="role">the verdict', html)
+        assert chosen is not None
+        assert chosen[1] == "Leak test, against references"
+        assert result.seen_pictures
+        for shown in result.seen_pictures:
+            assert picture_uri(shown.picture) in html
+            told = f"margin {fixed(shown.margin, 1, sign=True)}, expected {fixed(shown.expected, 1, sign=True)}"
+            assert told in section
+            assert f"example {shown.id}" in section
+    assert seen.leak is not None
+    assert seen.leak.seen.n_listed > 24 == len(seen.seen_pictures)
+    text = words(audit_html(seen))
+    assert f"{seen.leak.seen.n_listed:,} pictures of 150 pictures are listed" in text
+    assert "The 24 most suspicious are shown" in text
+    assert "Look through the pictures below that look seen" in text
+    assert "not significant" not in text[text.index("Pictures that look seen") : text.index("Against the control")]
+    assert len(unseen.seen_pictures) == 6
+    assert "These 6 are the most suspicious, and not significant" in words(audit_html(unseen))
+    assert "Detectable leak" in words(audit_html(unseen))
+
+
+def test_comparison_with_references(leaked: AuditResult, seen: AuditResult) -> None:
+    assert "With references the verdict is the leak test’s: seen (" in words(
+        demo_html({"leaked": leaked, "seen": seen})
+    )
+    assert "With references the verdict" not in words(demo_html({"leaked": leaked}))
+    last = comparison_table({"leaked": leaked, "seen": seen}, pictures=None).splitlines()[-1]
+    assert seen.leak is not None
+    assert re.split(r"\s{2,}", last) == [
+        "leak test p", "no reference", f"{p_text(seen.leak.p_value)}, against {seen.reference_names[0]} (× 2)",
+    ]  # fmt: skip
 
 
 def test_numbers_do_not_depend_on_the_report(leaked: AuditResult) -> None:

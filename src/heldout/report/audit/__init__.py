@@ -13,6 +13,7 @@ from heldout.report.audit.meaning import means, next_steps, not_means
 from heldout.report.audit.models import groups_view, models_view
 from heldout.report.audit.origin import facts_view, origin_view
 from heldout.report.audit.p_values import p_values_view, variance_view
+from heldout.report.audit.references import references_view
 from heldout.report.audit.statistics import statistics_view
 from heldout.report.audit.verdict import verdict_view
 
@@ -25,6 +26,7 @@ def summarise(result: AuditResult) -> dict[str, Any]:
         "verdict": verdict_view(result),
         "facts": facts_view(result),
         "errors": errors_view(result),
+        "references": references_view(result),
         "control": control_view(result),
         "curve": curve_view(result),
         "exhibits": exhibits_view(result),

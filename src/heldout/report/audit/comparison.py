@@ -6,10 +6,10 @@ import textwrap
 
 from heldout.errors import InputError
 from heldout.independence.result import AuditResult, pvalue_text
-from heldout.report.audit.words import effect_text, verdict_p_text, verdict_word
+from heldout.report.audit.words import effect_text, names_text, verdict_p_text, verdict_word
 from heldout.report.numbers import fixed, p_text, percent
 
-NO_CONTROL = "no control"
+NO_CONTROL, NO_REFERENCE = "no control", "no reference"
 TERMINAL = 88  # characters
 DEMO_PICTURES = (
     "These are Fashion-MNIST pictures, each turned by a random cyclic shift on a 32 x 32 torus, so that shifting is "
@@ -23,7 +23,17 @@ def comparison_rows(results: dict[str, AuditResult]) -> list[tuple[str, list[str
     if not results:
         raise InputError("`results` is empty; there is nothing to compare.")
     columns = [_column(result) for result in results.values()]
+    if any(result.leak is not None for result in results.values()):
+        for column, result in zip(columns, results.values(), strict=True):
+            column["leak test p"] = _leak_text(result)
     return [(name, [column[name] for column in columns]) for name in columns[0]]
+
+
+def _leak_text(result: AuditResult) -> str:
+    """Its p, and against which references."""
+    if result.leak is None:
+        return NO_REFERENCE
+    return f"{p_text(result.leak.p_value)}, against {names_text(result.reference_names, 2)}"
 
 
 def _column(result: AuditResult) -> dict[str, str]:
@@ -54,6 +64,14 @@ def leak_sentence(results: dict[str, AuditResult]) -> str | None:
         f"{DEMO_LEAK} had the test set in its training data: {percent(result.evidence.untouched_error)} errors on the "
         f"test set, {percent(result.evidence.control.untouched_error)} on fresh pictures; {finds}."
     )
+
+
+def references_sentence(results: dict[str, AuditResult]) -> str | None:
+    """Whose verdict is the leak test's; None where nobody's is."""
+    told = [
+        f"{name} ({names_text(result.reference_names)})" for name, result in results.items() if result.leak is not None
+    ]
+    return f"With references the verdict is the leak test’s: {', '.join(told)}." if told else None
 
 
 def comparison_table(results: dict[str, AuditResult], *, pictures: str | None = DEMO_PICTURES) -> str:

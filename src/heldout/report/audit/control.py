@@ -21,12 +21,14 @@ def control_view(result: AuditResult) -> dict[str, Any] | None:
         return None
     p_t, p_error = p_text(c.statistic.p_value), p_text(c.error_rate.p_value)
     invariance = pvalue_text(c.invariance_log_p_value)
+    doubled = 2 * min(c.statistic.p_value, c.error_rate.p_value)
     smallest = min(1.0, 2 / (c.statistic.n_resamples + 1))
     return {
         **_differences(c),
-        "verdict": f"2 × min({p_t}, {p_error}) = {p_text(c.p_value)}"
-        if 2 * min(c.statistic.p_value, c.error_rate.p_value) <= 1
-        else f"2 × min({p_t}, {p_error}), capped at 1, = {p_text(c.p_value)}",
+        "by_references": c.leak is not None,
+        "verdict": f"2 × min({p_t}, {p_error}) = {p_text(doubled)}"
+        if doubled <= 1
+        else f"2 × min({p_t}, {p_error}), capped at 1, = 1",
         "side": side_text(result),
         "floor": f"{c.statistic.n_resamples:,} permutations {_units(c)}: "
         f"no verdict below {p_text(smallest)} is possible.",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from heldout.independence.result import AuditResult
 from heldout.report.audit import summarise
-from heldout.report.audit.comparison import DEMO_PICTURES, comparison_rows, leak_sentence
+from heldout.report.audit.comparison import DEMO_PICTURES, comparison_rows, leak_sentence, references_sentence
 from heldout.report.audit.words import verdict_word
 from heldout.report.page import render
 
@@ -49,6 +49,7 @@ def demo_html(
             "rows": comparison_rows(results),
             "leak": leak_sentence(results),
             "pictures": pictures,
+            "references": references_sentence(results),
             "same": len({_setting(result) for result in results.values()}) == 1,
         },
         audits=[(name, summarise(result)) for name, result in results.items()],

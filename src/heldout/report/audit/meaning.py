@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from heldout.independence.leak_text import found_leak_text
 from heldout.independence.result import AuditResult
 from heldout.independence.verdict import range_text
 from heldout.report.audit.words import (
@@ -15,7 +16,7 @@ from heldout.report.audit.words import (
     verdict_p_text,
     why_undetectable,
 )
-from heldout.report.numbers import fixed
+from heldout.report.numbers import PERCENT, fixed
 from heldout.statistics.power import POWER
 
 
@@ -26,10 +27,12 @@ def means(result: AuditResult) -> list[str]:
     who, has = models_text(result, capital=True), "has" if result.n_models == 1 else "have"
     if c is not None and result.control is not None:
         test, control = fixed(e.untouched_error), fixed(c.untouched_error)
+        given = "" if result.leak is None else ", given what the references find hard"
+        untouched = models_text(result) if result.leak is None else f"{models_text(result)} and the references"
         alike = (
-            f"If test set and control were random draws from one source, and {models_text(result)} had been influenced "
-            f"by neither, they would look alike, and evidence as strong as this would turn up with probability {p} at "
-            "most."
+            f"If test set and control were random draws from one source, and {untouched} had been influenced by "
+            f"neither, they would look alike{given}, and evidence as strong as this would turn up with probability {p} "
+            "at most."
         )
         if result.outcome == "easier":
             return [
@@ -41,9 +44,13 @@ def means(result: AuditResult) -> list[str]:
             return [
                 alike,
                 f"On untouched pictures the error is {test} on the test set and {control} on the control: the test set "
-                "is the harder one. Overfitting to it would make it easier, so it is not that.",
+                "is the harder one. Overfitting to it would make it easier, so it is not that."
+                if result.leak is None
+                else f"On untouched pictures the error is {test} on the test set and {control} on the control. Given "
+                "what the references find hard, the test set is the harder one. Overfitting to it would make it "
+                "easier, so it is not that.",
             ]
-        sided = result.alternative == "greater"
+        sided = result.verdict_alternative == "greater"
         what = "The test set was not found easier" if sided else "No difference was found between the test set"
         return [
             f"{what} {'than' if sided else 'and'} the control: error {test} and {control} on untouched pictures, "
@@ -69,6 +76,8 @@ def means(result: AuditResult) -> list[str]:
 
 
 def _limit(result: AuditResult) -> str:
+    if result.leak is not None:
+        return found_leak_text(result.leak).replace(" %", PERCENT)
     why = why_undetectable(result)
     if why:
         return f"What could have been detected is not defined, because {why}. So this says very little."
@@ -105,10 +114,16 @@ def not_means(result: AuditResult) -> list[str]:
     else:
         points.append("The control is only as good as its history: it must come from the same source and have been put "
                       "aside at random before any training or selection.")  # fmt: skip
+    if result.leak is not None:
+        points.append("References are taken to have seen no more of the test set than of the control. One that knows "
+                      "the test set hides a leak, or makes the test set look hard; one that was trained on the control "
+                      "makes the test set look easy, which is a false alarm.")  # fmt: skip
     points.append(f"p is for one audit, held to the level {level_text(result)}. Audits on every commit need "
                   "`--planned-audits`, or the e-value.")  # fmt: skip
     points.append("It is about this test set and these moves. Another test set, or overfitting that shifts of "
-                  f"{pixels_text(result)} cannot show, is another question.")  # fmt: skip
+                  f"{pixels_text(result)} cannot show, is another question."
+                  if result.leak is None
+                  else "It is about this test set. Another one is another question.")  # fmt: skip
     return points
 
 
@@ -132,7 +147,18 @@ def next_steps(result: AuditResult) -> list[str]:
                       "`--control`. Only a control tells dependence from shifts that are not neutral.")  # fmt: skip
         if found:
             points.append("Until then, do not call this overfitting.")
-    if not found:
+    if result.leak is not None:
+        if result.outcome == "easier" and result.leak.seen.n_listed:
+            points.append("Look through the pictures below that look seen, and search the training data for "
+                          "them.")  # fmt: skip
+        if result.outcome == "harder":
+            points.append("Check that no reference was trained on the test set.")
+        if not found and len(result.reference_names) < 3:
+            points.append("Add references: three take more noise off than one, and a leak that one of them shares is "
+                          "hidden by it alone.")  # fmt: skip
+        if not found:
+            points.append("To see a smaller leak, use more examples in both sets.")
+    elif not found:
         if why_undetectable(result):
             points.append("Use more examples, or a larger radius: here no move changed enough to measure anything.")
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from heldout.independence.leak_text import side_text as leak_side
 from heldout.independence.result import AuditResult, pvalue_text
 from heldout.report.audit.words import side_text
 from heldout.report.numbers import p_text, scientific
@@ -14,9 +15,22 @@ def p_values_view(result: AuditResult) -> list[dict[str, Any]]:
     """Every p-value, the verdict's marked."""
     e, c = result.evidence, result.evidence.control
     rows, side = [], side_text(result)
+    if c is not None and c.leak is not None:
+        test = c.leak.test
+        of_leak = leak_side(test.alternative)
+        rows += [
+            (f"Leak test, against references ({of_leak})", p_text(test.p_value),
+             "the smaller of the next two, under the same permutations; fixed beforehand by giving references", True),
+            (f"References, mean ({of_leak})", p_text(test.mean.p_value), "permutation within class, untouched pictures",
+             False),
+            (f"References, upper tail ({of_leak})", p_text(test.sparse.p_value), "the same, for a few seen pictures",
+             False),
+        ]  # fmt: skip
+    elif c is not None:
+        rows.append(("Test against control", p_text(c.p_value), "2 × the smaller of the next two, fixed beforehand",
+                     True))  # fmt: skip
     if c is not None:
         rows += [
-            ("Test against control", p_text(c.p_value), "2 × the smaller of the next two, fixed beforehand", True),
             (f"Control, T ({side})", p_text(c.statistic.p_value), "permutation within class", False),
             (f"Control, error rate ({side})", p_text(c.error_rate.p_value),
              "permutation within class, untouched pictures", False),

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from heldout.independence.evidence import CONFIDENCE
 from heldout.independence.result import AuditResult, pvalue_text
-from heldout.independence.verdict import range_text
+from heldout.independence.verdict import Verdict, range_text
+from heldout.report import numbers
 from heldout.report.numbers import NOT_DEFINED, PERCENT, p_text
 
 CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g}{PERCENT}"
@@ -27,7 +28,7 @@ def models_text(result: AuditResult, *, capital: bool = False) -> str:
 
 
 def side_text(result: AuditResult) -> str:
-    """One-sided or two-sided."""
+    """One-sided or two-sided: T and the error rate. The leak test against references has a side of its own."""
     return "one-sided" if result.alternative == "greater" else "two-sided"
 
 
@@ -74,8 +75,7 @@ def effect_text(result: AuditResult) -> str:
 
 def level_text(result: AuditResult) -> str:
     """The level that p is held to."""
-    e = result.evidence
-    return f"{e.level:g}" + (f", shared by {e.planned_audits} planned audits" if e.planned_audits > 1 else "")
+    return numbers.level_text(result.evidence.level, result.evidence.planned_audits)
 
 
 def verdict_word(result: AuditResult) -> str:
@@ -85,6 +85,11 @@ def verdict_word(result: AuditResult) -> str:
 
 def verdict_sentence(result: AuditResult) -> str:
     """The verdict without the capitals that open it, for a place whose title has said them."""
-    rest = result.ruling.sentence.removeprefix("against independence ")
+    return plain_sentence(result.ruling)
+
+
+def plain_sentence(ruling: Verdict) -> str:
+    """The same of any verdict."""
+    rest = ruling.sentence.removeprefix("against independence ")
     rest = re.sub(r"\b([pn]) = ", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", rest.replace(" %", PERCENT))
     return rest[:1].upper() + rest[1:]

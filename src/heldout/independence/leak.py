@@ -1,0 +1,292 @@
+"""The leak test of an audit: a model's scores on test set and control, less what references lead one to expect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm, rankdata
+
+from heldout.errors import InputError
+from heldout.groups import group_codes
+from heldout.statistics.checks import Alternative, Floats
+from heldout.statistics.leak import ALTERNATIVE as ALTERNATIVE
+from heldout.statistics.leak import LeakScores, LeakTestResult, Method, leak_scores, leak_test_of
+from heldout.statistics.leak_power import DetectableLeak, detectable_leak, effective_sizes, two_valued
+from heldout.statistics.permutation import ControlTestResult
+from heldout.statistics.power import LEVEL
+from heldout.statistics.seen import SeenExamples, seen_examples
+
+SAME = 1.0 - 1e-9  # correlation from which on a reference is the model itself
+# Rank correlation from which on it is the model on another scale, or rounded. Honest CIFAR-10 networks that differ in
+# their seed alone have 0.84; margins of one model, rounded to 3 digits, more than 0.999999.
+SAME_RANKS = 0.9999
+# Of clipped margins, where two models are wrong on the very same pictures: logits times 0.8 to 1.5 have 0.984 and more.
+SAME_MARGINS = 0.98
+FEW_WRONG = 10  # pictures; with as many wrong answers, how far they are wrong tells one model from another
+OTHER_WAY = 0.001  # level at which a reference's ranks go against the model's
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeakEvidence:
+    """Test set against control on scores less what references lead one to expect, and what it could have found."""
+
+    test: LeakTestResult
+    scores: LeakScores = field(repr=False)  # of both sets together, the test set's first
+    n_test: int
+    seen: SeenExamples = field(repr=False)
+    detectable: tuple[DetectableLeak, ...]
+    reference_names: tuple[str, ...]
+    kind: str  # of score, as printed; larger is better
+    level: float  # for which `detectable` holds
+
+    @property
+    def p_value(self) -> float:
+        """Of mean and tail together, for the declared alternative."""
+        return self.test.p_value
+
+    @property
+    def spoke(self) -> ControlTestResult:
+        """The statistic with the smaller p; its difference is positive where the test set is easier."""
+        return self.test.spoke
+
+    @property
+    def two_valued(self) -> bool:
+        """Right or wrong: a seen example moves all the way or not at all."""
+        return two_valued(self.scores)
+
+    def disagree(self, level: float) -> bool:
+        """Whether mean and tail would each be the verdict on its own, in opposite directions."""
+        return self.test.disagree and max(self.test.mean.p_value, self.test.sparse.p_value) <= level
+
+    @property
+    def residuals_test(self) -> Floats:
+        """(n_test,) scores less what was expected."""
+        return self.scores.residuals[: self.n_test]
+
+    @property
+    def residuals_control(self) -> Floats:
+        """(n_control,)."""
+        return self.scores.residuals[self.n_test :]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON; an undefined number is None."""
+        return {
+            "kind": self.kind,
+            "references": list(self.reference_names),
+            **self.test.to_dict(),
+            "detectable": [found.to_dict() for found in self.detectable],
+            "seen": self.seen.to_dict(),
+        }
+
+    def parts(self, prefix: str = "leak_") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What `heldout.files.write_result` takes: a record, and arrays under names with this prefix."""
+        arrays = {
+            "scores": self.scores.scores,
+            "expected": self.scores.expected,
+            "spread": self.scores.spread,
+            "p_values": self.seen.p_values,
+            "order": self.seen.order,
+        }
+        record = {
+            "test": asdict(self.test),
+            "scores": _without(vars(self.scores), {*arrays, "gains"}),
+            "seen": _without(vars(self.seen), set(arrays)),
+            "detectable": [asdict(found) for found in self.detectable],
+            "n_test": self.n_test,
+            "reference_names": list(self.reference_names),
+            "kind": self.kind,
+            "level": self.level,
+        }
+        return record, {prefix + name: array for name, array in arrays.items()}
+
+    @classmethod
+    def from_parts(cls, record: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str = "leak_") -> LeakEvidence:
+        """What `parts` took apart, to the last bit."""
+        of = {name: arrays[prefix + name] for name in ("scores", "expected", "spread", "p_values", "order")}
+        test = dict(record["test"])
+        for name in ("mean", "sparse"):
+            test[name] = ControlTestResult(**{**test[name], "interval": tuple(test[name]["interval"])})
+        return cls(
+            test=LeakTestResult(**test),
+            scores=LeakScores(scores=of["scores"], expected=of["expected"], spread=of["spread"], **record["scores"]),
+            n_test=record["n_test"],
+            seen=SeenExamples(p_values=of["p_values"], order=of["order"], **record["seen"]),
+            detectable=tuple(DetectableLeak(**found) for found in record["detectable"]),
+            reference_names=tuple(record["reference_names"]),
+            kind=record["kind"],
+            level=record["level"],
+        )
+
+
+def weigh_leak(
+    scores_test: ArrayLike,
+    scores_control: ArrayLike,
+    *,
+    references_test: ArrayLike | None = None,
+    references_control: ArrayLike | None = None,
+    reference_names: Sequence[str] = (),
+    classes_test: ArrayLike | None = None,
+    classes_control: ArrayLike | None = None,
+    groups_test: ArrayLike | None = None,
+    groups_control: ArrayLike | None = None,
+    clip: tuple[float, float] | None = None,
+    method: Method = "regression",
+    kind: str = "score",
+    alternative: Alternative = ALTERNATIVE,
+    level: float = LEVEL,
+    rng: np.random.Generator,
+    n_resamples: int = 9999,
+) -> LeakEvidence:
+    """The leak test with all that is shown of it.
+
+    Parameters
+    ----------
+    scores_test, scores_control : (n,), (n_control,)
+        Larger is better.
+    references_test, references_control : (k, n), (k, n_control), optional
+        Scores of models that cannot have seen more of the test set than of the control.
+    reference_names : k str
+        For messages and reports.
+    clip : (low, high), optional
+        Of all scores; `heldout.statistics.leak.MARGIN_CLIP` for log-odds.
+    kind : str
+        What the scores are, as printed: "margin", "correct", "log-likelihood".
+    level : float
+        Of the verdict, already divided by the number of planned audits: for what could have been detected.
+    """
+    test, control = (np.asarray(x, dtype=np.float64) for x in (scores_test, scores_control))
+    given = [np.asarray(x, dtype=np.float64) for x in (references_test, references_control) if x is not None]
+    if len(given) == 1:
+        raise InputError("give the references' scores on both sets or on neither.")
+    references = np.concatenate(given, axis=1) if given and len(given[0]) == len(given[1]) and len(given[0]) else None
+    if given and references is None and (len(given[0]) or len(given[1])):
+        raise InputError(f"{len(given[0])} references on the test set but {len(given[1])} on the control.")
+    n_references = 0 if references is None else len(references)
+    if len(reference_names) != n_references:
+        raise InputError(f"{len(reference_names)} `reference_names` for {n_references} references.")
+    x = np.concatenate([test, control])
+    if references is not None:
+        check_references(x, references, reference_names)
+    classes = None
+    if classes_test is not None and classes_control is not None:
+        classes = np.concatenate([np.asarray(classes_test), np.asarray(classes_control)])
+    both = leak_scores(x, references, classes=classes, clip=clip, method=method)
+    strata: dict[str, Any] = {
+        "classes_test": classes_test,
+        "classes_control": classes_control,
+        "groups_test": groups_test,
+        "groups_control": groups_control,
+    }
+    found = leak_test_of(both, len(test), **strata, alternative=alternative, rng=rng, n_resamples=n_resamples)
+    ratios = both.log_ratios
+    n, n_control = effective_sizes(
+        np.zeros(len(test)) if classes_test is None else classes_test,
+        np.zeros(len(control)) if classes_control is None else classes_control,
+        groups_test=groups_test,
+        groups_control=groups_control,
+    )
+    return LeakEvidence(
+        test=found,
+        scores=both,
+        n_test=len(test),
+        seen=seen_examples(ratios[: len(test)], ratios[len(test) :], **strata),
+        detectable=detectable_leak(
+            both,
+            n_test=n,
+            n_control=n_control,
+            classes=classes,
+            groups=_joined_groups(groups_test, groups_control, len(test), len(control)),
+            level=level,
+            alternative=alternative,
+        ),
+        reference_names=tuple(reference_names),
+        kind=kind,
+        level=level,
+    )
+
+
+def check_references(
+    scores: ArrayLike,
+    references: ArrayLike,
+    names: Sequence[str],
+    *,
+    excess: ArrayLike | None = None,
+    references_excess: ArrayLike | None = None,
+) -> None:
+    """Refuse a reference that cannot serve: the model itself, one that says nothing, one that points the other way.
+
+    Parameters
+    ----------
+    scores : (n,)
+        Of the model, on both sets, not clipped.
+    references : (k, n)
+        The same of the references.
+    names : k str
+    excess, references_excess : (n,), (k, n), optional
+        Of the highest logit over the true label's, 0 where a model is right: does not change its order with the scale
+        of the logits, as margins of more than two classes do.
+    """
+    x, others = np.asarray(scores, dtype=np.float64), np.asarray(references, dtype=np.float64)
+    if others.ndim != 2 or others.shape[1:] != x.shape or len(names) != len(others):
+        raise InputError(
+            f"`references` has shape {others.shape}; it must be ({len(names)}, {len(x)}): a row for each name, with a "
+            "score for each example."
+        )
+    ranks = rankdata(x)
+    for i, (name, y) in enumerate(zip(names, others, strict=True)):
+        if not np.isfinite(y).all():
+            raise InputError(f"the reference {name} has {int((~np.isfinite(y)).sum())} scores that are not finite.")
+        if y.min() == y.max():
+            raise InputError(
+                f"the reference {name} scores every example {y[0]:g}, so it cannot tell which ones are hard; leave it "
+                "out."
+            )
+        alike = _correlation(ranks, rankdata(y))
+        same = np.array_equal(x, y) or _correlation(x, y) > SAME or alike > SAME_RANKS
+        if not same and excess is not None and references_excess is not None:
+            own, other = np.asarray(excess), np.asarray(references_excess)[i]
+            same = bool(np.array_equal(own > 0, other > 0)) and (
+                alike > SAME_MARGINS
+                if (own > 0).sum() < FEW_WRONG
+                else _correlation(rankdata(own), rankdata(other)) > SAME_RANKS
+            )
+        if same:
+            raise InputError(
+                f"the reference {name} scores every example as the model itself does, but for scale or rounding; a "
+                "model less itself shows nothing. Give another model, one that cannot have seen more of the test set "
+                "than of the control."
+            )
+        against = alike * math.sqrt(len(x) - 1)
+        if against < norm.ppf(OTHER_WAY):
+            raise InputError(
+                f"the reference {name} points the other way: what the model finds easy it finds hard (rank "
+                f"correlation {against / math.sqrt(len(x) - 1):.2f}); is its direction right, and are its examples in "
+                "the same order?"
+            )
+
+
+def _joined_groups(
+    test: ArrayLike | None, control: ArrayLike | None, n_test: int, n_control: int
+) -> NDArray[np.intp] | None:
+    """Numbers of the groups of both sets together, those of the control after those of the test set."""
+    if test is None and control is None:
+        return None
+    first = np.arange(n_test) if test is None else group_codes(test, n_test)
+    second = np.arange(n_control) if control is None else group_codes(control, n_control)
+    return np.concatenate([first, second + first.max() + 1])
+
+
+def _correlation(x: Floats, y: Floats) -> float:
+    """Pearson's; 0 where one does not vary."""
+    a, b = x - x.mean(), y - y.mean()
+    scale = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / scale if scale > 0.0 else 0.0
+
+
+def _without(fields: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in names}

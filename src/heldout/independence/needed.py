@@ -1,0 +1,457 @@
+"""Before the audit: what leak would be found with n examples, from a control and the references alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+from heldout.groups import FEW, Codes
+from heldout.images import LabelledImages
+from heldout.independence.audit import check_level
+from heldout.independence.dependence import dependence
+from heldout.independence.leak import check_references
+from heldout.independence.leak_text import kind_text, moves_text, side_text, way_text
+from heldout.independence.preflight import Preflight, check_looks, looked_at, preflight
+from heldout.independence.references import Untouched, check_apart, check_given, look_at_reference, untouched_answers
+from heldout.independence.score_inputs import (
+    as_sequence,
+    by_task,
+    check_alike,
+    check_chance,
+    check_chance_option,
+    check_help,
+    check_once,
+    clip_bounds,
+    grouped,
+    join_part,
+    names_of,
+)
+from heldout.independence.untouched import ORIGINAL
+from heldout.orbit import Translations
+from heldout.predictions.score_kinds import LargerIs
+from heldout.predictions.scores import Scores, as_scores
+from heldout.scorers import Scorer, as_scorer
+from heldout.statistics.checks import Alternative, Floats, check_alternative
+from heldout.statistics.leak import ALTERNATIVE, LeakScores, leak_scores
+from heldout.statistics.leak_power import PULLS, examples_needed, leak_power, two_valued
+from heldout.statistics.power import LEVEL, POWER
+
+SHARES = (0.01, 0.03, 0.1, 0.3)  # of the test set
+FEWEST = 50  # examples of a control from which a forecast is made
+FEWEST_GROUPS = 20  # of a control
+FEWEST_SEEN = 3  # examples, or groups: a leak of fewer follows no normal law
+
+Table = tuple[tuple[Any, ...], ...]  # a row for each share, a column for each pull
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditNeeds:
+    """What leak an audit would find, and how many examples it would take."""
+
+    shares: tuple[float, ...]  # of the test set that was seen
+    pulls: tuple[float, ...]  # of the way up that a seen example moves
+    power: Table  # with `n_examples` test examples and this control; NaN where it cannot be told
+    needed: Table  # test examples, and as many in the control, for `target`; None where no number is enough
+    target: float
+    n_examples: int
+    n_control: int
+    n_groups: int | None  # of the control, where there are any of two or more
+    kind: str  # of score, as printed
+    reference_names: tuple[str, ...]
+    variance_removed: float  # share that the references take off
+    two_valued: bool  # right or wrong: a seen example moves all the way or not at all
+    two_halves: bool  # pictures without references: the error rate at half the level, T being the other half
+    level: float
+    planned_audits: int
+    alternative: Alternative
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know."""
+        told = []
+        if self.two_halves:
+            told.append(
+                "without references the verdict is twice the smaller of two p-values, of T and of the error rate; this "
+                "is the error rate's half alone. With references (--reference) the audit compares margins, and finds "
+                "more."
+            )
+        elif not self.reference_names:
+            told.append("references take off what makes some examples harder than others; with them less is needed.")
+        if self.n_groups is not None and self.n_groups < FEW:
+            told.append(f"the control has only {self.n_groups} groups: the forecast is rough below {FEW}.")
+        return told
+
+    def __str__(self) -> str:
+        what = kind_text(self.kind)
+        if self.reference_names:
+            taken = (
+                ""
+                if math.isnan(self.variance_removed)
+                else f", {100 * self.variance_removed:.0f} % of its variance off"
+            )
+            what += f" less {len(self.reference_names)} reference{'s' * (len(self.reference_names) > 1)}{taken}"
+        shared = f" / {self.planned_audits} audits" if self.planned_audits > 1 else ""
+        groups = "" if self.n_groups is None else f" in {self.n_groups:,} groups"
+        sizes = f"{self.n_examples:,} test examples against this control of {self.n_control:,}{groups}"
+        moves = moves_text(self.two_valued)
+        moves = f"{moves[0].upper()}{moves[1:]}" + (
+            "" if self.two_valued else " towards the 95 % quantile of the scores"
+        )
+        lines = [
+            f"What leak an audit would find, of {sizes}",
+            f"({what}; level {self.level:g}{shared}, {side_text(self.alternative)}).",
+            f"{moves}:",
+            "",
+            f"{'seen, of the test set':28s}"
+            + "".join(f"{way_text(pull, self.two_valued):>22s}" for pull in self.pulls),
+        ]
+        for share, powers, numbers in zip(self.shares, self.power, self.needed, strict=True):
+            lines += [
+                f"{f'{100 * share:g} %':6s}{'chance to find it':22s}" + "".join(f"{_chance(p):>22s}" for p in powers),
+                f"{'':6s}{f'examples for {self.target:g}':22s}" + "".join(f"{_number(n):>22s}" for n in numbers),
+            ]
+        within = "simulated audits of 100 to 2,000 examples found leaks as often to within 0.07."
+        if self.n_groups is not None:
+            within = "with groups it is rougher: whole groups are seen, or not."
+        lines += [
+            "",
+            "Examples: of the test set, and as many of the control. All of this is a forecast from the control, by a",
+            "normal law; " + within,
+        ]
+        return "\n".join(lines + [f"note: {sentence}" for sentence in self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON; an undefined number is None."""
+        return {
+            "n_examples": self.n_examples,
+            "n_control": self.n_control,
+            "n_groups": self.n_groups,
+            "kind": self.kind,
+            "references": list(self.reference_names),
+            "variance_removed": None if math.isnan(self.variance_removed) else self.variance_removed,
+            "level": self.level,
+            "planned_audits": self.planned_audits,
+            "alternative": self.alternative,
+            "target_power": self.target,
+            "cells": [
+                {"share": share, "pull": pull, "power": None if math.isnan(p) else p, "examples_needed": n}
+                for share, powers, numbers in zip(self.shares, self.power, self.needed, strict=True)
+                for pull, p, n in zip(self.pulls, powers, numbers, strict=True)
+            ],
+            "notes": self.notes,
+        }
+
+
+def _chance(power: float) -> str:
+    """
+    Examples
+    --------
+    >>> _chance(0.123), _chance(0.999), _chance(math.nan)
+    ('0.12', '0.99+', 'cannot be told')
+    """
+    if math.isnan(power):
+        return "cannot be told"
+    return "0.99+" if power > 0.99 else f"{power:.2f}"
+
+
+def _number(n: int | None) -> str:
+    """A number of examples, to three digits.
+
+    Examples
+    --------
+    >>> _number(12345), _number(60), _number(12), _number(None)
+    ('12,400', '60', 'under 50', 'no number')
+    """
+    if n is None:
+        return "no number"
+    if n < FEWEST:  # where a normal law says little
+        return f"under {FEWEST}"
+    digits = max(0, len(str(n)) - 3)
+    return f"{-(-n // 10**digits) * 10**digits:,}"
+
+
+def forecast(
+    scores: LeakScores,
+    *,
+    examples: int | None,
+    shares: Sequence[float],
+    pulls: Sequence[float],
+    classes: ArrayLike | None,
+    groups: Codes | None,
+    kind: str,
+    reference_names: Sequence[str],
+    two_halves: bool,
+    level: float,
+    planned_audits: int,
+    alternative: Alternative,
+    target: float = POWER,
+) -> AuditNeeds:
+    """The table, from the weighed scores of a control."""
+    n = len(scores.scores)
+    if n < FEWEST:
+        raise InputError(f"the control has {n} examples; a forecast needs at least {FEWEST}, and better hundreds.")
+    if examples is not None and examples < 2:
+        raise InputError(f"`examples` is {examples} (--examples); give the number of test examples.")
+    if scores.scores.min() == scores.scores.max():
+        raise InputError(f"every score of the control is {scores.scores[0]:g}, so nothing can be told from it.")
+    n_groups = None if groups is None else int(groups.max()) + 1
+    if n_groups is not None and n_groups < FEWEST_GROUPS:
+        raise InputError(
+            f"the control has {n_groups} groups; a forecast needs at least {FEWEST_GROUPS}, since whole groups are "
+            "seen, or not."
+        )
+    size = 1.0 if n_groups is None else n / n_groups  # examples a group
+    asked = n if examples is None else examples
+    held_to = level / planned_audits / (2 if two_halves else 1)
+    options: dict[str, Any] = {
+        "classes": classes,
+        "groups": groups,
+        "level": held_to,
+        "alternative": alternative,
+        "tail": not two_halves,
+    }
+
+    binary = two_valued(scores)
+
+    def too_few(share: float, pull: float, units: float) -> bool:
+        return share * (pull if binary else 1.0) * units < FEWEST_SEEN
+
+    def power(share: float, pull: float) -> float:
+        if 0 < share <= 1 and 0 < pull <= 1 and too_few(share, pull, asked / size):
+            return math.nan
+        return leak_power(scores, share=share, pull=pull, n_test=asked / size, n_control=n / size, **options)
+
+    def needed(share: float, pull: float) -> int | None:
+        found = examples_needed(scores, share=share, pull=pull, power=target, **options)
+        if found is None:
+            return None
+        return math.ceil(max(found, FEWEST_SEEN / (share * (pull if binary else 1.0))) * size)
+
+    return AuditNeeds(
+        shares=tuple(shares),
+        pulls=tuple(pulls),
+        power=tuple(tuple(power(share, pull) for pull in pulls) for share in shares),
+        needed=tuple(tuple(needed(share, pull) for pull in pulls) for share in shares),
+        target=target,
+        n_examples=asked,
+        n_control=n,
+        n_groups=n_groups,
+        kind=kind,
+        reference_names=tuple(reference_names),
+        variance_removed=scores.variance_removed,
+        two_valued=binary,
+        two_halves=two_halves,
+        level=level,
+        planned_audits=planned_audits,
+        alternative=alternative,
+    )
+
+
+def audit_scores_needed(
+    control: Scores | ArrayLike,
+    *,
+    references: Sequence[Scores | ArrayLike] = (),
+    reference_names: Sequence[str] | None = None,
+    kind: str | None = None,
+    larger_is: LargerIs | None = None,
+    classes: ArrayLike | None = None,
+    groups: str | ArrayLike | None = None,
+    chance: float | None = None,
+    allow_chance: bool = False,
+    examples: int | None = None,
+    shares: Sequence[float] = SHARES,
+    pulls: Sequence[float] = PULLS,
+    alternative: Alternative = ALTERNATIVE,
+    level: float = LEVEL,
+    planned_audits: int = 1,
+) -> AuditNeeds:
+    """What leak would `audit_scores` find, and with how many examples? From the control alone.
+
+    Parameters
+    ----------
+    control : Scores, or array (n,)
+        The model's scores of examples that it has not seen.
+    references : sequence, optional
+        Scores of the same examples by other models: with ids, or in the same order.
+    examples : int, optional
+        Test examples for which power is asked; as many as in the control by default.
+    shares, pulls : sequences of float
+        Of the test set that was seen; of the way up, to the 95 % quantile of the scores, that a seen example moves.
+    **others
+        As in `audit_scores`; classes and groups are those of the control.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> hard = rng.normal(size=1000)
+    >>> model, other = -hard + 0.5 * rng.normal(size=1000), -hard + 0.5 * rng.normal(size=1000)
+    >>> alone = audit_scores_needed(model, kind="margin", shares=[0.03], pulls=[1.0])
+    >>> with_one = audit_scores_needed(model, references=[other], kind="margin", shares=[0.03], pulls=[1.0])
+    >>> alone.needed, with_one.needed
+    (((4972,),), ((1018,),))
+    """
+    _check_options(level, planned_audits, alternative)
+    if isinstance(control, Scores) and (kind is not None or larger_is is not None):
+        raise InputError("`kind` and `larger_is` are for arrays; Scores carry their own.")
+    own = as_scores(control, kind=kind, larger_is=larger_is, what="control")
+    if classes is not None:
+        own = replace(own, classes=np.asarray(classes))
+    else:
+        (own,), _ = by_task([own])
+    references = as_sequence(references)
+    names = names_of(references, reference_names)
+    check_chance_option(chance, len(references))
+    parts = [join_part(reference, name, own, "control") for reference, name in zip(references, names, strict=True)]
+    for name, part in zip(names, parts, strict=True):
+        check_alike(own, part, f"the reference {name}", whose="the control")
+        if not allow_chance:
+            check_chance([part], name, chance)
+    bounds, _ = clip_bounds([[own], *([part] for part in parts)])
+    x, *others = (
+        part.turned if clip is None else np.clip(part.turned, *clip)
+        for part, clip in zip([own, *parts], bounds, strict=True)
+    )
+    if parts:
+        check_references(own.turned, np.stack([part.turned for part in parts]), names)
+        check_once([part.turned for part in parts], names)
+    for name, part in zip(names, parts, strict=True):
+        if not allow_chance:
+            check_help([own], [part], name)
+    scores = leak_scores(x, np.stack(others) if others else None, classes=own.classes)
+    return forecast(
+        scores,
+        examples=examples,
+        shares=shares,
+        pulls=pulls,
+        classes=own.classes,
+        groups=grouped([own], groups if groups is None or isinstance(groups, str) else [groups])[0][0],
+        kind=own.kind if own.larger_is_better else f"minus {own.kind}",
+        reference_names=names,
+        two_halves=False,
+        level=level,
+        planned_audits=planned_audits,
+        alternative=alternative,
+    )
+
+
+def audit_needed(
+    scorers: Sequence[Any],
+    control: LabelledImages,
+    *,
+    references: Sequence[Any] = (),
+    examples: int | None = None,
+    shares: Sequence[float] = SHARES,
+    pulls: Sequence[float] = PULLS,
+    limit: int | None = None,
+    batch_size: int | None = None,
+    alternative: Alternative | None = None,
+    level: float = LEVEL,
+    planned_audits: int = 1,
+    allow_chance: bool = False,
+    seed: int = 0,
+    notify: Callable[[str], None] | None = None,
+    progress: bool = False,
+) -> AuditNeeds:
+    """What leak would `audit_many` find, and with how many pictures? From the control alone, one look at each picture.
+
+    With references this is their leak test. Without, the verdict is twice the smaller p-value of T and the error rate;
+    the forecast is for the error rate's half, in which a seen picture that was wrong becomes right.
+
+    Parameters
+    ----------
+    scorers, references, control
+        As in `audit_many`.
+    examples, shares, pulls
+        As in `audit_scores_needed`.
+    limit : int, optional
+        A random subset of the control.
+    """
+    alternative = alternative or (ALTERNATIVE if references else "two-sided")
+    _check_options(level, planned_audits, alternative)
+    models, others = [as_scorer(s) for s in scorers], [as_scorer(s) for s in references]
+    if not models:
+        raise InputError("there is no model to audit.")
+    check_given(models, others, has_control=True)
+    say = notify or (lambda sentence: None)
+    rng = np.random.default_rng(seed)
+    rows = np.arange(len(control))
+    if limit is not None:
+        if limit < 1:
+            raise InputError(f"`limit` is {limit} (--limit); at least 1 is needed.")
+        rows = np.sort(rng.permutation(rows)[:limit])
+    if len(rows) < FEWEST:
+        raise InputError(f"the control has {len(rows)} pictures; a forecast needs at least {FEWEST}, better hundreds.")
+    depends = dependence({"fresh": (control, rows)}, progress=progress)["fresh"]
+    if sentence := depends.sentence(len(rows)):
+        say(f"control: {sentence}.")
+    sample = looked_at({"control": rows}, {}, rng)
+    orbit = Translations(1)  # nothing is moved
+    answers = []
+    for model in models:
+        size = batch_size or model.batch_size
+        look = preflight(
+            model, control, rows, sample["control"], orbit=orbit, batch_size=size, label=model.name, progress=progress
+        )
+        check_looks({"control": look}, allow_chance=allow_chance, allow_frame_drop=True)
+        say(f"{model.name}: accuracy {100 * look.untouched_accuracy:.2f} % on {len(look.right):,} untouched pictures.")
+        answers.append(_untouched(model, control, rows, look, size, progress))
+    known = []
+    for reference in others:
+        size = batch_size or reference.batch_size
+        look = look_at_reference(
+            reference, {"control": (control, rows)}, sample, orbit=orbit, batch_size=size, progress=progress
+        )["control"]
+        known.append(_untouched(reference, control, rows, look, size, progress))
+    labels = control.labels[rows]
+    names = [reference.name for reference in others]
+    if others:
+        margins = np.stack([found.margins()["control"] for found in known])
+        check_apart(answers, known, names)
+        x = np.mean([found.margins()["control"] for found in answers], axis=0)
+        scores = leak_scores(x, margins, classes=labels)
+    else:
+        scores = leak_scores(np.mean([_right(found) for found in answers], axis=0), classes=labels)
+    return forecast(
+        scores,
+        examples=examples,
+        shares=shares,
+        pulls=pulls,
+        classes=labels,
+        groups=depends.codes,
+        kind="margin" if others else "right or wrong",
+        reference_names=names,
+        two_halves=not others,
+        level=level,
+        planned_audits=planned_audits,
+        alternative=alternative,
+    )
+
+
+def _untouched(
+    scorer: Scorer, control: LabelledImages, rows: NDArray[np.intp], look: Preflight, size: int, progress: bool
+) -> Untouched:
+    return untouched_answers(
+        scorer,
+        {"control": (control, rows)},
+        {"control": look},
+        batch_size=size,
+        label=scorer.name,
+        progress=progress,
+    )
+
+
+def _right(found: Untouched) -> Floats:
+    original = found.originals["control"]
+    use = original if found.pictures == ORIGINAL and original is not None else found.centre["control"]
+    return 1.0 - use.losses
+
+
+def _check_options(level: float, planned_audits: int, alternative: Alternative) -> None:
+    check_alternative(alternative)
+    check_level(level, planned_audits, None, halves=1)

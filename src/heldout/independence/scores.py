@@ -1,0 +1,162 @@
+"""The audit of scores: numbers of any model on any data in, evidence out; no model is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from heldout._version import __version__
+from heldout.errors import InputError
+from heldout.independence.audit import check_level
+from heldout.independence.leak import ALTERNATIVE, weigh_leak
+from heldout.independence.score_inputs import Reference, gather
+from heldout.independence.score_result import ScoreAuditResult
+from heldout.predictions.score_kinds import LargerIs
+from heldout.predictions.scores import Scores
+from heldout.statistics.checks import Alternative, check_alternative
+from heldout.statistics.permutation import check_comparable
+from heldout.statistics.power import LEVEL
+
+
+def audit_scores(
+    test: Scores | ArrayLike,
+    control: Scores | ArrayLike,
+    *,
+    references: Sequence[Reference] = (),
+    reference_names: Sequence[str] | None = None,
+    kind: str | None = None,
+    larger_is: LargerIs | None = None,
+    classes: tuple[Any, Any] | None = None,
+    groups: str | tuple[Any, Any] | None = None,
+    chance: float | None = None,
+    allow_chance: bool = False,
+    strata: str | None = None,
+    halves: bool = False,
+    alternative: Alternative = ALTERNATIVE,
+    level: float = LEVEL,
+    planned_audits: int = 1,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> ScoreAuditResult:
+    """Is this model independent of this test set? From its scores on single examples, of any kind.
+
+    The verdict is `leak_test`'s, with or without references: whether the model scores better on the test set than on
+    the control, given what the references find hard, by the mean or by a few examples far above what was expected.
+
+    Parameters
+    ----------
+    test, control : Scores, or arrays (n,) and (n_control,)
+        One score for each example (`heldout.load_scores` reads files). The control is other examples of the same
+        source that the model cannot have seen more of; what that assumes stands in the result.
+    references : sequence, optional
+        Models that cannot have seen more of the test set than of the control: each as Scores that hold the ids of both
+        sets, or as a pair, its scores of the test set and of the control. They account for what makes some examples
+        harder than others. One that knows the test set hides a leak; one that knows the control can make a false alarm.
+    reference_names : k str, optional
+    kind : str, optional
+        Of arrays: "margin", "log_likelihood", "probability", "correct", "loss", "perplexity", "error", or a name of
+        your own with
+    larger_is : {"better", "worse"}
+        what a larger one means.
+    classes : pair of (n,) and (n_control,), optional
+        Strata within which examples are compared; `Scores.classes` otherwise, or the tasks of logs of several.
+    groups : str or pair, optional
+        Examples that depend on each other: whole groups are compared. A column, a CSV file id,group or a regular
+        expression on ids; or the group of each example of both sets. Examples with one text are one group anyway.
+    chance : float, optional
+        Accuracy of a guess, where it is not known from the number of options: a reference that is no better is refused.
+        For right and wrong, margins (above 0 is right), and scores beside which `correct` is known.
+    allow_chance : bool
+        Go on with such references, and with ones that have nothing to do with the model's scores.
+    strata : str, optional
+        Name of what `classes` are, for the result.
+    halves : bool
+        Test set and control are halves of one benchmark, as before and after a date: for what the result says.
+    alternative : {"greater", "two-sided"}
+        "greater" looks for a test set that is too easy, which is all that a leak can do; "two-sided" also finds one
+        that is too hard, and must be chosen before seeing results.
+    level, planned_audits
+        As in `audit_many`.
+    n_resamples : int
+        Random splits of the permutation test; no p is below 1 / (n_resamples + 1).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> hard = rng.normal(size=2000)  # how hard each example is, for every model
+    >>> model, other = -hard + rng.normal(size=2000), -hard + rng.normal(size=2000)
+    >>> model[:60] += 4.0  # the first 1,000 are the test set, of which 60 were seen
+    >>> result = audit_scores(model[:1000], model[1000:], references=[(other[:1000], other[1000:])], kind="margin")
+    >>> result.outcome, result.p_value <= 0.01
+    ('easier', True)
+    """
+    check_alternative(alternative)
+    check_level(level, planned_audits, n_resamples, halves=1)
+    try:
+        rng = np.random.default_rng(seed + 0)  # None would be another seed each time
+    except (TypeError, ValueError):
+        raise InputError(f"`seed` is {seed} (--seed); it must be a whole number, 0 or larger.") from None
+    sets = gather(
+        test,
+        control,
+        references,
+        reference_names=reference_names,
+        kind=kind,
+        larger_is=larger_is,
+        classes=classes,
+        groups=groups,
+        chance=chance,
+        allow_chance=allow_chance,
+    )
+    groups_test, groups_control = sets.groups
+    if sets.test.classes is not None and sets.control.classes is not None:
+        check_comparable(
+            sets.test.classes, sets.control.classes, groups_test=groups_test, groups_control=groups_control
+        )
+    scores_test, scores_control, clipping = sets.clipped()
+    leak = weigh_leak(
+        scores_test[0],
+        scores_control[0],
+        references_test=np.stack(scores_test[1:]) if sets.references else None,
+        references_control=np.stack(scores_control[1:]) if sets.references else None,
+        reference_names=sets.reference_names,
+        classes_test=sets.test.classes,
+        classes_control=sets.control.classes,
+        groups_test=groups_test,
+        groups_control=groups_control,
+        kind=("" if sets.test.larger_is_better else "minus ") + sets.test.kind.replace("_", " "),
+        alternative=alternative,
+        level=level / planned_audits,
+        rng=rng,
+        n_resamples=n_resamples,
+    )
+    within = strata or sets.strata
+    if within is not None and sets.test.classes is not None and sets.control.classes is not None:
+        within = f"{within} ({len(np.intersect1d(sets.test.classes, sets.control.classes)):,} in both sets)"
+    return ScoreAuditResult(
+        leak=leak,
+        ids=sets.test.ids or tuple(str(i) for i in range(len(sets.test))),
+        values=sets.test.values,
+        values_control=sets.control.values,
+        kind=sets.test.kind,
+        larger_is_better=bool(sets.test.larger_is_better),
+        clipping=clipping,
+        strata=within,
+        n_repeated=sets.n_repeated,
+        joined_by_order=sets.joined_by_order,
+        halves=halves,
+        level=level,
+        planned_audits=planned_audits,
+        model_name=sets.test.name,
+        sources=(sets.test.source, sets.control.source),
+        digests=(
+            sets.test.digest(),
+            sets.control.digest(),
+            *(part.digest() for pair in sets.references for part in pair),
+        ),
+        seed=seed,
+        version=__version__,
+    )

@@ -1,0 +1,490 @@
+"""`Scores`: one number for each example, from any model on any data."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.errors import InputError
+from heldout.predictions import inspect_logs, inspect_scores, lm_eval, lm_eval_scores
+from heldout.predictions.formats import csv_columns, open_npz, parquet_columns, row_columns
+from heldout.predictions.keys import EXAMPLE, METADATA, MODEL, ROLE_NAMES, Options, pick, plain_name
+from heldout.predictions.raw import read_json_file, read_lines
+from heldout.predictions.score_kinds import (
+    BY_KIND,
+    BY_NAME,
+    CORRECT,
+    MARGIN,
+    PREFERRED,
+    SCORE,
+    SURE,
+    LargerIs,
+    contradiction,
+    declared,
+    is_better,
+    kind_of,
+)
+from heldout.predictions.table import ARRAYS, as_column
+from heldout.predictions.values import as_text, is_gap, listing, read_ids, repeated
+
+FORMATS = ("csv", "tsv", "parquet", "json", "jsonl", "npz", "lm-eval", "inspect", "folder")
+TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+LARGEST = 1e100  # of a score: its square must be a number too
+MODELS = ("onnx", "pt", "pth", "pt2", "safetensors")  # suffixes of models
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scores:
+    """One score for each of n examples: right or wrong, a loss, a log-likelihood, a margin.
+
+    Made by `load_scores`, or from arrays.
+
+    Attributes
+    ----------
+    values : (n,) float64
+        As they came; `turned` is the same with larger better.
+    kind : str
+        "margin", "log_likelihood", "probability", "correct"; "loss", "perplexity", "error"; or a name of your own.
+    larger_is_better : bool or None
+        Told by the kind, where it is one of these; else it must be given.
+    ids : tuple of str, or None
+        The n examples, no two alike.
+    classes : (n,) or None
+        Strata: examples are compared within them.
+    correct : (n,) bool or None
+        Whether the answer was right, where that is known beside the score.
+    n_options : (n,) or None
+        Answers to choose from, where that is known: a guess is right once in so many times.
+    columns : dict of str to (n,) array
+        What else is known of each example.
+    source, name : str
+        What was read; the model's name, or the file's.
+
+    Examples
+    --------
+    >>> scores = Scores(values=[0.1, 2.5], kind="loss", ids=["a", "b"])
+    >>> print(scores)
+    2 examples, loss, larger is worse (arrays)
+    >>> scores.turned.tolist(), scores.pick(["b"]).values.tolist()
+    ([-0.1, -2.5], [2.5])
+    """
+
+    values: NDArray[np.float64]
+    kind: str
+    larger_is_better: bool | None = None
+    ids: tuple[str, ...] | None = None
+    classes: NDArray[Any] | None = None
+    correct: NDArray[np.bool_] | None = None
+    n_options: NDArray[np.float64] | None = None
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    source: str = ARRAYS
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            values = np.array(self.values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{self.source}: the scores are not numbers.") from None
+        if values.ndim != 1 or len(values) == 0:
+            raise InputError(
+                f"{self.source}: the scores have the shape {values.shape}; one for each example is needed."
+            )
+        n = len(values)
+        if self.ids is not None:
+            ids = tuple(as_text(name).strip() for name in self.ids)
+            object.__setattr__(self, "ids", read_ids(ids, n, source=self.source))
+        broken = np.flatnonzero(~np.isfinite(values))
+        if len(broken):
+            raise _no_number(len(broken), n, self._label(int(broken[0])), values[broken[0]], self.source)
+        if np.abs(values).max() > LARGEST:
+            raise InputError(f"{self.source}: scores go up to {np.abs(values).max():.1e}; give them on another scale.")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "larger_is_better", self._direction(values))
+        object.__setattr__(self, "kind", kind_of(self.kind, values))
+        for field_name in ("classes", "correct", "n_options"):
+            given = getattr(self, field_name)
+            if given is not None:
+                object.__setattr__(self, field_name, np.asarray(as_column(given, n, field_name)))
+        object.__setattr__(self, "columns", {key: as_column(v, n, key) for key, v in self.columns.items()})
+
+    def _direction(self, values: NDArray[np.float64]) -> bool:
+        """As given, unless the name says otherwise beyond doubt; else as the name says."""
+        name: Any = self.kind
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"{self.source}: `kind` is {name!r}; it must be a name, such as 'margin' or 'loss'.")
+        kind = kind_of(name, values)
+        better = self.larger_is_better
+        if better is None:
+            return is_better(kind, None, values, name=self.kind, source=self.source)
+        if not isinstance(better, (bool, np.bool_)):
+            raise InputError(f"{self.source}: `larger_is_better` is {better!r}; it can be True or False.")
+        if kind in SURE and bool(better) != BY_KIND[kind]:
+            raise contradiction(kind, name=self.kind, source=self.source)
+        return bool(better)
+
+    def _label(self, i: int) -> str:
+        return f"at position {i}" if self.ids is None else repr(self.ids[i])
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def turned(self) -> NDArray[np.float64]:
+        """The scores with larger better: losses come out negative."""
+        return self.values if self.larger_is_better else -self.values
+
+    @property
+    def is_right(self) -> NDArray[np.bool_] | None:
+        """Which answers are right, where the scores tell; None where they do not."""
+        if self.correct is not None:
+            return self.correct
+        if self.kind in (CORRECT, "error") and np.isin(self.values, (0.0, 1.0)).all():
+            return np.asarray(self.values == (1.0 if self.larger_is_better else 0.0))
+        if self.kind == MARGIN and self.n_options is not None and (self.n_options == 2).all():
+            return np.asarray(self.turned > 0.0)
+        return None
+
+    def take(self, rows: NDArray[np.intp]) -> Scores:
+        """Some of the examples, by position."""
+
+        def part(values: NDArray[Any] | None) -> NDArray[Any] | None:
+            return None if values is None else values[rows]
+
+        return replace(
+            self,
+            values=self.values[rows],
+            ids=None if self.ids is None else tuple(self.ids[i] for i in rows.tolist()),
+            classes=part(self.classes),
+            correct=part(self.correct),
+            n_options=part(self.n_options),
+            columns={key: column[rows] for key, column in self.columns.items()},
+        )
+
+    def pick(self, ids: Sequence[str]) -> Scores:
+        """The examples with these ids, in this order; all of them must be there."""
+        if self.ids is None:
+            raise InputError(f"{self.source} has no ids to join on; name the examples in a column `id`.")
+        place = {name: i for i, name in enumerate(self.ids)}
+        lacking = [name for name in ids if name not in place]
+        if lacking:
+            raise InputError(
+                f"{self.source} has no score for {len(lacking):,} of {len(ids):,} examples, the first {lacking[0]!r} "
+                f"(its own ids are such as {self.ids[0]!r}); give the same examples everywhere."
+            )
+        return self.take(np.array([place[name] for name in ids], dtype=np.intp))
+
+    def split(self, ids: Iterable[str]) -> tuple[Scores, Scores]:
+        """Two parts, the examples without and with these ids: a test set and a control out of one benchmark.
+
+        Examples
+        --------
+        >>> test, control = Scores(values=[1.0, 2.0, 3.0], kind="margin", ids=["a", "b", "c"]).split(["b"])
+        >>> test.ids, control.ids
+        (('a', 'c'), ('b',))
+        """
+        chosen = {as_text(name).strip() for name in ids}
+        if self.ids is None:
+            raise InputError(f"{self.source} has no ids to pick a control by; name the examples in a column `id`.")
+        unknown = sorted(chosen - set(self.ids))
+        if unknown:
+            raise InputError(
+                f"{len(unknown):,} of the control's {len(chosen):,} ids {'is' if len(unknown) == 1 else 'are'} not in "
+                f"{self.source}, such as {listing(unknown)}; its own are such as {self.ids[0]!r}."
+            )
+        there = np.array([name in chosen for name in self.ids])
+        if there.all() or not there.any():
+            left = "test set" if there.all() else "control"
+            raise InputError(
+                f"the control's ids name {'every' if there.all() else 'no'} example of {self.source}, so that no "
+                f"{left} is left."
+            )
+        return self.take(np.flatnonzero(~there)), self.take(np.flatnonzero(there))
+
+    def digest(self) -> str:
+        """Hash (sha256, hex) of the scores and their ids."""
+        h = hashlib.sha256(repr((self.kind, self.larger_is_better, self.ids)).encode())
+        h.update(np.ascontiguousarray(self.values).data)
+        return h.hexdigest()
+
+    def __str__(self) -> str:
+        side = "better" if self.larger_is_better else "worse"
+        return f"{len(self):,} examples, {self.kind}, larger is {side} ({self.source})"
+
+
+def _no_number(count: int, n: int, first: str, value: Any, source: str) -> InputError:
+    return InputError(
+        f"{source}: {count:,} of {n:,} scores {'is' if count == 1 else 'are'} not a finite number, the first that of "
+        f"the example {first} ({value}); leave such examples out of every file."
+    )
+
+
+def load_scores(
+    path: str | Path,
+    *,
+    score: str | None = None,
+    larger_is: LargerIs | None = None,
+    classes: str | None = None,
+    columns: str | Iterable[str] = (),
+    format: str | None = None,
+) -> Scores:
+    """Read one model's scores from a file or a folder of logs.
+
+    Parameters
+    ----------
+    path : path
+        A table (`.csv`, `.tsv`, `.parquet`, `.jsonl`, `.json`, `.npz`) with a column of ids and one of scores; samples
+        of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model.
+    score : str, optional
+        The column, metric or scorer; from samples of lm-evaluation-harness also "margin", "log_likelihood" and
+        "correct". `score,filter` and `score,epoch` as for `Predictions.load(metric=)`. Without, the score that says
+        most: a margin, a log-likelihood, a loss, and right or wrong last.
+    larger_is : {"better", "worse"}, optional
+        Needed where the kind is not known by its name.
+    classes : str, optional
+        Column of strata within which examples are compared; of logs, "task" or a field of the document.
+    columns : str or several, optional
+        More columns to keep. Texts under usual names (question, prompt, ...) are kept unasked: two examples with one
+        text are one example.
+    format : str, optional
+        As for `Predictions.load`.
+    """
+    file = Path(path)
+    kept = {columns} if isinstance(columns, str) else set(columns)
+    options = Options(columns=frozenset(kept | ({classes} if classes else set())))
+    if not file.exists():
+        raise InputError(f"{file} does not exist.")
+    declared(larger_is)  # refused before anything is read
+    found = _read(file, format or _format(file), score, larger_is, classes, options)
+    if classes is None:
+        return found
+    strata = found.columns.get(classes)
+    if strata is None:  # of logs; a table that lacks it has been refused
+        raise InputError(
+            f"{found.source} has no {classes!r} in its documents (classes=, --classes); it can be 'task', or a field "
+            "of the documents that holds a text or a number."
+        )
+    gaps = [i for i, value in enumerate(strata.tolist()) if is_gap(value) or str(value).strip() == ""]
+    if gaps:
+        raise InputError(
+            f"{found.source}: {len(gaps):,} of {len(found):,} examples have no {classes!r} (classes=, --classes), the "
+            f"first at position {gaps[0]}."
+        )
+    return replace(found, classes=np.array([as_text(value) for value in strata.tolist()]))
+
+
+def _format(path: Path) -> str:
+    if path.is_dir():
+        return "folder"
+    suffix = path.suffix.lower().removeprefix(".")
+    format = {"eval": "inspect"}.get(suffix, suffix)
+    if suffix in MODELS:
+        raise InputError(
+            f"{path.name} is a model, not its scores; audit it with --model and --images, or write its scores of "
+            "single examples to a file first."
+        )
+    if format not in FORMATS:
+        what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
+        raise InputError(f"{path.name} {what}; scores can be read from {', '.join(FORMATS)} (format=).")
+    return format
+
+
+def _read(
+    path: Path, format: str, score: str | None, larger_is: LargerIs | None, classes: str | None, options: Options
+) -> Scores:
+    if format not in FORMATS:
+        raise InputError(f"`format` is {format!r}; it can be {', '.join(FORMATS)}.")
+    if path.is_dir() and format not in ("folder", "lm-eval", "inspect"):
+        raise InputError(f"{path} is a folder, but format={format!r} is that of a file.")
+    rows = read_lines(path) if format == "jsonl" else None
+    content = read_json_file(path) if format == "json" else None
+    samples = lm_eval.sample_files(path) if path.is_dir() else [path]
+    if format == "lm-eval" or (format == "folder" and samples) or (rows and lm_eval.is_sample(rows[0])):
+        return _from_log(lm_eval_scores.read(samples, score, options, source=path.resolve().name), larger_is)
+    logs = inspect_logs.log_files(path) if path.is_dir() else [path]
+    if format == "inspect" or (format == "folder" and logs) or inspect_logs.is_log(content):
+        return _from_log(inspect_scores.read(logs, score, options, source=path.resolve().name), larger_is)
+    if format == "folder":
+        raise InputError(
+            f"{path} holds no logs of lm-evaluation-harness or inspect_ai; give one file of scores for each model."
+        )
+    if format in ("csv", "tsv"):
+        table = csv_columns(path)
+    elif format == "parquet":
+        table = parquet_columns(path)
+    elif format == "npz":
+        with open_npz(path) as (arrays, keys):
+            table = _columns_of({key: arrays[key] for key in keys}, score, options, source=path.name)
+    elif isinstance(content, dict):
+        lists = {key: value for key, value in content.items() if isinstance(value, list)}
+        table = _columns_of(lists, score, options, source=path.name)
+    elif isinstance(rows := content if rows is None else rows, list):
+        table = row_columns(rows, path)
+    else:
+        raise InputError(f"{path.name} holds neither a list of rows nor an object of arrays.")
+    if classes is not None and classes not in table:
+        raise InputError(
+            f"{path.name} has no column {classes!r} (classes=, --classes); it has {listing(list(table), 8)}."
+        )
+    return _from_columns(table, score, larger_is, options, source=path.name, name=path.stem)
+
+
+def _columns_of(
+    arrays: Mapping[str, Any], score: str | None, options: Options, *, source: str
+) -> dict[str, NDArray[Any] | list[Any]]:
+    """Named arrays with one value for each example; others are left out, unless they are the scores."""
+    table = {key: array for key, array in arrays.items() if np.ndim(array) == 1}
+    for key in arrays:
+        wanted = key == score or key in options.columns or (score is None and plain_name(key) in BY_NAME)
+        if key not in table and wanted:
+            raise InputError(
+                f"{source}: {key!r} has the shape {np.shape(arrays[key])}; one value for each example is needed, in "
+                "one file for each model."
+            )
+    if not table:
+        raise InputError(f"{source} holds no arrays with one value for each example.")
+    return table
+
+
+def _from_log(found: Mapping[str, Any], larger_is: LargerIs | None) -> Scores:
+    values = np.asarray(found["values"], dtype=np.float64)
+    if larger_is is not None and len(values) and np.isfinite(values).all():
+        kind = kind_of(found["kind"], values)
+        is_better(kind, larger_is, values, name=found["kind"], source=found["source"])
+    return Scores(**found, larger_is_better=declared(larger_is))
+
+
+def _from_columns(
+    table: dict[str, Any], score: str | None, larger_is: LargerIs | None, options: Options, *, source: str, name: str
+) -> Scores:
+    """Scores from a table of named columns."""
+    model = pick(list(table), None, MODEL, source=source, noun="column")
+    if model is not None and len({as_text(value) for value in table[model]}) > 1:
+        raise InputError(
+            f"{source} holds the scores of several models in the column {model!r}; give one file for each."
+        )
+    example = pick(list(table), None, EXAMPLE, source=source, noun="column", weak=True, taken={score or ""})
+    others = [key for key in table if key not in (example, model)]
+    chosen = _chosen(table, others, score, options, source=source)
+    ids = None if example is None else read_ids(table[example], len(table[chosen]), source=source)
+    values = _numbers(table[chosen], ids, name=chosen, source=source)
+    beside = {
+        key: table[key]
+        for key in others
+        if key != chosen and len(table[key]) == len(values) and (options.beside(key) or plain_name(key) in BY_NAME)
+    }
+    known = {kind_of(key, np.ones(1)): key for key in reversed(list(beside))}
+    kind = kind_of(chosen, values)
+    correct = None
+    if kind != CORRECT and CORRECT in known:
+        marks = _numbers(beside[known[CORRECT]], ids, name=known[CORRECT], source=source)
+        correct = marks == 1.0 if np.isin(marks, (0.0, 1.0)).all() else None
+    better = is_better(kind, larger_is, values, name=chosen, source=source)
+    return Scores(
+        values=values,
+        kind=kind,
+        larger_is_better=better,
+        ids=ids,
+        correct=correct,
+        columns={key: as_column(v, len(values), key) for key, v in beside.items() if options.beside(key)},
+        source=source,
+        name=name,
+    )
+
+
+def _chosen(table: dict[str, Any], others: list[str], score: str | None, options: Options, *, source: str) -> str:
+    """The column of scores: the one asked for, else the kind that says most, else the only column of numbers."""
+    if score is not None:
+        if score not in table:
+            raise InputError(f"{source} has no column {score!r} (score=, --score); it has {listing(list(table), 8)}.")
+        return score
+    known = {BY_NAME[plain_name(key)]: key for key in reversed(others) if plain_name(key) in BY_NAME}
+    for kind in PREFERRED:
+        if kind in known:
+            return known[kind]
+    names = [key for key in others if not options.beside(key)]
+    numeric = [
+        key for key in names if plain_name(key) not in ROLE_NAMES | (METADATA - {SCORE}) and _is_numeric(table[key])
+    ]
+    if len(numeric) == 1:
+        return numeric[0]
+    which = f"of its columns {listing(numeric, 8)} it could be any" if numeric else f"it has {listing(list(table), 8)}"
+    raise InputError(
+        f"{source} has no column of scores under a usual name (margin, log_likelihood, loss, correct, ...); {which}, "
+        "so say which with score= (--score)."
+    )
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        np.array([float(value) for value in list(column)[:20]])
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _numbers(column: Any, ids: tuple[str, ...] | None, *, name: str, source: str) -> NDArray[np.float64]:
+    """Cells as finite numbers; right and wrong may be spelled true and false."""
+    cells = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    values = np.empty(len(cells))
+    broken: list[int] = []
+    n_texts = 0
+    for i, cell in enumerate(cells):
+        try:
+            text = cell.strip().lower() if isinstance(cell, str) else ""
+            values[i] = TRUTH[text] if text in TRUTH else float(cell)
+        except (TypeError, ValueError):
+            values[i] = np.nan
+            n_texts += isinstance(cell, str) and cell.strip() != ""
+        if not np.isfinite(values[i]):
+            broken.append(i)
+    if n_texts == len(cells):
+        raise InputError(
+            f"{source}: the column {name!r} is text, such as {cells[0]!r}; choose another with score= (--score)"
+            f"{', or write decimal points' if DECIMAL_COMMA.fullmatch(cells[0].strip()) else ''}."
+        )
+    if broken:
+        first = broken[0]
+        label = f"at position {first}" if ids is None else repr(ids[first])
+        shown = "empty" if is_gap(cells[first]) or str(cells[first]).strip() == "" else repr(cells[first])
+        raise _no_number(len(broken), len(cells), label, f"{name} is {shown}", source)
+    return values
+
+
+def as_scores(values: Scores | ArrayLike, *, kind: str | None, larger_is: LargerIs | None, what: str) -> Scores:
+    """Scores from an array, whose kind or direction must be told; `Scores` as they are."""
+    if isinstance(values, Scores):
+        return values
+    if kind is None and larger_is is None:
+        raise InputError(
+            f"whether a larger score in `{what}` is better or worse is not declared; say what the scores are with "
+            "kind= ('margin', 'log_likelihood', 'correct', 'loss', ...), or with larger_is='better' or 'worse'."
+        )
+    better, source = declared(larger_is), f"`{what}`"
+    made = Scores(values=np.asarray(values), kind=kind or SCORE, larger_is_better=better, source=source, name=what)
+    is_better(made.kind, larger_is, made.values, name=kind or SCORE, source=source)
+    return made
+
+
+def read_id_list(path: str | Path) -> list[str]:
+    """Ids from a text file, one on each line; a first line such as `id` is a header."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the ids in {path} (--control-ids): {error}.") from error
+    ids = [line.strip() for line in lines if line.strip()]
+    if ids and plain_name(ids[0]) in EXAMPLE.usual:
+        ids = ids[1:]
+    twice = repeated(ids)
+    if twice:
+        raise InputError(f"{path} (--control-ids) names {listing(twice)} more than once.")
+    if not ids:
+        raise InputError(f"{path} (--control-ids) is empty; give the ids of the control, one on each line.")
+    return ids

@@ -1,0 +1,105 @@
+"""`heldout audit --needed` as a user meets it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from heldout.cli import main
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Scores of a model and of others on 300 examples of a control."""
+    folder = tmp_path_factory.mktemp("needed")
+    rng = np.random.default_rng(0)
+    hard = 2.0 + 2.0 * rng.normal(size=300)
+    scores = {name: hard + rng.normal(size=300) for name in ("control", "old", "other")}
+    scores |= {"turned": -hard, "same": scores["control"], "few": hard[:40], "flat": 0.0 * hard}
+    for name, values in scores.items():
+        lines = ["id,margin"] + [f"q{i},{value:.6f}" for i, value in enumerate(values)]
+        (folder / f"{name}.csv").write_text("\n".join(lines))
+    (folder / "odd.csv").write_text("\n".join(["id,goodness"] + [f"q{i},{v:.4f}" for i, v in enumerate(hard)]))
+    return folder
+
+
+@pytest.fixture
+def needed(tables, capsys, monkeypatch):
+    monkeypatch.chdir(tables)
+
+    def run(*argv):
+        code = main(["audit", "--needed", *map(str, argv)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_a_table_from_scores(needed, tables):
+    code, out, err = needed("--control-scores", "control.csv", "--reference-scores", "old.csv", "other.csv")
+    assert code == 0
+    assert out.startswith("What leak an audit would find, of 300 test examples against this control of 300\n")
+    assert "margin less 2 references" in out
+    assert out.count("chance to find it") == out.count("examples for 0.8") == 4
+    assert "control: 300 examples, margin" in err
+    assert not (tables / "heldout-audit").exists()  # nothing is written
+
+
+def test_one_cell_as_json(needed):
+    code, out, _ = needed(
+        "--control-scores", "control.csv", "--share", 0.05, "--pull", 0.4, "--examples", 5000, "--json"
+    )  # fmt: skip
+    assert code == 0
+    plain = json.loads(out)
+    assert (plain["n_examples"], plain["n_control"]) == (5000, 300)
+    (cell,) = plain["cells"]
+    assert (cell["share"], cell["pull"]) == (0.05, 0.4)
+    assert 0 < cell["power"] < 1
+    assert cell["examples_needed"] > 1000
+
+
+def test_a_table_from_pictures(needed, demo_arrays, honest_onnx, leaked_onnx, tmp_path):
+    path = tmp_path / "control.npz"
+    np.savez(path, images=demo_arrays["control_images"][:150], labels=demo_arrays["control_labels"][:150])
+    code, out, err = needed("--model", leaked_onnx, "--reference", honest_onnx, "--control", path, "--wrap")
+    assert code == 0, err
+    assert "margin less 1 reference" in out
+    code, out, _ = needed("--model", leaked_onnx, "--control", path, "--wrap", "--limit", 100)
+    assert code == 0
+    assert "control of 100" in out
+    assert "the error rate's half alone" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "--needed forecasts from a control"),
+        ("--control-scores control.csv --control x", "both are given"),
+        ("--control x", "--needed wants a --model"),
+        ("--control-scores few.csv", "the control has 40 examples; a forecast needs at least 50"),
+        ("--control-scores flat.csv", "every score of the control is 0"),
+        ("--control-scores odd.csv", "--larger-is better"),
+        ("--control-scores control.csv --reference-scores turned.csv", "points the other way"),
+        ("--control-scores control.csv --reference-scores same.csv", "as the model itself does"),
+        ("--control-scores control.csv --reference-scores few.csv", "no score for 260 of 300 examples"),
+        ("--scores control.csv --control-scores control.csv", "--scores says how an audit is run"),
+        ("--control-scores control.csv --out here --fail-under 0.1", "--out, --fail-under say how an audit is run"),
+        ("--control-scores control.csv --resize 3 --reference a.onnx", "--reference, --resize go with --control"),
+        ("--model m.onnx --control x --classes c", "--classes goes with --control-scores"),
+        ("--control-scores control.csv --share 2", "`share` is 2.0"),
+        ("--control-scores control.csv --pull 0", "`pull` is 0.0"),
+        ("--control-scores control.csv --examples 1", "--examples"),
+        ("--control-scores missing.csv", "missing.csv does not exist"),
+    ],
+)
+def test_bad_input_is_one_sentence(needed, line, message):
+    code, out, err = needed(*line.split())
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_its_options_want_it(capsys):
+    assert main(["audit", "--scores", "a.csv", "--control-scores", "b.csv", "--share", "0.1"]) == 2
+    assert "--share goes with --needed" in capsys.readouterr().err

@@ -1,0 +1,222 @@
+"""`heldout audit --scores` as a user meets it: real files, exit codes, one clear sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout import ScoreAuditResult, audit_scores
+from heldout.cli import main
+
+LOGS = Path(__file__).parents[1] / "predictions" / "data" / "lm_eval"
+N = 200
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Losses of a model and two references on 200 test and 200 control examples, 30 of which were seen."""
+    rng = np.random.default_rng(2)
+    hard = rng.normal(size=2 * N)
+    losses = {name: np.exp(hard + 0.3 * rng.normal(size=2 * N)) for name in ("model", "ref-a", "ref-b")}
+    losses["model"][:30] *= 0.2
+    parts = {"": slice(None), "-test": slice(0, N), "-control": slice(N, None)}
+    for name, values in losses.items():
+        for part, rows in parts.items():
+            lines = [f"q{i},{float(values[i])!r},{'ab'[i % 2]}" for i in range(2 * N)[rows]]
+            (tmp_path / f"{name}{part}.csv").write_text("id,loss,topic\n" + "\n".join(lines) + "\n")
+    (tmp_path / "control.txt").write_text("\n".join(f"q{i}" for i in range(N, 2 * N)) + "\n")
+    return tmp_path, losses
+
+
+@pytest.fixture
+def run(capsys, tmp_path):
+    def call(*argv) -> tuple[int, str, str]:
+        code = main(["audit", *map(str, argv), "--out", str(tmp_path / "out")])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def test_command_line_and_python_agree(run, files):
+    folder, losses = files
+    argv = ["--scores", folder / "model-test.csv", "--control-scores", folder / "model-control.csv",
+            "--reference-scores", folder / "ref-a.csv", folder / "ref-b.csv", "--json", "--seed", 3]  # fmt: skip
+    code, out, err = run(*argv)
+    assert code == 0
+    answer = json.loads(out)
+    pairs = [(losses[name][:N], losses[name][N:]) for name in ("ref-a", "ref-b")]
+    direct = audit_scores(losses["model"][:N], losses["model"][N:], references=pairs, kind="loss", seed=3)
+    assert answer["p_value"] == direct.p_value
+    assert answer["outcome"] == "easier"
+    assert answer["leak"]["references"] == ["ref-a", "ref-b"]
+    assert answer["seen"][0]["id"] in {f"q{i}" for i in range(N)}
+    assert "test set: 200 examples, loss, larger is worse (model-test.csv)" in err
+    saved = ScoreAuditResult.load(folder / "out" / "result")
+    assert saved.to_dict() == answer
+    page = (folder / "out" / "report.html").read_text()
+    assert "Easier than the control" in page
+    assert answer["seen"][0]["id"] in page
+    assert "smallest p with this control" in page
+    assert "--reference-scores" in page  # the command
+
+
+def test_four_ways_to_the_same_numbers(run, files):
+    """Control in a file or picked by ids; references in one file or in two."""
+    folder, _ = files
+    apart = ["--scores", folder / "model-test.csv", "--control-scores", folder / "model-control.csv"]
+    picked = ["--scores", folder / "model.csv", "--control-ids", folder / "control.txt"]
+    whole = ["--reference-scores", folder / "ref-a.csv"]
+    halves = [
+        "--reference-scores",
+        folder / "ref-a-test.csv",
+        "--reference-control-scores",
+        folder / "ref-a-control.csv",
+    ]
+    p_values = {json.loads(run(*a, *b, "--json")[1])["p_value"] for a in (apart, picked) for b in (whole, halves)}
+    assert len(p_values) == 1
+    out = run(*picked, *whole)[1]
+    assert "differ in nothing but exposure" in out
+    assert "differ in nothing but exposure" not in run(*apart, *whole)[1]
+
+
+def test_fail_under(run, files):
+    folder, _ = files
+    argv = ["--scores", folder / "model-test.csv", "--control-scores", folder / "model-control.csv",
+            "--reference-scores", folder / "ref-a.csv", folder / "ref-b.csv", "--fail-under"]  # fmt: skip
+    code, _, err = run(*argv, "0.01")
+    assert code == 1
+    assert "is below --fail-under 0.01: easier than the control." in err
+    honest = [Path(str(part).replace("model-", "ref-a-").replace("ref-a.csv", "model.csv")) for part in argv[:6]]
+    assert run(*honest, "--fail-under", "0.0005")[0] == 0
+    code, _, err = run(*argv, "0.0001")
+    assert code == 2
+    assert "never be reached" in err
+    assert run(*argv, "0.00015")[0] in (0, 1)  # one p-value, not twice the smaller of two
+
+
+def test_classes_and_groups(run, files):
+    folder, _ = files
+    argv = ["--scores", folder / "model-test.csv", "--control-scores", folder / "model-control.csv"]
+    code, out, _ = run(*argv, "--classes", "topic", "--groups", "q(.)", "--resamples", "199")
+    assert (code, out) == (2, "")  # q20 and q200 are of one group
+    groups = folder / "groups.csv"
+    groups.write_text("id,group\n" + "".join(f"q{i},g{i // 4}\n" for i in range(2 * N)))
+    code, out, _ = run(*argv, "--classes", "topic", "--groups", groups, "--resamples", "199")
+    assert code == 0
+    assert "topic (2 in both sets)" in out
+    assert "in 50 groups" in out
+
+
+def test_logs_of_several_tasks_are_compared_within_each(run, tmp_path):
+    """The harness's own files, longer; strata are the tasks unless told otherwise."""
+    for model in ("test", "control"):
+        shutil.copytree(LOGS / "example__alpha", tmp_path / model)
+        for path in (tmp_path / model).glob("*.jsonl"):
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            first = 0 if model == "test" else 1000
+            more = [
+                {**row, "doc_id": first + 6 * k + row["doc_id"], "doc": {**row["doc"], "question": f"{first} {k} {i}"}}
+                for k in range(4)
+                for i, row in enumerate(rows)
+            ]
+            path.write_text("".join(json.dumps(row) + "\n" for row in more))
+    argv = ["--scores", tmp_path / "test", "--control-scores", tmp_path / "control", "--score", ",strict-match"]
+    code, out, err = run(*argv, "--resamples", "199", "--json")
+    assert code == 0, err
+    assert json.loads(out)["strata"] == "task (2 in both sets)"
+    assert "compared within each of 2 tasks" in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        ([], "--model and --images not given: an audit needs --model and --images (pictures), or --scores"),
+        (["--model", "m.onnx"], "--images not given"),
+        (["--control-scores", "C"], "--control-scores goes with --scores"),
+        (["--scores", "T"], "a control is needed: give --control-scores, or --control-ids"),
+        (["--scores", "T", "--control-scores", "C", "--control-ids", "I"], "not both"),
+        (["--scores", "T", "--control-scores", "C", "--model", "m.onnx"], "--model is for audits of pictures"),
+        (["--scores", "T", "--control-scores", "C", "--radius", "3", "--wrap"], "--radius, --wrap are for audits of"),
+        (
+            ["--scores", "T", "--control-scores", "T"],
+            "200 examples, such as 'q0', 'q1', 'q10' and 197 more, are in both",
+        ),
+        (["--scores", "T", "--control-scores", "none.csv"], "does not exist"),
+        (["--scores", "T", "--control-scores", "C", "--score", "topic"], "200 of 200 scores are not a finite number"),
+        (["--scores", "T", "--control-scores", "C", "--score", "nope"], "no column 'nope'"),
+        (["--scores", "T", "--control-scores", "C", "--reference-scores", "M"], "as the model itself does"),
+        (["--scores", "T", "--control-scores", "C", "--reference-scores", "T"], "for none of the 200 control examples"),
+        (
+            [
+                "--scores",
+                "T",
+                "--control-scores",
+                "C",
+                "--reference-scores",
+                "A",
+                "--reference-control-scores",
+                "C",
+                "C",
+            ],
+            "2 --reference-control-scores for 1 --reference-scores",
+        ),
+        (["--scores", "C", "--control-ids", "I"], "names every example"),
+        (["--scores", "T", "--control-ids", "I"], "names 200 ids that model-test.csv does not have"),
+        (["--scores", "T", "--control-ids", "nope.txt"], "cannot read --control-ids"),
+        (["--scores", "T", "--control-scores", "C", "--level", "0"], "`level` is 0.0"),
+    ],
+)
+def test_bad_input(run, files, argv, sentence):
+    folder, _ = files
+    names = {"T": "model-test.csv", "C": "model-control.csv", "I": "control.txt", "M": "model.csv", "A": "ref-a.csv"}
+    code, out, err = run(*(folder / names[part] if part in names else part for part in argv))
+    assert code == 2
+    assert not out
+    assert sentence in err
+
+
+@pytest.mark.parametrize(("model", "outcome"), [("leaked", "easier"), ("honest", "no evidence")])
+def test_example_of_the_readme(run, model, outcome):
+    """The files of examples/letters, as tests/independence/test_tiny_language_model.py makes them."""
+    folder = Path(__file__).parents[2] / "examples" / "letters"
+    references = [folder / "reference-a.csv", folder / "reference-b.csv"]
+    argv = [
+        "--scores",
+        folder / f"{model}.csv",
+        "--control-ids",
+        folder / "control.txt",
+        "--reference-scores",
+        *references,
+    ]
+    code, out, _ = run(*argv, "--json")
+    answer = json.loads(out)
+    assert (code, answer["outcome"]) == (0, outcome)
+    if model == "leaked":
+        assert len(answer["seen"]) == 51
+        assert sum(int(example["id"].removeprefix("item-")) < 100 for example in answer["seen"]) == 47
+        readme = (Path(__file__).parents[2] / "README.md").read_text()
+        _, printed, _ = run(*argv)
+        for line in printed.splitlines()[2:]:
+            assert " ".join(line.split()) in " ".join(readme.split())
+
+
+def test_unknown_direction_names_the_column(run, files):
+    folder, _ = files
+    for path in folder.glob("*.csv"):
+        path.write_text(path.read_text().replace("id,loss,", "id,bleu,"))
+    argv = ["--scores", folder / "model-test.csv", "--control-scores", folder / "model-control.csv"]
+    code, _, err = run(*argv)
+    assert code == 2
+    assert "larger 'bleu' is better or worse" in err
+    assert run(*argv, "--larger-is", "worse", "--resamples", "199")[0] == 0
+
+
+def test_help_says_what_halves_assume(capsys):
+    with pytest.raises(SystemExit):
+        main(["audit", "--help"])
+    assert "halves differ in nothing but exposure" in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,212 @@
+"""Which leaks are found: the tables of experiments/leaks on a small made-up store, and on the one that is kept."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout.statistics import leak_test
+
+FOLDER = Path(__file__).parents[2] / "experiments" / "leaks"
+
+
+def load_script():
+    """It puts the folder of store.py on the path, which is taken back: other studies have short names too."""
+    path, before = list(sys.path), sys.modules.pop("store", None)
+    spec = importlib.util.spec_from_file_location("leaks_tables", FOLDER / "tables.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path[:] = path
+        sys.modules.pop("store", None)
+        if before is not None:
+            sys.modules["store"] = before
+    return module
+
+
+tables = load_script()
+N = 600
+
+
+def made(rng, key, hard, leak):
+    """A network that knows `leak` pictures by heart; all agree on what is hard."""
+    leaked = np.sort(rng.choice(N, leak, replace=False))
+    margins = [h + rng.normal(0, 0.7, N) for h in hard]
+    margins[0][leaked] = np.maximum(margins[0][leaked], 7.0)
+    kept = {"leaked": leaked.astype(np.uint16), "record": np.array(json.dumps({"setting": {}}))}
+    for part, m in zip(("test", "control"), margins, strict=True):
+        kept[f"{part}_margins"] = m.astype(np.float16)
+        kept[f"{part}_predictions"] = np.where(m > 0, 0, 9).astype(np.uint8)  # labels are below 9
+        kept[f"{part}_codes"] = np.where(m > 0, rng.choice([0, 0, 0, 1, 2], N), 128).astype(np.uint8)
+    return {f"{key}/{name}": value for name, value in kept.items()}
+
+
+@pytest.fixture
+def stores(tmp_path):
+    """Two folders: 9 honest networks and 10 with leaks in the first, one that was only tried out in the second."""
+    rng = np.random.default_rng(0)
+    labels = {f"split/{p}_labels": np.zeros(N, np.uint8) for p in ("test", "control")}
+    hard = rng.normal(2, 2, (2, N))
+    keys = [("vgg-shift-e9-leak0", s) for s in range(9)] + [("residual-shift-e9-leak0", s) for s in range(3)]
+    keys += [
+        (f"vgg-shift-e9-leak{leak}", s) for leak, n in ((30, 8), (300, 2)) for s in range(1000 + leak, 1000 + leak + n)
+    ]
+    first = dict(labels)
+    for name, seed in keys:
+        leak = int(name.rsplit("leak", 1)[1])
+        first |= made(rng, f"{name}/seed{seed}", hard, leak)
+    second = dict(labels)
+    for name, seed in [("vgg-pad4-e9-leak0", s) for s in range(3)] + [("vgg-pad4-e9-leak300", 7)]:
+        second |= made(rng, f"{name}/seed{seed}", hard, int(name.rsplit("leak", 1)[1]))
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder, arrays in zip(folders, (first, second), strict=True):
+        folder.mkdir()
+        tables.store.write(folder / "networks-a.npz", arrays)
+    return folders
+
+
+def run(stores, out, capsys):
+    tables.main(["--stores", *map(str, stores), "--results", str(out), "--resamples", "99"])
+    return json.loads((out / "tables.json").read_text()), (out / "tables.md").read_text(), capsys.readouterr().out
+
+
+def test_tables_of_a_made_up_store(stores, tmp_path, capsys):
+    found, text, said = run(stores, tmp_path / "out", capsys)
+    assert len(found) == 9 + 10 + 1  # the honest ones that were only tried out have no three others
+    known = found["vgg-shift-e9-leak300/seed1300"]
+    assert known["p"][tables.VERDICT] == [0.01, 0.01]
+    assert known["variance_removed"]["margin less 3 references"] > known["variance_removed"]["margin less 1 reference"]
+    assert len(known["references"]) == 3
+    assert len(set(known["references"])) == 3
+    assert all(k.startswith("vgg-shift-e9-leak0/") for k in known["references"])
+    assert known["strangers"] == [f"residual-shift-e9-leak0/seed{s}" for s in range(3)]
+    assert found["vgg-shift-e9-leak30/seed1030"]["p"][tables.VERDICT][0] <= 0.05
+    honest = found["vgg-shift-e9-leak0/seed4"]
+    assert "vgg-shift-e9-leak0/seed4" not in honest["references"]
+    assert "| vgg-shift-e9 | chosen on these networks | 300 | 2 | 0.05 | 1.00 | 1.00 | 1.00 |" in text
+    assert "## vgg-pad4-e9 (only tried out), one-sided" in text
+    assert "fixed before these were trained" in text
+    assert f"**{tables.VERDICT}**" in text
+    assert "0 of 20 networks audited" in said
+
+
+def test_a_rerun_audits_only_what_is_new(stores, tmp_path, capsys):
+    out = tmp_path / "out"
+    before, text, _ = run(stores, out, capsys)
+    again, text_again, said = run(stores, out, capsys)
+    assert (again, text_again) == (before, text)
+    assert " of " not in said.splitlines()[0]
+    rng, labels = np.random.default_rng(1), np.zeros(N, np.uint8)
+    arrays = {f"split/{p}_labels": labels for p in ("test", "control")}
+    arrays |= made(rng, "vgg-shift-e9-leak30/seed1099", rng.normal(2, 2, (2, N)), 30)
+    tables.store.write(stores[1] / "networks-b.npz", arrays)
+    later, _, said = run(stores, out, capsys)
+    assert "0 of 1 networks audited" in said
+    assert {k: later[k] for k in before} == before
+    assert set(later) - set(before) == {"vgg-shift-e9-leak30/seed1099"}
+
+
+def test_stores_of_other_pictures_are_refused(stores, tmp_path):
+    tables.store.write(stores[1] / "networks-a.npz", {f"split/{p}_labels": np.ones(N) for p in ("test", "control")})
+    with pytest.raises(SystemExit, match="other pictures"):
+        tables.Networks(tuple(stores))
+
+
+def test_the_list_of_seen_pictures_is_right(stores):
+    rows = [line.split(" | ") for line in tables.seen_lists(tables.Networks(tuple(stores))).splitlines()[2:]]
+    leaked = next(r for r in rows if r[:2] == ["| vgg-shift-e9", "300"])
+    listed, right, wrong = float(leaked[4]), float(leaked[5]), float(leaked[6])
+    assert listed > 50
+    assert right / listed == pytest.approx(1 - wrong, abs=0.02)
+    assert wrong < 0.15
+
+
+def test_what_was_told_sees_more(stores):
+    """A likelihood ratio that was told how leaked pictures differ is above the tail statistic, and above noise."""
+    ours, best = tables.oracle(tables.Networks(tuple(stores)), "vgg-shift-e9", 30, (30,))
+    assert 2.0 < ours < best
+
+
+# --- the networks that are kept ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return json.loads((FOLDER / "results" / "tables.json").read_text())
+
+
+def of(kept, family, leak):
+    return [v for k, v in kept.items() if k.startswith(f"{family}-leak{leak}/")]
+
+
+@pytest.mark.parametrize(("family", "at_least"), [("vgg-fixed-e23", 8), ("vgg-pad4-e80", 7)])
+def test_leaks_are_found(kept, family, at_least):
+    """Single networks, three references: 10 % leaked at 0.001, 3 % at 0.05, both in 80 % or more."""
+    for leak, level in ((1000, 0.001), (300, 0.05)):
+        networks = of(kept, family, leak)
+        assert len(networks) >= at_least
+        assert tables.share(networks, tables.VERDICT, level) >= 0.8
+
+
+def test_crops_hide_a_small_leak(kept):
+    """Of 24 x 24 crops little is learned by heart: 10 % are found, 3 % are not, and the README says so."""
+    assert tables.share(of(kept, "vgg-shift-e52", 1000), tables.VERDICT, 0.001) >= 0.8
+    assert tables.share(of(kept, "vgg-shift-e52", 300), tables.VERDICT, 0.05) < 0.8
+
+
+@pytest.mark.parametrize("family", ["vgg-fixed-e23", "vgg-pad4-e80", "vgg-shift-e52"])
+def test_honest_networks_raise_no_alarm(kept, family):
+    honest = of(kept, family, 0)
+    assert len(honest) >= 20
+    for side in tables.SIDES:
+        most = tables.binom.ppf(0.95, len(honest), 0.05)
+        assert round(len(honest) * tables.share(honest, tables.VERDICT, 0.05, side)) <= most
+
+
+def read(kept, key):
+    """A kept network, its references and the strangers, out of the stores."""
+    said = kept[key]
+    networks = tables.Networks(only={key, *said["references"], *said["strangers"]})
+    references, strangers = ([networks.all[k] for k in said[name]] for name in ("references", "strangers"))
+    return networks.all[key], references, strangers, networks.labels
+
+
+@pytest.mark.parametrize("key", ["vgg-pad4-e80-leak300/seed1201", "vgg-fixed-e23-leak300/seed1200"])
+def test_the_verdict_comes_out_again(kept, key):
+    """From the margins in the stores, to the last permutation but for rounding."""
+    network, references, _, labels = read(kept, key)
+    assert network.leak == 300
+    assert not any(r.leak for r in references)
+    margins = {f"references_{p}": [r.margins[i] for r in references] for i, p in enumerate(tables.PARTS)}
+    found = leak_test(
+        *network.margins, **margins, **labels, clip=(-5, 10), rng=tables.chance(network), n_resamples=1999
+    )
+    assert kept[key]["n_resamples"] == 1999
+    assert kept[key]["p"][tables.VERDICT] == pytest.approx([found.p_greater, found.p_two_sided], abs=0.0015)
+
+
+@pytest.mark.slow
+def test_everything_of_a_network_comes_out_again(kept):
+    key = "vgg-pad4-e80-leak1000/seed1301"
+    found, said = tables.audit(*read(kept, key)), kept[key]
+    assert [found[k] for k in ("references", "strangers")] == [said[k] for k in ("references", "strangers")]
+    for look in tables.LOOKS:
+        assert found["p"][look] == pytest.approx(said["p"][look], abs=0.0015)
+    assert found["z"] == pytest.approx(said["z"], abs=0.0015)
+
+
+@pytest.mark.slow
+def test_the_references_drawn_are_those_kept(kept):
+    networks = tables.Networks()
+    for key, said in kept.items():
+        network = networks.all[key]
+        assert [r.key for r in networks.references(network)] == said["references"]
+        assert key not in said["references"]
+    assert set(kept) >= {k for k, n in networks.all.items() if n.leak}

@@ -1,0 +1,251 @@
+"""Leak evidence: what it says, what it refuses, and that it comes back whole."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from heldout.errors import InputError
+from heldout.files import read_result, write_result
+from heldout.independence.leak import LeakEvidence, check_references, weigh_leak
+from heldout.independence.leak_text import detectable_text, found_leak_text, leak_lines, other_way_text
+from heldout.statistics import detectable_leak, leak_scores, leak_test, seen_examples
+from heldout.statistics.leak import MARGIN_CLIP
+
+
+def rng_of(seed):
+    return np.random.default_rng(seed)
+
+
+N = 400
+
+
+def columns(seed=0, n_seen=0, k=2):
+    rng = rng_of(seed)
+    hard = 2.0 + 2.0 * rng.normal(size=2 * N)
+    x, *references = hard + rng.normal(size=(k + 1, 2 * N))
+    x[:n_seen] += 4.0
+    return x, np.array(references), rng.integers(0, 2, 2 * N)
+
+
+def weighed(seed=0, n_seen=0, **options):
+    x, references, classes = columns(seed, n_seen)
+    return weigh_leak(
+        x[:N],
+        x[N:],
+        references_test=references[:, :N],
+        references_control=references[:, N:],
+        reference_names=["a.onnx", "b.onnx"],
+        classes_test=classes[:N],
+        classes_control=classes[N:],
+        **{"clip": MARGIN_CLIP, "kind": "margin", "n_resamples": 999, "rng": rng_of(1), **options},
+    )
+
+
+def test_it_is_the_leak_test_with_its_list_and_its_power():
+    x, references, classes = columns(n_seen=60)
+    sides = {"classes_test": classes[:N], "classes_control": classes[N:]}
+    found = weighed(n_seen=60)
+    alone = leak_test(
+        x[:N],
+        x[N:],
+        references_test=references[:, :N],
+        references_control=references[:, N:],
+        **sides,
+        clip=MARGIN_CLIP,
+        n_resamples=999,
+        rng=rng_of(1),
+    )
+    assert found.test == alone
+    assert found.p_value == alone.p_value == 0.001
+    scores = leak_scores(x, references, classes=classes, clip=MARGIN_CLIP)
+    listed = seen_examples(scores.log_ratios[:N], scores.log_ratios[N:], **sides)
+    assert np.array_equal(found.seen.p_values, listed.p_values)
+    assert (found.seen.listed < 60).mean() > 0.8
+    assert found.seen.n_listed == listed.n_listed > 20
+    assert found.spoke.difference > 0
+    assert len(found.residuals_test) == len(found.residuals_control) == N
+    # the classes are nearly as common in both sets: sizes are worth nearly what they are
+    power = detectable_leak(found.scores, n_test=N, n_control=N, classes=classes)
+    assert [a.share for a in found.detectable] == pytest.approx([b.share for b in power], rel=0.02)
+
+
+def test_lines():
+    lines = leak_lines(weighed(n_seen=60))
+    assert lines[0] == "references               2 (a.onnx, b.onnx), take 60 % of the margin's variance off"
+    assert lines[1].startswith("margin less references   test minus control +0.")
+    assert lines[2].startswith("leak test                p = 0.001, one-sided (easier)  (mean 0.001, tail 0.001; ")
+    assert " of the test set if a seen example moves a quarter of the way up to the 95 % quantile" in lines[3]
+    assert lines[3].endswith(" % if all the way  (level 0.05, power 0.8, plug-in)")
+    assert "of 400 examples, of which at most 10 % wrongly" in lines[4]
+    both = leak_lines(weighed(n_seen=60, alternative="two-sided"))
+    assert both[2].startswith("leak test                p = 0.001, two-sided  (mean 0.001, ")
+
+
+def test_lines_without_references():
+    x, _, _ = columns()
+    found = weigh_leak(x[:N], x[N:], kind="log-likelihood", rng=rng_of(0), n_resamples=99, level=0.01)
+    lines = leak_lines(found)
+    assert len(lines) == 4
+    assert lines[0].startswith("log-likelihood           test minus control")
+    assert "(level 0.01, power 0.8, plug-in)" in lines[2]
+    assert "0 of 400 examples (ranked among all of the control; the smallest p with this control is 0.0025" in lines[3]
+    assert "reference" not in found_leak_text(found)
+    assert found_leak_text(weighed()).endswith("may well be there, and so may one that a reference shares.")
+
+
+def test_right_or_wrong_is_said_so():
+    x, references, _ = columns()
+    right, others = (x > 1).astype(float), (references > 1).astype(float)
+    found = weigh_leak(
+        right[:N], right[N:], references_test=others[:1, :N], references_control=others[:1, N:],
+        reference_names=["a.csv"], kind="correct", rng=rng_of(0), n_resamples=99,
+    )  # fmt: skip
+    lines = leak_lines(found)
+    assert lines[0].startswith("references               1 (a.csv), takes ")
+    assert lines[0].endswith(" % of the variance of right or wrong off")
+    assert " of the test set if a seen example that would be wrong becomes right 25 % of the time, " in lines[3]
+    assert " % if always  (level" in lines[3]
+    assert "quantile" not in lines[3]
+    assert "the less often a seen example turns right, the more of them it takes" in found_leak_text(found)
+
+
+# ---------------------------------------------------------------- the other way round
+
+
+def moved(test, **options):
+    """Residuals as they are, without references, so that only what is done to the test set counts."""
+    control = rng_of(1).normal(size=1000)
+    return weigh_leak(test, control, kind="score", rng=rng_of(2), n_resamples=999, **options)
+
+
+def test_a_harder_test_set_is_a_warning():
+    same = rng_of(0).normal(size=1000)
+    assert other_way_text(moved(same)) is None
+    found = moved(same - 0.5)
+    assert found.p_value > 0.5
+    told = other_way_text(found)
+    assert told.startswith(
+        "the mean of the scores says that the test set is harder than the control (two-sided p = 0.001)"
+    )
+    assert "which is no leak" in told
+    assert "reference" not in told
+    assert other_way_text(moved(same - 0.5, alternative="two-sided")) is None  # there it is the verdict
+    assert other_way_text(moved(same - 0.5, level=0.001)) is None  # a half of 0.001 cannot be reached
+    x, references, classes = columns()
+    x[:N] -= 1.0
+    given = weigh_leak(
+        x[:N], x[N:], references_test=references[:, :N], references_control=references[:, N:],
+        reference_names=["a", "b"], rng=rng_of(0), n_resamples=999,
+    )  # fmt: skip
+    told = other_way_text(given)
+    assert told.startswith("given what the 2 references find hard, the ")
+    assert "or a reference knows the test set" in told
+
+
+def test_the_warning_names_the_statistic_and_does_not_contradict_the_verdict():
+    """The test set higher on average, with a lower upper tail: its mean says easier, its tail harder."""
+    x = rng_of(0).normal(size=1000)
+    found = moved(np.where(x > 0.5, 0.5, x) + 0.45)
+    assert found.test.mean.difference > 0 > found.test.sparse.difference
+    assert found.p_value <= 0.05
+    told = other_way_text(found)
+    assert told.startswith("the upper tail of the scores says that the test set is harder")
+    assert "against the verdict, which is by the other of the two" in told
+    assert "no leak" not in told
+
+
+def test_nothing_can_be_detected():
+    found = weigh_leak(np.arange(6.0), np.arange(6.0), kind="score", rng=rng_of(0), n_resamples=99, level=1e-6)
+    assert all(math.isnan(leak.share) for leak in found.detectable)
+    assert detectable_text(found).startswith("none: not even a leak of the whole test set")
+    assert [leak["share"] for leak in found.to_dict()["detectable"]] == [None, None, None]
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_groups_count_once():
+    groups = np.arange(N) // 4
+    found = weighed(n_seen=60, groups_test=groups, groups_control=groups)
+    assert found.test.mean.n_groups_test == 100
+    assert "within class, each group counted once" in leak_lines(found)[1]
+    assert found.detectable[0].share > weighed(n_seen=60).detectable[0].share  # fewer independent units
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(N) // 4])
+def test_it_comes_back_to_the_last_bit(tmp_path, groups):
+    found = weighed(n_seen=60, groups_test=groups, groups_control=groups)
+    found.scores.gains  # noqa: B018 (computed once and kept; it must not get into the record)
+    record, arrays = found.parts()
+    assert set(arrays) == {f"leak_{name}" for name in ("scores", "expected", "spread", "p_values", "order")}
+    write_result(tmp_path / "result", plain=found.to_dict(), record={"leak": record, "version": "1"}, arrays=arrays)
+    kept, read = read_result(tmp_path / "result")
+    again = LeakEvidence.from_parts(kept["leak"], read)
+    assert again.test == found.test
+    assert again.detectable == found.detectable
+    assert (again.kind, again.reference_names, again.level, again.n_test) == ("margin", ("a.onnx", "b.onnx"), 0.05, N)
+    assert np.array_equal(again.scores.sparse, found.scores.sparse)
+    assert np.array_equal(again.seen.p_values, found.seen.p_values, equal_nan=True)
+    assert again.seen.listed.tolist() == found.seen.listed.tolist()
+    assert again.to_dict() == found.to_dict()
+    assert leak_lines(again) == leak_lines(found)
+
+
+# ---------------------------------------------------------------- references that cannot serve
+
+
+def test_honest_references_pass():
+    x, references, _ = columns()
+    check_references(x, references, ["a", "b"])
+    check_references(x, rng_of(5).normal(size=(1, 2 * N)), ["noise"])  # useless, not wrong
+    check_references((x > 1).astype(float), (references > 1).astype(float), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("turn", "message"),
+    [
+        (lambda x: x, "the reference b scores every example as the model itself does"),
+        (lambda x: 3.0 * x - 5.0, "as the model itself does"),
+        (lambda x: x + 1e-7 * rng_of(0).normal(size=len(x)), "as the model itself does"),
+        (lambda x: np.full(len(x), 0.25), "the reference b scores every example 0.25"),
+        (lambda x: -x, "the reference b points the other way"),
+        (lambda x: -np.exp(x) + 5.0 * rng_of(0).normal(size=len(x)), "points the other way"),
+        (lambda x: np.where(np.arange(len(x)) == 3, np.inf, x), "the reference b has 1 scores that are not finite"),
+    ],
+)
+def test_references_that_cannot_serve(turn, message):
+    x, references, _ = columns()
+    with pytest.raises(InputError, match=message):
+        check_references(x, np.stack([references[0], turn(x)]), ["a", "b"])
+
+
+def test_a_shuffled_or_weak_reference_is_seldom_refused():  # 0.001 of those that know nothing
+    rng = rng_of(3)
+    x = rng.standard_t(2, size=200)
+    refused = 0
+    for _ in range(1000):
+        try:
+            check_references(x, rng.standard_t(2, size=(1, 200)), ["noise"])
+        except InputError:
+            refused += 1
+    assert refused <= 6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"reference_names": ["a.onnx"]}, "1 `reference_names` for 2 references"),
+        ({"references_control": None}, "on both sets or on neither"),
+        ({"references_control": np.zeros((1, N))}, "2 references on the test set but 1 on the control"),
+    ],
+)
+def test_bad_input(change, message):
+    x, references, _ = columns()
+    given = {
+        "references_test": references[:, :N],
+        "references_control": references[:, N:],
+        "reference_names": ["a.onnx", "b.onnx"],
+        **change,
+    }
+    with pytest.raises(InputError, match=message):
+        weigh_leak(x[:N], x[N:], **given, rng=rng_of(0), n_resamples=9)

@@ -1,0 +1,296 @@
+"""Audits of scores: the leak test and nothing else, whatever they come as, and every bad input told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import heldout
+from heldout import InputError, ScoreAuditResult, Scores, audit_scores
+from heldout.statistics.leak import MARGIN_CLIP, leak_test
+
+N, N_CONTROL = 300, 260
+
+
+@pytest.fixture
+def data():
+    """Model and three references on test set and control; ids and classes; 45 of 300 test examples were seen."""
+    rng = np.random.default_rng(7)
+    hard = rng.normal(size=N + N_CONTROL)
+    model = 2.0 * (hard + 0.7 * rng.standard_t(3, size=len(hard)))
+    others = 2.0 * (hard + 0.7 * rng.standard_t(3, size=(3, len(hard))))
+    model[:45] += 6.0
+    ids = [f"q{i}" for i in range(len(hard))]
+    return model, others, ids, rng.integers(0, 3, len(hard))
+
+
+def split(values):
+    return values[:N], values[N:]
+
+
+def pairs(others):
+    return [split(other) for other in others]
+
+
+class TestVerdict:
+    @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+    @pytest.mark.parametrize("with_classes", [False, True])
+    def test_equals_the_leak_test(self, data, alternative, with_classes):
+        """On margins: the same p, interval and residuals to the last bit."""
+        model, others, _, classes = data
+        result = audit_scores(
+            *split(model),
+            references=pairs(others),
+            kind="margin",
+            classes=split(classes) if with_classes else None,
+            alternative=alternative,
+            n_resamples=999,
+            seed=5,
+        )
+        direct = leak_test(
+            *split(model),
+            references_test=others[:, :N],
+            references_control=others[:, N:],
+            classes_test=classes[:N] if with_classes else None,
+            classes_control=classes[N:] if with_classes else None,
+            clip=MARGIN_CLIP,
+            alternative=alternative,
+            n_resamples=999,
+            rng=np.random.default_rng(5),
+        )
+        assert result.leak.test == direct
+        assert result.p_value == direct.p_value
+
+    def test_outcomes(self, data):
+        model, others, _, _ = data
+        found = audit_scores(*split(model), references=pairs(others), kind="margin")
+        assert found.outcome == "easier"
+        assert "given what the 3 references find hard, the model scores better" in found.verdict
+        turned = audit_scores(*split(model)[::-1], references=[p[::-1] for p in pairs(others)], kind="margin")
+        assert turned.outcome == "harder"
+        assert "not overfitting" in turned.verdict
+        honest = audit_scores(*split(others[0]), references=pairs(others[1:]), kind="margin")
+        assert honest.outcome == "no evidence"
+        assert "clipped to -5 to 10" in str(honest)
+
+    def test_direction_only_turns_the_scores(self, data):
+        """A loss is minus a score: every number of the test is the same."""
+        model, others, _, _ = data
+        quality = audit_scores(*split(model), references=pairs(others), kind="quality", larger_is="better")
+        loss = audit_scores(*split(-model), references=pairs(-others), kind="loss")
+        assert loss.leak.test == quality.leak.test
+        assert [x.score for x in loss.seen] == [-x.score for x in quality.seen]
+        assert [x.expected for x in loss.seen] == [-x.expected for x in quality.seen]
+        assert "larger is worse; clipped to the 1 % and 99 % quantiles of both sets together" in str(loss)
+
+    def test_clipping_does_not_know_the_sets(self, data):
+        """Swapping test set and control turns the difference round and leaves p where it was, but for the draws."""
+        model, others, _, _ = data
+        one = audit_scores(*split(model), references=pairs(others), kind="quality", larger_is="better")
+        other = audit_scores(
+            *split(model)[::-1], references=[p[::-1] for p in pairs(others)], kind="q", larger_is="better"
+        )
+        assert other.leak.test.mean.difference == pytest.approx(-one.leak.test.mean.difference, abs=1e-12)
+        assert one.clipping == other.clipping
+
+    def test_right_and_wrong_are_not_clipped(self, data):
+        model, others, _, _ = data
+        marks, other_marks = (model > 0).astype(float), (others > 0).astype(float)
+        result = audit_scores(*split(marks), references=pairs(other_marks), kind="correct")
+        assert result.clipping == "not clipped"
+        assert set(np.unique(result.leak.scores.scores)) == {0.0, 1.0}
+
+    def test_joined_by_id(self, data):
+        """A reference that holds both sets in another order, and more examples, gives the same as two arrays."""
+        model, others, ids, _ = data
+        rng = np.random.default_rng(0)
+        test, control = (Scores(values=v, kind="margin", ids=i) for v, i in zip(split(model), split(ids), strict=True))
+        references = []
+        for other in others:
+            order = rng.permutation(len(ids))
+            values, names = [*other[order], 0.0], [*(ids[i] for i in order), "another"]
+            references.append(Scores(values=values, kind="margin", ids=names))
+        joined = audit_scores(test, control, references=references)
+        assert joined.leak.test == audit_scores(*split(model), references=pairs(others), kind="margin").leak.test
+        assert joined.ids == tuple(ids[:N])
+
+    def test_groups(self, data):
+        """Whole groups are the unit: the same numbers as the leak test with groups."""
+        model, others, ids, _ = data
+        groups = np.array([f"g{i // 4}" for i in range(N)]), np.array([f"h{i // 4}" for i in range(N_CONTROL)])
+        result = audit_scores(*split(model), references=pairs(others), kind="margin", groups=groups, n_resamples=499)
+        assert result.leak.test.mean.n_groups_test == N // 4
+        named = [Scores(values=v, kind="margin", ids=i, columns={"repo": g})
+                 for v, i, g in zip(split(model), split(ids), groups, strict=True)]  # fmt: skip
+        column = audit_scores(*named, references=pairs(others), groups="repo", n_resamples=499)
+        assert column.leak.test == result.leak.test
+        assert "in 75 groups" in str(result)
+
+    def test_equal_texts_are_one_example(self, data):
+        model, _, ids, _ = data
+        texts = [f"question {i // 2}" for i in range(len(ids))]
+        sets = [Scores(values=v, kind="margin", ids=i, columns={"question": np.array(t)})
+                for v, i, t in zip(split(model), split(ids), split(texts), strict=True)]  # fmt: skip
+        result = audit_scores(*sets)
+        assert result.n_repeated == N + N_CONTROL
+        assert result.leak.test.mean.n_groups_test == N // 2
+        again = Scores(
+            values=sets[1].values, kind="margin", ids=sets[1].ids, columns={"question": np.array(texts[:N_CONTROL])}
+        )
+        with pytest.raises(InputError, match=r"130 texts \('question'\).* in the control too"):
+            audit_scores(sets[0], again)
+
+    def test_travels(self, data, tmp_path):
+        model, others, _, classes = data
+        result = audit_scores(
+            *split(model), references=pairs(others), kind="margin", classes=split(classes), halves=True
+        )
+        result.save(tmp_path / "result")
+        back = ScoreAuditResult.load(tmp_path / "result")
+        assert back.to_dict() == result.to_dict()
+        assert str(back) == str(result)
+        assert np.array_equal(back.leak.residuals_test, result.leak.residuals_test)
+        with pytest.raises(InputError, match="not a saved audit"):
+            heldout.AuditResult.load(tmp_path / "result")
+
+    def test_planned_audits(self, data):
+        model, others, _, _ = data
+        one = audit_scores(*split(model), references=pairs(others), kind="margin")
+        many = audit_scores(*split(model), references=pairs(others), kind="margin", planned_audits=200)
+        assert many.adjusted_p_value == pytest.approx(min(1.0, 200 * one.p_value))
+        assert "times 200 planned audits" in many.verdict
+
+    def test_what_it_assumes_is_said(self, data):
+        model, others, _, _ = data
+        halves = audit_scores(*split(model), kind="margin", halves=True)
+        assert "differ in nothing but exposure" in halves.assumes
+        assert "nothing takes up difficulty" in str(halves)
+        beside = audit_scores(*split(model), references=pairs(others), kind="margin")
+        assert "references that saw neither set take up most" in str(beside)
+
+    @pytest.mark.slow
+    def test_references_take_up_most_of_a_drift(self):
+        """As the README says: the control harder by 0.2 sd is an alarm nearly always, without references."""
+        rng = np.random.default_rng(0)
+        alarms = {0: 0, 3: 0}
+        for _ in range(100):
+            hard = rng.normal(size=2000) - np.repeat([0.0, 0.2], 1000)
+            model, others = (hard + 0.5 * rng.normal(size=shape) for shape in ((2000,), (3, 2000)))
+            for k in alarms:
+                given = {"references_test": others[:k, :1000], "references_control": others[:k, 1000:]} if k else {}
+                alarms[k] += leak_test(model[:1000], model[1000:], **given, n_resamples=199, rng=rng).p_value <= 0.05
+        assert alarms[0] >= 90
+        assert 5 <= alarms[3] <= 30  # 12 % measured: more than the level, and far less than without
+
+    @pytest.mark.slow
+    def test_level(self):
+        """Heavy tails, unequal sizes, quantile clipping, references: at most the binomial share of alarms at 0.05."""
+        rng = np.random.default_rng(3)
+        alarms, runs = 0, 200
+        for seed in range(runs):
+            hard = rng.standard_t(2, size=260)
+            model, others = (hard + rng.standard_t(2, size=shape) for shape in ((260,), (2, 260)))
+            result = audit_scores(
+                -model[:80],
+                -model[80:],
+                references=[(-o[:80], -o[80:]) for o in others],
+                kind="loss",
+                n_resamples=199,
+                seed=seed,
+            )
+            alarms += result.p_value <= 0.05
+        assert binomtest(alarms, runs, 0.05, alternative="greater").pvalue > 1e-3
+
+
+class TestBadInput:
+    def refused(self, match, test, control, **options):
+        with pytest.raises(InputError, match=match):
+            audit_scores(test, control, **options)
+
+    def test_direction(self, data):
+        model, _, _, _ = data
+        self.refused(r"larger score in `test` is better or worse is not declared; say .*kind=", *split(model))
+        self.refused("cannot be known from its name", *split(model), kind="bleu")
+        test, control = (Scores(values=v, kind="bleu", larger_is_better=s)
+                         for v, s in zip(split(model), (True, False), strict=True))  # fmt: skip
+        self.refused("a larger bleu is better in arrays but worse for the control", test, control)
+        self.refused("are for arrays", test, test, kind="margin")
+
+    def test_kinds(self, data):
+        model, others, _, _ = data
+        test, control = split(model)
+        self.refused(
+            "scores are margin .* those of the control are loss",
+            Scores(values=test, kind="margin"),
+            Scores(values=np.abs(control), kind="loss"),
+        )
+        other = tuple(Scores(values=np.abs(v), kind="loss") for v in split(others[0]))
+        self.refused("those of the reference reference 0 are loss", test, control, references=[other], kind="margin")
+
+    def test_lengths_and_ids(self, data):
+        model, others, ids, _ = data
+        test, control = split(model)
+        self.refused(
+            "reference 0 has 299 test scores but the model 300", test, control, kind="margin",
+            references=[(others[0][: N - 1], others[0][N:])],
+        )  # fmt: skip
+        named = [Scores(values=v, kind="margin", ids=i) for v, i in zip((test, control), split(ids), strict=True)]
+        lacking = Scores(values=others[0][1:], kind="margin", ids=ids[1:], source="a.csv", name="a")
+        self.refused(r"a\.csv has no score for 1 of 300 examples, the first 'q0'", *named, references=[lacking])
+        one_set = Scores(values=others[0][:N], kind="margin", ids=ids[:N], name="a")
+        self.refused(
+            "scores for none of the 260 control examples.*--reference-control-scores", *named, references=[one_set]
+        )
+        self.refused("ids are needed to join", test, control, kind="margin", references=[one_set])
+        self.refused("must be Scores, or a pair", test, control, kind="margin", references=[(test,)])
+        both = Scores(values=control, kind="margin", ids=ids[:N_CONTROL])
+        self.refused("260 examples, such as 'q0'.*are in both test set and control", named[0], both)
+
+    def test_references(self, data):
+        model, others, _, _ = data
+        self.refused("as the model itself does", *split(model), references=[split(model)], kind="margin")
+        self.refused("points the other way", *split(model), references=[split(-others[0])], kind="margin")
+        constant = np.ones(N), np.ones(N_CONTROL)
+        self.refused("scores every example 1", *split(model), references=[constant], kind="margin")
+        self.refused("2 `reference_names` for 1", *split(model), references=pairs(others[:1]), kind="margin",
+                     reference_names=["a", "b"])  # fmt: skip
+
+    def test_references_near_chance(self, data):
+        """Right and wrong with the number of options known; margins of two options; never without either."""
+        model, _, _, _ = data
+        rng = np.random.default_rng(1)
+        marks, guess = (model > 0).astype(float), (rng.random(N + N_CONTROL) < 0.25).astype(float)
+        sets = split(marks)
+        self.refused(r"right on 2\d\.\d % of 560 examples, no better than a guess \(25\.0 %\)", *sets, kind="correct",
+                     references=[split(guess)], chance=0.25)  # fmt: skip
+        options = {"kind": "correct", "references": [split(guess)], "n_resamples": 99}
+        assert audit_scores(*sets, **options, chance=0.25, allow_chance=True).leak.test.n_references == 1
+        assert audit_scores(*sets, **options).leak.test.n_references == 1
+        two = [Scores(values=v, kind="margin", n_options=np.full(len(v), 2.0)) for v in split(model)]
+        noise = tuple(
+            Scores(values=v, kind="margin", n_options=np.full(len(v), 2.0))
+            for v in split(rng.normal(size=N + N_CONTROL))
+        )
+        self.refused(r"no better than a guess \(50\.0 %\)", *two, references=[noise])
+        self.refused("`chance` is 25", *sets, **options, chance=25)
+
+    def test_sets(self, data):
+        model, _, _, classes = data
+        test, control = split(model)
+        self.refused("the control has 9 examples .*at least 10", test, control[:9], kind="margin")
+        self.refused("every score of test set and control is 1", np.ones(20), np.ones(30), kind="correct")
+        self.refused("only the test set has classes", Scores(values=test, kind="margin", classes=classes[:N]), control)
+        self.refused("share no class", test, control, kind="margin", classes=(np.zeros(N), np.ones(N_CONTROL)))
+        self.refused("the shape", test[None], control, kind="margin")
+        self.refused("not a finite number", np.where(np.arange(N) == 3, np.nan, test), control, kind="margin")
+        self.refused("not numbers", ["a"] * N, control, kind="margin")
+        groups = np.arange(N) // 3, np.arange(N_CONTROL) // 3
+        self.refused("are in both test set and control", test, control, kind="margin", groups=groups)
+
+    def test_options(self, data):
+        model, _, _, _ = data
+        self.refused("`level` is 2", *split(model), kind="margin", level=2)
+        self.refused(r"no p against a control is below 0\.1", *split(model), kind="margin", n_resamples=9)
+        self.refused("`seed` is -1", *split(model), kind="margin", seed=-1)
+        self.refused("alternative", *split(model), kind="margin", alternative="less")
