@@ -61,7 +61,7 @@ if __name__ == "__main__":
         arguments.data / "imagenet_predictions.npz", predictions_key="preds_val", labels_key="labels_val"
     )
     table = table.select([name for name in table.names if not name.startswith("fv_")])
-    pool = budget(table)
+    pool = budget(table, epsilon=0.01)
     write_budget_report(pool, Path("runs") / "mania")
     rng = np.random.default_rng(0)
     plain = pool.to_dict()

@@ -137,7 +137,7 @@ class TestSolvedOnly:
 
     def test_of_another_split(self, board, tmp_path):
         with pytest.raises(
-            InputError, match="'alpha.demo' solved 'sympy__sympy-20590', which is not among the 4 tasks"
+            InputError, match=r"'alpha.demo' solved 'sympy__sympy-20590', which is not among the 4 tasks"
         ):
             Predictions.load(board, all_ids=TASKS[:4])
         (tmp_path / "all.txt").write_text("a\na\n")
@@ -175,7 +175,7 @@ class TestPlainLayouts:
         same(from_text(tmp_path, "model,x,y,z\na,1,0.25,0\nb,0,1,0.5\n"), plain)
         same(from_text(tmp_path, "who,x,y,z\na,1,0.25,0\nb,0,1,0.5\n", models_axis=0), plain)
         same(from_text(tmp_path, "model;x;y;z\na;2/2;1/2;0/2\nb;0/2;2/2;1/2\n"), from_text(tmp_path, COUNTED))
-        with pytest.raises(InputError, match="`accuracy` looks like no example's: .*--exclude accuracy"):
+        with pytest.raises(InputError, match=r"`accuracy` looks like no example's: .*--exclude accuracy"):
             from_text(tmp_path, "model,accuracy,x\na,0.5,1\nb,0.5,0\n")
 
     @pytest.mark.parametrize("name", ["instance_id", "task_id", "question_id"])

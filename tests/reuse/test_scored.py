@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from heldout.predictions import Predictions
 from heldout.report import scores_html
 from heldout.reuse.score_budget import ScoreBudgetResult
 from heldout.reuse.scored import ScoredPool
+
+LIVECODEBENCH = Path(__file__).parents[3] / "shared" / "data" / "livecodebench_apr2024.npz"
 
 
 def drawn(rng, difficulty, trials):
@@ -89,7 +92,7 @@ def test_predicted_factor_is_that_of_the_scatter():
 def test_intervals_and_ranks_hold_at_once(groups):
     """Fresh examples each time: all means inside their intervals, all ranks inside theirs, at 95 %."""
     rng = np.random.default_rng(1)
-    k, n, rounds = 6, 120, 400
+    n, rounds = 120, 400
     gain = np.array([0.5, 0.4, 0.3, 0.15, 0.0, 0.0])[:, None]
 
     def probabilities(size):
@@ -171,14 +174,14 @@ def test_result_travels(tmp_path, rng):
     page = scores_html(result, command="heldout budget x")
     assert page == scores_html(again, command="heldout budget x")
     assert "Variance inside an example" in page
+    heldout.budget(table.thresholded(0.5), epsilon=0.1).save(tmp_path / "other")
     with pytest.raises(InputError, match="not a saved budget of scores"):
-        heldout.budget(table.thresholded(0.5), epsilon=0.1).save(tmp_path / "other")
         ScoreBudgetResult.load(tmp_path / "other")
 
 
 def test_what_needs_right_and_wrong(rng):
     table = Predictions.from_scores(rng.random((3, 50)))
-    with pytest.raises(InputError, match="--threshold 0.5"):
+    with pytest.raises(InputError, match=r"--threshold 0\.5"):
         heldout.similarity(table)
     assert heldout.budget(table.thresholded(0.5), epsilon=0.2).pool is not None
     assert "One trial per example" in str(heldout.budget(table))
@@ -194,3 +197,15 @@ def test_needed_examples_for_a_gap():
     d = rng.normal(0.1, sd, (3000, n))
     found = np.abs(d.mean(axis=1)) / (d.std(axis=1, ddof=1) / math.sqrt(n)) > 1.97
     assert found.mean() == pytest.approx(0.8, abs=0.04)
+
+
+@pytest.mark.skipif(not LIVECODEBENCH.exists(), reason="needs ../shared/data/livecodebench_apr2024.npz")
+def test_livecodebench():
+    """README: 45 models, 400 problems; hardly anything of an error bar is chance inside problems."""
+    pool = Predictions.load(LIVECODEBENCH, correct_key="pass1", scale="percent")
+    trials = np.array([[1 if "(n=1)" in name else 10] for name in pool.names])
+    result = heldout.budget(Predictions.from_scores(pool.scores, trials=trials, names=pool.names))
+    assert (result.n_models, result.n_examples, round(result.error_bar, 4)) == (45, 400, 0.0696)
+    assert result.testable.union == 219
+    assert round(100 * (1 - result.shrinks(math.inf)), 1) == 1.0
+    assert int(pool.thresholded(0.5).correct.sum()) > 0

@@ -86,7 +86,7 @@ def synthetic(rng, kind, n):
 @pytest.mark.parametrize("kind", ["equal", "alike", "ladder", "two"])
 def test_the_corrected_score_is_unbiased(rng, kind):
     draw, skills = synthetic(rng, kind, 300)
-    off, noise = bias(draw, skills, 400, rng)
+    off, noise = bias(draw, skills, 600, rng)
     assert abs(off) <= 0.1 + 3 * noise
     assert noise < 0.06
 
@@ -103,7 +103,7 @@ def test_the_corrected_score_is_unbiased_on_real_matrices(rng, name, n):
     def draw():
         return right[:, rng.integers(0, right.shape[1], n)]
 
-    off, noise = bias(draw, right.mean(axis=1), 300, rng)
+    off, noise = bias(draw, right.mean(axis=1), 400, rng)
     assert abs(off) <= 0.1 + 3 * noise
     assert noise < 0.06
 

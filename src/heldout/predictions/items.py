@@ -84,7 +84,7 @@ def label_column(path: Path, key: str | None = None) -> NDArray[Any]:
 
 
 def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -> tuple[NDArray[Any], list[str]] | None:
-    """A table of numbers, one column for each class, in the order of the classes that are known; None where it is none."""
+    """A table of numbers, one column for each class, in the order of the known ones; None where it is none."""
     columns = {
         key: values
         for key, values in table_columns(path).items()
@@ -110,8 +110,8 @@ def prediction_rows(
     table = Predictions.load(path, classes="any", models_axis=models_axis)
     if table.predictions is None or table.observed is not None:
         raise InputError(
-            f"{path.name} holds no answers of models that could make a prior, or some are missing; give predictions with "
-            "their labels, or probabilities, one column for each class."
+            f"{path.name} holds no answers of models that could make a prior, or some are missing; give predictions "
+            "with their labels, or probabilities, one column for each class."
         )
     answers = table.predictions
     if answers.dtype.kind not in "UO":

@@ -120,8 +120,8 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
             if there[i] and first[row] >= 0 and scores[first[row]] != scores[i]:
                 raise InputError(
                     f"{source}: the model {name!r} is in more than one file with different answers, of which the "
-                    f"example {ids[row]!r} is the first; keep one, give each model a name of its own, or count them as trials "
-                    'with repeats="trials" (--repeats trials).'
+                    f"example {ids[row]!r} is the first; keep one, give each model a name of its own, or count them as "
+                    'trials with repeats="trials" (--repeats trials).'
                 )
             if there[i] and first[row] < 0:
                 first[row] = i

@@ -508,8 +508,8 @@ class Predictions:
         low, high = int(there.min()), int(there.max())
         if low != high:
             raise InputError(
-                f"{what} needs as many trials in every cell, but {self.source} has {low:,} to {high:,}; run the missing "
-                "ones, or leave out the models that have fewer (exclude=, --exclude)."
+                f"{what} needs as many trials in every cell, but {self.source} has {low:,} to {high:,}; run the "
+                "missing ones, or leave out the models that have fewer (exclude=, --exclude)."
             )
 
     def repeated_inputs(self) -> tuple[NDArray[np.intp] | None, tuple[str, ...]]:

@@ -60,7 +60,7 @@ class ScoreBudgetResult:
     n_observed : (k,) int
         Examples of each model.
     error_bar : float
-        All means are within this of the truth at once; `level` is that of each interval, delta / k.
+        All means are within this of the truth at once, by the union bound; `level` is that of each interval, delta / k.
     testable : TestableModels
         Models like these that fit at epsilon.
     order : (k,) int
@@ -83,8 +83,8 @@ class ScoreBudgetResult:
     winner : Winner
         The first on the leaderboard, and what its score is expected to lose on fresh examples.
     needed : Needed
-        Examples for the error bar and for a gap, by the normal law; `disagreement` is the mean squared difference of two
-        models on an example, median over pairs, which for right and wrong is the share on which they differ.
+        Examples for the error bar and for a gap, by the normal law; `disagreement` is the mean squared difference of
+        two models on an example, median over pairs, which for right and wrong is the share on which they differ.
     example_groups : ExampleGroups or None
     """
 
@@ -328,8 +328,8 @@ class ScoreBudgetResult:
         if not math.isfinite(w.expected_drop):
             return f"{text} What the winner will lose on fresh examples cannot be told from so few {self.unit}."
         return (
-            f"{text} The winner, {w.name}, has {w.score:.4f}. It was chosen for that: on as many fresh examples a winner "
-            f"like it drops by {w.expected_drop:.4f} on average, to {w.corrected:.4f}."
+            f"{text} The winner, {w.name}, has {w.score:.4f}. It was chosen for that: on as many fresh examples a "
+            f"winner like it drops by {w.expected_drop:.4f} on average, to {w.corrected:.4f}."
         )
 
     def rests_on(self) -> str:
@@ -405,7 +405,7 @@ def score_budget(
     trials = table.trials if table.trials is not None else np.ones((1, 1), dtype=np.int64)
     there = trials if table.observed is None or table.trials is None else trials[table.observed]
     compare = _Pairs(k, log_p, adjusted, differences, told)
-    error_bar = float(np.maximum(high - means, means - low).max())
+    error_bar = pool.reach(delta)
     target = round_up(error_bar) if epsilon is None else epsilon
     codes = None if grouping is None else grouping.codes
     drop = expected_drop(table.scores, observed=table.observed, codes=codes, rng=np.random.default_rng(seed))

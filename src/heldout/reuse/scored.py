@@ -31,6 +31,7 @@ from heldout.reuse.grouped import ExampleGroups, Grouping, group_moments
 from heldout.statistics.grouped import Floats, GroupMoments
 from heldout.statistics.score_means import mean_score_intervals, mean_score_levels
 
+FINEST = 1e-5  # of an error bar, to which it is found
 ROUNDING = 1e-9  # a difference of scores below this is none
 SCORES_ONLY = (
     "the similarity and Naive Bayes bounds are for answers that are right or wrong, so only the union bound is given "
@@ -75,6 +76,16 @@ class ScoredPool:
     def intervals(self, level: float) -> tuple[Floats, Floats]:
         """Intervals of every model's mean score, each at 1 - level."""
         return mean_score_intervals(self.moments, self._correlation, level)
+
+    def reach(self, delta: float) -> float:
+        """The smallest epsilon whose costs over all models are at most delta: all means are within it at once."""
+        low, high = self.intervals(delta / len(self.scores))
+        bad, good = 0.0, float(np.maximum(high - self.means, self.means - low).max())  # Bonferroni's will do
+        while good - bad > FINEST * good:
+            middle = (bad + good) / 2
+            fits = float(mean_score_levels(self.moments, self._correlation, middle).sum()) <= delta
+            bad, good = (bad, middle) if fits else (middle, good)
+        return good
 
     def testable(self, epsilon: float, delta: float) -> TestableModels:
         """How many models like these fit, by the union bound."""

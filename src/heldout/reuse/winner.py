@@ -176,9 +176,14 @@ def _contenders(scores: NDArray[Any], observed: NDArray[np.bool_] | None, codes:
     leader, n = int(np.argmax(means)), scores.shape[1]
     near = np.ones(len(means), dtype=bool)
     if codes is None and observed is None:
-        apart = np.abs(scores.astype(np.float32) - scores[leader].astype(np.float32)).mean(axis=1)
-        spread = np.sqrt((apart + 1 / n) * (1 / SHARES[0] - 1) / n)  # of a difference, between splits
-        near = means[leader] - means <= BEYOND * spread
+        reach = BEYOND * math.sqrt(
+            (1 / SHARES[0] - 1) / n
+        )  # spread between splits of a difference of 1 and -1 everywhere
+        near = means[leader] - means <= reach * math.sqrt(1 + 1 / n)
+        first = scores[leader].astype(np.float32)
+        for i in np.flatnonzero(near).tolist():  # row by row: a large table is not to be held twice
+            apart = float(np.abs(scores[i].astype(np.float32) - first).mean())
+            near[i] = means[leader] - means[i] <= reach * math.sqrt(apart + 1 / n)
     found = np.flatnonzero(near)
     best = found[np.argsort(-means[found], kind="stable")[:MOST_CONTENDERS]]
     return np.sort(best)

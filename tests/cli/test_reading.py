@@ -1,0 +1,198 @@
+"""Scores, trials, tasks and several files on the command line: what a user types, and what they are told."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout.cli import main
+
+DATA = Path(__file__).parents[1] / "predictions" / "data"
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*argv) -> tuple[int, str, str]:
+        code = main(list(map(str, argv)))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def percent(tmp_path):
+    """A table of pass@1 in percent, four models, 40 problems."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 0.8, 40) * np.array([1.0, 0.9, 0.8, 0.5])[:, None]
+    cells = 10 * rng.binomial(10, p)
+    rows = "".join(f"q{i},{'easy' if i % 2 else 'hard'},{','.join(map(str, cells[:, i]))}\n" for i in range(40))
+    path = tmp_path / "pass.csv"
+    path.write_text(f"question_id,task,a,b,c,d\n{rows}")
+    return path
+
+
+def test_scores(run, percent, tmp_path):
+    code, _, err = run("budget", percent)
+    assert code == 2
+    assert "--scale percent" in err
+    code, out, err = run("budget", percent, "--scale", "percent", "--out", tmp_path / "out")
+    assert code == 0
+    assert "40 examples measure the mean scores of all 4 models" in out.replace("\n", " ")
+    assert "tasks pooled: every example counts once" in err
+    assert (tmp_path / "out" / "report.html").exists()
+    code, out, _ = run("budget", percent, "--scale", "percent", "--json", "--epsilon", "0.1")
+    answer = json.loads(out)
+    assert (answer["kind"], answer["target"]["epsilon"], len(answer["models"])) == ("scores", 0.1, 4)
+    code, out, _ = run("budget", percent, "--scale", "percent", "--needed")
+    assert code == 0
+    assert "gap that can be told now" in out
+    assert run("budget", percent, "--scale", "percent", "--epsilon", "0.01", "--fail-under", 1)[0] == 1
+
+
+def test_threshold(run, percent):
+    code, out, _ = run("budget", percent, "--scale", "percent", "--threshold", "0.5", "--json")
+    assert code == 0
+    assert "mean_similarity" in json.loads(out)
+    code, _, err = run("budget", percent, "--scale", "percent", "--threshold", "1.5")
+    assert code == 2
+    assert "`threshold` is 1.5" in err
+    code, _, err = run("budget", DATA / "swe_bench", "--threshold", "0.5")
+    assert code == 2
+    assert "holds right and wrong already" in err
+
+
+def test_per_task(run, percent, tmp_path):
+    code, out, _ = run("budget", percent, "--scale", "percent", "--per-task", "--json", "--out", tmp_path / "out")
+    answer = json.loads(out)
+    assert code == 0
+    assert set(answer["tasks"]) == {"easy", "hard"}
+    assert [part["n_examples"] for part in answer["tasks"].values()] == [20, 20]
+    assert answer["pooled"]["n_examples"] == 40
+    assert "every example counts once" in answer["pooled"]["pooling"]
+    assert (tmp_path / "out" / "easy" / "report.html").exists()
+    code, out, _ = run("budget", percent, "--scale", "percent", "--per-task", "--task", "easy")
+    assert code == 0
+    assert "== easy ==" in out
+    assert "== hard ==" not in out
+    code, _, err = run("budget", percent, "--scale", "percent", "--task", "medium")
+    assert code == 2
+    assert "it has 'hard', 'easy'" in err
+    assert run("budget", "--per-task", "--examples", 100, "--error", 0.2, "--similarity", 0.9)[0] == 2
+
+
+def test_several_files_and_trials(run, tmp_path):
+    rng = np.random.default_rng(1)
+    for name in ("one", "two"):
+        rows = "".join(f"{i},{rng.integers(2)},{rng.integers(2)}\n" for i in range(50))
+        (tmp_path / f"{name}.csv").write_text(f"id,a,b\n{rows}")
+    files = tmp_path / "one.csv", tmp_path / "two.csv"
+    code, _, err = run("budget", *files)
+    assert code == 2
+    assert "in more than one file with different answers" in err
+    code, out, err = run("budget", *files, "--repeats", "trials")
+    assert code == 0
+    assert "2 trials each" in err
+    assert "Twice as many trials would shorten the error bars" in out.replace("\n", " ")
+    code, _, err = run("budget", files[0], files[0])
+    assert code == 0
+    assert "2 models, 50 examples" in err
+
+
+def test_trials_that_agree_are_told(run, tmp_path):
+    rng = np.random.default_rng(1)
+    marks = rng.integers(0, 2, (50, 2))
+    (tmp_path / "x.csv").write_text(
+        "id,a,b\n" + "".join(f"{i},{3 * a}/3,{3 * b}/3\n" for i, (a, b) in enumerate(marks))
+    )
+    code, _, err = run("budget", tmp_path / "x.csv")
+    assert code == 0
+    assert "more trials would bring nothing" in err
+
+
+def test_list_of_all_tasks(run, tmp_path):
+    solved = {"a": ["t1", "t2"], "b": ["t2"]}
+    (tmp_path / "solved.json").write_text(json.dumps(solved))
+    code, _, err = run("budget", tmp_path / "solved.json")
+    assert code == 2
+    assert "--all-ids FILE" in err
+    (tmp_path / "all.txt").write_text("".join(f"t{i}\n" for i in range(30)))
+    code, out, _ = run("budget", tmp_path / "solved.json", "--all-ids", tmp_path / "all.txt", "--json")
+    assert code == 0
+    assert [row["error"] for row in json.loads(out)["models"]] == pytest.approx([28 / 30, 29 / 30])
+
+
+class TestStress:
+    """Labels and priors from tables."""
+
+    @pytest.fixture
+    def files(self, tmp_path):
+        rng = np.random.default_rng(0)
+        labels = rng.integers(0, 3, 200)
+        cells = np.where(rng.random((4, 200)) < 0.7, labels, rng.integers(0, 3, (4, 200)))
+        names = np.array(["ant", "bee", "cat"])
+        head = "id,label,m1,m2,m3,m4\n"
+        rows = [f"{i},{names[labels[i]]},{','.join(names[cells[:, i]])}\n" for i in range(200)]
+        (tmp_path / "names.csv").write_text(head + "".join(rows))
+        votes = rng.multinomial(9, [0.5, 0.3, 0.2], 200)
+        text = "".join(f"{i},{','.join(map(str, v))}\n" for i, v in enumerate(votes))
+        (tmp_path / "votes.csv").write_text("id,bee,ant,cat\n" + text)
+        np.save(tmp_path / "labels.npy", labels)
+        np.save(tmp_path / "cells.npy", cells)
+        np.save(tmp_path / "votes.npy", votes[:, [1, 0, 2]])
+        np.save(tmp_path / "shares.npy", np.array([0.5, 0.3, 0.2]))
+        np.save(tmp_path / "counts.npy", np.array([50, 30, 20]))
+        return tmp_path
+
+    def answer(self, run, *argv) -> dict:
+        code, out, err = run("stress", *argv, "--queries", 30, "--trials", 2, "--json")
+        assert code == 0, err
+        found = json.loads(out)
+        return {key: found[key] for key in ("accuracy", "n_examples", "n_classes", "data_digest") if key in found}
+
+    def test_labels_and_prior_of_one_table(self, run, files):
+        table = self.answer(run, "--labels", files / "names.csv", "--prior", files / "names.csv")
+        arrays = self.answer(run, "--labels", files / "labels.npy", "--prior", files / "cells.npy")
+        assert table == arrays
+        np.save(files / "turned.npy", np.load(files / "cells.npy").T)
+        turned = self.answer(run, "--labels", files / "labels.npy", "--prior", files / "turned.npy", "--models-axis", 1)
+        assert turned == arrays
+
+    def test_counts(self, run, files):
+        table = ["--labels", files / "names.csv", "--prior", files / "votes.csv", "--prior-kind", "counts"]
+        arrays = ["--labels", files / "labels.npy", "--prior", files / "votes.npy", "--prior-kind", "counts"]
+        assert self.answer(run, *table) == self.answer(run, *arrays)  # columns in the order of the classes
+
+    def test_class_probabilities(self, run, files):
+        shares = self.answer(run, "--labels", files / "labels.npy", "--prior", files / "shares.npy")
+        counts = self.answer(
+            run, "--labels", files / "labels.npy", "--prior", files / "counts.npy", "--prior-kind", "counts"
+        )
+        assert shares == counts
+        code, _, err = run("stress", "--prior", files / "shares.npy", "--queries", 5)
+        assert code == 2
+        assert "give --examples" in err
+
+    def test_targets_of_logs(self, run, files):
+        path = DATA / "inspect" / "eval" / "alpha.eval"
+        assert self.answer(run, "--labels", path, "--classes", 9)["n_examples"] == 3
+        path = next((DATA / "lm_eval" / "example__alpha").glob("*choice*"))
+        assert self.answer(run, "--labels", path)["n_examples"] == 6
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("id,m1\n0,1\n", "no column of labels under the usual names.*it has 'id', 'm1'"),
+            ("id,label\n0,1\n1,\n", "row 2 has no label"),
+            ("id,label\n0,1\n0,2\n", "the example '0' has the label '2' in one row and '1' in another"),
+        ],
+    )
+    def test_refused(self, run, tmp_path, text, words):
+        (tmp_path / "x.csv").write_text(text)
+        code, _, err = run("stress", "--labels", tmp_path / "x.csv", "--queries", 5)
+        assert code == 2
+        assert re.search(words, err)
