@@ -114,6 +114,8 @@ class AccuracyOracle:
         The labels, which the analyst does not see.
     mechanism : Mechanism
         What is said of a query; the exact loss by default.
+    public : (n,) bool, optional
+        Examples that the answers are about; all by default.
 
     Examples
     --------
@@ -122,8 +124,11 @@ class AccuracyOracle:
     (0.75, 1)
     """
 
-    def __init__(self, labels: ArrayLike, mechanism: Mechanism | None = None) -> None:
+    def __init__(
+        self, labels: ArrayLike, mechanism: Mechanism | None = None, *, public: NDArray[np.bool_] | None = None
+    ) -> None:
         self._labels = check_labels(labels, None)
+        self._public = public
         self.mechanism: Mechanism = Exact() if mechanism is None else mechanism
         self.queries = 0
 
@@ -136,7 +141,8 @@ class AccuracyOracle:
         if labels.shape != self._labels.shape:
             raise InputError(f"a query has {labels.shape} labels; the test set has {len(self)}.")
         self.queries += 1
-        loss: object = self.mechanism.answer(labels != self._labels)
+        losses = labels != self._labels
+        loss: object = self.mechanism.answer(losses if self._public is None else losses[self._public])
         if not isinstance(loss, float | int | np.floating | np.integer) or not math.isfinite(loss):
             raise InputError(f"the mechanism answered {loss!r} to query {self.queries}; a finite loss is needed.")
         return 1.0 - float(loss)
@@ -163,9 +169,12 @@ class AccuracyOracle:
                 if tell is not None:
                     tell(1 / (stop - start))
             return answers
-        hits = count_hits(queries, known.option_of(self._labels), start, stop, n_jobs=n_jobs, tell=tell)
+        labels, n = self._labels, len(self)
+        if self._public is not None:  # a label that nobody can name is never hit
+            labels, n = np.where(self._public, labels, -1), int(np.count_nonzero(self._public))
+        hits = count_hits(queries, known.option_of(labels), start, stop, n_jobs=n_jobs, tell=tell)
         self.queries += stop - start
-        return np.asarray(1.0 - by_count(len(self) - known.hits_elsewhere(self._labels) - hits, len(self)))
+        return np.asarray(1.0 - by_count(n - known.hits_elsewhere(labels) - hits, n))
 
     def true_accuracy(self, query: ArrayLike) -> float:
         """The accuracy itself, uncounted: for judging an attack, not for making it."""

@@ -42,12 +42,16 @@ class Pointwise(ABC):
         How the answers are rounded; exact by default.
     sure : bool
         Whether an answer of exactly 0 or 1 is meant literally: not where the answers may be noisy.
+    public : float
+        Share of the examples that the answers are about, drawn at random.
     """
 
     uses_prior: ClassVar[bool] = False
 
-    def __init__(self, known: Knowledge, *, seed: int, digits: int | None = None, sure: bool = True) -> None:
-        self.known, self.digits, self.sure = known, digits, sure and digits is None
+    def __init__(
+        self, known: Knowledge, *, seed: int, digits: int | None = None, sure: bool = True, public: float = 1.0
+    ) -> None:
+        self.known, self.digits, self.sure, self.public = known, digits, sure and digits is None, public
         self._queries = Queries(known.n_points, known.n_options, seed)
         self._answers = np.zeros(0)
         self._constant: float | None = None
@@ -141,7 +145,7 @@ class Pointwise(ABC):
         share = (share * PRIOR_BLUR + believed * blur) / (PRIOR_BLUR + blur)
         if self.digits is None and len(answers) >= MANY:
             # The spread of the answers tells a without the prior, if less sharply: q a (R-1)/R² hits².
-            seen = float(answers.var(ddof=1)) * known.n**2 * options**2 / (q * (options - 1))
+            seen = float(answers.var(ddof=1)) * self.public * known.n**2 * options**2 / (q * (options - 1))
             if abs(share - seen) > 4 * seen * math.sqrt(2 / (len(answers) - 1)):  # ρ is wrong
                 share = seen
         if share <= 0:
@@ -167,7 +171,7 @@ class Pointwise(ABC):
         elif self.whole and self.digits is not None:
             _, probability, told = answer_law(n, points=points, options=options, digits=self.digits, outside=0.0)
             mean = float(np.sum(probability * told))
-        return mean, math.sqrt(points / options * (1 - 1 / options)) / n
+        return mean, math.sqrt(points / options * (1 - 1 / options) / self.public) / n
 
     def hit_rates(self, answers: NDArray[np.float64]) -> NDArray[np.float64]:
         """(k,) α' of each query: the share it gets right of the attacked points whose label is considered.

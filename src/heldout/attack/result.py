@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.attack.public import PublicSplit
 from heldout.errors import InputError
 from heldout.files import read_result, write_result
 
@@ -193,6 +194,8 @@ class StressResult:
         Where they came from: "uniform at random", "given", ...
     source : str
         The files, or the numbers.
+    public : PublicSplit or None
+        Where answers are about a public part only: `run` is of an analyst who knows it, this of one who does not.
     """
 
     run: StressRun
@@ -209,6 +212,7 @@ class StressResult:
     source: str
     data_digest: str | None
     version: str
+    public: PublicSplit | None = None
 
     @property
     def accuracy(self) -> float:
@@ -251,6 +255,8 @@ class StressResult:
         if coarser and self.advantage >= LITTLE:
             gain = float(coarser[0].advantage[-1])
             text += f", with two-digit answers {gain_words(gain, again=True)}"
+        if self.public is not None:
+            text += " on the public part, nothing on the private one"
         return text + "."
 
     def __str__(self) -> str:
@@ -275,6 +281,7 @@ class StressResult:
             "forecast             " + ("none for such answers" if math.isnan(forecast) else f"{forecast:.4f}"),
             "nobody passes        " + self._bound_words(),
         ]
+        lines += self._public_lines()
         if self.reach:
             steps = ", ".join(f"+{100 * a:g} {'point' if a == 0.01 else 'points'} {k:,}" for a, k in self.reach.items())
             lines += [f"answers needed       {steps}   (naive Bayes, exact answers, forecast)"]
@@ -291,6 +298,25 @@ class StressResult:
         for note in run.notes:
             lines += ["", *textwrap.wrap(note, TERMINAL)]
         return "\n".join(lines)
+
+    def _public_lines(self) -> list[str]:
+        split = self.public
+        if split is None:
+            return []
+        lines = [f"public part          {split.n_public:,} examples, all of the above; {split.n_private:,} are private"]
+        if not len(split.public):
+            return [*lines, "who does not know it cannot reconstruct its labels"]
+        plain = split.to_dict()
+        spreads = ["" if plain[f"std_{part}"] is None else f" (sd {plain[f'std_{part}']:.4f})" for part in _PARTS]
+        error = "" if math.isnan(split.transfers_error) else f" ± {100 * split.transfers_error:.1f}"
+        share = "none to speak of" if math.isnan(split.transfers) else f"{100 * split.transfers:.1f}{error} %"
+        taken = ", answers taken at face value" if split.face_value else ""
+        return [
+            *lines,
+            f"not knowing it       {split.gain_public:+.4f}{spreads[0]} on the public part, {split.gain_private:+.4f}"
+            f"{spreads[1]} on the private one{taken}",
+            f"share that transfers {share}",
+        ]
 
     def _bound_words(self) -> str:
         bound, theorem = self.run.upper_bound[-1], self.run.theorem_bound[-1]
@@ -332,6 +358,7 @@ class StressResult:
             "delta": self.delta,
             "labels": self.labels,
             "prior": self.prior,
+            "public": None if self.public is None else self.public.to_dict(),
             "curve": run.to_dict(),
             "by_attack": [r.to_dict() for r in self.by_attack],
             "by_digits": [r.to_dict() for r in self.by_digits],
@@ -354,6 +381,9 @@ class StressResult:
         for group in _GROUPS:
             record[group] = [next(i for i, r in enumerate(runs) if r is member) for member in getattr(self, group)]
         arrays = {f"{name}_{i}": getattr(r, name) for i, r in enumerate(runs) for name in _RUN_ARRAYS}
+        if (split := self.public) is not None:
+            record["public"] = {k: v for k, v in vars(split).items() if k not in _PARTS}
+            arrays |= {f"gain_{part}": getattr(split, part) for part in _PARTS}
         write_result(path, plain=self.to_dict(), record=record, arrays=arrays)
 
     @classmethod
@@ -367,6 +397,8 @@ class StressResult:
                 runs.append(StressRun(**(fields | {"notes": tuple(plain["notes"])})))
             groups: dict[str, Any] = {group: tuple(runs[i] for i in record.pop(group)) for group in _GROUPS}
             reach = {float(a): int(k) for a, k in record.pop("reach")}
+            if (kept := record.pop("public", None)) is not None:
+                record["public"] = PublicSplit(**(kept | {part: arrays[f"gain_{part}"] for part in _PARTS}))
             return cls(run=runs[0], reach=reach, **groups, **record)
         except Exception as error:
             raise InputError(f"{path}.npz is not a saved stress test: {error!r}.") from error
@@ -380,6 +412,7 @@ class StressResult:
 
 
 _PLAIN = ("expected_bound", "seed", "delta", "labels", "prior", "source", "data_digest", "version")
+_PARTS = ("public", "private")
 _GROUPS = ("by_attack", "by_digits", "by_classes")
 _RUN_PLAIN = (
     "attack", "n_examples", "n_classes", "answers", "digits", "points", "top", "chosen", "parked",

@@ -30,6 +30,7 @@ from heldout.attack.outlook import (
     queries_to_reach,
     refutes,
 )
+from heldout.attack.public import simulate_public, split_public
 from heldout.attack.result import StressResult, StressRun
 from heldout.attack.task import ATTACKS, Task, make_analyst, make_task
 from heldout.errors import InputError, import_extra
@@ -58,6 +59,7 @@ def stress(
     attack: str = "nb",
     digits: int | None = None,
     mechanism: Mechanism | MechanismMaker | None = None,
+    public: float | None = None,
     trials: int = 10,
     seed: int = 0,
     delta: float = 0.05,
@@ -91,6 +93,9 @@ def stress(
     mechanism : Mechanism, or function of a Generator, optional
         Any other way to answer: an object with `answer(losses) -> float`, of which each trial gets a copy; or, where
         answers are random, a function that makes one from a `numpy.random.Generator`, called anew in each trial.
+    public : float, optional
+        Share of the examples, drawn at random, that the answers are about; the rest is private. `run` is then of an
+        analyst who knows the public part; `StressResult.public` of one who does not, on both parts.
     trials : int
         Independent simulations.
     delta : float
@@ -117,9 +122,12 @@ def stress(
         raise InputError("`n_jobs` is 0; give a number of threads, or -1 for all cores.")
     if not 0 < delta < 1:
         raise InputError(f"`delta` is {delta}; it must lie strictly between 0 and 1.")
+    whole = task
+    if public is not None:
+        task, _ = split_public(whole, float(public))
     task = task.aimed()
     others = _comparisons(task) if compare else {}
-    work = [task, *(t for group in others.values() for t in group)]
+    work = [task, *(t for group in others.values() for t in group), *([task] if public is not None else [])]
     with plain_bar(sum(t.trials * t.queries for t in work), "queries", unit="queries", shown=progress) as bar:
         lock, so_far = threading.Lock(), 0.0
 
@@ -135,6 +143,9 @@ def stress(
             for name, group in others.items()
             if group
         }
+        both = (
+            None if public is None else simulate_public(whole, task, float(public), n_jobs=_threads(n_jobs), tell=tell)
+        )
     n, m, free = task.n, task.m, task.prior is None
     return StressResult(
         run=run,
@@ -144,14 +155,21 @@ def stress(
         expected_bound=expected_accuracy_bound(n, m, task.queries) if free and run.answers == "exact" else math.nan,
         reach={a: queries_to_reach(a, n, m) for a in GAINS if a < 1 - 1 / m} if free else {},
         regime=_regime(n, m, task.queries),
+        public=both,
         seed=task.seed,
         delta=delta,
         labels=task.label_words,
         prior=None if free else prior_source or "probabilities",
-        source=source or f"{n:,} examples, {m:,} classes",
-        data_digest=task.digest(),
+        source=source or f"{whole.n:,} examples, {m:,} classes",
+        data_digest=whole.digest(),
         version=__version__,
     )
+
+
+def _threads(n_jobs: int) -> int:
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
 
 
 def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], None]) -> StressRun:

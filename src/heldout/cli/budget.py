@@ -12,6 +12,7 @@ from heldout.cli.common import EXIT_BAD_INPUT, EXIT_CHECK_FAILED, EXIT_FINE, mak
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.predictions import Predictions
+from heldout.reuse.adjusted import read_probabilities
 from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.needed import GAP
 from heldout.reuse.result import BudgetResult, count_text
@@ -56,6 +57,14 @@ def add_budget(verbs: Any) -> None:
     asked.add_argument("--groups", metavar="SPEC",
                        help="examples depend on each other in these groups: a column of the data, a CSV file id,group, "
                        "or a regular expression on the example ids; whole groups are then the unit")  # fmt: skip
+    asked.add_argument("--label-noise", metavar="R",
+                       help="how leaderboard and budget move if this share of the labels is wrong (0.03)")  # fmt: skip
+    asked.add_argument("--second-labels", metavar="SPEC",
+                       help="score every model again by other labels: a column of the data, a .npy file, or a CSV file "
+                       "id,label")  # fmt: skip
+    asked.add_argument("--probabilities", metavar="FILE",
+                       help="probabilities of the options (models x examples x options, .npy or .npz, NaN for options "
+                       "an example lacks), for the chance-adjusted similarity")  # fmt: skip
     asked.add_argument("--needed", action="store_true",
                        help="only say how many examples are needed: for --epsilon on models like these, for --gap "
                        "between two of them; and which gap can be told now")  # fmt: skip
@@ -158,6 +167,9 @@ def from_numbers(args: argparse.Namespace) -> BudgetResult:
     """What the set could take, from n, error and similarity."""
     if args.groups is not None:
         raise InputError("--groups needs a file of predictions; four numbers say nothing about groups of examples.")
+    for name in ("label_noise", "second_labels", "probabilities"):
+        if getattr(args, name) is not None:
+            raise InputError(f"--{name.replace('_', '-')} needs a file of predictions.")
     given = {"--examples": args.examples, "--error": args.error, "--similarity": args.similarity}
     lacking = [name for name, value in given.items() if value is None]
     if lacking:
@@ -178,7 +190,7 @@ def from_file(args: argparse.Namespace) -> BudgetResult | ScoreBudgetResult:
 
 
 def _columns(args: argparse.Namespace) -> tuple[str, ...]:
-    return () if args.groups is None else (args.groups,)
+    return tuple(name for name in (args.groups, args.second_labels) if name is not None)
 
 
 def _budget(table: Predictions, args: argparse.Namespace) -> BudgetResult | ScoreBudgetResult:
@@ -197,6 +209,9 @@ def _budget(table: Predictions, args: argparse.Namespace) -> BudgetResult | Scor
         delta=args.delta,
         gap=args.gap,
         groups=args.groups,
+        label_noise=args.label_noise,
+        second_labels=args.second_labels,
+        probabilities=None if args.probabilities is None else read_probabilities(args.probabilities),
         seed=args.seed,
         progress=True,
     )

@@ -34,6 +34,7 @@ what can be read:
 examples:
   heldout stress --examples 10000 --classes 10 --queries 1000 --out stress
   heldout stress --examples 10000 --classes 10 --queries 1000 --digits 2
+  heldout stress --examples 10000 --classes 2 --queries 1000 --public 0.3
   heldout stress --labels labels.npy --prior probs.npy --top 2 --points 10000 --queries 5200
   heldout stress --examples 5000 --classes 2 --queries 60 --attack reconstruction --trials 3
 
@@ -58,6 +59,8 @@ def add_stress(verbs: Any) -> None:
     board.add_argument("--labels", metavar="FILE", help="the true labels, instead of random ones")
     board.add_argument("--labels-key", metavar="KEY", help="array or column that holds them")
     board.add_argument("--queries", type=int, required=True, metavar="K", help="answers that are handed out")
+    board.add_argument("--public", type=float, metavar="P",
+                       help="answers are about this share of the examples (0.3); the rest is private")  # fmt: skip
     board.add_argument("--digits", type=int, metavar="D", help="answers are rounded to D digits (default: exact)")
 
     analyst = verb.add_argument_group("the analyst")
@@ -136,6 +139,7 @@ def run_stress(args: argparse.Namespace) -> int:
         points=args.points,
         attack=args.attack,
         digits=args.digits,
+        public=args.public,
         trials=args.trials,
         seed=args.seed,
         delta=args.delta,

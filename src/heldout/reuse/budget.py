@@ -14,11 +14,16 @@ from numpy.typing import ArrayLike
 from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.predictions import Predictions
+from heldout.predictions.table import as_column
 from heldout.progress import plain_bar
+from heldout.reuse.adjusted import Adjusted, adjusted_similarity
 from heldout.reuse.bounds import TestableModels, equal_models, testable_models, union_models
 from heldout.reuse.cover import CoverCurve, cover_curve
 from heldout.reuse.first import may_be_among
 from heldout.reuse.grouped import GroupedPool, Grouping, find_groups
+from heldout.reuse.label_noise import find_second_labels
+from heldout.reuse.label_noise import label_noise as label_noise_of
+from heldout.reuse.label_noise import second_labels as second_labels_of
 from heldout.reuse.leaderboard import (
     PairTests,
     leaderboard_order,
@@ -48,6 +53,9 @@ def budget(
     delta: Number = 0.05,
     gap: Number = GAP,
     groups: ArrayLike | Sequence[Any] | str | None = None,
+    label_noise: Number | None = None,
+    second_labels: ArrayLike | Sequence[Any] | str | None = None,
+    probabilities: ArrayLike | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> BudgetResult | ScoreBudgetResult:
@@ -71,6 +79,13 @@ def budget(
         Or what tells it: a column of the table, a CSV file `id,group`, a regular expression on the example ids. Whole
         groups are then the unit, and all that is said holds for many independent groups. Examples with one and the
         same input (a column such as `question`) are always one group.
+    label_noise : float, optional
+        Share of the labels that may be wrong: how leaderboard and budget move, at random and in the worst case.
+    second_labels : (n_examples,) array, or str, optional
+        Other labels, by which every model is scored again; None or NaN where an example has none. Or what tells them: a
+        column of the table, a .npy file, a CSV file `id,label`.
+    probabilities : (n_models, n_examples, n_options), optional
+        Of the options, NaN for options that an example does not have: for the chance-adjusted similarity kappa_p.
     seed : int
         Of the splits behind the winner's expected drop and the draws behind `needed`.
     progress : bool
@@ -93,11 +108,17 @@ def budget(
     for name, value in (("epsilon", epsilon), ("delta", delta), ("gap", gap)):
         if value is not None:
             check_share(name, value)
+    if label_noise is not None:
+        check_share("label_noise", label_noise)
     if seed < 0:
         raise InputError(f"`seed` is {seed}; give a whole number, 0 or more.")
     table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(predictions)
     grouping = find_groups(table, groups)
     if not table.is_binary:
+        for what, given in (("label noise", label_noise), ("second labels", second_labels),
+                            ("the chance-adjusted similarity", probabilities)):  # fmt: skip
+            if given is not None:
+                table.require_binary(what)
         return score_budget(
             table,
             grouping,
@@ -128,6 +149,34 @@ def budget(
         pool = _grouped_pool(grouped, winner, table.n_missing, share)
         target = exact(_own_epsilon(pool) if epsilon is None else epsilon)
         testable, equal = grouped.testable(float(target), share), None
+    pool = replace(pool, adjusted=adjusted_similarity(table, counts, probabilities))
+    if label_noise is not None:
+
+        def fits(epsilon: float) -> int:
+            if grouped is not None:
+                return grouped.testable(epsilon, share).union
+            found = LikeThese(bound, exact(epsilon), share, tree).testable()
+            like = _no_fewer_than_there_are(found, pool, bound, exact(epsilon))
+            return like.union if like.similarity is None else like.similarity
+
+        noise = label_noise_of(
+            table,
+            counts,
+            float(exact(label_noise)),
+            order=pool.order,
+            error_bar=pool.epsilon["similarity"],
+            epsilon=float(target),
+            delta=share,
+            fits=fits,
+            grouped=grouped is not None,
+        )
+        pool = replace(pool, label_noise=noise)
+    if second_labels is not None:
+        named = second_labels if isinstance(second_labels, str) else "as given"
+        others = find_second_labels(second_labels, table) if isinstance(second_labels, str) else None
+        if others is None:
+            others = as_column(second_labels, table.n_examples, "second_labels")
+        pool = replace(pool, second_labels=second_labels_of(table, others, source=named, delta=share))
     needed = pool_needed(
         counts,
         grouped,
@@ -274,6 +323,7 @@ def _grouped_pool(grouped: GroupedPool, winner: Winner, n_missing: int, delta: f
         n_missing=n_missing,
         assumption=None,
         example_groups=grouped.described(),
+        adjusted=Adjusted(right=counts.mean_kappa),
     )
 
 
@@ -315,6 +365,7 @@ def _pool(bound: PoolBound, winner: Winner, n_missing: int, delta: float, *, pro
         n_missing=n_missing,
         assumption=assumption_fit(bound, delta),
         example_groups=None,
+        adjusted=Adjusted(right=counts.mean_kappa),
     )
     return result, tree
 

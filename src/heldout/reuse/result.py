@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.files import read_result, write_result
 from heldout.groups import FEW
+from heldout.reuse.adjusted import Adjusted
 from heldout.reuse.bounds import LARGEST, TestableModels
 from heldout.reuse.cover import CoverCurve
 from heldout.reuse.curves import Curve, models_by_epsilon, models_by_similarity
 from heldout.reuse.first import TOPS, list_names
 from heldout.reuse.grouped import ExampleGroups
+from heldout.reuse.label_noise import LabelNoise, SecondLabels
 from heldout.reuse.leaderboard import Comparison
 from heldout.reuse.like_these import AssumptionFit
 from heldout.reuse.needed import Needed
@@ -84,6 +86,10 @@ class PoolResult:
     example_groups : ExampleGroups or None
         Groups of examples that depend on each other; None where every example stands alone. With them the intervals
         are Korn and Graubard's, the bounds are the union's alone, and models are compared by sums over groups.
+    adjusted : Adjusted
+        Chance-adjusted similarity, mean over pairs: of right and wrong, of answers, of probabilities.
+    label_noise, second_labels
+        What wrong labels would do, where that was asked for.
     """
 
     similarity: SimilarityResult
@@ -104,6 +110,9 @@ class PoolResult:
     n_missing: int
     assumption: AssumptionFit | None
     example_groups: ExampleGroups | None
+    adjusted: Adjusted
+    label_noise: LabelNoise | None = None
+    second_labels: SecondLabels | None = None
 
     @property
     def unit(self) -> str:
@@ -219,6 +228,7 @@ class BudgetResult:
             f"error (mean)                 {self.mean_error:.4f}",
             f"similarity (mean)            {self.mean_similarity:.4f}   ({self.independent_similarity:.4f} if errors "
             "were independent)",
+            *([] if self.pool is None else _adjusted_lines(self.pool.adjusted)),
             f"models, union bound          {count_text(t.union)}",
             f"models, similarity bound     {count_text(t.similarity)}",
             f"models, Naive Bayes bound    {count_text(t.naive_bayes)}"
@@ -237,6 +247,8 @@ class BudgetResult:
             lines += [*_bar_lines(self.pool, sure), *self._needed_lines(sure), *_pool_lines(self.pool, sure)]
         else:
             lines += self._needed_lines(sure)
+        if self.pool is not None:
+            lines += noise_lines(self.pool)
         return "\n".join([*lines, "", *textwrap.wrap(self._rests_on(), TERMINAL)])
 
     @property
@@ -334,6 +346,7 @@ class BudgetResult:
             "mean_error": self.mean_error,
             "mean_similarity": self.mean_similarity,
             "independent_similarity": self.independent_similarity,
+            "adjusted_similarity": None if pool is None else pool.adjusted.to_dict(),
             "target": {"epsilon": self.epsilon, "delta": self.delta},
             "epsilon": _epsilon_dict(pool),
             "testable_models": self.testable.to_dict(),
@@ -347,6 +360,8 @@ class BudgetResult:
             "top": {} if pool is None else {str(t): pool.names(pool.top[t]) for t in TOPS if t > 1},
             "winner": None if pool is None else pool.winner.to_dict(),
             "models": [] if pool is None else pool.models(),
+            "label_noise": None if pool is None or pool.label_noise is None else pool.label_noise.to_dict(),
+            "second_labels": None if pool is None or pool.second_labels is None else pool.second_labels.to_dict(),
             "plug_in": True,
             "adaptive": False,
             "pool": None if pool is None else _pool_dict(pool),
@@ -370,6 +385,10 @@ class BudgetResult:
             record["pool"] = {k: getattr(pool, k) for k in kept}
             record["pool"]["winner"] = vars(pool.winner)
             record["pool"]["assumption"] = None if pool.assumption is None else vars(pool.assumption)
+            record["pool"]["adjusted"] = vars(pool.adjusted)
+            for name in ("label_noise", "second_labels"):
+                part = getattr(pool, name)
+                record["pool"][name] = None if part is None else vars(part)
             if (groups := pool.example_groups) is not None:
                 record["example_groups"] = {k: v for k, v in vars(groups).items() if k != "design_effect"}
                 arrays["design_effect"] = groups.design_effect
@@ -393,6 +412,9 @@ class BudgetResult:
                 kept["top"] = {int(top): tuple(models) for top, models in kept["top"].items()}
                 kept["winner"] = Winner(**kept["winner"])
                 kept["assumption"] = None if kept["assumption"] is None else AssumptionFit(**kept["assumption"])
+                kept["adjusted"] = Adjusted(**kept["adjusted"])
+                for name, kind in (("label_noise", LabelNoise), ("second_labels", SecondLabels)):
+                    kept[name] = None if kept[name] is None else kind(**_tuples(kept[name]))
                 kept["example_groups"] = None
                 if (groups := record.pop("example_groups", None)) is not None:
                     groups["repeated_in"] = tuple(groups["repeated_in"])
@@ -424,6 +446,11 @@ _PLAIN = ("n_models", "n_examples", "examples_each", "mean_error", "mean_similar
 _SIMILARITY = ("wrong", "observed", "both_wrong", "common", "first_wrong", "second_wrong", "difficulty")
 _POOL = ("low", "high", "order", "ranks", "difficulty_forecast")
 _COVER = ("eta", "size")
+
+
+def _tuples(plain: dict[str, Any]) -> dict[str, Any]:
+    """What JSON made lists of."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()}
 
 
 def count_text(count: int | None) -> str:
@@ -475,6 +502,65 @@ def first_lines(pool: PoolResult, sure: str) -> list[str]:
     else:
         worth = f"What the winner, {w.name}, will lose on fresh examples cannot be told from so few {pool.unit}."
     return [*textwrap.wrap(told, TERMINAL), *textwrap.wrap(worth, TERMINAL)]
+
+
+def _adjusted_lines(adjusted: Adjusted) -> list[str]:
+    """Similarity with chance taken off."""
+    others = [
+        f"{value:.4f} of {what}"
+        for what, value in (("answers", adjusted.answers), ("probabilities", adjusted.probabilities))
+        if math.isfinite(value)
+    ]
+    if not math.isfinite(adjusted.right):
+        return []
+    rest = f"; {', '.join(others)}" if others else ""
+    return [_line("the same, less chance", f"{adjusted.right:.4f}   (kappa of right and wrong{rest})")]
+
+
+def noise_lines(pool: PoolResult) -> list[str]:
+    """What wrong labels would do, in sentences; nothing where it was not asked for."""
+    told = []
+    if (noise := pool.label_noise) is not None:
+        told += noise_sentences(noise)
+    if (second := pool.second_labels) is not None:
+        told += second_sentences(second)
+    return [line for sentence in told for line in ("", *textwrap.wrap(sentence, TERMINAL))]
+
+
+def noise_sentences(noise: LabelNoise) -> list[str]:
+    """If a stated share of labels is wrong."""
+    share = f"{100 * noise.share:g} % of the labels ({noise.n_wrong:,})"
+    at_random = (
+        f"If {share} are wrong at random, true errors are (error - {noise.share:g}) / {noise.factor:.4g}: the order "
+        f"stays, differences are {1 / noise.factor:.3g} times as large, the error bar for all is "
+        f"±{noise.error_bar_random:.5f} instead of ±{noise.error_bar:.5f}, and {count_text(noise.models_random)} "
+        f"models like these fit at ±{noise.epsilon:g} instead of {count_text(noise.models)}."
+    )
+    if noise.too_good:
+        names = list_names(list(noise.too_good), NAMED)
+        at_random += f" Fewer errors than wrong labels: {names}; there, labels are not wrong at random, or fewer are."
+    fit = "model fits" if noise.models_worst == 1 else "models fit"
+    worst = (
+        f"Wherever the wrong labels are, every true error is within ±{noise.error_bar_worst:.5f}, and "
+        f"{count_text(noise.models_worst)} {fit} at ±{noise.epsilon:g}."
+    )
+    if noise.n_significant is not None:
+        worst += f" Of {noise.n_significant:,} pairs told apart {noise.n_significant_worst:,} stay so."
+    worst += f" The first keeps its lead over the second below {100 * noise.first_safe_below:.3g} % of wrong labels."
+    return [at_random, worst]
+
+
+def second_sentences(second: SecondLabels) -> list[str]:
+    """What a second set of labels says."""
+    moved = max(abs(a - b) for a, b in zip(second.ranks, second.second_ranks, strict=True))
+    change = [b - a for a, b in zip(second.errors, second.second_errors, strict=True)]
+    return [
+        f"By the second labels ({second.source}) {second.n_changed:,} of {second.n_examples:,} labels are others "
+        f"({100 * second.share:.2f} %, 95 %: {100 * second.low:.2f} to {100 * second.high:.2f} %). Errors change by "
+        f"{min(change):+.4f} to {max(change):+.4f}, places by {moved} at most (Kendall's tau {second.kendall:.3f}). Of "
+        f"{second.n_significant:,} pairs told apart by the first labels {second.n_both:,} are by the second, the same "
+        f"way, {second.n_turned:,} the other way round; the second tell {second.n_second:,} apart."
+    ]
 
 
 def _bar_lines(pool: PoolResult, sure: str) -> list[str]:

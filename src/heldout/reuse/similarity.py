@@ -115,6 +115,11 @@ class SimilarityResult:
         """Pairs without a common example: nothing can be said of them."""
         return self._summary[3]
 
+    @property
+    def mean_kappa(self) -> float:
+        """Mean of `kappa` over the pairs for which it is defined; NaN if there is none."""
+        return self._summary[4]
+
     def agreement(self) -> Floats:
         """(pairs,) similarity of each pair; NaN where it shares no example."""
         out = np.empty(self.n_pairs)
@@ -128,6 +133,16 @@ class SimilarityResult:
         out = np.empty(self.n_pairs)
         for row in self.rows():
             out[row.pairs] = _independent(row)
+        return out
+
+    def kappa(self) -> Floats:
+        """(pairs,) similarity less that of independent models, over 1 less that: Cohen's kappa of right and wrong.
+
+        NaN where both models are right, or both wrong, on every example: independent ones would be, too.
+        """
+        out = np.empty(self.n_pairs)
+        for row in self.rows():
+            out[row.pairs] = _kappa(row)
         return out
 
     def counts(self, i: int, j: int) -> tuple[int, int, int, int]:
@@ -173,8 +188,8 @@ class SimilarityResult:
         return (self.row(i) for i in range(self.n_models))
 
     @cached_property
-    def _summary(self) -> tuple[float, float, int, int]:
-        agreement, independent = [], []
+    def _summary(self) -> tuple[float, float, int, int, float]:
+        agreement, independent, kappa, n_kappa = [], [], [], 0
         below = disjoint = 0
         for row in self.rows():
             below += int(np.count_nonzero(row.both_wrong * row.common < row.first_wrong * row.second_wrong))
@@ -182,10 +197,15 @@ class SimilarityResult:
             disjoint += int(np.count_nonzero(~shared))
             agreement.append(float((row.agreements()[shared] / row.common[shared]).sum()))
             independent.append(float(_independent(row)[shared].sum()))
+            adjusted = _kappa(row)
+            defined = np.isfinite(adjusted)
+            kappa.append(float(adjusted[defined].sum()))
+            n_kappa += int(np.count_nonzero(defined))
         pairs = self.n_pairs - disjoint
         if not pairs:
-            return math.nan, math.nan, below, disjoint
-        return math.fsum(agreement) / pairs, math.fsum(independent) / pairs, below, disjoint
+            return math.nan, math.nan, below, disjoint, math.nan
+        mean_kappa = math.fsum(kappa) / n_kappa if n_kappa else math.nan
+        return math.fsum(agreement) / pairs, math.fsum(independent) / pairs, below, disjoint, mean_kappa
 
     def __str__(self) -> str:
         k, n = self.n_models, self.n_examples
@@ -193,6 +213,7 @@ class SimilarityResult:
         if self.n_pairs > self.disjoint:
             lines += [
                 f"mean similarity {self.mean_similarity:.4f}, {self.mean_baseline:.4f} if errors were independent",
+                f"chance-adjusted (Cohen's kappa of right and wrong) {self.mean_kappa:.4f}",
                 f"less alike than independent errors: {self.below_chance:,} of {self.n_pairs:,} pairs",
             ]
         else:
@@ -217,6 +238,7 @@ class SimilarityResult:
             "mean_error": _defined(self.mean_error),
             "mean_similarity": _defined(self.mean_similarity),
             "independent_similarity": _defined(self.mean_baseline),
+            "kappa": _defined(self.mean_kappa),
             "difficulty": self.difficulty.tolist(),
             "models": [
                 {"name": name, "error": _defined(error), "n_examples": n}
@@ -287,6 +309,14 @@ def _independent(row: PairRow) -> Floats:
         first, second = row.first_wrong / row.common, row.second_wrong / row.common
     both: Floats = first * second + (1 - first) * (1 - second)
     return both
+
+
+def _kappa(row: PairRow) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        chance = _independent(row)
+        kappa: Floats = (row.agreements() / row.common - chance) / (1 - chance)
+    kappa[~(chance < 1)] = np.nan
+    return kappa
 
 
 def _defined(value: float) -> float | None:

@@ -15,6 +15,7 @@ from heldout.report.budget.first import first_view
 from heldout.report.budget.leaderboard import leaderboard_view
 from heldout.report.budget.meaning import means, next_steps, not_means
 from heldout.report.budget.needed import needed_view
+from heldout.report.budget.noise import noise_view
 from heldout.reuse.result import BudgetResult
 
 __all__ = ["summarise"]
@@ -32,6 +33,7 @@ def summarise(result: BudgetResult) -> dict[str, Any]:
         "first": first_view(result),
         "leaderboard": leaderboard_view(result),
         "alike": alike_view(result),
+        "noise": noise_view(result),
         "curves": curves_view(result),
         "cover": cover_view(result),
         "difficulty": difficulty_view(result),

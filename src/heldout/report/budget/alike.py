@@ -35,12 +35,23 @@ def alike_view(result: BudgetResult) -> dict[str, Any] | None:
         "n_pairs": pairs_text(s.n_pairs),
         "observed": fixed(s.mean_similarity, 3),
         "chance": fixed(s.mean_baseline, 3),
+        "adjusted": _adjusted(pool),
         "below": f"{s.below_chance:,} pairs ({share_text(s.below_chance / s.n_pairs)}) are"
         if s.below_chance > 1
         else ("One pair is" if s.below_chance else "No pair is"),
         "disjoint": pairs_text(s.disjoint) if s.disjoint else None,
         "map": _map(pool),
     }
+
+
+def _adjusted(pool: PoolResult) -> list[tuple[str, str]]:
+    """Chance-adjusted similarity, by what is known of each answer."""
+    kinds = (
+        (pool.adjusted.right, "right and wrong (Cohen’s kappa, or error consistency)"),
+        (pool.adjusted.answers, "answers: the same one given, right or wrong"),
+        (pool.adjusted.probabilities, "probabilities of the options (CAPA)"),
+    )
+    return [(fixed(value, 3), what) for value, what in kinds if math.isfinite(value)]
 
 
 def _pictures(s: SimilarityResult) -> dict[str, Any]:
@@ -72,9 +83,14 @@ def _pair_table(s: SimilarityResult) -> list[list[Any]]:
     """A few pairs need no picture."""
     first, second = np.triu_indices(s.n_models, 1)
     return [
-        [_name(s.names[i]), _name(s.names[j]), fixed(observed, 3), fixed(chance, 3)]
-        for i, j, observed, chance in zip(
-            first.tolist(), second.tolist(), s.agreement().tolist(), s.baseline().tolist(), strict=True
+        [_name(s.names[i]), _name(s.names[j]), fixed(observed, 3), fixed(chance, 3), fixed(kappa, 3)]
+        for i, j, observed, chance, kappa in zip(
+            first.tolist(),
+            second.tolist(),
+            s.agreement().tolist(),
+            s.baseline().tolist(),
+            s.kappa().tolist(),
+            strict=True,
         )
     ]
 

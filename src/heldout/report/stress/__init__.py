@@ -12,6 +12,7 @@ from heldout.report.stress.curve import curve_view
 from heldout.report.stress.digits import digits_view
 from heldout.report.stress.facts import facts_view, not_computed, origin_view
 from heldout.report.stress.meaning import means, next_steps, not_means
+from heldout.report.stress.public import public_view
 from heldout.report.stress.theory import bounds_view, reach_view, regime_view
 
 __all__ = ["summarise"]
@@ -25,6 +26,7 @@ def summarise(result: StressResult) -> dict[str, Any]:
         "not_means": not_means(result),
         "next": next_steps(result),
         "curve": curve_view(result),
+        "public": public_view(result),
         "classes": classes_view(result),
         "attacks": attacks_view(result),
         "digits": digits_view(result),

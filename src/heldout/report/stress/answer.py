@@ -48,7 +48,12 @@ def _sentence(result: StressResult) -> str:
 
 def _subject(result: StressResult) -> str:
     """The files and what is in them; without files the source says it already."""
-    size = f"{result.run.n_examples:,} examples, {result.run.n_classes:,} classes"
+    run, split = result.run, result.public
+    size = f"{run.n_examples:,} examples, {run.n_classes:,} classes"
+    if split is not None:
+        whole = f"{split.n_public + split.n_private:,} examples, {run.n_classes:,} classes"
+        size = f"{split.n_public:,} public and {split.n_private:,} private examples, {run.n_classes:,} classes"
+        return size if result.source == whole else f"{result.source}: {size}"
     return size if result.source == size else f"{result.source}: {size}"
 
 

@@ -1,0 +1,153 @@
+"""Wrong labels: the formulas by simulation, the worst case by trying everything, second labels by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from heldout import BudgetResult, InputError, Predictions, budget
+from heldout.report import budget_html
+from heldout.reuse.label_noise import _survivors, find_second_labels, noise_factor
+from heldout.reuse.similarity import similarity
+from heldout.statistics.binomial import sign_test_log_pvalue
+from tests.report.pages import check_self_contained, words
+
+
+def spoiled(labels, share, m, rng):
+    """Labels of which each is wrong with this probability, and then any other."""
+    wrong = rng.random(len(labels)) < share
+    return np.where(wrong, (labels + rng.integers(1, m, size=len(labels))) % m, labels)
+
+
+@pytest.mark.parametrize(("m", "share"), [(2, 0.1), (4, 0.05), (10, 0.2)])
+def test_random_noise_by_simulation(rng, m, share):
+    n, error = 200_000, 0.3
+    truth = rng.integers(0, m, size=n)
+    answers = np.where(rng.random(n) < error, (truth + rng.integers(1, m, size=n)) % m, truth)
+    observed = (answers != spoiled(truth, share, m, rng)).mean()
+    factor = noise_factor(share, m)
+    assert observed == pytest.approx(share + factor * error, abs=4 * math.sqrt(0.25 / n))
+    assert (observed - share) / factor == pytest.approx((answers != truth).mean(), abs=0.01)
+
+
+@pytest.mark.slow
+def test_true_errors_and_error_bars_hold(rng):
+    """With 5 % of the labels wrong at random, corrected errors of all models are within the corrected bar in 95 %."""
+    m, n, share, k = 5, 2_000, 0.05, 4
+    true = np.array([0.1, 0.15, 0.2, 0.3])
+    hits = 0
+    for _ in range(60):
+        truth = rng.integers(0, m, size=n)
+        answers = np.where(rng.random((k, n)) < true[:, None], (truth + rng.integers(1, m, size=(k, n))) % m, truth)
+        found = budget(
+            Predictions.from_arrays(answers, spoiled(truth, share, m, rng)), label_noise=share
+        ).pool.label_noise
+        hits += np.abs(np.array(found.true_errors) - true).max() <= found.error_bar_random
+        assert found.error_bar_random == pytest.approx(found.error_bar / found.factor)
+    assert hits >= 60 * 0.95 - 3 * math.sqrt(60 * 0.05 * 0.95)
+
+
+def test_worst_case_by_trying_everything(rng):
+    """Every choice of wrong labels and of the true ones: the lead never falls below b - c - 2 t, and gets there."""
+    n, m, k = 6, 3, 2
+    for _ in range(20):
+        labels = rng.integers(0, m, size=n)
+        first, second = (np.where(rng.random(n) < p, labels, rng.integers(0, m, size=n)) for p in (0.8, 0.4))
+        b, c = int(((first == labels) & (second != labels)).sum()), int(((first != labels) & (second == labels)).sum())
+        lowest = b - c
+        for places in itertools.combinations(range(n), k):
+            for values in itertools.product(range(m), repeat=k):
+                true = labels.copy()
+                true[list(places)] = values
+                lowest = min(lowest, int((first == true).sum() - (second == true).sum()))
+        t = min(b, k)
+        if t == k:  # else labels are left over for examples that both get wrong
+            assert lowest == b - c - 2 * t
+        assert lowest >= b - c - 2 * k
+
+
+def test_survivors_by_hand():
+    right = np.zeros((2, 200), dtype=bool)
+    right[:, :100] = True
+    right[0, 100:130] = True  # 30 against 0
+    counts = similarity(right)
+    assert sign_test_log_pvalue(30 - 6, 6) < math.log(0.05) < sign_test_log_pvalue(30 - 10, 10)
+    assert _survivors(counts, 0.03, 0.05) == (1, 1)  # six labels
+    assert _survivors(counts, 0.05, 0.05) == (1, 0)  # ten
+    pool = Predictions.from_correct(right)
+    noise = budget(pool, label_noise=0.03, epsilon=0.2).pool.label_noise
+    assert noise.first_safe_below == pytest.approx(30 / 400)
+    assert (noise.n_classes, noise.factor) == (None, 0.97)
+    assert noise.error_bar_worst == pytest.approx(noise.error_bar + 0.03)
+    assert noise.models_worst <= noise.models_random <= noise.models
+
+
+def test_second_labels_by_hand(rng, tmp_path):
+    labels = np.array([0, 1, 2, 0, 1, 2, 0, 1])
+    answers = np.array([[0, 1, 2, 0, 1, 2, 1, 1], [0, 1, 2, 0, 1, 0, 1, 0]])
+    others = np.array([0, 1, 2, 0, 1, 0, 1, None], dtype=object)  # two differ, the last has none
+    pool = Predictions.from_arrays(answers, labels, names=["a", "b"], ids=[f"x{i}" for i in range(8)])
+    result = budget(pool, second_labels=others, epsilon=0.5)
+    second = result.pool.second_labels
+    assert (second.n_examples, second.n_changed) == (7, 2)
+    assert second.errors == pytest.approx((1 / 7, 2 / 7))
+    assert second.second_errors == pytest.approx((1 / 7, 0.0))
+    assert (second.ranks, second.second_ranks) == ((1, 2), (2, 1))
+    (tmp_path / "second.csv").write_text("id,label\n" + "".join(f"x{i},{v}\n" for i, v in enumerate(others[:7])))
+    assert (
+        budget(pool, second_labels=str(tmp_path / "second.csv"), epsilon=0.5).pool.second_labels.errors == second.errors
+    )
+    np.save(tmp_path / "second.npy", labels)
+    same = budget(pool, second_labels=str(tmp_path / "second.npy"), epsilon=0.5).pool.second_labels
+    assert (same.n_changed, same.kendall, same.n_turned) == (0, pytest.approx(1.0), 0)
+
+
+def test_saved_and_shown(rng, tmp_path):
+    labels = rng.integers(0, 3, size=400)
+    answers = np.where(rng.random((4, 400)) < np.array([[0.98], [0.8], [0.8], [0.6]]), labels, 0)
+    result = budget(
+        Predictions.from_arrays(answers, labels),
+        label_noise="0.03",
+        second_labels=spoiled(labels, 0.1, 3, rng),
+        epsilon=0.1,
+    )
+    result.save(tmp_path / "result")
+    back = BudgetResult.load(tmp_path / "result")
+    assert back.to_dict() == result.to_dict()
+    assert back.pool.label_noise == result.pool.label_noise
+    page = budget_html(result)
+    check_self_contained(page)
+    assert "If labels are wrong" in words(page)
+    assert result.pool.label_noise.too_good == ("model 0",)
+    assert "Fewer errors than wrong labels: model 0" in " ".join(str(result).split())
+
+
+def test_with_groups(rng):
+    right = rng.random((3, 300)) < 0.8
+    noise = budget(right, label_noise=0.02, groups=np.arange(300) // 5, epsilon=0.2).pool.label_noise
+    assert noise.n_significant is None
+    assert noise.models_random <= noise.models
+
+
+def test_bad_input(tmp_path):
+    right = Predictions.from_correct([[1, 0, 1, 1], [1, 1, 0, 1]])
+    answers = Predictions.from_arrays([[0, 1, 0, 1], [1, 1, 0, 0]], [0, 1, 0, 1])
+    scores = Predictions.from_scores([[0.5, 1.0], [0.2, 0.1]])
+    for pool, arguments, sentence in (
+        (right, {"second_labels": [0, 1, 0, 1]}, "knows right and wrong only"),
+        (answers, {"label_noise": 0.6}, "below 0.5, where labels say nothing"),
+        (answers, {"label_noise": 0}, "label_noise"),
+        (answers, {"second_labels": "nowhere"}, "neither a file nor a column"),
+        (answers, {"second_labels": ["x", "y", "x", "y"]}, "no class number"),
+        (answers, {"second_labels": [7, 8, 7, 9]}, "none of which is a label"),
+        (answers, {"second_labels": [None] * 4}, "no label for any example"),
+        (scores, {"label_noise": 0.03}, "label noise needs answers that are right or wrong"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            budget(pool, **arguments)
+    (tmp_path / "other.csv").write_text("id,label\nq,1\nr,0\n")
+    with pytest.raises(InputError, match="names none"):
+        find_second_labels(str(tmp_path / "other.csv"), answers)
