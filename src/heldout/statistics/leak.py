@@ -32,8 +32,8 @@ class LeakScores:
     """Scores of both sets together, what was to be expected of them, and how far each looks seen.
 
     PULL, SHARE and the bins were chosen on CIFAR-10 networks that trained on 0 to 3,000 of their test pictures
-    (experiments/leaks), and confirmed on networks trained afterwards. Any choice gives an exact test; these see more
-    than the mean residual does, at every leak tried.
+    (experiments/leaks), and confirmed on networks trained afterwards, on the same pictures. Any choice gives an exact
+    test; these saw more than the mean residual did, at every leak of 100 pictures or more.
     """
 
     scores: Floats  # (n,) larger is better; clipped
