@@ -8,7 +8,8 @@ import pytest
 
 from heldout.errors import InputError
 from heldout.files import read_result, write_result
-from heldout.independence.leak import LeakEvidence, check_references, detectable_text, leak_lines, weigh_leak
+from heldout.independence.leak import LeakEvidence, check_references, weigh_leak
+from heldout.independence.leak_text import detectable_text, found_leak_text, leak_lines, other_way_text
 from heldout.statistics import detectable_leak, leak_scores, leak_test, seen_examples
 from heldout.statistics.leak import MARGIN_CLIP
 
@@ -72,13 +73,14 @@ def test_it_is_the_leak_test_with_its_list_and_its_power():
 
 def test_lines():
     lines = leak_lines(weighed(n_seen=60))
-    assert lines[0].startswith("references               2 (a.onnx, b.onnx); they take 60 %")
-    assert lines[0].endswith("% off its variance")
+    assert lines[0] == "references               2 (a.onnx, b.onnx), take 60 % of the margin's variance off"
     assert lines[1].startswith("margin less references   test minus control +0.")
-    assert lines[2].startswith("leak test                p = 0.001, two-sided  (mean 0.001, tail 0.001; ")
+    assert lines[2].startswith("leak test                p = 0.001, one-sided (easier)  (mean 0.001, tail 0.001; ")
     assert " of the test set if a seen example moves a quarter of the way up to the 95 % quantile" in lines[3]
     assert lines[3].endswith(" % if all the way  (level 0.05, power 0.8, plug-in)")
     assert "of 400 examples, of which at most 10 % wrongly" in lines[4]
+    both = leak_lines(weighed(n_seen=60, alternative="two-sided"))
+    assert both[2].startswith("leak test                p = 0.001, two-sided  (mean 0.001, ")
 
 
 def test_lines_without_references():
@@ -88,7 +90,72 @@ def test_lines_without_references():
     assert len(lines) == 4
     assert lines[0].startswith("log-likelihood           test minus control")
     assert "(level 0.01, power 0.8, plug-in)" in lines[2]
-    assert "0 of 400 examples (the smallest p with this control is 0.0025: a list of fewer than 10" in lines[3]
+    assert "0 of 400 examples (ranked among all of the control; the smallest p with this control is 0.0025" in lines[3]
+    assert "reference" not in found_leak_text(found)
+    assert found_leak_text(weighed()).endswith("may well be there, and so may one that a reference shares.")
+
+
+def test_right_or_wrong_is_said_so():
+    x, references, _ = columns()
+    right, others = (x > 1).astype(float), (references > 1).astype(float)
+    found = weigh_leak(
+        right[:N], right[N:], references_test=others[:1, :N], references_control=others[:1, N:],
+        reference_names=["a.csv"], kind="correct", rng=rng_of(0), n_resamples=99,
+    )  # fmt: skip
+    lines = leak_lines(found)
+    assert lines[0].startswith("references               1 (a.csv), takes ")
+    assert lines[0].endswith(" % of the variance of right or wrong off")
+    assert " of the test set if a seen example that would be wrong becomes right 25 % of the time, " in lines[3]
+    assert " % if always  (level" in lines[3]
+    assert "quantile" not in lines[3]
+    assert "the less often a seen example turns right, the more of them it takes" in found_leak_text(found)
+
+
+# ---------------------------------------------------------------- the other way round
+
+
+def moved(test, **options):
+    """Residuals as they are, without references, so that only what is done to the test set counts."""
+    control = rng_of(1).normal(size=1000)
+    return weigh_leak(test, control, kind="score", rng=rng_of(2), n_resamples=999, **options)
+
+
+def test_a_harder_test_set_is_a_warning():
+    same = rng_of(0).normal(size=1000)
+    assert other_way_text(moved(same)) is None
+    found = moved(same - 0.5)
+    assert found.p_value > 0.5
+    told = other_way_text(found)
+    assert told.startswith(
+        "the mean of the scores says that the test set is harder than the control (two-sided p = 0.001)"
+    )
+    assert "which is no leak" in told
+    assert "reference" not in told
+    assert other_way_text(moved(same - 0.5, alternative="two-sided")) is None  # there it is the verdict
+    assert other_way_text(moved(same - 0.5, level=0.001)) is None  # a half of 0.001 cannot be reached
+    x, references, _ = columns()
+    x[:N] -= 1.0
+    given = weigh_leak(
+        x[:N], x[N:], references_test=references[:, :N], references_control=references[:, N:],
+        reference_names=["a", "b"], rng=rng_of(0), n_resamples=999,
+    )  # fmt: skip
+    told = other_way_text(given)
+    assert told.startswith("given what the 2 references find hard, the ")
+    assert "or a reference knows the test set" in told
+
+
+def test_the_warning_names_the_statistic_and_does_not_contradict_the_verdict():
+    """The test set higher on average, with no upper tail: its mean says easier, its tail harder."""
+    rng = rng_of(0)
+    control = np.where(np.arange(1000) < 150, 10.0, 0.0) + 0.1 * rng.normal(size=1000)
+    test = 2.0 + 0.1 * rng.normal(size=1000)
+    found = weigh_leak(test, control, kind="score", rng=rng_of(2), n_resamples=999)
+    assert found.test.mean.difference > 0 > found.test.sparse.difference
+    assert found.p_value <= 0.05
+    told = other_way_text(found)
+    assert told.startswith("the upper tail of the scores says that the test set is harder")
+    assert "against the verdict, which is by the other of the two" in told
+    assert "no leak" not in told
 
 
 def test_nothing_can_be_detected():

@@ -31,14 +31,17 @@ def columns(n=600, k=2, seed=0):
 
 def test_every_cell_is_that_of_leak_power():
     x, references = columns()
-    found = audit_scores_needed(x, references=references, kind="margin", examples=900, level=0.02, planned_audits=2)
+    found = audit_scores_needed(
+        x, references=references, kind="margin", examples=900, level=0.02, planned_audits=2, shares=[0.03, 0.3]
+    )
     scores = leak_scores(x, np.stack(references), clip=MARGIN_CLIP)
-    assert (found.shares, found.pulls) == (SHARES, PULLS)
-    for i, share in enumerate(SHARES):
+    assert (found.shares, found.pulls) == ((0.03, 0.3), PULLS)
+    for i, share in enumerate(found.shares):
         for j, pull in enumerate(PULLS):
             power = leak_power(scores, share=share, pull=pull, n_test=900, n_control=600, level=0.01)
             assert found.power[i][j] == power
-            assert found.needed[i][j] == examples_needed(scores, share=share, pull=pull, level=0.01)
+            enough = examples_needed(scores, share=share, pull=pull, level=0.01)
+            assert found.needed[i][j] == max(enough, 3 / share)
     assert found.variance_removed == scores.variance_removed > 0.5
     assert found.reference_names == ("reference 0", "reference 1")
 
@@ -46,9 +49,12 @@ def test_every_cell_is_that_of_leak_power():
 def test_as_printed_and_as_plain_data():
     x, references = columns()
     found = audit_scores_needed(x, references=references[:1], kind="margin")
+    assert found.shares == SHARES
     lines = str(found).splitlines()
     assert lines[0] == "What leak an audit would find, of 600 test examples against this control of 600"
     assert lines[1].startswith("(margin less 1 reference, 6")
+    assert lines[1].endswith("; level 0.05, one-sided (easier)).")
+    assert lines[2] == "A seen example moves towards the 95 % quantile of the scores:"
     assert " ".join(lines[4].split()) == "seen, of the test set a quarter of the way half the way all the way"
     assert lines[5].startswith("1 %   chance to find it")
     assert lines[6].startswith("      examples for 0.8")
@@ -81,8 +87,28 @@ def test_groups_make_it_harder_and_few_of_them_are_noted():
     assert together.n_groups == 150
     assert together.needed[0][0] > alone.needed[0][0]  # whole groups are seen, of which there are fewer
     assert "150 groups" in str(together)
-    few = audit_scores_needed(x, kind="margin", shares=[0.1], pulls=[0.5], groups=np.arange(600) // 30)
+    assert "with groups it is rougher" in str(together)
+    few = audit_scores_needed(x, kind="margin", shares=[0.1, 0.3], pulls=[0.5], groups=np.arange(600) // 30)
     assert any("only 20 groups" in note for note in few.notes)
+    assert np.isnan(few.power[0][0])  # of two seen groups nothing can be told
+    assert not np.isnan(few.power[1][0])
+    assert "cannot be told" in str(few)
+    assert few.to_dict()["cells"][0]["power"] is None
+    assert few.needed[0][0] >= 3 / 0.1 * 30  # three seen groups at least
+    with pytest.raises(InputError, match="the control has 19 groups; a forecast needs at least 20"):
+        audit_scores_needed(x, kind="margin", groups=np.arange(600) // 32)
+
+
+@pytest.mark.parametrize("n_groups", [20, 30, 60])
+def test_with_few_groups_power_still_grows_with_the_leak(n_groups):
+    rng = rng_of(3)
+    groups = np.arange(n_groups * 20) // 20
+    x = rng.normal(size=n_groups)[groups] + rng.normal(size=len(groups))
+    found = audit_scores_needed(x, kind="margin", groups=groups)
+    for column in np.transpose(found.power):
+        known = column[~np.isnan(column)]
+        assert (np.diff(known) > 0).all()
+        assert (known > 0.05).all()
 
 
 def test_examples_with_one_text_are_one_group():
@@ -210,7 +236,15 @@ def test_pictures_without_references_forecast_the_error_rate():
     right = (reader(1)(images[:, None].astype(np.float32)).argmax(axis=1) == labels).astype(float)
     scores = leak_scores(right, classes=labels)
     expected = leak_power(
-        scores, share=0.5, pull=1.0, n_test=300, n_control=300, classes=labels, level=0.025, tail=False
+        scores,
+        share=0.5,
+        pull=1.0,
+        n_test=300,
+        n_control=300,
+        classes=labels,
+        level=0.025,
+        tail=False,
+        alternative="two-sided",
     )
     assert found.power[0][0] == pytest.approx(expected)
     assert "the error rate's half alone" in found.notes[0]

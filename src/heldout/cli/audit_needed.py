@@ -67,7 +67,7 @@ def check_needed(args: argparse.Namespace) -> None:
         goes = "goes" if len(wrong) == 1 else "go"
         raise InputError(f"{', '.join(wrong)} {goes} with {'--control-scores' if of_pictures else '--control'}.")
     if of_pictures and args.model is None:
-        raise InputError("--control holds pictures: --needed wants a --model to look at them.")
+        raise InputError("--control holds pictures: --needed takes a --model to look at them with.")
 
 
 def run_audit_needed(args: argparse.Namespace) -> int:

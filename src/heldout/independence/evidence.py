@@ -120,8 +120,7 @@ class ControlEvidence:
     def disagree(self, level: float) -> bool:
         """Whether each half would be the verdict on its own, in opposite directions."""
         if self.leak is not None:
-            test = self.leak.test
-            return test.disagree and max(test.mean.p_value, test.sparse.p_value) <= level
+            return self.leak.disagree(level)
         halves = (self.statistic, self.error_rate)
         return all(2.0 * test.p_value <= level for test in halves) and halves[0].difference * halves[1].difference < 0
 

@@ -14,16 +14,15 @@ from scipy.stats import norm, rankdata
 from heldout.errors import InputError
 from heldout.groups import group_codes
 from heldout.statistics.checks import Alternative, Floats
+from heldout.statistics.leak import ALTERNATIVE as ALTERNATIVE
 from heldout.statistics.leak import LeakScores, LeakTestResult, Method, leak_scores, leak_test_of
-from heldout.statistics.leak_power import DetectableLeak, detectable_leak, effective_sizes
+from heldout.statistics.leak_power import DetectableLeak, detectable_leak, effective_sizes, two_valued
 from heldout.statistics.permutation import ControlTestResult
-from heldout.statistics.power import LEVEL, POWER
+from heldout.statistics.power import LEVEL
 from heldout.statistics.seen import SeenExamples, seen_examples
 
 SAME = 1.0 - 1e-9  # correlation from which on a reference is the model itself
 OTHER_WAY = 0.001  # level at which a reference's ranks go against the model's
-ALTERNATIVE: Alternative = "greater"  # unless declared otherwise: a leak makes a test set easier, never harder
-WAYS = {0.25: "a quarter of the way", 0.5: "half the way", 1.0: "all the way"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +47,15 @@ class LeakEvidence:
     def spoke(self) -> ControlTestResult:
         """The statistic with the smaller p; its difference is positive where the test set is easier."""
         return self.test.spoke
+
+    @property
+    def two_valued(self) -> bool:
+        """Right or wrong: a seen example moves all the way or not at all."""
+        return two_valued(self.scores)
+
+    def disagree(self, level: float) -> bool:
+        """Whether mean and tail would each be the verdict on its own, in opposite directions."""
+        return self.test.disagree and max(self.test.mean.p_value, self.test.sparse.p_value) <= level
 
     @property
     def residuals_test(self) -> Floats:
@@ -233,76 +241,6 @@ def check_references(scores: ArrayLike, references: ArrayLike, names: Sequence[s
                 f"correlation {against / math.sqrt(len(x) - 1):.2f}); is its direction right, and are its examples in "
                 "the same order?"
             )
-
-
-def leak_lines(evidence: LeakEvidence, *, within: str = "within class") -> list[str]:
-    """The leak test in a printed result, one finding a line; `within` says what was compared within, if anything."""
-    test, k = evidence.test, len(evidence.reference_names)
-    low, high = test.mean.interval
-    told = [within, "each group counted once" if test.mean.n_groups_test is not None else ""]
-    what = ", ".join(text for text in told if text)
-    what += "; " if what else ""
-    named = f"{evidence.kind} less references" if k else evidence.kind
-    if len(named) > 24:
-        named = "score less references" if k else "score"
-    lines = []
-    if k:
-        names = ", ".join(evidence.reference_names[:3]) + (", ..." if k > 3 else "")
-        taken = 100 * test.variance_removed
-        off = "" if math.isnan(taken) else f"; they take {taken:.0f} % off its variance"
-        lines.append(f"{'references':24s} {k} ({names}){off}")
-    return [
-        *lines,
-        f"{named:24s} test minus control {test.mean.difference:+.4f}  ({what}95 % {low:+.4f} to {high:+.4f})",
-        f"{'leak test':24s} p = {test.p_value:.3g}, {test.alternative}  (mean {test.mean.p_value:.3g}, tail "
-        f"{test.sparse.p_value:.3g}; the smaller of the two, under the same permutations)",
-        f"{'detectable leak':24s} {detectable_text(evidence)}",
-        f"{'examples that look seen':24s} {evidence.seen}",
-    ]
-
-
-def other_way_text(evidence: LeakEvidence) -> str | None:
-    """A warning where the verdict looks for an easier test set and the data show a harder one; None where they do not.
-
-    The smaller of the two p-values of the opposite side, Bonferroni: rough, since it is no verdict.
-    """
-    test = evidence.test
-    found = min(test.mean, test.sparse, key=lambda one: one.p_two_sided)
-    p = min(1.0, 2.0 * found.p_two_sided)
-    if test.alternative != "greater" or found.difference >= 0.0 or p > evidence.level:
-        return None
-    knows = ", or a reference knows the test set" if evidence.reference_names else ""
-    return (
-        f"the test set is harder than the control (two-sided p = {p:.2g}), which is no leak: the two sets differ in "
-        f"more than what the model may have seen, or the control was trained on{knows}. A leak could hide behind it."
-    )
-
-
-def detectable_text(evidence: LeakEvidence) -> str:
-    """What would have been found four times in five, in one sentence without a full stop."""
-    told = [
-        f"{_percent(found.share)} of the test set if a seen example moves "
-        f"{WAYS.get(found.pull, f'{100 * found.pull:g} % of the way')}"
-        for found in evidence.detectable
-        if not math.isnan(found.share)
-    ]
-    if not told:
-        whole = "not even a leak of the whole test set would be found four times in five"
-        return f"none: {whole} (level {evidence.level:g})"
-    first, *rest = told
-    first += " up to the 95 % quantile of the scores"
-    rest = [text.replace(" of the test set if a seen example moves", " if") for text in rest]
-    return f"{', '.join([first, *rest])}  (level {evidence.level:g}, power {POWER:g}, plug-in)"
-
-
-def _percent(share: float) -> str:
-    """
-    Examples
-    --------
-    >>> _percent(0.0123), _percent(0.123), _percent(1.0)
-    ('1.2 %', '12 %', '100 %')
-    """
-    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 
 def _joined_groups(

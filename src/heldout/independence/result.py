@@ -15,19 +15,16 @@ from heldout.errors import InputError
 from heldout.files import read_result, write_result
 from heldout.groups import design_effect
 from heldout.independence.evidence import CONFIDENCE, ControlEvidence, Evidence, Examples, Outcome
-from heldout.independence.leak import LeakEvidence, leak_lines, other_way_text
+from heldout.independence.leak import LeakEvidence
+from heldout.independence.leak_text import leak_lines, other_way_text, pvalue_text, side_text
 from heldout.independence.untouched import ORIGINAL
-from heldout.independence.verdict import Verdict, few_groups_text, pvalue_text, range_text, unmatched_text, verdict
+from heldout.independence.verdict import Verdict, few_groups_text, range_text, unmatched_text, verdict
 from heldout.orbit import Rule, Translations
 from heldout.statistics import ControlTestResult, Detectable, NModelTestResult, holm, n_model_test
 from heldout.statistics.checks import Alternative
 from heldout.statistics.power import LEVEL, POWER
 
 __all__ = ["AuditResult", "Exhibit", "SeenPicture", "pvalue_text"]
-
-VERDICT_BY_LEAK = (
-    "verdict                  is the leak test's, declared by giving references; T and error rate stand beside it"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +146,11 @@ class AuditResult:
         """ "no evidence"; with a control "easier" or "harder" than it; without one "rejected"."""
         return self.evidence.outcome
 
+    @property
+    def verdict_alternative(self) -> Alternative:
+        """Of the verdict's test, one-sided by default with references; `alternative` is that of T and error rate."""
+        return self.alternative if self.leak is None else self.leak.test.alternative
+
     @cached_property
     def each_model(self) -> NModelTestResult:
         """Every model on its own, on the test set alone; not adjusted for their number."""
@@ -184,7 +186,11 @@ class AuditResult:
         p = {name: pvalue_text(value) for name, value in e.log_p_values.items()}
         lines = [self.verdict, ""]
         if self.leak is not None:
-            lines += [*leak_lines(self.leak), VERDICT_BY_LEAK]
+            lines += [
+                *leak_lines(self.leak),
+                f"{'verdict':24s} is the leak test's, declared by giving references; T and error rate "
+                f"({side_text(self.alternative)}) stand beside it",
+            ]
         if ORIGINAL in self.untouched_pictures:
             lines += [f"untouched pictures       error {e.untouched_error:.4f}  (as they are, not in the frame)"]
         lines += [
@@ -294,6 +300,7 @@ class AuditResult:
             "outcome": self.outcome,
             "level": e.level,
             "verdict_by": e.verdict_by,
+            "verdict_alternative": self.verdict_alternative,
             "p_value": self.p_value,
             "log_p_value": e.log_p_value,
             "planned_audits": e.planned_audits,

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.files import read_result, write_result
 from heldout.independence.evidence import Outcome
-from heldout.independence.leak import LeakEvidence, leak_lines, other_way_text
+from heldout.independence.leak import LeakEvidence
+from heldout.independence.leak_text import kind_text, leak_lines, other_way_text, pvalue_text
 from heldout.independence.score_verdict import assumption, score_verdict
-from heldout.independence.verdict import Verdict, few_groups_text, pvalue_text, unmatched_text
+from heldout.independence.verdict import Verdict, few_groups_text, unmatched_text
 from heldout.statistics import calibrated_log_evalue
 
 SHOWN = 5  # of the examples that look seen, in the printed result
@@ -92,8 +93,7 @@ class ScoreAuditResult:
             self.leak,
             self.outcome,
             level=self.level,
-            planned_audits=self.planned_audits,
-            tested=f"{p_text}, leak test on {self.kind.replace('_', ' ')}",
+            tested=f"{p_text}, leak test on {kind_text(self.kind)}",
             halves=self.halves,
         )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from heldout.groups import FEW
 from heldout.independence.evidence import Evidence, Outcome
 from heldout.independence.leak import LeakEvidence
+from heldout.independence.leak_text import found_leak_text, given_text, pvalue_text
 from heldout.statistics import ControlTestResult, Detectable
 from heldout.statistics.checks import Alternative
 
@@ -44,21 +45,22 @@ def verdict(
     if evidence.planned_audits > 1:
         p_text += f", times {evidence.planned_audits} planned audits {pvalue_text(evidence.adjusted_log_p_value)}"
     if evidence.control is not None and evidence.control.leak is not None:
-        return _against_references(evidence, evidence.control.leak, p_text, level, n_models)
+        return _against_references(evidence, evidence.control.leak, p_text, n_models)
     if evidence.control is not None:
         return _against_control(evidence, p_text, level, n_models)
     neutral = f"neutral up to {tolerance}" if tolerance else "neutral"
     units = f"n = {n_examples:,}" if n_groups is None else f"n = {n_examples:,} in {n_groups:,} groups"
-    tested = f"{p_text}, betting, {alternative}, {units}"
+    side = "one-sided" if alternative == "greater" else alternative
+    tested = f"{p_text}, betting, {side}, {units}"
     if evidence.outcome == "rejected":
-        side = "higher" if evidence.tested_statistic > 0 else "lower"
+        than = "higher" if evidence.tested_statistic > 0 else "lower"
         once = "" if n_groups is None else ", each group counted once,"
         return Verdict(
             "rejected",
             "REJECTED",
             f"{level}: it cannot both be true that the model is independent of this test set and that small shifts "
             f"are {neutral} ({tested}): the adversarial error estimate{once} is {abs(evidence.tested_statistic):.4f} "
-            f"{side} than the test error. Photographs are framed, so shifts seldom are quite neutral; do not call this "
+            f"{than} than the test error. Photographs are framed, so shifts seldom are quite neutral; do not call this "
             "overfitting before a control (--control) has told the two apart.",
         )
     return Verdict(
@@ -76,9 +78,7 @@ def _against_control(evidence: Evidence, p_text: str, level: str, n_models: int)
     one = n_models == 1
     who = "the model" if one else f"the {n_models} models, averaged,"
     does, it_depends = ("does", "the model depends") if one else ("do", "the models depend")
-    found = "no difference between test set and control was found"
-    if control.statistic.alternative == "greater":
-        found = "the test set was not found easier than the control"
+    found = _nothing_found(control.statistic.alternative)
     size = control_size(control.statistic)
     both = (
         " The two halves of the test point in opposite directions: on T the test set looks "
@@ -115,48 +115,81 @@ def control_size(test: ControlTestResult) -> str:
     return f"{test.n_control:,} examples{groups}"
 
 
-def _against_references(evidence: Evidence, leak: LeakEvidence, p_text: str, level: str, n_models: int) -> Verdict:
+def _against_references(evidence: Evidence, leak: LeakEvidence, p_text: str, n_models: int) -> Verdict:
     """How sure the model is of the true labels, given how sure the references are, on test set and control."""
-    control = evidence.control
-    assert control is not None
     one, k = n_models == 1, len(leak.reference_names)
     who = "the model is" if one else f"the {n_models} models, averaged, are"
     it_depends = "the model depends" if one else "the models depend"
-    given = "given what the reference finds hard" if k == 1 else f"given what the {k} references find hard"
     models, others = "the model" if one else "the models", "the reference was" if k == 1 else "the references were"
-    size = control_size(leak.test.mean)
-    tested = f"{p_text}, leak test, declared up front"
-    both = (
-        " Mean and tail of the test point in opposite directions: on average the test set looks "
-        f"{'easier' if leak.test.mean.difference > 0 else 'harder'}, by its tail the other way round."
-        if control.disagree(evidence.level / evidence.planned_audits)
-        else ""
+    return leak_verdict(
+        leak,
+        evidence.outcome,
+        level=evidence.level,
+        tested=f"{p_text}, leak test, declared up front",
+        easier=f"{who} surer of the true labels",
+        harder=f"{who} less sure of the true labels",
+        follows=f"If the control is a random draw from the same source, and neither {models} nor {others} trained or "
+        f"selected on it, {it_depends} on this test set.",
+        causes=f"a reference that knows the test set, a control that {'the model' if one else 'a model'} was trained "
+        "on, or sets of another source or time",
     )
-    if evidence.outcome == "easier":
+
+
+def leak_verdict(
+    leak: LeakEvidence,
+    outcome: Outcome,
+    *,
+    level: float,
+    tested: str,
+    easier: str,
+    harder: str,
+    follows: str,
+    causes: str,
+) -> Verdict:
+    """The verdict of a leak test, on pictures or scores.
+
+    Parameters
+    ----------
+    tested : str
+        p, and what was tested.
+    easier, harder : str
+        What the model does on the test set.
+    follows : str
+        A sentence: what an easier test set means, and if what.
+    causes : str
+        Likely ones of a harder test set.
+    """
+    at, given, size = f"at level {level:g}", given_text(leak), control_size(leak.test.mean)
+    both = ""
+    if leak.disagree(leak.level):
+        side = "easier" if leak.test.mean.difference > 0 else "harder"
+        both = (
+            f" Mean and tail of the test point in opposite directions: on average the test set looks {side}, by its "
+            "tail the other way round."
+        )
+    if outcome == "easier":
         return Verdict(
             "easier",
             "EASIER THAN THE CONTROL",
-            f"{level}: {given}, {who} surer of the true labels on this test set than on the control of {size} "
-            f"({tested}). If the control is a random draw from the same source, and neither {models} nor {others} "
-            f"trained or selected on it, {it_depends} on this test set.{both}",
+            f"{at}: {given}{easier} on this test set than on the control of {size} ({tested}). {follows}{both}",
         )
-    if evidence.outcome == "harder":
+    if outcome == "harder":
         return Verdict(
             "harder",
             "HARDER THAN THE CONTROL",
-            f"{level}: {given}, {who} less sure of the true labels on this test set than on the control of {size} "
-            f"({tested}). This is not overfitting to the test set. Likely causes are a reference that knows the test "
-            f"set, a control that {'the model' if one else 'a model'} was trained on, or sets of another source or "
-            f"time.{both}",
+            f"{at}: {given}{harder} on this test set than on the control of {size} ({tested}). This is not overfitting "
+            f"to the test set. Likely causes are {causes}.{both}",
         )
-    found = "no difference between test set and control was found"
-    if leak.test.alternative == "greater":
-        found = "the test set was not found easier than the control"
+    found = _nothing_found(leak.test.alternative)
     return Verdict(
-        "no evidence",
-        "NO EVIDENCE",
-        f"against independence {level}: {given}, {found} ({tested}). {found_text(evidence)}",
+        "no evidence", "NO EVIDENCE", f"against independence {at}: {given}{found} ({tested}). {found_leak_text(leak)}"
     )
+
+
+def _nothing_found(alternative: Alternative) -> str:
+    if alternative == "greater":
+        return "the test set was not found easier than the control"
+    return "no difference between test set and control was found"
 
 
 def found_text(evidence: Evidence) -> str:
@@ -174,21 +207,6 @@ def found_text(evidence: Evidence) -> str:
     return (
         f"{text[0].upper()}{text[1:]} would have been found four times in five (a plug-in{ways}); a smaller one may "
         "well be there."
-    )
-
-
-def found_leak_text(leak: LeakEvidence) -> str:
-    """The share of the test set whose leak would have been found."""
-    known = [found for found in leak.detectable if not math.isnan(found.share)]
-    if not known:
-        return "With so few examples not even a leak of the whole test set would have been found four times in five."
-    ends = sorted(found.share for found in known)
-    shares = " to ".join(dict.fromkeys(f"{100 * share:.2g} %" for share in (ends[0], ends[-1])))
-    ways = "; a range is over how well the seen ones are known" if " to " in shares else ""
-    shared = ", and so may one that a reference shares" if leak.reference_names else ""
-    return (
-        f"A leak of {shares} of the test set would have been found four times in five (a plug-in{ways}); a smaller one "
-        f"may well be there{shared}."
     )
 
 
@@ -224,19 +242,3 @@ def few_groups_text(name: str, n_groups: int) -> str | None:
     if n_groups >= FEW:
         return None
     return f"{name} has only {n_groups} groups: intervals and detectable effects are rough below {FEW}."
-
-
-def pvalue_text(log_p: float) -> str:
-    """A p-value for people, also where it underflows.
-
-    Examples
-    --------
-    >>> pvalue_text(0.0), pvalue_text(-5.0), pvalue_text(-2302.585)
-    ('1', '0.0067', '1e-1000')
-    """
-    if log_p > math.log(1e-4):
-        return f"{math.exp(log_p):.2g}"
-    exponent = log_p / math.log(10.0)
-    whole = math.floor(exponent + 1e-6)
-    digit = 10 ** (exponent - whole)
-    return f"{digit:.0f}e{whole:d}" if round(digit) < 10 else f"1e{whole + 1:d}"

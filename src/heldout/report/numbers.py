@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from heldout.independence.result import pvalue_text
+from heldout.independence.leak_text import pvalue_text
 from heldout.reuse.bounds import LARGEST
 
 NOT_DEFINED = "not defined"
@@ -55,7 +55,18 @@ def p_text(p: float) -> str:
     """
     if not p > 0:
         return NOT_DEFINED
-    return f"{p:.2g}" if p >= 1e-4 else pvalue_text(math.log(p))
+    return pvalue_text(math.log(p))
+
+
+def level_text(level: float, planned_audits: int) -> str:
+    """The level that p is held to.
+
+    Examples
+    --------
+    >>> level_text(0.05, 1), level_text(0.05, 3)
+    ('0.05', '0.05, shared by 3 planned audits')
+    """
+    return f"{level:g}" + (f", shared by {planned_audits} planned audits" if planned_audits > 1 else "")
 
 
 def percent(value: float, digits: int = 1) -> str:

@@ -24,6 +24,7 @@ FLOOR = 0.25  # of the spread in a bin, as a share of the spread over all
 TOP = 0.95  # quantile of the scores to which an example moves that was learned by heart
 PULL = 0.25  # share of the way to it that a seen example is taken to move
 SHARE = 0.1  # of the test set that is taken to be seen
+ALTERNATIVE: Alternative = "greater"  # unless declared otherwise: a leak makes a test set easier, never harder
 MOST_LOG_RATIO = 50.0  # keeps exp finite; examples beyond are certain anyway
 
 
@@ -229,7 +230,7 @@ def leak_test(
     groups_control: ArrayLike | None = None,
     clip: tuple[float, float] | None = None,
     method: Method = "regression",
-    alternative: Alternative = "two-sided",
+    alternative: Alternative = ALTERNATIVE,
     rng: np.random.Generator,
     n_resamples: int = 9999,
 ) -> LeakTestResult:

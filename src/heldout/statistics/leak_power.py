@@ -16,6 +16,7 @@ from heldout.errors import InputError
 from heldout.groups import group_codes, group_means
 from heldout.statistics.checks import Alternative, Floats, check_alternative
 from heldout.statistics.leak import (
+    ALTERNATIVE,
     TOP,
     LeakScores,
     gains_of,
@@ -66,7 +67,7 @@ def leak_power(
     classes: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     level: float = LEVEL,
-    alternative: Alternative = "two-sided",
+    alternative: Alternative = ALTERNATIVE,
     tail: bool = True,
 ) -> float:
     r"""Chance that `leak_test` finds a leak of this share of the test set, by a normal law of its two statistics.
@@ -87,7 +88,9 @@ def leak_power(
 
     .. math:: \max_j t_j > c, \quad P_0(\max_j t_j > c) = level    \tag{2}
 
-    (of absolute values, two-sided). This forecast was within 0.07 of the simulated power of the real test.
+    (of absolute values, two-sided). This forecast was within 0.07 of the simulated power of the real test for
+    100 to 2,000 examples; with groups of 20 it was too high by up to 0.06 with 50 groups, 0.1 with 30, 0.2 with 20 and
+    0.23 with 10.
 
     Parameters
     ----------
@@ -111,7 +114,7 @@ def leak_power(
     >>> from heldout.statistics.leak import leak_scores
     >>> scores = leak_scores(hard + rng.normal(size=4000), hard + rng.normal(size=(3, 4000)))
     >>> [round(leak_power(scores, share=s, pull=0.5, n_test=2000, n_control=2000), 2) for s in (0.01, 0.05, 0.1)]
-    [0.07, 0.46, 0.96]
+    [0.1, 0.58, 0.98]
     """
     _check(share=share, pull=pull, level=level, n_test=n_test, n_control=n_control)
     check_alternative(alternative)
@@ -149,7 +152,7 @@ def detectable_leak(
     classes: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     level: float = LEVEL,
-    alternative: Alternative = "two-sided",
+    alternative: Alternative = ALTERNATIVE,
 ) -> tuple[DetectableLeak, ...]:
     """The smallest share of the test set that `leak_test` finds with this power, for each pull; NaN where none is.
 
@@ -194,7 +197,7 @@ def examples_needed(
     classes: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     level: float = LEVEL,
-    alternative: Alternative = "two-sided",
+    alternative: Alternative = ALTERNATIVE,
     tail: bool = True,
 ) -> int | None:
     """The fewest test examples (with groups: groups) with which `leak_test` has this power; None where no number has.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from heldout.independence.leak_text import found_leak_text
 from heldout.independence.result import AuditResult
-from heldout.independence.verdict import found_leak_text, range_text
+from heldout.independence.verdict import range_text
 from heldout.report.audit.words import (
     effect_text,
     is_found,
@@ -49,7 +50,7 @@ def means(result: AuditResult) -> list[str]:
                 "what the references find hard, the test set is the harder one. Overfitting to it would make it "
                 "easier, so it is not that.",
             ]
-        sided = result.alternative == "greater"
+        sided = result.verdict_alternative == "greater"
         what = "The test set was not found easier" if sided else "No difference was found between the test set"
         return [
             f"{what} {'than' if sided else 'and'} the control: error {test} and {control} on untouched pictures, "

@@ -18,7 +18,7 @@ RULES = {
 
 
 def facts_view(result: AuditResult) -> list[tuple[str, str]]:
-    """What was audited, one line a fact."""
+    """What was audited, a line for each fact."""
     n, models = len(result.test), result.n_models
     facts = [
         ("Model", names_text(result.model_names)) if models == 1
@@ -31,13 +31,19 @@ def facts_view(result: AuditResult) -> list[tuple[str, str]]:
         ("Moves", f"{_kind_of_moves(result)}, radius {result.orbit.radius}: {len(result.orbit)} moves of up to "
                   f"{pixels_text(result)} down, up, left and right"),
         ("Rule", RULES[result.rule]),
-        ("Alternative", "overfitting only (one-sided), declared beforehand" if result.alternative == "greater"
-         else "two-sided"),
+        ("Alternative", _alternative(result)),
     ]  # fmt: skip
-    facts += [("Warning", sentence) for sentence in result.notes]
     if result.tolerance:
         facts.append(("Tolerance", f"shifts may cost up to {result.tolerance:g} on average"))
     return facts
+
+
+def _alternative(result: AuditResult) -> str:
+    told = {"greater": "overfitting only (one-sided), declared beforehand", "two-sided": "two-sided"}
+    of_statistic = told[result.alternative]
+    if result.verdict_alternative == result.alternative:
+        return of_statistic
+    return f"the verdict, against references: {told[result.verdict_alternative]}; T and error rate: {of_statistic}"
 
 
 def _groups(examples: Examples) -> str:
@@ -67,7 +73,7 @@ def origin_view(result: AuditResult) -> list[tuple[str, str]]:
     if result.control_digest is not None:
         facts.append(("Control data digest", result.control_digest))
     scored = f"{result.evaluations:,} on the test set"
-    scored += f" ({result.evaluations / (len(result.test) * result.n_models):.1f} a picture)"
+    scored += f" ({result.evaluations / (len(result.test) * result.n_models):.1f} for each picture)"
     if result.control is not None:
         scored += f", {result.control_evaluations:,} on the control"
     if result.reference_evaluations:

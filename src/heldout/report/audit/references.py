@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from heldout.independence.leak import WAYS, LeakEvidence
+from heldout.independence.leak import LeakEvidence
 from heldout.independence.result import AuditResult, SeenPicture
 from heldout.report.audit.exhibits import PICTURE_SIDE, class_text, picture_uri
 from heldout.report.audit.words import names_text, side_text
-from heldout.report.numbers import NOT_DEFINED, PERCENT, fixed, p_text, pair, percent
-from heldout.report.residuals import residual_chart
+from heldout.report.leak import detectable_view, residual_chart, statistics_view
+from heldout.report.numbers import NOT_DEFINED, PERCENT, fixed, p_text, percent
 
 FIRST_SEEN = 12
 
@@ -20,38 +20,17 @@ def references_view(result: AuditResult) -> dict[str, Any] | None:
     leak = result.leak
     if leak is None:
         return None
-    test, names = leak.test, leak.reference_names
-    one = len(names) == 1
-    rows = [
-        {
-            "name": name,
-            "difference": fixed(found.difference, 4, sign=True),
-            "interval": pair(found.interval, 4, sign=True) if found.standard_error > 0 else f"{NOT_DEFINED}: no spread",
-            "two_sided": p_text(found.p_two_sided),
-            "greater": p_text(found.p_greater),
-        }
-        for name, found in (("Mean of what is left", test.mean), ("Its upper tail", test.sparse))
-    ]
-    together = {"two_sided": p_text(test.p_two_sided), "greater": p_text(test.p_greater)}
+    names, taken = leak.reference_names, leak.test.variance_removed
+    groups = "" if leak.test.mean.n_groups_test is None else " of whole groups,"
     return {
         "names": names_text(names),
-        "one": one,
+        "one": len(names) == 1,
         "averaged": result.n_models > 1,
-        "removed": None if math.isnan(test.variance_removed) else percent(test.variance_removed, 0),
+        "removed": None if math.isnan(taken) else percent(taken, 0),
         "chart": residual_chart(leak, "margin less what the references lead one to expect"),
-        "rows": rows,
-        "together": together,
-        "verdict": p_text(test.p_value),
-        "side": side_text(result),
-        "floor": f"{test.mean.n_resamples:,} permutations: no verdict below "
-        f"{p_text(1 / (test.mean.n_resamples + 1))} is possible.",
-        "detectable": [
-            {
-                "way": WAYS.get(found.pull, f"{100 * found.pull:g}{PERCENT} of the way"),
-                "share": NOT_DEFINED if math.isnan(found.share) else f"{100 * found.share:.2g}{PERCENT}",
-            }
-            for found in leak.detectable
-        ],
+        **statistics_view(leak, permuted=f"{groups} within class"),
+        "beside": side_text(result),
+        "detectable": detectable_view(leak),
         "seen": _seen_view(result, leak),
     }
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from heldout.independence.leak import WAYS, LeakEvidence
+from heldout.independence.leak import LeakEvidence
+from heldout.independence.leak_text import found_leak_text, leak_share_text, way_text
+from heldout.independence.leak_text import side_text as leak_side
 from heldout.independence.result import AuditResult
-from heldout.independence.verdict import found_leak_text, range_text
+from heldout.independence.verdict import range_text
 from heldout.report.audit.words import (
     effect_text,
     is_found,
@@ -38,7 +40,7 @@ def verdict_view(result: AuditResult) -> dict[str, Any]:
     leak = result.leak
     method = f"betting test that mean T is zero, {side_text(result)}"
     if leak is not None:
-        method = f"leak test of test against control, less what references expect, {side_text(result)}"
+        method = f"leak test of test against control, less what references expect, {leak_side(leak.test.alternative)}"
     elif control is not None:
         method = "twice the smaller of two permutation p-values of test against control"
     why = why_undetectable(result)
@@ -93,6 +95,7 @@ def verdict_view(result: AuditResult) -> dict[str, Any]:
         "sides": sides,
         "numbers": [{"name": a, "value": b, "note": c} for a, b, c in numbers],
         "small": small,
+        "warnings": result.notes,
     }
 
 
@@ -102,12 +105,12 @@ def _detectable_leak(leak: LeakEvidence, level: str) -> list[tuple[str, str, str
     if not known:
         return [("Detectable leak", NOT_DEFINED, "not even a leak of the whole test set would have been found")]
     first, last = known[-1], known[0]
-    numbers = [("Detectable leak", f"{100 * first.share:.2g}{PERCENT}",
-                f"of the test set, where a seen picture moves {WAYS.get(first.pull, first.pull)} up to the surest ones "
+    share, faint = (leak_share_text(found.share).replace(" %", PERCENT) for found in (first, last))
+    numbers = [("Detectable leak", share,
+                f"of the test set, where a seen picture moves {way_text(first.pull, False)} up to the surest ones "
                 f"(level {level}, power {POWER:g}); a plug-in estimate from these data")]  # fmt: skip
     if last is not first:
-        numbers.append(("The same, a faint trace", f"{100 * last.share:.2g}{PERCENT}",
-                        f"where it moves {WAYS.get(last.pull, last.pull)}"))  # fmt: skip
+        numbers.append(("The same, a faint trace", faint, f"where it moves {way_text(last.pull, False)}"))
     return numbers
 
 

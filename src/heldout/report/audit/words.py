@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from heldout.independence.evidence import CONFIDENCE
 from heldout.independence.result import AuditResult, pvalue_text
 from heldout.independence.verdict import Verdict, range_text
+from heldout.report import numbers
 from heldout.report.numbers import NOT_DEFINED, PERCENT, p_text
+from heldout.statistics.checks import Alternative
 
 CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g}{PERCENT}"
 
@@ -27,8 +29,13 @@ def models_text(result: AuditResult, *, capital: bool = False) -> str:
 
 
 def side_text(result: AuditResult) -> str:
-    """One-sided or two-sided."""
-    return "one-sided" if result.alternative == "greater" else "two-sided"
+    """One-sided or two-sided: T and the error rate. The leak test against references has a side of its own."""
+    return side_of(result.alternative)
+
+
+def side_of(alternative: Alternative) -> str:
+    """The same of any test."""
+    return "one-sided" if alternative == "greater" else "two-sided"
 
 
 def pixels_text(result: AuditResult) -> str:
@@ -74,8 +81,7 @@ def effect_text(result: AuditResult) -> str:
 
 def level_text(result: AuditResult) -> str:
     """The level that p is held to."""
-    e = result.evidence
-    return f"{e.level:g}" + (f", shared by {e.planned_audits} planned audits" if e.planned_audits > 1 else "")
+    return numbers.level_text(result.evidence.level, result.evidence.planned_audits)
 
 
 def verdict_word(result: AuditResult) -> str:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from heldout.independence.leak_text import side_text
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.report.audit.verdict import HEADLINES
 from heldout.report.audit.words import plain_sentence
 from heldout.report.numbers import fixed, share_text
-from heldout.report.score_audit.words import kind_text, level_text, range_of_shares, verdict_p_text
+from heldout.report.score_audit.words import kind_of, level_text, shares_text, verdict_p_text
 from heldout.statistics.power import POWER
 
 
 def answer_view(result: ScoreAuditResult) -> dict[str, Any]:
     """Headline, sentence and the numbers that stand large."""
     found = result.outcome != "no evidence"
+    of = "what references leave" if result.leak.reference_names else "the scores"
+    how = "by how often a seen example that would be wrong becomes right"
     numbers = [
         ("p-value", verdict_p_text(result),
-         f"leak test: mean and tail of what references leave, the smaller p under the same permutations; "
-         f"{'at most' if found else 'above'} the level of {level_text(result)}"
-         if result.leak.reference_names else
-         f"leak test: mean and tail of the scores, the smaller p under the same permutations; "
-         f"{'at most' if found else 'above'} the level of {level_text(result)}"),
-        ("Detectable leak", range_of_shares(result),
-         f"of the test set would have been found (level {level_text(result)}, power {POWER:g}), by how far a seen "
-         "example moves; a plug-in estimate from these data"),
+         f"leak test, {side_text(result.leak.test.alternative)}: mean and tail of {of}, the smaller p under the same "
+         f"permutations; {'at most' if found else 'above'} the level of {level_text(result)}"),
+        ("Detectable leak", shares_text(result),
+         f"of the test set would have been found (level {level_text(result)}, power {POWER:g}), "
+         f"{how if result.leak.two_valued else 'by how far a seen example moves'}; a plug-in estimate from these data"),
     ]  # fmt: skip
     if result.leak.reference_names:
         numbers.append(
@@ -34,8 +34,9 @@ def answer_view(result: ScoreAuditResult) -> dict[str, Any]:
                 "of the variance of the scores, so that a leak stands out of what is left",
             )
         )
-    name = kind_text(result)
+    name = kind_of(result)
     return {
+        "warnings": result.notes,
         "found": found,
         "headline": HEADLINES[result.outcome],
         "sentence": plain_sentence(result.ruling),

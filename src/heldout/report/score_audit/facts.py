@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from heldout.independence.score_result import ScoreAuditResult
-from heldout.report.score_audit.words import kind_text
+from heldout.report.score_audit.words import kind_of
 
 
 def facts_view(result: ScoreAuditResult) -> list[tuple[str, str]]:
-    """What was audited, one line a fact."""
+    """What was audited, a line for each fact."""
     test, names, n_control = result.leak.test, result.leak.reference_names, len(result.values_control)
     side = "better" if result.larger_is_better else "worse"
     facts = [
         ("Model", result.model_name),
-        ("Scores", f"{kind_text(result)}, larger is {side}; {result.clipping}"),
+        ("Scores", f"{kind_of(result)}, larger is {side}; {result.clipping}"),
         ("Test set", f"n = {result.n_examples:,}{_groups(test.mean.n_groups_test)}, {result.sources[0]}"),
         ("Control", f"{n_control:,} examples{_groups(test.mean.n_groups_control)}, {result.sources[1]}"),
         ("References", ", ".join(names) if names else "none"),
         ("Compared within", result.strata or ""),
         ("Alternative", "a test set that is too easy only (one-sided), declared beforehand"
          if test.alternative == "greater" else "two-sided"),
-        *(("Warning", sentence) for sentence in result.notes),
     ]  # fmt: skip
     return [(name, text) for name, text in facts if text]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.report.numbers import NOT_DEFINED, fixed, share_text
-from heldout.report.score_audit.words import kind_text, level_text, range_of_shares, references_text, verdict_p_text
+from heldout.report.score_audit.words import kind_of, level_text, references_text, shares_text, verdict_p_text
 from heldout.statistics.power import POWER
 
 
 def means(result: ScoreAuditResult) -> list[str]:
     """What the evidence says, with its numbers."""
     test, k = result.leak.test, len(result.leak.reference_names)
-    name = kind_text(result)
+    name = kind_of(result)
     side = "better" if test.mean.difference > 0 else "worse"
     given = f", less what {references_text(result)} lead{'s' if k == 1 else ''} one to expect" if k else ""
     points = [
@@ -23,13 +23,14 @@ def means(result: ScoreAuditResult) -> list[str]:
             f"Models agree on what is hard: {references_text(result)} take{'s' if k == 1 else ''} "
             f"{share_text(test.variance_removed)} off the variance of the scores."
         )
-    shares = range_of_shares(result)
+    shares = shares_text(result)
+    how = "by how often a seen one turns right" if result.leak.two_valued else "by how far a seen example moves"
     if shares == NOT_DEFINED:
         points.append("Not even a leak of the whole test set would have been found four times in five. So this says "
                       "very little.")  # fmt: skip
     else:
-        points.append(f"A leak of {shares} of the test set would have been found with probability {POWER:g}, by how "
-                      "far a seen example moves. Anything smaller may be there unseen.")  # fmt: skip
+        points.append(f"A leak of {shares} of the test set would have been found with probability {POWER:g}, "
+                      f"{how}. Anything smaller may be there unseen.")  # fmt: skip
     return points
 
 
@@ -57,7 +58,7 @@ def next_steps(result: ScoreAuditResult) -> list[str]:
         points.append("Make sure that test set and control were drawn alike; if they were not, an easier test set "
                       "shows nothing.")  # fmt: skip
         if result.seen:
-            points.append("Look for the examples listed below in the training data, in their own words and in others’.")
+            points.append("Look for the examples listed below in the training data, word for word and reworded.")
         points.append("Report the control’s score, not the test set’s.")
     if result.outcome == "harder":
         points.append("Check that test set and control come from one source, and that the control was in no training "

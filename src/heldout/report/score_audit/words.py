@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
+from heldout.independence.leak_text import kind_text, range_of_shares
 from heldout.independence.score_result import ScoreAuditResult
+from heldout.report import numbers
 from heldout.report.numbers import NOT_DEFINED, PERCENT, p_text
 
 
-def kind_text(result: ScoreAuditResult) -> str:
+def kind_of(result: ScoreAuditResult) -> str:
     """What the scores are."""
-    return result.kind.replace("_", " ")
+    return kind_text(result.kind)
 
 
 def references_text(result: ScoreAuditResult) -> str:
@@ -26,27 +26,9 @@ def verdict_p_text(result: ScoreAuditResult) -> str:
 
 def level_text(result: ScoreAuditResult) -> str:
     """The level that p is held to."""
-    several = f", shared by {result.planned_audits} planned audits" if result.planned_audits > 1 else ""
-    return f"{result.level:g}{several}"
+    return numbers.level_text(result.level, result.planned_audits)
 
 
-def leak_share_text(share: float) -> str:
-    """A share of the test set, or that none is known.
-
-    Examples
-    --------
-    >>> leak_share_text(0.0123), leak_share_text(1.0), leak_share_text(float("nan"))
-    ('1.2\\xa0%', '100\\xa0%', 'not defined')
-    """
-    if math.isnan(share):
-        return NOT_DEFINED
-    return f"{100 * share:.2g}{PERCENT}" if share < 0.995 else f"100{PERCENT}"
-
-
-def range_of_shares(result: ScoreAuditResult) -> str:
+def shares_text(result: ScoreAuditResult) -> str:
     """Smallest to largest share that would have been found."""
-    known = [found.share for found in result.leak.detectable if not math.isnan(found.share)]
-    if not known:
-        return NOT_DEFINED
-    ends = list(dict.fromkeys(leak_share_text(share) for share in (min(known), max(known))))
-    return " to ".join(ends)
+    return (range_of_shares(result.leak) or NOT_DEFINED).replace(" %", PERCENT)
