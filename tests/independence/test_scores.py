@@ -173,9 +173,9 @@ class TestVerdict:
         model, others, _, _ = data
         halves = audit_scores(*split(model), kind="margin", halves=True, n_resamples=199)
         assert "differ in nothing but exposure" in halves.assumes
-        assert "nothing takes up difficulty" in str(halves)
+        assert "nothing takes off what makes some items harder" in str(halves)
         beside = audit_scores(*split(model), references=pairs(others), kind="margin", n_resamples=199)
-        assert "references that saw neither set take up most" in str(beside)
+        assert "references that saw neither set take off most" in str(beside)
 
     @pytest.mark.slow
     def test_references_take_up_most_of_a_drift(self):

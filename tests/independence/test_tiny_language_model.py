@@ -150,7 +150,8 @@ def test_from_logs(scores, tmp_path, capsys):
     ids.write_text("".join(f"letters/{i}\n" for i in range(N_ITEMS, 2 * N_ITEMS)))
     for name in ("leaked", "honest"):
         argv = ["--scores", tmp_path / name, "--control-ids", ids, "--reference-scores", tmp_path / "reference-a",
-                tmp_path / "reference-b", "--resamples", "199", "--json", "--out", tmp_path / f"{name}-out"]  # fmt: skip
+                tmp_path / "reference-b", "--resamples", "199", "--json", "--out",
+                tmp_path / f"{name}-out"]  # fmt: skip
         assert main(["audit", *map(str, argv)]) == 0
         from_logs = json.loads(capsys.readouterr().out)
         argv = ["--scores", f"{name}-test.csv", "--control-scores", f"{name}-control.csv", "--reference-scores",
