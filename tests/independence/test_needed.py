@@ -236,7 +236,15 @@ def test_pictures_without_references_forecast_the_error_rate():
     right = (reader(1)(images[:, None].astype(np.float32)).argmax(axis=1) == labels).astype(float)
     scores = leak_scores(right, classes=labels)
     expected = leak_power(
-        scores, share=0.5, pull=1.0, n_test=300, n_control=300, classes=labels, level=0.025, tail=False
+        scores,
+        share=0.5,
+        pull=1.0,
+        n_test=300,
+        n_control=300,
+        classes=labels,
+        level=0.025,
+        tail=False,
+        alternative="two-sided",
     )
     assert found.power[0][0] == pytest.approx(expected)
     assert "the error rate's half alone" in found.notes[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -261,17 +262,30 @@ def test_several_models_are_averaged(torus_images, honest_onnx, leaked_onnx, rng
 def test_one_sided_and_planned_audits(torus_images, honest_onnx, leaked_onnx):
     """The leaked model as a reference for the honest one makes the test set look hard, which nobody asked for."""
     options: dict[str, Any] = {
-        "control": torus_images(300, "control"), "orbit": ORBIT, "references": [leaked_onnx], "n_resamples": 999,
+        "control": torus_images(200, "control"), "orbit": ORBIT, "references": [leaked_onnx], "n_resamples": 499,
         "level": 0.01,
     }  # fmt: skip
-    both = audit(honest_onnx, torus_images(300), **options)
+    both = audit(honest_onnx, torus_images(200), **options, alternative="two-sided")
     assert both.leak.test.mean.difference < 0
+    assert both.verdict_alternative == both.alternative == "two-sided"
+    assert both.notes == []
     assert both.outcome == "harder"
     assert "Likely causes are a reference that knows the test set" in both.verdict
-    one = audit(honest_onnx, torus_images(300), **options, alternative="greater", planned_audits=3)
+    one = audit(honest_onnx, torus_images(200), **options)
+    assert (one.verdict_alternative, one.alternative) == ("greater", "two-sided")
+    assert one.leak.test.mean == replace(both.leak.test.mean, alternative="greater")
     assert one.outcome == "no evidence"
     assert one.p_value == one.leak.test.p_greater > 0.5
     assert "the test set was not found easier than the control" in one.verdict
+    (warning,) = one.notes
+    assert warning.startswith(
+        "given what the reference finds hard, the mean of the scores says that the test set is harder"
+    )
+    assert f"warning: {warning}" in str(one)
+    assert "T and error rate (two-sided) stand beside it" in str(one)
+    plain = one.to_dict()
+    assert (plain["verdict_alternative"], plain["alternative"]) == ("greater", "two-sided")
+    assert plain["control"]["leak"]["alternative"] == "greater"
     assert "would have been found four times in five" in one.verdict
 
 
@@ -282,14 +296,14 @@ def test_a_leak_that_only_references_see(digits):
     rest = np.arange(1200, len(x))
 
     def forest(seed: int, rows: np.ndarray) -> RandomForestClassifier:
-        return RandomForestClassifier(40, random_state=seed).fit(flat[rows], y[rows])
+        return RandomForestClassifier(20, random_state=seed).fit(flat[rows], y[rows])
 
     references = [forest(seed, rest[50 * seed : 50 * seed + 300]) for seed in range(3)]
     sets = pictures(x[:400], y[:400]), pictures(x[400:1200], y[400:1200])
     found = {}
     for name, leaked in (("honest", 0), ("leaked", 30)):
         model = forest(9, np.concatenate([rest[:350], np.arange(leaked)]))
-        found[name] = audit(model, sets[0], control=sets[1], orbit=ORBIT, references=references, n_resamples=1999)
+        found[name] = audit(model, sets[0], control=sets[1], orbit=ORBIT, references=references, n_resamples=499)
     leaked = found["leaked"].evidence.control
     assert found["honest"].outcome == "no evidence"
     assert found["leaked"].outcome == "easier"
