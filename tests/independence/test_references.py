@@ -18,6 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from heldout import AuditResult, InputError, Translations, audit, audit_many
 from heldout.images import LabelledImages, Pad, Upsample, from_arrays
 from heldout.independence.engine import Engine
+from heldout.independence.leak import check_references
 from heldout.independence.margins import label_margins
 from heldout.independence.references import untouched_answers
 from heldout.independence.untouched import CENTRE, ORIGINAL, chosen_pictures, original_answers
@@ -370,6 +371,9 @@ def test_bad_references_are_refused_before_the_long_run(torus_images, honest_onn
     assert "the reference honest is the audited model itself" in refused(leaked_onnx, honest_onnx)
     copy = FunctionScorer(lambda batch: 1.0 + honest.logits(batch), name="copy")
     assert "the reference copy scores every example as the model itself does" in refused(copy)
+    for factor in (0.5, 1.5, 4.0):  # margins change their order with the scale of logits, answers do not
+        scaled = FunctionScorer(lambda batch, by=factor: by * honest.logits(batch), name="scaled")
+        assert "the reference scaled scores every example as the model itself does" in refused(scaled)
     assert "are the same model; give it once" in refused(leaked_onnx, leaked_onnx)
     weak = refused(FunctionScorer(guess, name="guess"))
     assert "the untouched accuracy of the reference guess is" in weak
@@ -379,6 +383,35 @@ def test_bad_references_are_refused_before_the_long_run(torus_images, honest_onn
     small.input_size = (28, 28)
     assert "the reference small: the model wants 28 x 28 pixels, but gets 32 x 32" in refused(small)
     assert "the reference fails: the model fails on a batch of shape" in refused(FunctionScorer(fails, name="fails"))
+
+
+@pytest.mark.parametrize("strength", [1.5, 8.0])  # of the true label: many wrong answers, and next to none
+def test_one_model_on_another_scale(rng, strength):
+    """Logits times a constant are the same model, whatever that does to clipped margins; another model is not."""
+    n, labels = 1000, rng.integers(0, 10, 1000)
+    hard = rng.gamma(2.0, 1.0, n)
+
+    def logits() -> np.ndarray:
+        found = rng.normal(size=(n, 10))
+        found[np.arange(n), labels] += strength * hard / 2 + (strength > 5) * 5
+        return found
+
+    def excess(found: np.ndarray) -> np.ndarray:
+        return found.max(axis=1) - found[np.arange(n), labels]
+
+    own, other = logits(), logits()
+    for factor in (0.8, 1.5):
+        same = factor * own
+        given = label_margins(own, labels), label_margins(same, labels)[None]
+        with pytest.raises(InputError, match="as the model itself does"):
+            check_references(*given, ["same"], excess=excess(own), references_excess=excess(same)[None])
+    check_references(
+        label_margins(own, labels),
+        label_margins(other, labels)[None],
+        ["other"],
+        excess=excess(own),
+        references_excess=excess(other)[None],
+    )
 
 
 def test_functions_of_one_name_are_told_apart_by_their_answers(torus_images, honest_onnx, leaked_onnx):

@@ -88,7 +88,7 @@ def _of_scores(args: argparse.Namespace) -> AuditNeeds:
     shares, pulls = _cells(args)
     return audit_scores_needed(
         control,
-        references=[read_scores(args, path) for path in args.reference_scores],
+        references=[read_scores(args, path, reference=True) for path in args.reference_scores],
         groups=args.groups,
         chance=args.chance,
         allow_chance=args.allow_chance,

@@ -5,23 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from heldout.cli.common import make_folder, say
 from heldout.cli.fail_under import check_fail_under, exit_code
 from heldout.errors import InputError
 from heldout.independence.leak import ALTERNATIVE
 from heldout.independence.scores import audit_scores
-from heldout.predictions.scores import Scores, load_scores
-from heldout.predictions.values import listing, repeated
-
-TASK = "task"  # column that logs of several tasks have
+from heldout.predictions.scores import Scores, load_scores, read_id_list
 
 SCORE_FORMATS = """\
-scores of single examples (--scores, --control-scores, --reference-scores), no model needed, one file a model:
+scores of single examples (--scores, --control-scores, --reference-scores), no model needed, one file for each model:
   a CSV, Parquet, JSONL or .npz file     id,margin  /  q17,2.31  (or loss, log_likelihood, probability, correct, ...)
   lm-evaluation-harness                  a --log_samples file, or the folder of one model's
   inspect_ai                             an .eval or .json log, or a folder of one model's
@@ -30,11 +24,12 @@ scores of single examples (--scores, --control-scores, --reference-scores), no m
   nll, perplexity, error (larger is worse); any other needs --larger-is better or worse
 control, one of:
   --control-scores FILE                  other examples of the same source
-  --control-ids FILE                     one id a line: these examples of --scores are the control, the others the test
-                                         set (after and before a date, private and public half). This assumes that the
-                                         halves differ in nothing but exposure; items that get harder or easier over
-                                         time are the usual way in which it fails; references that saw neither half
-                                         take most of that up, not all
+  --control-ids FILE                     one id on each line (of logs: task/doc_id, such as arc_easy/17): these
+                                         examples of --scores are the control, the others the test set (after and
+                                         before a date, private and public half). This assumes that the halves differ
+                                         in nothing but exposure; items that get harder or easier over time are the
+                                         usual way in which it fails; references that saw neither half account for
+                                         most of that, not for all
 examples:
   heldout audit --scores model.csv --control-scores control.csv --reference-scores old.csv other.csv --out audit
   heldout audit --scores lm-eval/new-model/ --control-ids after-cutoff.txt --reference-scores lm-eval/old-model/
@@ -57,7 +52,8 @@ def add_score_options(verb: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--control-ids",
         metavar="FILE",
-        help="instead: ids of the examples in --scores that are the control, one a line",
+        help="instead: ids of the examples in --scores that are the control, one on each line; of logs task/doc_id "
+        "(inspect_ai: task/sample id)",
     )
     group.add_argument(
         "--reference-scores",
@@ -80,7 +76,8 @@ def add_score_options(verb: argparse.ArgumentParser) -> None:
     group.add_argument("--classes", metavar="COLUMN", help="compare within classes or strata: a column of the files, "
                        "or of logs 'task' or a field of the documents")  # fmt: skip
     group.add_argument("--chance", type=float, metavar="P", help="accuracy of a guess, to refuse references near it "
-                       "(known from logs of multiple choice)")  # fmt: skip
+                       "(known from logs of multiple choice); for right or wrong, margins, or beside a column "
+                       "`correct`")  # fmt: skip
 
 
 def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
@@ -89,10 +86,10 @@ def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in given]
 
 
-def read_scores(args: argparse.Namespace, path: str) -> Scores:
-    """One file of scores, read as the options say."""
-    columns = () if args.groups is None else (args.groups,)
-    return load_scores(path, score=args.score, larger_is=args.larger_is, classes=args.classes, columns=columns)
+def read_scores(args: argparse.Namespace, path: str, *, reference: bool = False) -> Scores:
+    """One file of scores, read as the options say; classes and groups are those of the audited model's files."""
+    own: dict[str, Any] = {} if reference else {"classes": args.classes, "columns": (args.groups,) * bool(args.groups)}
+    return load_scores(path, score=args.score, larger_is=args.larger_is, **own)
 
 
 def check_either(args: argparse.Namespace) -> None:
@@ -122,10 +119,9 @@ def run_audit_scores(args: argparse.Namespace) -> int:
 
     check_fail_under(args, halves=1, has_control=True)
     if (args.control_scores is None) == (args.control_ids is None):
-        many = "not both" if args.control_scores is not None else "neither is given"
-        raise InputError(
-            f"a control is needed: give --control-scores, or --control-ids to pick it out of --scores ({many})."
-        )
+        if args.control_scores is not None:
+            raise InputError("--control-scores and --control-ids both name the control; give one of them, not both.")
+        raise InputError("a control is needed: give --control-scores, or --control-ids to pick it out of --scores.")
     if args.reference_control_scores and len(args.reference_control_scores) != len(args.reference_scores):
         raise InputError(
             f"{len(args.reference_control_scores)} --reference-control-scores for {len(args.reference_scores)} "
@@ -135,26 +131,20 @@ def run_audit_scores(args: argparse.Namespace) -> int:
 
     test = read_scores(args, args.scores)
     if args.control_ids is not None:
-        test, control = split_by_ids(test, Path(args.control_ids))
+        test, control = test.split(read_id_list(args.control_ids))
     else:
         control = read_scores(args, args.control_scores)
-    references: list[Any] = [read_scores(args, path) for path in args.reference_scores]
+    references: list[Any] = [read_scores(args, path, reference=True) for path in args.reference_scores]
     if args.reference_control_scores:
-        references = list(
-            zip(references, [read_scores(args, path) for path in args.reference_control_scores], strict=True)
-        )
+        others = [read_scores(args, path, reference=True) for path in args.reference_control_scores]
+        references = list(zip(references, others, strict=True))
     say(f"test set: {test}")
     say(f"control: {control}")
-    classes, strata = None, args.classes
-    if args.classes is None and _same_tasks(test, control):
-        classes, strata = (test.columns[TASK], control.columns[TASK]), TASK
-        say(f"examples are compared within each of {len(set(test.columns[TASK].tolist()))} tasks.")
     result = audit_scores(
         test,
         control,
         references=references,
-        classes=None if classes is None else tuple(np.array([str(v) for v in of]) for of in classes),  # type: ignore[arg-type]
-        strata=strata,
+        strata=args.classes,
         groups=args.groups,
         chance=args.chance,
         allow_chance=args.allow_chance,
@@ -170,34 +160,3 @@ def run_audit_scores(args: argparse.Namespace) -> int:
     print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
     say(f"report: {report}")
     return exit_code(args, result.adjusted_p_value, result.ruling)
-
-
-def split_by_ids(scores: Scores, path: Path) -> tuple[Scores, Scores]:
-    """Test set and control: the examples whose ids are not, and are, in a file of one id a line."""
-    try:
-        wanted = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read --control-ids {path}: {error}.") from error
-    if scores.ids is None:
-        raise InputError(f"{scores.source} has no ids that --control-ids could pick from; give a column `id`.")
-    twice = repeated(wanted)
-    if twice:
-        raise InputError(f"--control-ids {path} names {listing(twice)} more than once.")
-    unknown = sorted(set(wanted) - set(scores.ids))
-    if not wanted:
-        raise InputError(f"--control-ids {path} is empty; give the ids of the control, one a line.")
-    if unknown:
-        raise InputError(
-            f"--control-ids {path} names {len(unknown):,} ids that {scores.source} does not have, such as "
-            f"{listing(unknown)}; its own are such as {scores.ids[0]!r}."
-        )
-    chosen = set(wanted)
-    there = np.array([name in chosen for name in scores.ids])
-    if there.all():
-        raise InputError(f"--control-ids {path} names every example of {scores.source}; no test set is left.")
-    return scores.take(np.flatnonzero(~there)), scores.take(np.flatnonzero(there))
-
-
-def _same_tasks(test: Scores, control: Scores) -> bool:
-    tasks = [set(of.columns[TASK].tolist()) for of in (test, control) if TASK in of.columns]
-    return len(tasks) == 2 and tasks[0] == tasks[1] and len(tasks[0]) > 1

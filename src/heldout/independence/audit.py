@@ -364,9 +364,9 @@ def _check_options(
 def check_level(level: float, planned_audits: int, n_resamples: int | None, halves: int = 2) -> None:
     """Refuse a level that is none, or that no p could reach; `halves` p-values are one verdict."""
     if not 0 < level < 1:
-        raise InputError(f"`level` is {level}; it must lie strictly between 0 and 1.")
+        raise InputError(f"`level` is {level} (--level); it must lie strictly between 0 and 1.")
     if planned_audits < 1:
-        raise InputError(f"`planned_audits` is {planned_audits}; this audit is one of them.")
+        raise InputError(f"`planned_audits` is {planned_audits} (--planned-audits); this audit is one of them.")
     if n_resamples is not None and halves * planned_audits / (n_resamples + 1) > level:
         raise InputError(
             f"with {n_resamples:,} resamplings no p against a control is below {halves / (n_resamples + 1):.2g}, so "

@@ -11,20 +11,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.groups import FEW, Codes, group_codes, group_sizes, join_groups, resolve_groups
+from heldout.groups import FEW, Codes
 from heldout.images import LabelledImages
 from heldout.independence.audit import check_level
 from heldout.independence.dependence import dependence
 from heldout.independence.leak import check_references
 from heldout.independence.leak_text import kind_text, moves_text, side_text, way_text
 from heldout.independence.preflight import Preflight, check_looks, looked_at, preflight
-from heldout.independence.references import Untouched, check_given, look_at_reference, untouched_answers
-from heldout.independence.score_inputs import check_alike, check_chance, clip_bounds
+from heldout.independence.references import Untouched, check_apart, check_given, look_at_reference, untouched_answers
+from heldout.independence.score_inputs import (
+    as_sequence,
+    by_task,
+    check_alike,
+    check_chance,
+    check_chance_option,
+    check_help,
+    check_once,
+    clip_bounds,
+    grouped,
+    join_part,
+    names_of,
+)
 from heldout.independence.untouched import ORIGINAL
 from heldout.orbit import Translations
 from heldout.predictions.score_kinds import LargerIs
 from heldout.predictions.scores import Scores, as_scores
-from heldout.predictions.table import repeated_inputs
 from heldout.scorers import Scorer, as_scorer
 from heldout.statistics.checks import Alternative, Floats, check_alternative
 from heldout.statistics.leak import ALTERNATIVE, LeakScores, leak_scores
@@ -294,8 +305,12 @@ def audit_scores_needed(
     own = as_scores(control, kind=kind, larger_is=larger_is, what="control")
     if classes is not None:
         own = replace(own, classes=np.asarray(classes))
-    names = _names(references, reference_names)
-    parts = [_joined(reference, name, own) for reference, name in zip(references, names, strict=True)]
+    else:
+        (own,), _ = by_task([own])
+    references = as_sequence(references)
+    names = names_of(references, reference_names)
+    check_chance_option(chance, len(references))
+    parts = [join_part(reference, name, own, "control") for reference, name in zip(references, names, strict=True)]
     for name, part in zip(names, parts, strict=True):
         check_alike(own, part, f"the reference {name}", whose="the control")
         if not allow_chance:
@@ -307,6 +322,10 @@ def audit_scores_needed(
     )
     if parts:
         check_references(own.turned, np.stack([part.turned for part in parts]), names)
+        check_once([part.turned for part in parts], names)
+    for name, part in zip(names, parts, strict=True):
+        if not allow_chance:
+            check_help([own], [part], name)
     scores = leak_scores(x, np.stack(others) if others else None, classes=own.classes)
     return forecast(
         scores,
@@ -314,7 +333,7 @@ def audit_scores_needed(
         shares=shares,
         pulls=pulls,
         classes=own.classes,
-        groups=_groups(own, groups),
+        groups=grouped([own], groups if groups is None or isinstance(groups, str) else [groups])[0][0],
         kind=own.kind if own.larger_is_better else f"minus {own.kind}",
         reference_names=names,
         two_halves=False,
@@ -396,8 +415,7 @@ def audit_needed(
     names = [reference.name for reference in others]
     if others:
         margins = np.stack([found.margins()["control"] for found in known])
-        for found in answers:
-            check_references(found.margins()["control"], margins, names)
+        check_apart(answers, known, names)
         x = np.mean([found.margins()["control"] for found in answers], axis=0)
         scores = leak_scores(x, margins, classes=labels)
     else:
@@ -440,44 +458,3 @@ def _right(found: Untouched) -> Floats:
 def _check_options(level: float, planned_audits: int, alternative: Alternative) -> None:
     check_alternative(alternative)
     check_level(level, planned_audits, None, halves=1)
-
-
-def _names(references: Sequence[Scores | ArrayLike], given: Sequence[str] | None) -> list[str]:
-    if given is not None and len(given) != len(references):
-        raise InputError(f"{len(given)} `reference_names` for {len(references)} references.")
-    if given is not None:
-        return list(given)
-    return [r.name if isinstance(r, Scores) and r.name else f"reference {i}" for i, r in enumerate(references)]
-
-
-def _joined(reference: Scores | ArrayLike, name: str, control: Scores) -> Scores:
-    """The reference's scores of the control's examples, in the same order."""
-    side: LargerIs = "better" if control.larger_is_better else "worse"
-    part = as_scores(reference, kind=control.kind, larger_is=side, what=name)
-    if control.ids is not None and part.ids is not None:
-        if set(control.ids).isdisjoint(part.ids):
-            raise InputError(
-                f"the reference {name} ({part.source}) has scores for none of the control's {len(control):,} examples; "
-                "a reference must be scored on the same ones."
-            )
-        return part.pick(control.ids)
-    if len(part) != len(control):
-        raise InputError(
-            f"the reference {name} has {len(part):,} scores but the control {len(control):,}; both need the same "
-            "examples in the same order, or ids to join them by."
-        )
-    return part
-
-
-def _groups(control: Scores, groups: str | ArrayLike | None) -> Codes | None:
-    """Groups as given, joined with those of examples with one text; None where every example is on its own."""
-    ids = control.ids or tuple(str(i) for i in range(len(control)))
-    parts = []
-    if groups is not None:
-        named = resolve_groups(groups, ids, control.columns) if isinstance(groups, str) else np.asarray(groups)
-        parts.append(group_codes(named, len(control)))
-    codes, _ = repeated_inputs(dict(control.columns), len(control))
-    if codes is not None:
-        parts.append(np.asarray(np.unique(codes, return_inverse=True)[1].reshape(-1), dtype=np.intp))
-    joined = join_groups(*parts) if parts else None
-    return None if joined is None or (group_sizes(joined) == 1).all() else joined

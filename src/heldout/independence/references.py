@@ -41,6 +41,11 @@ class Untouched:
         originals = {name: found for name, found in self.originals.items() if found is not None}
         return margins_of(originals if (pictures or self.pictures) == ORIGINAL else self.centre)
 
+    def excess(self) -> dict[str, Floats]:
+        """Of the highest logit over the true label's, on the chosen pictures of every set; 0 where it is right."""
+        found = self.originals if self.pictures == ORIGINAL else self.centre
+        return {name: answers.excess for name, answers in found.items() if answers is not None}
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -185,10 +190,22 @@ def compare(
         evaluations=(len(models) + len(references)) * sum(len(rows) for _, rows in sets.values())
         + sum(look.extra_evaluations for found in looks_at for look in found.values()),
     )
-    others = np.concatenate([compared.margins(name)[1] for name in sets], axis=1)
-    for one in compared.models:
-        check_references(np.concatenate([one.margins()[name] for name in sets]), others, names=compared.names)
+    check_apart(compared.models, compared.references, compared.names)
     return compared
+
+
+def check_apart(models: Sequence[Untouched], references: Sequence[Untouched], names: Sequence[str]) -> None:
+    """Refuse references that cannot serve for one of the models, by what they say to the pictures of all sets."""
+
+    def joined(sets: Mapping[str, Floats]) -> Floats:
+        return np.concatenate([sets[name] for name in sorted(sets)])
+
+    margins = np.stack([joined(reference.margins()) for reference in references])
+    excess = np.stack([joined(reference.excess()) for reference in references])
+    for model in models:
+        check_references(
+            joined(model.margins()), margins, names, excess=joined(model.excess()), references_excess=excess
+        )
 
 
 def weigh_references(

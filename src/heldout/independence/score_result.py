@@ -22,6 +22,7 @@ from heldout.statistics import calibrated_log_evalue
 
 SHOWN = 5  # of the examples that look seen, in the printed result
 LITTLE = 0.05  # share of the variance below which references hardly help
+MOST = 0.98  # above which a reference may be the model itself; CIFAR-10 networks of one kind take 80 % off
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,11 +141,16 @@ class ScoreAuditResult:
         if mean.n_unmatched:
             notes.append(f"{mean.n_unmatched:,} examples {unmatched_text(mean)} were not compared.")
         if self.joined_by_order and self.leak.reference_names:
-            notes.append("examples have no ids: references were joined by their order.")
+            notes.append("not all scores have ids: references were joined by their order.")
         if self.leak.reference_names and self.leak.test.variance_removed < LITTLE:
             notes.append(
-                "the references take next to nothing off the variance, so that they hardly help: are their examples in "
-                "the same order?"
+                "the references take next to nothing off the variance, so they are no help: leave them out, unless "
+                "their examples are in another order."
+            )
+        if self.leak.test.variance_removed > MOST:
+            notes.append(
+                f"the references take {100 * self.leak.test.variance_removed:.1f} % off the variance: is one of them "
+                "the model itself, or made from it? Then it knows what the model knows, and hides a leak."
             )
         return notes
 
@@ -155,9 +161,9 @@ class ScoreAuditResult:
             self.verdict,
             "",
             f"{'scores':24s} {self.kind}, larger is {side}; {self.clipping}",
-            f"{'test set':24s} mean {self.values.mean():.4f}  ({len(self.values):,} examples"
+            f"{'test set':24s} mean {_number(self.values.mean())}  ({len(self.values):,} examples"
             f"{_groups(mean.n_groups_test)}, {self.sources[0]})",
-            f"{'control':24s} mean {self.values_control.mean():.4f}  ({len(self.values_control):,} examples"
+            f"{'control':24s} mean {_number(self.values_control.mean())}  ({len(self.values_control):,} examples"
             f"{_groups(mean.n_groups_control)}, {self.sources[1]})",
             *([f"{'compared within':24s} {self.strata}"] if self.strata else []),
             *leak_lines(self.leak, within="within class" if self.strata else ""),
@@ -192,7 +198,8 @@ class ScoreAuditResult:
             "mean_test": float(self.values.mean()),
             "mean_control": float(self.values_control.mean()),
             "leak": self.leak.to_dict(),
-            "seen": [vars(example) for example in self.seen],
+            "references": list(self.leak.reference_names),
+            "look_seen": [vars(example) for example in self.seen],
             "n_examples": len(self.values),
             "n_control": len(self.values_control),
             "n_groups": mean.n_groups_test,
@@ -206,7 +213,16 @@ class ScoreAuditResult:
             "alternative": self.leak.test.alternative,
             "seed": self.seed,
             "version": self.version,
-            "digests": list(self.digests),
+            "digests": self._named_digests(),
+        }
+
+    def _named_digests(self) -> dict[str, Any]:
+        test, control, *others = self.digests
+        pairs = zip(self.leak.reference_names, others[::2], others[1::2], strict=True)
+        return {
+            "test": test,
+            "control": control,
+            "references": {name: {"test": one, "control": other} for name, one, other in pairs},
         }
 
     def save(self, path: str | Path) -> None:
@@ -232,6 +248,16 @@ class ScoreAuditResult:
             )
         except Exception as error:
             raise InputError(f"{path}.npz is not a saved audit of scores: {error!r}.") from error
+
+
+def _number(value: float) -> str:
+    """
+    Examples
+    --------
+    >>> _number(-1.25), _number(3.2e90)
+    ('-1.2500', '3.2e+90')
+    """
+    return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.5g}"
 
 
 def _groups(count: int | None) -> str:

@@ -53,8 +53,8 @@ def audit_scores(
         source that the model cannot have seen more of; what that assumes stands in the result.
     references : sequence, optional
         Models that cannot have seen more of the test set than of the control: each as Scores that hold the ids of both
-        sets, or as a pair, its scores of the test set and of the control. They take up what makes some examples harder
-        than others. One that knows the test set hides a leak; one that knows the control can make a false alarm.
+        sets, or as a pair, its scores of the test set and of the control. They account for what makes some examples
+        harder than others. One that knows the test set hides a leak; one that knows the control can make a false alarm.
     reference_names : k str, optional
     kind : str, optional
         Of arrays: "margin", "log_likelihood", "probability", "correct", "loss", "perplexity", "error", or a name of
@@ -62,14 +62,15 @@ def audit_scores(
     larger_is : {"better", "worse"}
         what a larger one means.
     classes : pair of (n,) and (n_control,), optional
-        Strata within which examples are compared; `Scores.classes` otherwise.
+        Strata within which examples are compared; `Scores.classes` otherwise, or the tasks of logs of several.
     groups : str or pair, optional
         Examples that depend on each other: whole groups are compared. A column, a CSV file id,group or a regular
         expression on ids; or the group of each example of both sets. Examples with one text are one group anyway.
     chance : float, optional
         Accuracy of a guess, where it is not known from the number of options: a reference that is no better is refused.
+        For right and wrong, margins (above 0 is right), and scores beside which `correct` is known.
     allow_chance : bool
-        Go on with such references.
+        Go on with such references, and with ones that have nothing to do with the model's scores.
     strata : str, optional
         Name of what `classes` are, for the result.
     halves : bool
@@ -94,8 +95,10 @@ def audit_scores(
     """
     check_alternative(alternative)
     check_level(level, planned_audits, n_resamples, halves=1)
-    if seed < 0:
-        raise InputError(f"`seed` is {seed}; it must not be negative.")
+    try:
+        rng = np.random.default_rng(seed + 0)  # None would be another seed each time
+    except (TypeError, ValueError):
+        raise InputError(f"`seed` is {seed} (--seed); it must be a whole number, 0 or larger.") from None
     sets = gather(
         test,
         control,
@@ -127,7 +130,7 @@ def audit_scores(
         kind=("" if sets.test.larger_is_better else "minus ") + sets.test.kind.replace("_", " "),
         alternative=alternative,
         level=level / planned_audits,
-        rng=np.random.default_rng(seed),
+        rng=rng,
         n_resamples=n_resamples,
     )
     within = strata or sets.strata
@@ -143,7 +146,7 @@ def audit_scores(
         clipping=clipping,
         strata=within,
         n_repeated=sets.n_repeated,
-        joined_by_order=sets.test.ids is None,
+        joined_by_order=sets.joined_by_order,
         halves=halves,
         level=level,
         planned_audits=planned_audits,

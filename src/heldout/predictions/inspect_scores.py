@@ -14,12 +14,11 @@ from typing import Any
 from heldout.errors import InputError
 from heldout.predictions.inspect_logs import choose, each_value, find_runs, scorers_of, told_facts
 from heldout.predictions.keys import Options, as_columns, plain_name
-from heldout.predictions.score_kinds import BY_NAME, CORRECT, PREFERRED
+from heldout.predictions.score_kinds import BY_NAME, CORRECT, PREFERRED, TASK
 from heldout.predictions.values import listing
 
 NLL_SCORERS = ("target_perplexity", "perplexity")
 PARTIAL = {"P": 0.5, "p": 0.5}  # as inspect_ai counts it
-TASK = "task"
 
 
 def read(files: Sequence[Path], wanted: str | None, options: Options, *, source: str) -> dict[str, Any]:

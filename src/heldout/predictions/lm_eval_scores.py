@@ -19,12 +19,11 @@ from scipy.special import logsumexp
 from heldout.errors import InputError
 from heldout.predictions.keys import Options, as_columns, plain_name
 from heldout.predictions.lm_eval import DOCUMENT, Choice, default_metric, find_runs, is_mark, metrics_of, told_facts
-from heldout.predictions.score_kinds import BY_NAME, CORRECT, LIKELIHOOD, MARGIN
+from heldout.predictions.score_kinds import BY_NAME, CORRECT, LIKELIHOOD, MARGIN, TASK
 from heldout.predictions.values import listing
 
 ROLLING = {"word_perplexity", "byte_perplexity", "bits_per_byte"}  # metrics of the likelihood of a whole text
 UNCONDITIONAL = "acc_mutual_info"  # a metric for which the options are scored once more, without their question
-TASK = "task"
 
 Rows = list[dict[str, Any]]
 
@@ -51,7 +50,7 @@ def read(files: Sequence[Path], wanted: str | None, options: Options, *, source:
             example = f"{task}/{row['doc_id']}"
             if example in told:
                 raise InputError(
-                    f"{paths[task].name} has the document {row['doc_id']} more than once; keep one run a file."
+                    f"{paths[task].name} has the document {row['doc_id']} more than once; keep one run in each file."
                 )
             told[example] = {TASK: task, **told_facts(row, task, options, texts=texts)}
             correct.append(None if gold is None or len(lls) < 2 else int(np.argmax(lls)) == gold)

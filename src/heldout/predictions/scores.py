@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,12 +17,28 @@ from heldout.predictions import inspect_logs, inspect_scores, lm_eval, lm_eval_s
 from heldout.predictions.formats import csv_columns, open_npz, parquet_columns, row_columns
 from heldout.predictions.keys import EXAMPLE, METADATA, MODEL, ROLE_NAMES, Options, pick, plain_name
 from heldout.predictions.raw import read_json_file, read_lines
-from heldout.predictions.score_kinds import BY_NAME, CORRECT, MARGIN, PREFERRED, SCORE, LargerIs, is_better, kind_of
+from heldout.predictions.score_kinds import (
+    BY_KIND,
+    BY_NAME,
+    CORRECT,
+    MARGIN,
+    PREFERRED,
+    SCORE,
+    SURE,
+    LargerIs,
+    contradiction,
+    declared,
+    is_better,
+    kind_of,
+)
 from heldout.predictions.table import ARRAYS, as_column
-from heldout.predictions.values import as_text, is_gap, listing, read_ids
+from heldout.predictions.values import as_text, is_gap, listing, read_ids, repeated
 
 FORMATS = ("csv", "tsv", "parquet", "json", "jsonl", "npz", "lm-eval", "inspect", "folder")
-TRUTH = {"true": 1.0, "false": 0.0}
+TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+LARGEST = 1e100  # of a score: its square must be a number too
+MODELS = ("onnx", "pt", "pth", "pt2", "safetensors")  # suffixes of models
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,23 +98,37 @@ class Scores:
                 f"{self.source}: the scores have the shape {values.shape}; one for each example is needed."
             )
         n = len(values)
-        object.__setattr__(self, "ids", read_ids(self.ids, n))
+        if self.ids is not None:
+            ids = tuple(as_text(name).strip() for name in self.ids)
+            object.__setattr__(self, "ids", read_ids(ids, n, source=self.source))
         broken = np.flatnonzero(~np.isfinite(values))
         if len(broken):
             raise _no_number(len(broken), n, self._label(int(broken[0])), values[broken[0]], self.source)
+        if np.abs(values).max() > LARGEST:
+            raise InputError(f"{self.source}: scores go up to {np.abs(values).max():.1e}; give them on another scale.")
         object.__setattr__(self, "values", values)
-        kind = kind_of(self.kind, values)
-        object.__setattr__(self, "kind", kind)
-        larger: LargerIs | None = None
-        if self.larger_is_better is not None:
-            larger = "better" if self.larger_is_better else "worse"
-        better = is_better(kind, larger, values, name=self.kind, source=self.source)
-        object.__setattr__(self, "larger_is_better", better)
+        object.__setattr__(self, "larger_is_better", self._direction(values))
+        object.__setattr__(self, "kind", kind_of(self.kind, values))
         for field_name in ("classes", "correct", "n_options"):
             given = getattr(self, field_name)
             if given is not None:
                 object.__setattr__(self, field_name, np.asarray(as_column(given, n, field_name)))
         object.__setattr__(self, "columns", {key: as_column(v, n, key) for key, v in self.columns.items()})
+
+    def _direction(self, values: NDArray[np.float64]) -> bool:
+        """As given, unless the name says otherwise beyond doubt; else as the name says."""
+        name: Any = self.kind
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"{self.source}: `kind` is {name!r}; it must be a name, such as 'margin' or 'loss'.")
+        kind = kind_of(name, values)
+        better = self.larger_is_better
+        if better is None:
+            return is_better(kind, None, values, name=self.kind, source=self.source)
+        if not isinstance(better, (bool, np.bool_)):
+            raise InputError(f"{self.source}: `larger_is_better` is {better!r}; it can be True or False.")
+        if kind in SURE and bool(better) != BY_KIND[kind]:
+            raise contradiction(kind, name=self.kind, source=self.source)
+        return bool(better)
 
     def _label(self, i: int) -> str:
         return f"at position {i}" if self.ids is None else repr(self.ids[i])
@@ -149,6 +180,33 @@ class Scores:
                 f"(its own ids are such as {self.ids[0]!r}); give the same examples everywhere."
             )
         return self.take(np.array([place[name] for name in ids], dtype=np.intp))
+
+    def split(self, ids: Iterable[str]) -> tuple[Scores, Scores]:
+        """Two parts, the examples without and with these ids: a test set and a control out of one benchmark.
+
+        Examples
+        --------
+        >>> test, control = Scores(values=[1.0, 2.0, 3.0], kind="margin", ids=["a", "b", "c"]).split(["b"])
+        >>> test.ids, control.ids
+        (('a', 'c'), ('b',))
+        """
+        chosen = {as_text(name).strip() for name in ids}
+        if self.ids is None:
+            raise InputError(f"{self.source} has no ids to pick a control by; name the examples in a column `id`.")
+        unknown = sorted(chosen - set(self.ids))
+        if unknown:
+            raise InputError(
+                f"{len(unknown):,} of the control's {len(chosen):,} ids {'is' if len(unknown) == 1 else 'are'} not in "
+                f"{self.source}, such as {listing(unknown)}; its own are such as {self.ids[0]!r}."
+            )
+        there = np.array([name in chosen for name in self.ids])
+        if there.all() or not there.any():
+            left = "test set" if there.all() else "control"
+            raise InputError(
+                f"the control's ids name {'every' if there.all() else 'no'} example of {self.source}, so that no "
+                f"{left} is left."
+            )
+        return self.take(np.flatnonzero(~there)), self.take(np.flatnonzero(there))
 
     def digest(self) -> str:
         """Hash (sha256, hex) of the scores and their ids."""
@@ -203,13 +261,15 @@ def load_scores(
     options = Options(columns=frozenset(kept | ({classes} if classes else set())))
     if not file.exists():
         raise InputError(f"{file} does not exist.")
-    found = _read(file, format or _format(file), score, larger_is, options)
+    declared(larger_is)  # refused before anything is read
+    found = _read(file, format or _format(file), score, larger_is, classes, options)
     if classes is None:
         return found
     strata = found.columns.get(classes)
-    if strata is None:
+    if strata is None:  # of logs; a table that lacks it has been refused
         raise InputError(
-            f"{found.source} has no column {classes!r} (classes=, --classes); it has {listing(list(found.columns), 8)}."
+            f"{found.source} has no {classes!r} in its documents (classes=, --classes); it can be 'task', or a field "
+            "of the documents that holds a text or a number."
         )
     gaps = [i for i, value in enumerate(strata.tolist()) if is_gap(value) or str(value).strip() == ""]
     if gaps:
@@ -225,13 +285,20 @@ def _format(path: Path) -> str:
         return "folder"
     suffix = path.suffix.lower().removeprefix(".")
     format = {"eval": "inspect"}.get(suffix, suffix)
+    if suffix in MODELS:
+        raise InputError(
+            f"{path.name} is a model, not its scores; audit it with --model and --images, or write its scores of "
+            "single examples to a file first."
+        )
     if format not in FORMATS:
         what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
         raise InputError(f"{path.name} {what}; scores can be read from {', '.join(FORMATS)} (format=).")
     return format
 
 
-def _read(path: Path, format: str, score: str | None, larger_is: LargerIs | None, options: Options) -> Scores:
+def _read(
+    path: Path, format: str, score: str | None, larger_is: LargerIs | None, classes: str | None, options: Options
+) -> Scores:
     if format not in FORMATS:
         raise InputError(f"`format` is {format!r}; it can be {', '.join(FORMATS)}.")
     if path.is_dir() and format not in ("folder", "lm-eval", "inspect"):
@@ -246,7 +313,7 @@ def _read(path: Path, format: str, score: str | None, larger_is: LargerIs | None
         return _from_log(inspect_scores.read(logs, score, options, source=path.resolve().name), larger_is)
     if format == "folder":
         raise InputError(
-            f"{path} holds no logs of lm-evaluation-harness or inspect_ai; give one file of scores a model."
+            f"{path} holds no logs of lm-evaluation-harness or inspect_ai; give one file of scores for each model."
         )
     if format in ("csv", "tsv"):
         table = csv_columns(path)
@@ -254,17 +321,44 @@ def _read(path: Path, format: str, score: str | None, larger_is: LargerIs | None
         table = parquet_columns(path)
     elif format == "npz":
         with open_npz(path) as (arrays, keys):
-            table = {key: array for key in keys if np.ndim(array := arrays[key]) == 1}
+            table = _columns_of({key: arrays[key] for key in keys}, score, options, source=path.name)
     elif isinstance(content, dict):
-        table = {key: value for key, value in content.items() if isinstance(value, list)}
+        lists = {key: value for key, value in content.items() if isinstance(value, list)}
+        table = _columns_of(lists, score, options, source=path.name)
+    elif isinstance(rows := content if rows is None else rows, list):
+        table = row_columns(rows, path)
     else:
-        table = row_columns(rows if rows is not None else content, path)  # type: ignore[arg-type]
+        raise InputError(f"{path.name} holds neither a list of rows nor an object of arrays.")
+    if classes is not None and classes not in table:
+        raise InputError(
+            f"{path.name} has no column {classes!r} (classes=, --classes); it has {listing(list(table), 8)}."
+        )
     return _from_columns(table, score, larger_is, options, source=path.name, name=path.stem)
 
 
+def _columns_of(
+    arrays: Mapping[str, Any], score: str | None, options: Options, *, source: str
+) -> dict[str, NDArray[Any] | list[Any]]:
+    """Named arrays with one value for each example; others are left out, unless they are the scores."""
+    table = {key: array for key, array in arrays.items() if np.ndim(array) == 1}
+    for key in arrays:
+        wanted = key == score or key in options.columns or (score is None and plain_name(key) in BY_NAME)
+        if key not in table and wanted:
+            raise InputError(
+                f"{source}: {key!r} has the shape {np.shape(arrays[key])}; one value for each example is needed, in "
+                "one file for each model."
+            )
+    if not table:
+        raise InputError(f"{source} holds no arrays with one value for each example.")
+    return table
+
+
 def _from_log(found: Mapping[str, Any], larger_is: LargerIs | None) -> Scores:
-    better = None if larger_is is None else larger_is == "better"
-    return Scores(**found, larger_is_better=better)
+    values = np.asarray(found["values"], dtype=np.float64)
+    if larger_is is not None and len(values) and np.isfinite(values).all():
+        kind = kind_of(found["kind"], values)
+        is_better(kind, larger_is, values, name=found["kind"], source=found["source"])
+    return Scores(**found, larger_is_better=declared(larger_is))
 
 
 def _from_columns(
@@ -273,11 +367,13 @@ def _from_columns(
     """Scores from a table of named columns."""
     model = pick(list(table), None, MODEL, source=source, noun="column")
     if model is not None and len({as_text(value) for value in table[model]}) > 1:
-        raise InputError(f"{source} holds the scores of several models in the column {model!r}; give one file a model.")
+        raise InputError(
+            f"{source} holds the scores of several models in the column {model!r}; give one file for each."
+        )
     example = pick(list(table), None, EXAMPLE, source=source, noun="column", weak=True, taken={score or ""})
     others = [key for key in table if key not in (example, model)]
     chosen = _chosen(table, others, score, options, source=source)
-    ids = None if example is None else read_ids(table[example], len(table[example]))
+    ids = None if example is None else read_ids(table[example], len(table[chosen]), source=source)
     values = _numbers(table[chosen], ids, name=chosen, source=source)
     beside = {
         key: table[key]
@@ -339,14 +435,21 @@ def _numbers(column: Any, ids: tuple[str, ...] | None, *, name: str, source: str
     cells = column.tolist() if isinstance(column, np.ndarray) else list(column)
     values = np.empty(len(cells))
     broken: list[int] = []
+    n_texts = 0
     for i, cell in enumerate(cells):
         try:
             text = cell.strip().lower() if isinstance(cell, str) else ""
             values[i] = TRUTH[text] if text in TRUTH else float(cell)
         except (TypeError, ValueError):
             values[i] = np.nan
+            n_texts += isinstance(cell, str) and cell.strip() != ""
         if not np.isfinite(values[i]):
             broken.append(i)
+    if n_texts == len(cells):
+        raise InputError(
+            f"{source}: the column {name!r} is text, such as {cells[0]!r}; choose another with score= (--score)"
+            f"{', or write decimal points' if DECIMAL_COMMA.fullmatch(cells[0].strip()) else ''}."
+        )
     if broken:
         first = broken[0]
         label = f"at position {first}" if ids is None else repr(ids[first])
@@ -364,5 +467,24 @@ def as_scores(values: Scores | ArrayLike, *, kind: str | None, larger_is: Larger
             f"whether a larger score in `{what}` is better or worse is not declared; say what the scores are with "
             "kind= ('margin', 'log_likelihood', 'correct', 'loss', ...), or with larger_is='better' or 'worse'."
         )
-    better = None if larger_is is None else larger_is == "better"
-    return Scores(values=np.asarray(values), kind=kind or SCORE, larger_is_better=better, source=f"`{what}`", name=what)
+    better, source = declared(larger_is), f"`{what}`"
+    made = Scores(values=np.asarray(values), kind=kind or SCORE, larger_is_better=better, source=source, name=what)
+    is_better(made.kind, larger_is, made.values, name=kind or SCORE, source=source)
+    return made
+
+
+def read_id_list(path: str | Path) -> list[str]:
+    """Ids from a text file, one on each line; a first line such as `id` is a header."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the ids in {path} (--control-ids): {error}.") from error
+    ids = [line.strip() for line in lines if line.strip()]
+    if ids and plain_name(ids[0]) in EXAMPLE.usual:
+        ids = ids[1:]
+    twice = repeated(ids)
+    if twice:
+        raise InputError(f"{path} (--control-ids) names {listing(twice)} more than once.")
+    if not ids:
+        raise InputError(f"{path} (--control-ids) is empty; give the ids of the control, one on each line.")
+    return ids

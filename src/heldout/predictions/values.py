@@ -263,16 +263,19 @@ def read_names(names: Iterable[Any] | None, count: int) -> tuple[str, ...]:
     return read
 
 
-def read_ids(ids: Iterable[Any] | None, count: int) -> tuple[str, ...] | None:
-    """Ids of the examples, as text."""
+def read_ids(ids: Iterable[Any] | None, count: int, *, source: str = "") -> tuple[str, ...] | None:
+    """Ids of the examples, as text; `source` is named in messages."""
     if ids is None:
         return None
+    where = f"{source}: " if source else ""
     read = tuple(as_text(name) for name in ids)
     if len(read) != count:
-        raise InputError(f"there are {len(read):,} ids for {count:,} examples.")
+        raise InputError(f"{where}there are {len(read):,} ids for {count:,} examples.")
     twice = repeated(read)
     if twice:
-        raise InputError(f"the example {listing(twice)} is there more than once; every example needs an id of its own.")
+        raise InputError(
+            f"{where}the example {listing(twice)} is there more than once; every example needs an id of its own."
+        )
     return read
 
 
