@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.stats import chi2_contingency
 
 from heldout.errors import InputError
 from heldout.files import read_table
 
+OTHER_SIZES = 0.05  # level at which two sets are taken to differ in the sizes of their groups
 FEW = 30  # groups below which laws for many groups are rough; a warning says so
 
 Codes = NDArray[np.intp]  # (n,) number of each example's group, 0 to G - 1
@@ -153,6 +155,19 @@ def join_groups(*codes: Codes) -> Codes:
 def group_sizes(codes: Codes) -> NDArray[np.int64]:
     """(G,) examples of each group."""
     return np.bincount(codes).astype(np.int64)
+
+
+def sizes_differ(codes: Codes, others: Codes) -> bool:
+    """Whether group sizes have another law in one set than in the other: chi-squared at 0.05, sizes in powers of two.
+
+    Examples
+    --------
+    >>> sizes_differ(np.arange(200), np.repeat(np.arange(30), 30)), sizes_differ(np.arange(200), np.arange(90))
+    (True, False)
+    """
+    counts = [np.bincount(np.log2(group_sizes(c)).astype(np.intp), minlength=64) for c in (codes, others)]
+    table = np.stack(counts)[:, np.sum(counts, axis=0) > 0]
+    return bool(table.shape[1] > 1 and chi2_contingency(table).pvalue <= OTHER_SIZES)
 
 
 def group_means(values: ArrayLike, codes: Codes) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout import ScoreAuditResult, audit_scores
+from heldout import ScoreAuditResult, audit_scores, load_scores
 from heldout.cli import main
 
 LOGS = Path(__file__).parents[1] / "predictions" / "data" / "lm_eval"
@@ -53,14 +53,16 @@ def test_command_line_and_python_agree(run, files):
     direct = audit_scores(losses["model"][:N], losses["model"][N:], references=pairs, kind="loss", seed=3)
     assert answer["p_value"] == direct.p_value
     assert answer["outcome"] == "easier"
-    assert answer["leak"]["references"] == ["ref-a", "ref-b"]
-    assert answer["seen"][0]["id"] in {f"q{i}" for i in range(N)}
+    assert answer["references"] == answer["leak"]["references"] == ["ref-a", "ref-b"]
+    assert set(answer["digests"]) == {"test", "control", "references"}
+    assert set(answer["digests"]["references"]["ref-a"]) == {"test", "control"}
+    assert answer["look_seen"][0]["id"] in {f"q{i}" for i in range(N)}
     assert "test set: 200 examples, loss, larger is worse (model-test.csv)" in err
     saved = ScoreAuditResult.load(folder / "out" / "result")
     assert saved.to_dict() == answer
     page = (folder / "out" / "report.html").read_text()
     assert "Easier than the control" in page
-    assert answer["seen"][0]["id"] in page
+    assert answer["look_seen"][0]["id"] in page
     assert "smallest p with this control" in page
     assert "--reference-scores" in page  # the command
 
@@ -129,7 +131,8 @@ def test_logs_of_several_tasks_are_compared_within_each(run, tmp_path):
     code, out, err = run(*argv, "--resamples", "199", "--json")
     assert code == 0, err
     assert json.loads(out)["strata"] == "task (2 in both sets)"
-    assert "compared within each of 2 tasks" in err
+    test, control = (load_scores(tmp_path / name, score=",strict-match") for name in ("test", "control"))
+    assert audit_scores(test, control, n_resamples=199).to_dict() == json.loads(out)  # from Python as well
 
 
 @pytest.mark.parametrize(
@@ -138,8 +141,11 @@ def test_logs_of_several_tasks_are_compared_within_each(run, tmp_path):
         ([], "--model and --images not given: an audit needs --model and --images (pictures), or --scores"),
         (["--model", "m.onnx"], "--images not given"),
         (["--control-scores", "C"], "--control-scores goes with --scores"),
-        (["--scores", "T"], "a control is needed: give --control-scores, or --control-ids"),
-        (["--scores", "T", "--control-scores", "C", "--control-ids", "I"], "not both"),
+        (["--scores", "T"], "a control is needed: give --control-scores, or --control-ids to pick it"),
+        (
+            ["--scores", "T", "--control-scores", "C", "--control-ids", "I"],
+            "--control-scores and --control-ids both name the control",
+        ),
         (["--scores", "T", "--control-scores", "C", "--model", "m.onnx"], "--model is for audits of pictures"),
         (["--scores", "T", "--control-scores", "C", "--radius", "3", "--wrap"], "--radius, --wrap are for audits of"),
         (
@@ -147,7 +153,10 @@ def test_logs_of_several_tasks_are_compared_within_each(run, tmp_path):
             "200 examples, such as 'q0', 'q1', 'q10' and 197 more, are in both",
         ),
         (["--scores", "T", "--control-scores", "none.csv"], "does not exist"),
-        (["--scores", "T", "--control-scores", "C", "--score", "topic"], "200 of 200 scores are not a finite number"),
+        (
+            ["--scores", "T", "--control-scores", "C", "--score", "topic"],
+            "the column 'topic' is text, such as 'a'; choose another with score= (--score)",
+        ),
         (["--scores", "T", "--control-scores", "C", "--score", "nope"], "no column 'nope'"),
         (["--scores", "T", "--control-scores", "C", "--reference-scores", "M"], "as the model itself does"),
         (["--scores", "T", "--control-scores", "C", "--reference-scores", "T"], "for none of the 200 control examples"),
@@ -165,14 +174,28 @@ def test_logs_of_several_tasks_are_compared_within_each(run, tmp_path):
             ],
             "2 --reference-control-scores for 1 --reference-scores",
         ),
-        (["--scores", "C", "--control-ids", "I"], "names every example"),
-        (["--scores", "T", "--control-ids", "I"], "names 200 ids that model-test.csv does not have"),
-        (["--scores", "T", "--control-ids", "nope.txt"], "cannot read --control-ids"),
-        (["--scores", "T", "--control-scores", "C", "--level", "0"], "`level` is 0.0"),
+        (
+            ["--scores", "C", "--control-ids", "I"],
+            "name every example of model-control.csv, so that no test set is left",
+        ),
+        (["--scores", "T", "--control-ids", "I"], "200 of the control's 200 ids are not in model-test.csv"),
+        (["--scores", "T", "--control-ids", "nope.txt"], "cannot read the ids in nope.txt (--control-ids)"),
+        (["--scores", "T", "--control-scores", "C", "--level", "0"], "`level` is 0.0 (--level)"),
+        (["--scores", "T", "--control-scores", "C", "--chance", "0.5"], "and there are none; leave it out"),
+        (
+            ["--scores", "T", "--control-scores", "C", "--reference-scores", "A", "--chance", "0.5"],
+            "loss does not tell whether an answer is right. Give a column `correct` beside the scores",
+        ),
+        (["--scores", "T", "--control-scores", "C", "--reference-scores", "A", "A"], "have the same scores of every"),
+        (["--scores", "T", "--control-scores", "C", "--classes", "nope"], "it has 'id', 'loss', 'topic'"),
+        (["--scores", "T", "--control-scores", "C", "--larger-is", "better"], "a larger 'loss' is worse by its name"),
+        (["--scores", "m.onnx", "--control-scores", "C"], "m.onnx is a model, not its scores"),
     ],
 )
-def test_bad_input(run, files, argv, sentence):
+def test_bad_input(run, files, argv, sentence, monkeypatch):
     folder, _ = files
+    monkeypatch.chdir(folder)
+    (folder / "m.onnx").write_bytes(b"")
     names = {"T": "model-test.csv", "C": "model-control.csv", "I": "control.txt", "M": "model.csv", "A": "ref-a.csv"}
     code, out, err = run(*(folder / names[part] if part in names else part for part in argv))
     assert code == 2
@@ -197,12 +220,43 @@ def test_example_of_the_readme(run, model, outcome):
     answer = json.loads(out)
     assert (code, answer["outcome"]) == (0, outcome)
     if model == "leaked":
-        assert len(answer["seen"]) == 51
-        assert sum(int(example["id"].removeprefix("item-")) < 100 for example in answer["seen"]) == 47
+        assert len(answer["look_seen"]) == 51
+        assert sum(int(example["id"].removeprefix("item-")) < 100 for example in answer["look_seen"]) == 47
         readme = (Path(__file__).parents[2] / "README.md").read_text()
         _, printed, _ = run(*argv)
         for line in printed.splitlines()[2:]:
             assert " ".join(line.split()) in " ".join(readme.split())
+
+
+def test_classes_are_those_of_the_model(run, files):
+    """References are joined by id: neither classes nor groups are asked of their files, in audits and forecasts."""
+    folder, losses = files
+    for name in ("ref-a", "ref-b"):
+        lines = [f" q{i} ,{value!r}" for i, value in enumerate(losses[name].tolist())]  # blanks are no part of an id
+        (folder / f"{name}.csv").write_text("id,loss\n" + "\n".join(lines) + "\n")
+    references = ["--reference-scores", folder / "ref-a.csv", folder / "ref-b.csv", "--classes", "topic"]
+    argv = ["--scores", folder / "model-test.csv", "--control-scores", folder / "model-control.csv", *references]
+    code, out, err = run(*argv, "--resamples", "199", "--json")
+    assert code == 0, err
+    assert json.loads(out)["strata"] == "topic (2 in both sets)"
+    code = main(["audit", "--needed", *map(str, ["--control-scores", folder / "model-control.csv", *references])])
+    assert code == 0
+
+
+def test_ids_with_a_header(run, files):
+    folder, _ = files
+    argv = ["--scores", folder / "model.csv", "--control-ids", folder / "control.txt", "--resamples", "199", "--json"]
+    before = json.loads(run(*argv)[1])
+    (folder / "control.txt").write_text("id\n" + (folder / "control.txt").read_text())
+    assert json.loads(run(*argv)[1])["p_value"] == before["p_value"]
+
+
+def test_a_number_in_a_json_file(run, files):
+    folder, _ = files
+    (folder / "three.json").write_text("3")
+    code, _, err = run("--scores", folder / "three.json", "--control-scores", folder / "model-control.csv")
+    assert code == 2
+    assert "three.json holds neither a list of rows nor an object of arrays" in err
 
 
 def test_unknown_direction_names_the_column(run, files):

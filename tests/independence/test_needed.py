@@ -134,7 +134,7 @@ def test_right_or_wrong_is_said_so():
         ({"control": np.arange(49.0)}, "the control has 49 examples; a forecast needs at least 50"),
         ({"control": np.ones(60)}, "every score of the control is 1"),
         ({"kind": None}, "larger score in `control` is better or worse is not declared"),
-        ({"references": [np.arange(5.0)]}, "the reference reference 0 has 5 scores but the control 100"),
+        ({"references": [np.arange(5.0)]}, "the reference reference 0 has 5 control scores but the model 100"),
         ({"references": [-(np.arange(100.0) ** 2)]}, "points the other way"),
         ({"references": [np.arange(100.0)]}, "as the model itself does"),
         ({"reference_names": ["a"]}, "1 `reference_names` for 0 references"),
@@ -159,7 +159,7 @@ def test_other_kinds_and_other_examples_are_refused():
     with pytest.raises(InputError, match="the control's scores are margin"):
         audit_scores_needed(control, references=[Scores(values=references[0], kind="log_likelihood", ids=ids)])
     other = Scores(values=references[0], kind="margin", ids=[f"p{i}" for i in range(100)])
-    with pytest.raises(InputError, match="has scores for none of the control's 100 examples"):
+    with pytest.raises(InputError, match="has scores for none of the 100 control examples"):
         audit_scores_needed(control, references=[other])
     right = Scores(values=(x > 0).astype(float), kind="correct", ids=ids)
     guessed = Scores(values=rng_of(0).integers(0, 2, 100).astype(float), kind="correct", ids=ids)
@@ -236,7 +236,15 @@ def test_pictures_without_references_forecast_the_error_rate():
     right = (reader(1)(images[:, None].astype(np.float32)).argmax(axis=1) == labels).astype(float)
     scores = leak_scores(right, classes=labels)
     expected = leak_power(
-        scores, share=0.5, pull=1.0, n_test=300, n_control=300, classes=labels, level=0.025, tail=False
+        scores,
+        share=0.5,
+        pull=1.0,
+        n_test=300,
+        n_control=300,
+        classes=labels,
+        level=0.025,
+        tail=False,
+        alternative="two-sided",
     )
     assert found.power[0][0] == pytest.approx(expected)
     assert "the error rate's half alone" in found.notes[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from heldout import AuditResult, InputError, Translations, audit, audit_many
 from heldout.images import LabelledImages, Pad, Upsample, from_arrays
 from heldout.independence.engine import Engine
+from heldout.independence.leak import check_references
 from heldout.independence.margins import label_margins
 from heldout.independence.references import untouched_answers
 from heldout.independence.untouched import CENTRE, ORIGINAL, chosen_pictures, original_answers
@@ -260,17 +262,30 @@ def test_several_models_are_averaged(torus_images, honest_onnx, leaked_onnx, rng
 def test_one_sided_and_planned_audits(torus_images, honest_onnx, leaked_onnx):
     """The leaked model as a reference for the honest one makes the test set look hard, which nobody asked for."""
     options: dict[str, Any] = {
-        "control": torus_images(300, "control"), "orbit": ORBIT, "references": [leaked_onnx], "n_resamples": 999,
+        "control": torus_images(200, "control"), "orbit": ORBIT, "references": [leaked_onnx], "n_resamples": 499,
         "level": 0.01,
     }  # fmt: skip
-    both = audit(honest_onnx, torus_images(300), **options)
+    both = audit(honest_onnx, torus_images(200), **options, alternative="two-sided")
     assert both.leak.test.mean.difference < 0
+    assert both.verdict_alternative == both.alternative == "two-sided"
+    assert both.notes == []
     assert both.outcome == "harder"
     assert "Likely causes are a reference that knows the test set" in both.verdict
-    one = audit(honest_onnx, torus_images(300), **options, alternative="greater", planned_audits=3)
+    one = audit(honest_onnx, torus_images(200), **options)
+    assert (one.verdict_alternative, one.alternative) == ("greater", "two-sided")
+    assert one.leak.test.mean == replace(both.leak.test.mean, alternative="greater")
     assert one.outcome == "no evidence"
     assert one.p_value == one.leak.test.p_greater > 0.5
     assert "the test set was not found easier than the control" in one.verdict
+    (warning,) = one.notes
+    assert warning.startswith(
+        "given what the reference finds hard, the mean of the scores says that the test set is harder"
+    )
+    assert f"warning: {warning}" in str(one)
+    assert "T and error rate (two-sided) stand beside it" in str(one)
+    plain = one.to_dict()
+    assert (plain["verdict_alternative"], plain["alternative"]) == ("greater", "two-sided")
+    assert plain["control"]["leak"]["alternative"] == "greater"
     assert "would have been found four times in five" in one.verdict
 
 
@@ -288,7 +303,7 @@ def test_a_leak_that_only_references_see(digits):
     found = {}
     for name, leaked in (("honest", 0), ("leaked", 30)):
         model = forest(9, np.concatenate([rest[:350], np.arange(leaked)]))
-        found[name] = audit(model, sets[0], control=sets[1], orbit=ORBIT, references=references, n_resamples=1999)
+        found[name] = audit(model, sets[0], control=sets[1], orbit=ORBIT, references=references, n_resamples=499)
     leaked = found["leaked"].evidence.control
     assert found["honest"].outcome == "no evidence"
     assert found["leaked"].outcome == "easier"
@@ -356,6 +371,9 @@ def test_bad_references_are_refused_before_the_long_run(torus_images, honest_onn
     assert "the reference honest is the audited model itself" in refused(leaked_onnx, honest_onnx)
     copy = FunctionScorer(lambda batch: 1.0 + honest.logits(batch), name="copy")
     assert "the reference copy scores every example as the model itself does" in refused(copy)
+    for factor in (0.5, 1.5, 4.0):  # margins change their order with the scale of logits, answers do not
+        scaled = FunctionScorer(lambda batch, by=factor: by * honest.logits(batch), name="scaled")
+        assert "the reference scaled scores every example as the model itself does" in refused(scaled)
     assert "are the same model; give it once" in refused(leaked_onnx, leaked_onnx)
     weak = refused(FunctionScorer(guess, name="guess"))
     assert "the untouched accuracy of the reference guess is" in weak
@@ -365,6 +383,35 @@ def test_bad_references_are_refused_before_the_long_run(torus_images, honest_onn
     small.input_size = (28, 28)
     assert "the reference small: the model wants 28 x 28 pixels, but gets 32 x 32" in refused(small)
     assert "the reference fails: the model fails on a batch of shape" in refused(FunctionScorer(fails, name="fails"))
+
+
+@pytest.mark.parametrize("strength", [1.5, 8.0])  # of the true label: many wrong answers, and next to none
+def test_one_model_on_another_scale(rng, strength):
+    """Logits times a constant are the same model, whatever that does to clipped margins; another model is not."""
+    n, labels = 1000, rng.integers(0, 10, 1000)
+    hard = rng.gamma(2.0, 1.0, n)
+
+    def logits() -> np.ndarray:
+        found = rng.normal(size=(n, 10))
+        found[np.arange(n), labels] += strength * hard / 2 + (strength > 5) * 5
+        return found
+
+    def excess(found: np.ndarray) -> np.ndarray:
+        return found.max(axis=1) - found[np.arange(n), labels]
+
+    own, other = logits(), logits()
+    for factor in (0.8, 1.5):
+        same = factor * own
+        given = label_margins(own, labels), label_margins(same, labels)[None]
+        with pytest.raises(InputError, match="as the model itself does"):
+            check_references(*given, ["same"], excess=excess(own), references_excess=excess(same)[None])
+    check_references(
+        label_margins(own, labels),
+        label_margins(other, labels)[None],
+        ["other"],
+        excess=excess(own),
+        references_excess=excess(other)[None],
+    )
 
 
 def test_functions_of_one_name_are_told_apart_by_their_answers(torus_images, honest_onnx, leaked_onnx):

@@ -8,6 +8,7 @@ from scipy.stats import binomtest
 
 import heldout
 from heldout import InputError, ScoreAuditResult, Scores, audit_scores
+from heldout.independence.score_inputs import gather
 from heldout.statistics.leak import MARGIN_CLIP, leak_test
 
 N, N_CONTROL = 300, 260
@@ -64,21 +65,27 @@ class TestVerdict:
 
     def test_outcomes(self, data):
         model, others, _, _ = data
-        found = audit_scores(*split(model), references=pairs(others), kind="margin")
+        found = audit_scores(*split(model), references=pairs(others), kind="margin", n_resamples=999)
         assert found.outcome == "easier"
         assert "given what the 3 references find hard, the model scores better" in found.verdict
-        turned = audit_scores(*split(model)[::-1], references=[p[::-1] for p in pairs(others)], kind="margin")
+        swapped = {"references": [p[::-1] for p in pairs(others)], "kind": "margin", "n_resamples": 999}
+        turned = audit_scores(*split(model)[::-1], **swapped, alternative="two-sided")
         assert turned.outcome == "harder"
         assert "not overfitting" in turned.verdict
-        honest = audit_scores(*split(others[0]), references=pairs(others[1:]), kind="margin")
+        one_sided = audit_scores(*split(model)[::-1], **swapped)
+        assert one_sided.outcome == "no evidence"
+        assert any("harder than the control" in note for note in one_sided.notes)
+        honest = audit_scores(*split(others[0]), references=pairs(others[1:]), kind="margin", n_resamples=999)
         assert honest.outcome == "no evidence"
         assert "clipped to -5 to 10" in str(honest)
 
     def test_direction_only_turns_the_scores(self, data):
         """A loss is minus a score: every number of the test is the same."""
         model, others, _, _ = data
-        quality = audit_scores(*split(model), references=pairs(others), kind="quality", larger_is="better")
-        loss = audit_scores(*split(-model), references=pairs(-others), kind="loss")
+        quality = audit_scores(
+            *split(model), references=pairs(others), kind="quality", larger_is="better", n_resamples=199
+        )
+        loss = audit_scores(*split(-model), references=pairs(-others), kind="loss", n_resamples=199)
         assert loss.leak.test == quality.leak.test
         assert [x.score for x in loss.seen] == [-x.score for x in quality.seen]
         assert [x.expected for x in loss.seen] == [-x.expected for x in quality.seen]
@@ -87,17 +94,16 @@ class TestVerdict:
     def test_clipping_does_not_know_the_sets(self, data):
         """Swapping test set and control turns the difference round and leaves p where it was, but for the draws."""
         model, others, _, _ = data
-        one = audit_scores(*split(model), references=pairs(others), kind="quality", larger_is="better")
-        other = audit_scores(
-            *split(model)[::-1], references=[p[::-1] for p in pairs(others)], kind="q", larger_is="better"
-        )
+        options = {"kind": "quality", "larger_is": "better", "n_resamples": 199}
+        one = audit_scores(*split(model), references=pairs(others), **options)
+        other = audit_scores(*split(model)[::-1], references=[p[::-1] for p in pairs(others)], **options)
         assert other.leak.test.mean.difference == pytest.approx(-one.leak.test.mean.difference, abs=1e-12)
         assert one.clipping == other.clipping
 
     def test_right_and_wrong_are_not_clipped(self, data):
         model, others, _, _ = data
         marks, other_marks = (model > 0).astype(float), (others > 0).astype(float)
-        result = audit_scores(*split(marks), references=pairs(other_marks), kind="correct")
+        result = audit_scores(*split(marks), references=pairs(other_marks), kind="correct", n_resamples=199)
         assert result.clipping == "not clipped"
         assert set(np.unique(result.leak.scores.scores)) == {0.0, 1.0}
 
@@ -111,8 +117,9 @@ class TestVerdict:
             order = rng.permutation(len(ids))
             values, names = [*other[order], 0.0], [*(ids[i] for i in order), "another"]
             references.append(Scores(values=values, kind="margin", ids=names))
-        joined = audit_scores(test, control, references=references)
-        assert joined.leak.test == audit_scores(*split(model), references=pairs(others), kind="margin").leak.test
+        joined = audit_scores(test, control, references=references, n_resamples=199)
+        direct = audit_scores(*split(model), references=pairs(others), kind="margin", n_resamples=199)
+        assert joined.leak.test == direct.leak.test
         assert joined.ids == tuple(ids[:N])
 
     def test_groups(self, data):
@@ -132,7 +139,7 @@ class TestVerdict:
         texts = [f"question {i // 2}" for i in range(len(ids))]
         sets = [Scores(values=v, kind="margin", ids=i, columns={"question": np.array(t)})
                 for v, i, t in zip(split(model), split(ids), split(texts), strict=True)]  # fmt: skip
-        result = audit_scores(*sets)
+        result = audit_scores(*sets, n_resamples=199)
         assert result.n_repeated == N + N_CONTROL
         assert result.leak.test.mean.n_groups_test == N // 2
         again = Scores(
@@ -144,7 +151,7 @@ class TestVerdict:
     def test_travels(self, data, tmp_path):
         model, others, _, classes = data
         result = audit_scores(
-            *split(model), references=pairs(others), kind="margin", classes=split(classes), halves=True
+            *split(model), references=pairs(others), kind="margin", classes=split(classes), halves=True, n_resamples=199
         )
         result.save(tmp_path / "result")
         back = ScoreAuditResult.load(tmp_path / "result")
@@ -156,18 +163,19 @@ class TestVerdict:
 
     def test_planned_audits(self, data):
         model, others, _, _ = data
-        one = audit_scores(*split(model), references=pairs(others), kind="margin")
-        many = audit_scores(*split(model), references=pairs(others), kind="margin", planned_audits=200)
+        options = {"references": pairs(others), "kind": "margin", "n_resamples": 4999}
+        one = audit_scores(*split(model), **options)
+        many = audit_scores(*split(model), **options, planned_audits=200)
         assert many.adjusted_p_value == pytest.approx(min(1.0, 200 * one.p_value))
         assert "times 200 planned audits" in many.verdict
 
     def test_what_it_assumes_is_said(self, data):
         model, others, _, _ = data
-        halves = audit_scores(*split(model), kind="margin", halves=True)
+        halves = audit_scores(*split(model), kind="margin", halves=True, n_resamples=199)
         assert "differ in nothing but exposure" in halves.assumes
-        assert "nothing takes up difficulty" in str(halves)
-        beside = audit_scores(*split(model), references=pairs(others), kind="margin")
-        assert "references that saw neither set take up most" in str(beside)
+        assert "nothing takes off what makes some items harder" in str(halves)
+        beside = audit_scores(*split(model), references=pairs(others), kind="margin", n_resamples=199)
+        assert "references that saw neither set take off most" in str(beside)
 
     @pytest.mark.slow
     def test_references_take_up_most_of_a_drift(self):
@@ -183,7 +191,6 @@ class TestVerdict:
         assert alarms[0] >= 90
         assert 5 <= alarms[3] <= 30  # 12 % measured: more than the level, and far less than without
 
-    @pytest.mark.slow
     def test_level(self):
         """Heavy tails, unequal sizes, quantile clipping, references: at most the binomial share of alarms at 0.05."""
         rng = np.random.default_rng(3)
@@ -191,13 +198,19 @@ class TestVerdict:
         for seed in range(runs):
             hard = rng.standard_t(2, size=260)
             model, others = (hard + rng.standard_t(2, size=shape) for shape in ((260,), (2, 260)))
-            result = audit_scores(
-                -model[:80],
-                -model[80:],
-                references=[(-o[:80], -o[80:]) for o in others],
-                kind="loss",
+            sets = gather(
+                -model[:80], -model[80:], [(-o[:80], -o[80:]) for o in others], reference_names=None, kind="loss",
+                larger_is=None, classes=None, groups=None, chance=None, allow_chance=False,
+            )  # fmt: skip
+            (test, *known), (control, *known_control), _ = sets.clipped()
+            result = leak_test(
+                test,
+                control,
+                references_test=np.stack(known),
+                references_control=np.stack(known_control),
+                alternative="greater",
                 n_resamples=199,
-                seed=seed,
+                rng=np.random.default_rng(seed),
             )
             alarms += result.p_value <= 0.05
         assert binomtest(alarms, runs, 0.05, alternative="greater").pvalue > 1e-3
@@ -250,14 +263,23 @@ class TestBadInput:
     def test_references(self, data):
         model, others, _, _ = data
         self.refused("as the model itself does", *split(model), references=[split(model)], kind="margin")
+        for name, same in {
+            "rounded": model.round(3),
+            "on another scale": 2 * model + 1,
+            "bent": np.arctan(model),
+        }.items():
+            self.refused("as the model itself does", *split(model), references=[split(same)], kind="margin",
+                         reference_names=[name])  # fmt: skip
         self.refused("points the other way", *split(model), references=[split(-others[0])], kind="margin")
         constant = np.ones(N), np.ones(N_CONTROL)
         self.refused("scores every example 1", *split(model), references=[constant], kind="margin")
+        self.refused("reference 0 and reference 1 have the same scores", *split(model), kind="margin",
+                     references=pairs(others[[0, 0]]))  # fmt: skip
         self.refused("2 `reference_names` for 1", *split(model), references=pairs(others[:1]), kind="margin",
                      reference_names=["a", "b"])  # fmt: skip
 
     def test_references_near_chance(self, data):
-        """Right and wrong with the number of options known; margins of two options; never without either."""
+        """Right and wrong with the number of options known; margins, which are right above 0."""
         model, _, _, _ = data
         rng = np.random.default_rng(1)
         marks, guess = (model > 0).astype(float), (rng.random(N + N_CONTROL) < 0.25).astype(float)
@@ -266,7 +288,14 @@ class TestBadInput:
                      references=[split(guess)], chance=0.25)  # fmt: skip
         options = {"kind": "correct", "references": [split(guess)], "n_resamples": 99}
         assert audit_scores(*sets, **options, chance=0.25, allow_chance=True).leak.test.n_references == 1
-        assert audit_scores(*sets, **options).leak.test.n_references == 1
+        noise_of_many = split((rng.random(N + N_CONTROL) < 0.25).astype(float))
+        self.refused(r"no help: .*rank correlation -?0\.0\d on 560 examples.*--allow-chance", *sets,
+                     kind="correct", references=[noise_of_many])  # fmt: skip
+        self.refused("no better than a guess", *split(model), kind="margin", chance=0.5,
+                     references=[split(rng.normal(-0.2, size=N + N_CONTROL))])  # fmt: skip
+        self.refused("loss does not tell whether an answer is right", *split(np.exp(-model)), kind="loss", chance=0.5,
+                     references=[split(np.exp(rng.normal(size=N + N_CONTROL)))])  # fmt: skip
+        self.refused("there are none", *sets, kind="correct", chance=0.5)
         two = [Scores(values=v, kind="margin", n_options=np.full(len(v), 2.0)) for v in split(model)]
         noise = tuple(
             Scores(values=v, kind="margin", n_options=np.full(len(v), 2.0))
@@ -280,6 +309,10 @@ class TestBadInput:
         test, control = split(model)
         self.refused("the control has 9 examples .*at least 10", test, control[:9], kind="margin")
         self.refused("every score of test set and control is 1", np.ones(20), np.ones(30), kind="correct")
+        self.refused("every score of the control is 2", test, np.full(30, 2.0), kind="margin")
+        self.refused("every score of the test set is 2", np.full(30, 2.0), control, kind="margin")
+        marks = audit_scores(np.ones(200), np.arange(200) % 5 > 0, kind="correct", n_resamples=199)
+        assert marks.outcome == "easier"  # all right is what a leak can look like
         self.refused("only the test set has classes", Scores(values=test, kind="margin", classes=classes[:N]), control)
         self.refused("share no class", test, control, kind="margin", classes=(np.zeros(N), np.ones(N_CONTROL)))
         self.refused("the shape", test[None], control, kind="margin")
@@ -293,4 +326,15 @@ class TestBadInput:
         self.refused("`level` is 2", *split(model), kind="margin", level=2)
         self.refused(r"no p against a control is below 0\.1", *split(model), kind="margin", n_resamples=9)
         self.refused("`seed` is -1", *split(model), kind="margin", seed=-1)
+        self.refused("`seed` is None", *split(model), kind="margin", seed=None)
+        self.refused("`kind` is 3", *split(model), kind=3)
+        for larger_is in ("Better", "down", 1):
+            self.refused("`larger_is` is", *split(model), larger_is=larger_is)
+        self.refused("`groups` must be a pair", *split(model), kind="margin", groups=5)
+        self.refused("`classes` must be a pair", *split(model), kind="margin", classes=5)
+        self.refused("`references` is 5; give a list", *split(model), kind="margin", references=5)
+        self.refused("must be Scores, or a pair", *split(model), kind="margin", references=[None])
+        self.refused("one Scores; give a list", *split(model), kind="margin",
+                     references=Scores(values=model, kind="margin"))  # fmt: skip
+        self.refused("`reference_names` is 'a'", *split(model), kind="margin", reference_names="a")
         self.refused("alternative", *split(model), kind="margin", alternative="less")

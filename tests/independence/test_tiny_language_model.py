@@ -84,7 +84,7 @@ def scores():
 
 
 def write_csv(folder, scores):
-    """One file a model; the audited ones apart into test set and control."""
+    """One file for each model; the audited ones apart into test set and control."""
     for name, values in scores.items():
         rows = [f"item-{i},{value!r}\n" for i, value in enumerate(values.tolist())]
         parts = {"": rows} if name.startswith("reference") else {"-test": rows[:N_ITEMS], "-control": rows[N_ITEMS:]}
@@ -112,7 +112,7 @@ def test_leak_is_found_and_its_twin_is_not(scores, tmp_path, capsys):
         argv = ["--scores", f"{name}-test.csv", "--control-scores", f"{name}-control.csv"]
         references = ["--reference-scores", "reference-a.csv", "reference-b.csv"]
         paths = [str(tmp_path / part) if part.endswith(".csv") else part for part in [*argv, *references]]
-        code = main(["audit", *paths, "--json", "--out", str(tmp_path / name), *options])
+        code = main(["audit", *paths, "--resamples", "999", "--json", "--out", str(tmp_path / name), *options])
         return code, json.loads(capsys.readouterr().out)
 
     code, leaked = run("leaked", "--fail-under", "0.01")
@@ -124,19 +124,21 @@ def test_leak_is_found_and_its_twin_is_not(scores, tmp_path, capsys):
     assert code == 0
     assert honest["outcome"] == "no evidence"
     assert honest["p_value"] > 0.05
-    seen = [int(example["id"].removeprefix("item-")) for example in leaked["seen"]]
+    seen = [int(example["id"].removeprefix("item-")) for example in leaked["look_seen"]]
     assert len(seen) >= 20
     assert sum(i < N_LEAKED for i in seen) >= 0.7 * len(seen)  # wrong ones are 10 % on average
-    assert not honest["seen"]
+    assert not honest["look_seen"]
 
 
 def test_references_show_it(scores):
     """Without them, items that are hard or easy for every model drown most of it."""
     values, others = scores["leaked"], [scores[name] for name in ("reference-a", "reference-b")]
-    alone = heldout.audit_scores(values[:N_ITEMS], values[N_ITEMS:], kind="log_likelihood")
+    options = {"kind": "log_likelihood", "n_resamples": 199}
+    alone = heldout.audit_scores(values[:N_ITEMS], values[N_ITEMS:], **options)
     pairs = [(other[:N_ITEMS], other[N_ITEMS:]) for other in others]
-    beside = heldout.audit_scores(values[:N_ITEMS], values[N_ITEMS:], references=pairs, kind="log_likelihood")
-    assert alone.p_value > beside.p_value
+    beside = heldout.audit_scores(values[:N_ITEMS], values[N_ITEMS:], references=pairs, **options)
+    z = [found.leak.test.mean.difference / found.leak.test.mean.standard_error for found in (alone, beside)]
+    assert z[1] > z[0] + 1.0
     assert len(alone.seen) < len(beside.seen)
 
 
@@ -148,13 +150,14 @@ def test_from_logs(scores, tmp_path, capsys):
     ids.write_text("".join(f"letters/{i}\n" for i in range(N_ITEMS, 2 * N_ITEMS)))
     for name in ("leaked", "honest"):
         argv = ["--scores", tmp_path / name, "--control-ids", ids, "--reference-scores", tmp_path / "reference-a",
-                tmp_path / "reference-b", "--json", "--out", tmp_path / f"{name}-out"]  # fmt: skip
+                tmp_path / "reference-b", "--resamples", "199", "--json", "--out",
+                tmp_path / f"{name}-out"]  # fmt: skip
         assert main(["audit", *map(str, argv)]) == 0
         from_logs = json.loads(capsys.readouterr().out)
         argv = ["--scores", f"{name}-test.csv", "--control-scores", f"{name}-control.csv", "--reference-scores",
                 "reference-a.csv", "reference-b.csv"]  # fmt: skip
         argv = [str(tmp_path / part) if part.endswith(".csv") else part for part in argv]
-        assert main(["audit", *argv, "--json", "--out", str(tmp_path / f"{name}-out")]) == 0
+        assert main(["audit", *argv, "--resamples", "199", "--json", "--out", str(tmp_path / f"{name}-out")]) == 0
         from_csv = json.loads(capsys.readouterr().out)
         assert from_logs["kind"] == from_csv["kind"] == "log_likelihood"
         assert from_logs["p_value"] == from_csv["p_value"]

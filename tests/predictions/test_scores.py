@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from heldout import InputError, Predictions, Scores, load_scores
+from heldout.predictions.scores import as_scores, read_id_list
 
 DATA = Path(__file__).parent / "data"
 
@@ -85,12 +86,15 @@ class TestTables:
         ("text", "match"),
         [
             ("id,log_likelihood\na,1.5\nb,2\n", "all above 0, as negative log-likelihoods"),
+            ("id,nll\na,-1.5\nb,-2\n", "all 0 or below, as log-likelihoods are"),
+            ("id,correct\na,0,5\n", "cells where the header"),
+            ("id;margin\na;0,5\nb;-1,25\n", "is text, such as '0,5'; .*, or write decimal points"),
             ("id,perplexity\na,-1.5\nb,2\n", "no perplexity is below 1"),
             ("id,probability\na,0.5\nb,2\n", "outside 0 to 1"),
             ("id,margin\na,\nb,2\n", r"1 of 2 scores is not a finite number, the first .* 'a' \(margin is empty\)"),
             ("id,margin\na,nan\nb,2\n", "margin is 'nan'"),
             ("id,margin\na,high\nb,inf\n", "2 of 2 scores are not a finite number"),
-            ("id,margin\na,1\na,2\n", "'a' is there more than once"),
+            ("id,margin\na,1\na,2\n", r"m\.csv: the example 'a' is there more than once"),
             ("id,u,v\na,1,2\nb,2,1\n", r"'u', 'v' it could be any, so say which with score= \(--score\)"),
             ("id,text\na,hello\nb,bye\n", "no column of scores"),
             ("id,model,margin\na,m1,2\nb,m2,1\n", "several models in the column 'model'"),
@@ -101,11 +105,74 @@ class TestTables:
         with pytest.raises(InputError, match=match):
             load_scores(write(tmp_path / "m.csv", text))
 
+    @pytest.mark.parametrize("larger_is", ["Better", "BETTER", "up", 1, True])
+    def test_no_direction_is_guessed(self, tmp_path, larger_is):
+        """A slip in the spelling must not turn the scores round, wherever they come from."""
+        path = write(tmp_path / "m.csv", "id,bleu\na,31.5\nb,12\n")
+        log = only(DATA / "lm_eval" / "example__alpha", "*choice*")
+        for call in (
+            lambda: load_scores(path, larger_is=larger_is),
+            lambda: load_scores(log, larger_is=larger_is),
+            lambda: as_scores([1.0, 2.0], kind="bleu", larger_is=larger_is, what="test"),
+        ):
+            with pytest.raises(InputError, match="`larger_is` is"):
+                call()
+        with pytest.raises(InputError, match="`larger_is_better` is 'worse'"):
+            Scores(values=[1.0], kind="bleu", larger_is_better="worse")
+
+    @pytest.mark.parametrize(
+        ("name", "values", "larger_is", "refused"),
+        [
+            ("margin", (1, -2), "worse", True),
+            ("correct", (1, 0), "worse", True),
+            ("loss", (0.5, 2), "better", True),
+            ("nll", (-0.5, -2), "better", False),  # log-likelihoods under another name
+            ("log_likelihood", (-0.5, -2), "worse", True),
+            ("log_likelihood", (0.5, 2), "worse", False),
+            ("perplexity", (-0.5, -2), "better", False),
+            ("margin", (1, -2), "better", False),
+        ],
+    )
+    def test_direction_against_the_name(self, tmp_path, name, values, larger_is, refused):
+        path = write(tmp_path / "m.csv", f"id,{name}\na,{values[0]}\nb,{values[1]}\n")
+        if refused:
+            with pytest.raises(InputError, match=f"{name}' is .* by its name, but larger_is='{larger_is}'"):
+                load_scores(path, larger_is=larger_is)
+            with pytest.raises(InputError, match="by its name"):
+                as_scores(values, kind=name, larger_is=larger_is, what="test")
+        else:
+            assert load_scores(path, larger_is=larger_is).larger_is_better == (larger_is == "better")
+
+    def test_what_is_no_table(self, tmp_path):
+        for text in ("3", "null", '"a"', "true"):
+            with pytest.raises(InputError, match=r"m\.json holds neither"):
+                load_scores(write(tmp_path / "m.json", text))
+        with pytest.raises(InputError, match="no arrays with one value for each example"):
+            load_scores(write(tmp_path / "m.json", "{}"))
+        with pytest.raises(InputError, match=r"m\.json: there are 3 ids for 2 examples"):
+            load_scores(write(tmp_path / "m.json", '{"id": [1, 2, 3], "margin": [1, 2]}'))
+        np.savez(tmp_path / "m.npz", ids=["a", "b"], margin=np.zeros((2, 2)), loss=np.ones(2))
+        with pytest.raises(InputError, match=r"'margin' has the shape \(2, 2\)"):
+            load_scores(tmp_path / "m.npz")
+        assert load_scores(tmp_path / "m.npz", score="loss").kind == "loss"
+        with pytest.raises(InputError, match="is a model, not its scores"):
+            load_scores(write(tmp_path / "m.onnx", ""))
+        with pytest.raises(InputError, match="`kind` is 3"):
+            Scores(values=[1.0], kind=3)
+        with pytest.raises(InputError, match="another scale"):
+            Scores(values=[1e300, 1.0], kind="loss")
+
+    def test_yes_and_no(self, tmp_path):
+        scores = load_scores(write(tmp_path / "m.csv", "id,correct\n a ,yes\nb,No\n"))
+        assert (scores.ids, scores.values.tolist()) == (("a", "b"), [1.0, 0.0])
+
     def test_wrong_names(self, tmp_path):
         path = write(tmp_path / "m.csv", "id,margin,topic\na,1,\nb,2,x\n")
         with pytest.raises(InputError, match=r"no column 'loss' \(score=, --score\)"):
             load_scores(path, score="loss")
-        with pytest.raises(InputError, match=r"no column 'repo' \(classes=, --classes\)"):
+        with pytest.raises(
+            InputError, match=r"no column 'repo' \(classes=, --classes\); it has 'id', 'margin', 'topic'"
+        ):
             load_scores(path, classes="repo")
         with pytest.raises(InputError, match="1 of 2 examples have no 'topic'"):
             load_scores(path, classes="topic")
@@ -141,6 +208,24 @@ class TestTables:
             scores.pick(["a", "z"])
         with pytest.raises(InputError, match="no ids"):
             Scores(values=[1.0], kind="margin").pick(["a"])
+
+    def test_split(self, tmp_path):
+        scores = Scores(values=[1.0, 2.0, 3.0], kind="margin", ids=["a", "b", "c"], source="m.csv")
+        ids = read_id_list(write(tmp_path / "ids.txt", "\ufeffID\n b\n\nc\n"))
+        assert ids == ["b", "c"]
+        test, control = scores.split(ids)
+        assert (test.ids, control.ids, control.values.tolist()) == (("a",), ("b", "c"), [2.0, 3.0])
+        for wrong, match in (
+            (["z"], "1 of the control's 1 ids is not in m.csv, such as 'z'; its own are such as 'a'"),
+            (["a", "b", "c"], "name every example of m.csv, so that no test set is left"),
+            ([], "name no example of m.csv, so that no control is left"),
+        ):
+            with pytest.raises(InputError, match=match):
+                scores.split(wrong)
+        with pytest.raises(InputError, match="names 'a' more than once"):
+            read_id_list(write(tmp_path / "ids.txt", "a\na\n"))
+        with pytest.raises(InputError, match="is empty"):
+            read_id_list(write(tmp_path / "ids.txt", "id\n"))
 
 
 class TestLmEval:

@@ -112,7 +112,8 @@ def test_scores_the_slow_way():
         ratio = norm.pdf(x[i], expected[i] + gain, spread[i]) / norm.pdf(x[i], expected[i], spread[i])
         assert found.log_ratios[i] == pytest.approx(math.log(ratio))
         assert found.sparse[i] == pytest.approx(math.log(0.9 + 0.1 * ratio))
-    assert found.variance_removed == pytest.approx(1 - np.sum((x - expected) ** 2) / np.sum((x - x.mean()) ** 2))
+    left = np.sum((x - expected) ** 2) / (309 - 3 - 6)  # three weights and six bins were fitted
+    assert found.variance_removed == pytest.approx(1 - left / (np.sum((x - x.mean()) ** 2) / 309))
 
 
 def test_variance_removed_in_closed_form():  # one clean reference explains rho^2
@@ -333,6 +334,36 @@ def knowing(n, n_control, share, where):
     return make
 
 
+def suppressed(n, share, pull):
+    """Two references whose errors go together, of unequal size, and neither with the model's: least squares weighs the
+    first one negatively, and it knows a share of the test set.
+    """
+
+    def make(rng):
+        hard, together = rng.normal(size=(2, 2 * n))
+        first, second = (hard + s * together + 0.3 * rng.normal(size=2 * n) for s in (1.2, 0.5))
+        seen = slice(0, round(share * n))
+        first[seen] += pull * np.maximum(np.quantile(first, 0.95) - first[seen], 0.0)
+        return split(n, scores=hard + 0.5 * rng.normal(size=2 * n), references=np.array([first, second]))
+
+    return make
+
+
+def sizes(n_groups, size, n_control, size_control):
+    """Independent examples, said to be groups of other sizes in one set than in the other."""
+
+    def one(rng, count, size):
+        hard = 3.0 - 2.0 * rng.exponential(size=count * size)
+        x, *references = hard + rng.standard_t(3, size=(3, count * size))
+        return {"scores": x, "references": np.array(references), "groups": np.repeat(np.arange(count), size)}
+
+    return lambda rng: (one(rng, n_groups, size), one(rng, n_control, size_control))
+
+
+OTHER_SIZES = {
+    "30 groups of 30 against 200 examples": (sizes(30, 30, 200, 1), {"clip": MARGIN_CLIP}, 600),
+    "100 groups of 5 against 100 examples": (sizes(100, 5, 100, 1), {"clip": MARGIN_CLIP}, 600),
+}  # where the tail alone does not hold its level
 LEVELS = {
     "no references": (plain(200, 300, k=0), {}, 1000),
     "regression": (plain(200, 300), {}, 1000),
@@ -353,6 +384,14 @@ LEVELS = {
 def test_level(name):
     make, options, repetitions = LEVELS[name]
     for count in alarms(make, repetitions, **options).ravel():
+        assert binomtest(int(count), repetitions, 0.05, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHER_SIZES)
+def test_level_where_groups_have_other_sizes(name):
+    make, options, repetitions = OTHER_SIZES[name]
+    for count in alarms(make, repetitions, **options)[:, :2].ravel():
         assert binomtest(int(count), repetitions, 0.05, alternative="greater").pvalue > 1e-3
 
 
@@ -404,3 +443,35 @@ def test_level_over_every_permutation():
         )
     for alpha in (0.02, 0.05, 0.1, 0.3):
         assert np.mean(np.array(found) <= alpha - 0.01) <= alpha
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("share", "pull"), [(0.0, 0.0), (0.1, 1.0), (0.3, 0.5), (1.0, 0.25)])
+def test_a_reference_with_a_negative_weight_would_raise_one(share, pull):  # hence no weight is negative
+    found = alarms(suppressed(500, share, pull), 300)
+    assert binomtest(int(found[0, 0]), 300, 0.05, alternative="greater").pvalue > 1e-3
+
+
+def test_no_weight_is_negative():
+    test, control = suppressed(500, 0.0, 0.0)(rng_of(0))
+    both = {name: np.concatenate([test[name], control[name]], axis=-1) for name in test}
+    centred = both["references"] - both["references"].mean(axis=1, keepdims=True)
+    assert np.linalg.lstsq(centred.T, both["scores"] - both["scores"].mean(), rcond=None)[0][0] < 0.0
+    expected = leak_scores(both["scores"], both["references"]).expected
+    alone = leak_scores(both["scores"], both["references"][1:]).expected
+    assert expected == pytest.approx(alone)  # the other one stands alone
+
+
+def test_the_tail_counts_only_where_groups_have_the_same_sizes():
+    test, control = sizes(60, 5, 200, 1)(rng_of(0))
+    options = {f"{name}_test": test[name] for name in ("references", "groups")}
+    options |= {f"{name}_control": control[name] for name in ("references", "groups")}
+    found = leak_test(test["scores"], control["scores"], **options, rng=rng_of(1), n_resamples=199)
+    assert not found.tail_counts
+    assert (found.p_value, found.spoke, found.disagree) == (found.mean.p_value, found.mean, False)
+    assert not found.to_dict()["tail_counts"]
+
+
+def test_noise_explains_nothing():
+    rng = rng_of(0)
+    assert leak_scores(rng.normal(size=120), rng.normal(size=(30, 120))).variance_removed < 0.05

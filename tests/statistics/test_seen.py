@@ -82,6 +82,15 @@ def test_groups_are_judged_and_listed_as_one():
     assert str(found).startswith("1 of 3 groups (2 examples), of which at most 10 % wrongly")
 
 
+def test_groups_of_other_sizes_cannot_be_ranked():  # means of ten have less spread than single examples
+    rng = rng_of(0)
+    found = seen_examples(rng.normal(size=500), rng.normal(size=1000), groups_control=np.repeat(np.arange(100), 10))
+    assert found.other_sizes
+    assert (found.n_listed, found.fewest, found.n_compared) == (0, None, 0)
+    assert np.isnan(found.p_values).all()
+    assert str(found).startswith("no list: groups have other sizes")
+
+
 def test_groups_of_several_classes_are_compared_among_themselves():
     classes = np.tile([0, 1], 20)
     groups = np.repeat(np.arange(20), 2)
@@ -141,6 +150,7 @@ def test_plain_data():
         "fewest": 1,
         "n_compared": 2,
         "within_class": False,
+        "other_sizes": False,
         "listed": [0],
     }
 

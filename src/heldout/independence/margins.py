@@ -25,8 +25,8 @@ def label_margins(logits: ArrayLike, labels: ArrayLike, *, absent: Sequence[int]
 
     Examples
     --------
-    >>> label_margins([[2.0, 0.0], [2.0, 0.0], [60.0, 0.0]], [0, 1, 0])
-    array([ 2., -2., 10.])
+    >>> label_margins([[2.0, 0.0], [2.0, 0.0], [60.0, 0.0]], [0, 1, 0]).tolist()
+    [2.0, -2.0, 10.0]
     >>> label_margins(np.log([[0.7, 0.2, 0.1]]), [0]).round(6) == np.log(0.7 / 0.3).round(6)
     array([ True])
     """

@@ -88,7 +88,9 @@ def leak_power(
 
     .. math:: \max_j t_j > c, \quad P_0(\max_j t_j > c) = level    \tag{2}
 
-    (of absolute values, two-sided). This forecast was within 0.07 of the simulated power of the real test.
+    (of absolute values, two-sided). This forecast was within 0.07 of the simulated power of the real test for
+    100 to 2,000 examples; with groups of 20 it was too high by up to 0.06 with 50 groups, 0.1 with 30, 0.2 with 20 and
+    0.23 with 10.
 
     Parameters
     ----------
@@ -112,7 +114,7 @@ def leak_power(
     >>> from heldout.statistics.leak import leak_scores
     >>> scores = leak_scores(hard + rng.normal(size=4000), hard + rng.normal(size=(3, 4000)))
     >>> [round(leak_power(scores, share=s, pull=0.5, n_test=2000, n_control=2000), 2) for s in (0.01, 0.05, 0.1)]
-    [0.07, 0.46, 0.96]
+    [0.1, 0.58, 0.98]
     """
     _check(share=share, pull=pull, level=level, n_test=n_test, n_control=n_control)
     check_alternative(alternative)

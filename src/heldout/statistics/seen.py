@@ -13,6 +13,7 @@ from scipy.stats import chi2_contingency
 from heldout.errors import InputError
 from heldout.groups import group_codes, group_sizes
 from heldout.statistics.checks import Floats
+from heldout.statistics.leak import other_sizes as groups_have_other_sizes
 from heldout.statistics.permutation import SEVERAL, one_row_per_group, read_sets
 
 Q = 0.1  # false discovery rate of the list
@@ -34,6 +35,7 @@ class SeenExamples:
     fewest: int | None  # examples (or groups) in the shortest list that there can be; None where there can be none
     n_compared: int  # examples (or groups) that have a p
     within_class: bool  # ranked among the control's of its class only; else among all of the control
+    other_sizes: bool = False  # groups have other sizes in one set than in the other, so that none can be ranked
     n_groups_listed: int | None = None  # where groups were given
 
     @property
@@ -43,6 +45,8 @@ class SeenExamples:
 
     def __str__(self) -> str:
         units = "examples" if self.n_groups_listed is None else "groups"
+        if self.other_sizes:
+            return "no list: groups have other sizes in the control than in the test set, so that they cannot be ranked"
         if self.fewest is None:
             return f"no list: the control is too small to list any of {self.n_compared:,} {units} at q = {self.q:g}"
         many = f"{self.n_listed:,} of {self.n_compared:,} examples"
@@ -65,6 +69,7 @@ class SeenExamples:
             "fewest": self.fewest,
             "n_compared": self.n_compared,
             "within_class": self.within_class,
+            "other_sizes": self.other_sizes,
             "listed": self.listed.tolist(),
         }
 
@@ -91,7 +96,8 @@ def seen_examples(
 
     Benjamini and Hochberg's list of them has a false discovery rate of at most q (Bates et al. 2023), also where the
     ratios come from a fit to both sets together, as they do, since unseen test examples and the control's enter it
-    alike (Marandon et al. 2024). Groups count once, with their mean, as in `control_test`.
+    alike (Marandon et al. 2024). Groups count once, with their mean, as in `control_test`, and can be ranked only where
+    they have the same law of sizes in both sets.
 
     No p is smaller than 1 / (n' + 1), so that a short list cannot be had from a small control: with N test examples at
     least the smallest k with f_(k) <= k q / N, where f_i is the smallest p that example i can have.
@@ -130,6 +136,11 @@ def seen_examples(
     if not within_class:
         strata, strata_control = np.where(alone, 1, 0), np.zeros(len(control), dtype=np.intp)
     p, floors = np.full(len(test), np.nan), np.full(len(test), np.nan)
+    # A mean of many examples has less spread than one of few: single examples among means of ten were listed wrongly in
+    # all but every test set.
+    other_sizes = grouped and groups_have_other_sizes(groups_test, groups_control, n_test, len(sets[1][1]))
+    if other_sizes:
+        strata, strata_control = np.ones(len(test), dtype=np.intp), np.zeros(len(control), dtype=np.intp)
     for stratum in np.intersect1d(strata, strata_control):
         mine, theirs = strata == stratum, np.sort(control[strata_control == stratum])
         as_large = len(theirs) - np.searchsorted(theirs, test[mine], side="left")
@@ -152,6 +163,7 @@ def seen_examples(
         fewest=int(np.argmax(reachable)) + 1 if reachable.any() else None,
         n_compared=n_units,
         within_class=within_class,
+        other_sizes=other_sizes,
         n_groups_listed=n_units_listed if grouped else None,
     )
 

@@ -316,6 +316,42 @@ def test_against_references(seen: AuditResult, unseen: AuditResult, leaked: Audi
     assert "Detectable leak" in words(audit_html(unseen))
 
 
+def test_page_and_json_agree_on_the_side(seen: AuditResult, unseen: AuditResult) -> None:
+    """The leak test looks for an easier test set unless told otherwise; T and the error rate look both ways."""
+    for result in (seen, unseen):
+        plain, html = result.to_dict(), audit_html(result)
+        text = words(html)
+        assert (plain["verdict_alternative"], plain["alternative"]) == ("greater", "two-sided")
+        assert plain["control"]["leak"]["alternative"] == plain["verdict_alternative"]
+        assert plain["p_value"] == plain["control"]["leak"]["p_greater"]
+        assert "less what references expect, one-sided (easier)" in text
+        assert f"p = {p_text(plain['p_value'])} (one-sided (easier))" in text
+        assert "stand beside it (two-sided)" in text
+        assert "References, upper tail (one-sided)" in text
+        assert "Control, T (two-sided)" in text
+        assert (
+            "the verdict, against references: overfitting only (one-sided), declared beforehand; T and error rate: "
+            "two-sided"
+        ) in text
+    assert "The test set was not found easier than the control" in words(audit_html(unseen))
+
+
+def test_warnings_stand_under_the_verdict(unseen: AuditResult) -> None:
+    """A harder test set, which a one-sided verdict does not look for."""
+    assert "Warning." not in words(audit_html(unseen))
+    assert unseen.leak is not None
+    assert unseen.evidence.control is not None
+    test = unseen.leak.test
+    mean = replace(test.mean, difference=-1.0, p_two_sided=0.001, p_greater=0.999)
+    leak = replace(unseen.leak, test=replace(test, mean=mean))
+    control = replace(unseen.evidence.control, leak=leak)
+    warned = replace(unseen, evidence=replace(unseen.evidence, control=control))
+    text = words(audit_html(warned))
+    told = "Warning. Given what the reference finds hard, the mean of the scores says that the test set is harder"
+    assert text.index(told) < text.index("What this means")
+    assert text.count("Warning") == 1
+
+
 def test_comparison_with_references(leaked: AuditResult, seen: AuditResult) -> None:
     assert "With references the verdict is the leak test’s: seen (" in words(
         demo_html({"leaked": leaked, "seen": seen})

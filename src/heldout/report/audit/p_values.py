@@ -7,7 +7,7 @@ from typing import Any
 
 from heldout.independence.leak_text import side_text as leak_side
 from heldout.independence.result import AuditResult, pvalue_text
-from heldout.report.audit.words import side_text
+from heldout.report.audit.words import side_of, side_text
 from heldout.report.numbers import p_text, scientific
 
 
@@ -17,10 +17,11 @@ def p_values_view(result: AuditResult) -> list[dict[str, Any]]:
     rows, side = [], side_text(result)
     if c is not None and c.leak is not None:
         test = c.leak.test
-        of_leak = leak_side(test.alternative)
+        of_leak = side_of(test.alternative)
         rows += [
-            (f"Leak test, against references ({of_leak})", p_text(test.p_value),
-             "the smaller of the next two, under the same permutations; fixed beforehand by giving references", True),
+            ("Leak test, against references", p_text(test.p_value),
+             f"{leak_side(test.alternative)}; the smaller of the next two, under the same permutations; fixed "
+             "beforehand by giving references", True),
             (f"References, mean ({of_leak})", p_text(test.mean.p_value), "permutation within class, untouched pictures",
              False),
             (f"References, upper tail ({of_leak})", p_text(test.sparse.p_value), "the same, for a few seen pictures",

@@ -12,6 +12,7 @@ from heldout.independence.result import AuditResult, pvalue_text
 from heldout.independence.verdict import Verdict, range_text
 from heldout.report import numbers
 from heldout.report.numbers import NOT_DEFINED, PERCENT, p_text
+from heldout.statistics.checks import Alternative
 
 CONFIDENCE_TEXT = f"{100 * CONFIDENCE:g}{PERCENT}"
 
@@ -29,7 +30,12 @@ def models_text(result: AuditResult, *, capital: bool = False) -> str:
 
 def side_text(result: AuditResult) -> str:
     """One-sided or two-sided: T and the error rate. The leak test against references has a side of its own."""
-    return "one-sided" if result.alternative == "greater" else "two-sided"
+    return side_of(result.alternative)
+
+
+def side_of(alternative: Alternative) -> str:
+    """The same of any test."""
+    return "one-sided" if alternative == "greater" else "two-sided"
 
 
 def pixels_text(result: AuditResult) -> str:
