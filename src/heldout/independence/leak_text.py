@@ -122,11 +122,11 @@ def leak_lines(evidence: LeakEvidence, *, within: str = "within class") -> list[
         off = "" if math.isnan(taken) else f", {takes} {taken:.0f} % of {variance_text(evidence)} off"
         lines.append(f"{'references':24s} {k} ({names}){off}")
     p, mean, tail = (pvalue_text(math.log(found.p_value)) for found in (test, test.mean, test.sparse))
+    counts = "the smaller of the two, under the same permutations" if test.tail_counts else "the mean counts alone"
     return [
         *lines,
         f"{named:24s} test minus control {test.mean.difference:+.4f}  ({what}95 % {low:+.4f} to {high:+.4f})",
-        f"{'leak test':24s} p = {p}, {side_text(test.alternative)}  (mean {mean}, tail {tail}; the smaller of the two, "
-        "under the same permutations)",
+        f"{'leak test':24s} p = {p}, {side_text(test.alternative)}  (mean {mean}, tail {tail}; {counts})",
         f"{'detectable leak':24s} {detectable_text(evidence)}",
         f"{'examples that look seen':24s} {evidence.seen}",
     ]
@@ -155,12 +155,23 @@ def found_leak_text(leak: LeakEvidence) -> str:
             "Not even a leak of the whole test set would have been found four times in five: there are too few "
             "examples, or a seen one has too little room to score better."
         )
-    how = "the less often a seen example turns right" if leak.two_valued else "the less a seen example moves"
-    ways = f"; {how}, the more of them it takes" if " to " in shares else ""
+    least = way_text(min(found.pull for found in leak.detectable if not math.isnan(found.share)), leak.two_valued)
+    moves = f"wrong ones become right {least}" if leak.two_valued else f"they move {least} up"
+    ways = "; the less, the more of them it takes" if " to " in shares else ""
     shared = ", and so may one that a reference shares" if leak.reference_names else ""
     return (
-        f"A leak of {shares} of the test set would have been found four times in five (a plug-in{ways}); a smaller one "
-        f"may well be there{shared}."
+        f"A leak of {shares} of the test set would have been found four times in five if, seen, {moves} at least (a "
+        f"plug-in{ways}); a smaller one may well be there{shared}."
+    )
+
+
+def other_sizes_text(evidence: LeakEvidence) -> str | None:
+    """What is left out where groups have other sizes in one set than in the other; None where they have not."""
+    if evidence.test.tail_counts:
+        return None
+    return (
+        "groups have other sizes in the control than in the test set: the leak test counts its mean alone, and no "
+        "example can be listed as seen."
     )
 
 
@@ -172,7 +183,7 @@ def other_way_text(evidence: LeakEvidence) -> str | None:
     test = evidence.test
     if test.alternative != "greater":
         return None
-    halves = (("mean", test.mean), ("upper tail", test.sparse))
+    halves = (("mean", test.mean), ("upper tail", test.sparse))[: 2 if test.tail_counts else 1]
     found = [(name, of) for name, of in halves if of.difference < 0.0 and 2.0 * of.p_two_sided <= evidence.level]
     if not found:
         return None

@@ -16,7 +16,7 @@ from heldout.files import read_result, write_result
 from heldout.groups import design_effect
 from heldout.independence.evidence import CONFIDENCE, ControlEvidence, Evidence, Examples, Outcome
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.leak_text import leak_lines, other_way_text, pvalue_text, side_text
+from heldout.independence.leak_text import leak_lines, other_sizes_text, other_way_text, pvalue_text, side_text
 from heldout.independence.untouched import ORIGINAL
 from heldout.independence.verdict import Verdict, few_groups_text, range_text, unmatched_text, verdict
 from heldout.orbit import Rule, Translations
@@ -161,8 +161,8 @@ class AuditResult:
         """What a reader must know of groups, and of a test set that is harder than the control."""
         sets = {"the test set": self.test} | ({"the control": self.control} if self.control is not None else {})
         told = (few_groups_text(name, of.n_groups) for name, of in sets.items() if of.groups is not None)
-        leak = None if self.evidence.control is None else self.evidence.control.leak
-        return [sentence for sentence in (*told, leak and other_way_text(leak)) if sentence]
+        of_leak = () if self.leak is None else (other_sizes_text(self.leak), other_way_text(self.leak))
+        return [sentence for sentence in (*told, *of_leak) if sentence]
 
     def n_model_test(self, group_size: int) -> NModelTestResult:
         """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1)."""

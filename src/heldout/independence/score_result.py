@@ -15,7 +15,7 @@ from heldout.errors import InputError
 from heldout.files import read_result, write_result
 from heldout.independence.evidence import Outcome
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.leak_text import kind_text, leak_lines, other_way_text, pvalue_text
+from heldout.independence.leak_text import kind_text, leak_lines, other_sizes_text, other_way_text, pvalue_text
 from heldout.independence.score_verdict import assumption, score_verdict
 from heldout.independence.verdict import Verdict, few_groups_text, unmatched_text
 from heldout.statistics import calibrated_log_evalue
@@ -134,7 +134,7 @@ class ScoreAuditResult:
         mean = self.leak.test.mean
         sizes = (("the test set", mean.n_groups_test), ("the control", mean.n_groups_control))
         told = [few_groups_text(name, count) for name, count in sizes if count is not None]
-        told.append(other_way_text(self.leak))
+        told += [other_sizes_text(self.leak), other_way_text(self.leak)]
         notes = [sentence for sentence in told if sentence]
         if self.n_repeated:
             notes.append(f"{self.n_repeated:,} examples share their text with another one; such examples count as one.")
