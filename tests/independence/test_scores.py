@@ -165,7 +165,7 @@ class TestVerdict:
         model, others, _, _ = data
         halves = audit_scores(*split(model), kind="margin", halves=True)
         assert "differ in nothing but exposure" in halves.assumes
-        assert "nothing takes up difficulty" in str(halves)
+        assert "nothing takes off what makes some items harder" in str(halves)
         beside = audit_scores(*split(model), references=pairs(others), kind="margin")
         assert "references that saw neither set take up most" in str(beside)
 
