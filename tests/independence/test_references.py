@@ -296,7 +296,7 @@ def test_a_leak_that_only_references_see(digits):
     rest = np.arange(1200, len(x))
 
     def forest(seed: int, rows: np.ndarray) -> RandomForestClassifier:
-        return RandomForestClassifier(20, random_state=seed).fit(flat[rows], y[rows])
+        return RandomForestClassifier(40, random_state=seed).fit(flat[rows], y[rows])
 
     references = [forest(seed, rest[50 * seed : 50 * seed + 300]) for seed in range(3)]
     sets = pictures(x[:400], y[:400]), pictures(x[400:1200], y[400:1200])
