@@ -75,7 +75,7 @@ def test_a_table_from_pictures(needed, demo_arrays, honest_onnx, leaked_onnx, tm
     [
         ("", "--needed forecasts from a control"),
         ("--control-scores control.csv --control x", "both are given"),
-        ("--control x", "--needed wants a --model"),
+        ("--control x", "--needed takes a --model"),
         ("--control-scores few.csv", "the control has 40 examples; a forecast needs at least 50"),
         ("--control-scores flat.csv", "every score of the control is 0"),
         ("--control-scores odd.csv", "--larger-is better"),

@@ -198,7 +198,7 @@ def test_result_says_what_was_done():
     assert plain["p_value"] == found.p_value
     assert plain["n_references"] == 3
     assert plain["sparse"]["p_value"] == found.sparse.p_value
-    assert "p = 0.0001 (two-sided; mean 0.0001, tail 0.0001)" in str(found)
+    assert "p = 0.0001 (one-sided; mean 0.0001, tail 0.0001)" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,10 @@ class LeakTestResult:
 
     def __str__(self) -> str:
         low, high = self.mean.interval
+        side = "one-sided" if self.alternative == "greater" else self.alternative
         return (
             f"residual, test minus control {self.mean.difference:+.4f} (95 % {low:+.4f} to {high:+.4f}); "
-            f"p = {self.p_value:.2g} ({self.alternative}; mean {self.mean.p_value:.2g}, tail {self.sparse.p_value:.2g})"
+            f"p = {self.p_value:.2g} ({side}; mean {self.mean.p_value:.2g}, tail {self.sparse.p_value:.2g})"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -325,7 +325,7 @@ def test_page_and_json_agree_on_the_side(seen: AuditResult, unseen: AuditResult)
         assert plain["control"]["leak"]["alternative"] == plain["verdict_alternative"]
         assert plain["p_value"] == plain["control"]["leak"]["p_greater"]
         assert "less what references expect, one-sided (easier)" in text
-        assert f"p = {p_text(plain['p_value'])} (one-sided (easier))" in text
+        assert f"p = {p_text(plain['p_value'])}, one-sided (easier): the smaller" in text
         assert "stand beside it (two-sided)" in text
         assert "References, upper tail (one-sided)" in text
         assert "Control, T (two-sided)" in text
