@@ -75,6 +75,8 @@ def test_trials_refused():
         Predictions.from_scores([[0.5]], trials=0)
     with pytest.raises(InputError, match="shape"):
         Predictions.from_scores([[0.5]], trials=[[1, 2]])
+    with pytest.raises(InputError, match=r"the cells have 1 to 2 trials, and an array needs as many in each"):
+        Predictions.from_scores([[[1, 0], [1]]])
 
 
 def test_graded_trials_keep_their_own_variance():

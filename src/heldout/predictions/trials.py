@@ -97,6 +97,7 @@ def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> 
     >>> read_scores([[1, 0.25], ["3/5", None]], Codes(), what="scores", scale=Scale()).cells.tolist()
     [[1.0, 0.25], [0.6, 0.0]]
     """
+    _check_ragged(values, what=what)
     cells = as_array(values, what=what)
     if cells.dtype.kind == "b" and not isinstance(cells, np.ma.MaskedArray):
         codes.meet("nan")
@@ -125,6 +126,20 @@ def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> 
     if scores.ndim == 3:
         return _mean_of_trials(scores.astype(np.float64), observed)
     return Scored(scores, observed)
+
+
+def _check_ragged(values: Any, *, what: str) -> None:
+    """Lists of trials in lists of examples in lists of models must be equally long: they make an array."""
+    if not (isinstance(values, (list, tuple)) and values and isinstance(values[0], (list, tuple)) and values[0]):
+        return
+    if not isinstance(values[0][0], (list, tuple)):
+        return
+    counts = {len(trials) for row in values for trials in row if isinstance(trials, (list, tuple))}
+    if len(counts) > 1:
+        raise InputError(
+            f"{what}: the cells have {min(counts)} to {max(counts)} trials, and an array needs as many in each; fill "
+            'up with NaN, or give successes of trials such as "3/5".'
+        )
 
 
 def _read_counted(cells: NDArray[Any], codes: Codes, *, what: str, scale: Scale) -> Scored | None:
