@@ -287,3 +287,17 @@ def test_the_error_bar_and_the_count_agree(run):
     assert code == 0
     assert "can measure 34 models like these, each to within ±0.0096" in out
     assert "all 30 within, at 95 %       ±0.00940   (union bound ±0.00960)" in out
+
+
+def test_wrong_labels(run, tmp_path):
+    with np.load(EXAMPLE) as data:
+        np.save(tmp_path / "second.npy", data["labels"][::-1])
+    code, out, _ = run(EXAMPLE, "--label-noise", "0.01", "--second-labels", tmp_path / "second.npy", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["label_noise"]["n_classes"] == 10
+    assert answer["label_noise"]["factor"] == pytest.approx(1 - 0.01 * 10 / 9)
+    assert answer["second_labels"]["n_examples"] == 10_000
+    assert answer["adjusted_similarity"]["right"] == pytest.approx(0.4061, abs=1e-4)
+    assert run(EXAMPLE, "--label-noise", "0.95")[0] == 2
+    assert "needs a file of predictions" in run(*FOUR, "--label-noise", "0.01")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -149,3 +150,24 @@ def test_family_wise_level(rng):
         p = np.where(rng.random(200) < 0.5, 0.95, 0.4)
         alarms += compare_all(rng.random((6, 200)) < p).n_told_apart > 0
     assert alarms / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cifar10_predictions.npz"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("two", [("shake_drop", "wrn_28_10"), ("resnet_basic_110", "resnet_basic_56"), ("nas", "darc")])
+def test_resampled_from_real_answers(rng, two):
+    """Examples drawn anew: the interval covers the true difference in 95 %, the sequence at every look."""
+    pool = Predictions.load(EXAMPLE).select(two)
+    right = pool.correct
+    true = float(right[0].mean() - right[1].mean())
+    covered = ever = 0
+    for _ in range(400):
+        drawn = right[:, rng.integers(0, right.shape[1], size=1_000)]
+        low, high = compare(drawn, 0, 1).interval
+        covered += low <= true <= high
+        s = compare(drawn, 0, 1, sequential=True).sequence
+        ever += bool(((s.low > true) | (s.high < true)).any())
+    assert covered / 400 >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 400)
+    assert ever / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
