@@ -83,7 +83,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+OFTEN = ("plain", "top", "parked", "learned")
+
+
+@pytest.mark.parametrize("case", [c if c in OFTEN else pytest.param(c, marks=pytest.mark.slow) for c in CASES])
 def test_any_number_of_workers(monkeypatch, case):
     arguments = {"queries": 60, "trials": 5, "seed": 3} | CASES[case]
     one = stress(**arguments, n_jobs=1)

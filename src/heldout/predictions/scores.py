@@ -409,9 +409,9 @@ def _chosen(table: dict[str, Any], others: list[str], score: str | None, options
     for kind in PREFERRED:
         if kind in known:
             return known[kind]
-    names = [key for key in others if not options.beside(key)]
+    names = [key for key in others if plain_name(key) == SCORE or not options.beside(key)]
     numeric = [
-        key for key in names if plain_name(key) not in ROLE_NAMES | (METADATA - {SCORE}) and _is_numeric(table[key])
+        key for key in names if plain_name(key) not in (ROLE_NAMES | METADATA) - {SCORE} and _is_numeric(table[key])
     ]
     if len(numeric) == 1:
         return numeric[0]
