@@ -116,7 +116,7 @@ def test_accuracies_of_zero_and_one(n, m, k):
             assert (predicted == labels).all()
 
 
-@pytest.mark.parametrize("digits", [None, 2])
+@pytest.mark.parametrize("digits", [None, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", VOTES)
 @pytest.mark.parametrize("aim", ["all", "points", "prior", "top"])
 def test_forecasts(rng, name, aim, digits):

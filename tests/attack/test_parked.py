@@ -152,6 +152,7 @@ def test_a_prior_is_not_written_to(rng):
     np.testing.assert_array_equal(prior, copy)
 
 
+@pytest.mark.slow
 def test_gain_forecast_and_bound():
     """Two digits: plain naive Bayes gains next to nothing, the parked one 0.7 of what exact answers give."""
     prior = doubtful_prior(n=10_000, q=300)

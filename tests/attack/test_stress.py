@@ -83,7 +83,7 @@ CASES = {
 }
 
 
-OFTEN = ("plain", "top", "parked", "learned")
+OFTEN = ("plain", "parked", "learned")
 
 
 @pytest.mark.parametrize("case", [c if c in OFTEN else pytest.param(c, marks=pytest.mark.slow) for c in CASES])

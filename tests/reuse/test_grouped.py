@@ -75,6 +75,7 @@ def test_level(rng, n_groups, alike, errors):
     ).all()
 
 
+@pytest.mark.slow
 def test_without_groups_the_same_data_miss_often(rng):
     """Or the test above shows nothing."""
     bars = 0

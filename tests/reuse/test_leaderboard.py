@@ -136,6 +136,7 @@ def test_a_difference_against_the_order_never_survives():
     assert tied_groups(PairTests(pool, 0.05), np.array([0, 1])) == ((0,), (1,))  # told apart, whichever way
 
 
+@pytest.mark.slow
 def test_equal_models_are_seldom_told_apart(rng):
     """Family-wise level: eight models of one error; any claim on any pair is false."""
     repetitions, delta, alarms = 300, 0.1, 0

@@ -163,6 +163,7 @@ def assert_covers(hits, repetitions, delta):
     assert binomtest(hits, repetitions, delta, alternative="greater").pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_coverage_on_a_real_matrix(cifar10_predictions, rng):
     """Ten CIFAR-10 models with errors from 3 % to 18 %."""
     repetitions, delta = 120, 0.1

@@ -294,6 +294,7 @@ def assert_level(counts, n_repetitions):
         assert binomtest(count, n_repetitions, 0.05, alternative="greater").pvalue > 1e-6
 
 
+@pytest.mark.slow
 def test_framed_pictures():
     """An honest model on framed pictures: the plain test finds the frame, the control takes it away."""
     rng = rng_of(10)
