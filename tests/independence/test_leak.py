@@ -108,7 +108,7 @@ def test_right_or_wrong_is_said_so():
     assert " of the test set if a seen example that would be wrong becomes right 25 % of the time, " in lines[3]
     assert " % if always  (level" in lines[3]
     assert "quantile" not in lines[3]
-    assert "if, seen, wrong ones become right 25 % of the time at least (a plug-in; the less," in found_leak_text(found)
+    assert "if would-be errors become right at least 25 % of the time (a plug-in; the less," in found_leak_text(found)
 
 
 # ---------------------------------------------------------------- the other way round

@@ -156,11 +156,12 @@ def found_leak_text(leak: LeakEvidence) -> str:
             "examples, or a seen one has too little room to score better."
         )
     least = way_text(min(found.pull for found in leak.detectable if not math.isnan(found.share)), leak.two_valued)
-    moves = f"wrong ones become right {least}" if leak.two_valued else f"they move {least} up"
+    at_least = least if least in ("always", WAYS[1.0]) else f"at least {least}"
+    moves = f"would-be errors become right {at_least}" if leak.two_valued else f"seen examples move {at_least} up"
     ways = "; the less, the more of them it takes" if " to " in shares else ""
     shared = ", and so may one that a reference shares" if leak.reference_names else ""
     return (
-        f"A leak of {shares} of the test set would have been found four times in five if, seen, {moves} at least (a "
+        f"A leak of {shares} of the test set would have been found four times in five if {moves} (a "
         f"plug-in{ways}); a smaller one may well be there{shared}."
     )
 
