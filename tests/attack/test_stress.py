@@ -130,7 +130,7 @@ def test_what_json_carries():
 
 @pytest.mark.parametrize("attack", [a for a in ATTACKS if a != "reconstruction"])
 @pytest.mark.parametrize(("n", "m", "k"), [(300, 2, 4), (300, 10, 20), (1000, 2, 50)])
-@pytest.mark.parametrize("digits", [None, 1])
+@pytest.mark.parametrize("digits", [None, pytest.param(1, marks=pytest.mark.slow)])
 def test_nobody_passes_the_bound(attack, n, m, k, digits):
     """On uniform labels, 1,000 trials; also at delta = 0.5, where the bound is as low as it gets."""
     result = stress(n, m, queries=k, trials=1000, attack=attack, digits=digits, delta=0.5)

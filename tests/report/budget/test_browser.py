@@ -26,6 +26,7 @@ def test_fits_a_phone(name: str, request: pytest.FixtureRequest, tmp_path: Path)
         assert float(str(found["smallest"])) >= 6.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["similar", "masked"])
 def test_no_table_is_cut(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     html = budget_html(request.getfixturevalue(name))
