@@ -157,15 +157,19 @@ def group_sizes(codes: Codes) -> NDArray[np.int64]:
     return np.bincount(codes).astype(np.int64)
 
 
-def sizes_differ(codes: Codes, others: Codes) -> bool:
+def sizes_differ(groups: ArrayLike | None, others: ArrayLike | None, n: int, n_others: int) -> bool:
     """Whether group sizes have another law in one set than in the other: chi-squared at 0.05, sizes in powers of two.
+
+    Examples without groups are groups of one.
 
     Examples
     --------
-    >>> sizes_differ(np.arange(200), np.repeat(np.arange(30), 30)), sizes_differ(np.arange(200), np.arange(90))
+    >>> sizes_differ(None, np.repeat(np.arange(30), 30), 200, 900), sizes_differ(None, np.arange(90), 200, 90)
     (True, False)
     """
-    counts = [np.bincount(np.log2(group_sizes(c)).astype(np.intp), minlength=64) for c in (codes, others)]
+    both = ((groups, n), (others, n_others))
+    codes = [np.arange(size) if given is None else group_codes(given, size) for given, size in both]
+    counts = [np.bincount(np.log2(group_sizes(c)).astype(np.intp), minlength=64) for c in codes]
     table = np.stack(counts)[:, np.sum(counts, axis=0) > 0]
     return bool(table.shape[1] > 1 and chi2_contingency(table).pvalue <= OTHER_SIZES)
 

@@ -111,6 +111,22 @@ def test_right_or_wrong_is_said_so():
     assert "if would-be errors become right at least 25 % of the time (a plug-in; the less," in found_leak_text(found)
 
 
+def test_where_the_mean_counts_alone_so_it_does_in_what_could_be_found():
+    groups = np.repeat(np.arange(N // 4), 4)
+    found = weighed(n_seen=60, groups_test=groups, n_resamples=199)
+    assert not found.test.tail_counts
+    alone = {one.pull: one.share for one in found.detectable}
+    both = weighed(n_seen=60, groups_test=groups, groups_control=groups, n_resamples=199)
+    assert both.test.tail_counts
+    sizes = {"n_test": 100.0, "n_control": 100.0, "groups": np.repeat(np.arange(N // 2), 4)}
+    tail = {one.pull: one.share for one in detectable_leak(both.scores, **sizes)}
+    mean = {one.pull: one.share for one in detectable_leak(both.scores, **sizes, tail=False)}
+    assert tail[1.0] < mean[1.0]  # the tail is what sees a few examples that moved far
+    assert alone[1.0] > 0.0
+    assert "the mean counts alone" in leak_lines(found)[2]
+    assert "no list: groups have other sizes" in leak_lines(found)[4]
+
+
 # ---------------------------------------------------------------- the other way round
 
 
@@ -238,7 +254,7 @@ def test_a_shuffled_or_weak_reference_is_seldom_refused():  # 0.001 of those tha
     [
         ({"reference_names": ["a.onnx"]}, "1 `reference_names` for 2 references"),
         ({"references_control": None}, "on both sets or on neither"),
-        ({"references_control": np.zeros((1, N))}, "2 references on the test set but 1 on the control"),
+        ({"references_control": np.zeros((1, N))}, r"\(2, 400\) and `references_control` \(1, 400\)"),
     ],
 )
 def test_bad_input(change, message):

@@ -189,7 +189,7 @@ class TestVerdict:
                 given = {"references_test": others[:k, :1000], "references_control": others[:k, 1000:]} if k else {}
                 alarms[k] += leak_test(model[:1000], model[1000:], **given, n_resamples=199, rng=rng).p_value <= 0.05
         assert alarms[0] >= 90
-        assert 5 <= alarms[3] <= 30  # 12 % measured: more than the level, and far less than without
+        assert 5 <= alarms[3] <= 30  # 14 % measured: more than the level, and far less than without
 
     def test_level(self):
         """Heavy tails, unequal sizes, quantile clipping, references: at most the binomial share of alarms at 0.05."""

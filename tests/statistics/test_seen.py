@@ -164,11 +164,12 @@ def test_bad_q(q):
 # ---------------------------------------------------------------- false discoveries
 
 
-def discoveries(rng, *, law, share, pull, clip=None, groups=False):
+def discoveries(rng, *, law, share, pull, clip=None, groups=False, mixes=(0.5, 0.5)):
     """(false discovery proportion, share of the seen that is listed) with three references and two classes."""
     n = 600
     units = np.repeat(np.arange(2 * n // 3), 3) if groups else np.arange(2 * n)
-    classes = rng.integers(0, 2, size=units.max() + 1)[units]
+    of_test = np.arange(units.max() + 1) < (units.max() + 1) // 2
+    classes = (rng.random(units.max() + 1) < np.where(of_test, *mixes)).astype(int)[units]
     both = units.max() + 1
     hard = (rng.normal(size=both)[units] - classes) * 2
     x, *references = hard + law(rng, (4, 2 * n))
@@ -212,4 +213,12 @@ def test_false_discovery_rate(name, share, groups):
 def test_false_discovery_rate_clipped():
     rng = rng_of(1)
     found = np.array([discoveries(rng, law=LAWS["heavy"], share=0.2, pull=6.0, clip=(-5.0, 10.0)) for _ in range(400)])
+    assert found[:, 0].mean() <= 0.1 + 3.5 * found[:, 0].std() / 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mixes", [(0.8, 0.2), (0.55, 0.45)])  # ranked within class; now and then among all
+def test_false_discovery_rate_where_class_mixes_differ(mixes):
+    rng = rng_of(2)
+    found = np.array([discoveries(rng, law=LAWS["heavy"], share=0.2, pull=6.0, mixes=mixes) for _ in range(400)])
     assert found[:, 0].mean() <= 0.1 + 3.5 * found[:, 0].std() / 20

@@ -10,9 +10,9 @@ from heldout.cli.common import EXIT_FINE, say
 from heldout.cli.pictures import frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
 from heldout.images import open_source
-from heldout.independence.leak import ALTERNATIVE
 from heldout.independence.needed import SHARES, AuditNeeds, audit_needed, audit_scores_needed
 from heldout.scorers import load_scorer
+from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.leak_power import PULLS
 
 NEEDED_FORMATS = """\

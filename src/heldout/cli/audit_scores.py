@@ -10,9 +10,9 @@ from typing import Any
 from heldout.cli.common import make_folder, say
 from heldout.cli.fail_under import check_fail_under, exit_code
 from heldout.errors import InputError
-from heldout.independence.leak import ALTERNATIVE
 from heldout.independence.scores import audit_scores
 from heldout.predictions.scores import Scores, load_scores, read_id_list
+from heldout.statistics.leak import ALTERNATIVE
 
 SCORE_FORMATS = """\
 scores of single examples (--scores, --control-scores, --reference-scores), no model needed, one file for each model:

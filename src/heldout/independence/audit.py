@@ -18,7 +18,6 @@ from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.engine import Engine
 from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import most_suspicious, most_telling_exhibits
-from heldout.independence.leak import ALTERNATIVE
 from heldout.independence.plan import WRONG, TranslationPlan
 from heldout.independence.preflight import Preflight, check_looks, check_room, check_share, looked_at, preflight
 from heldout.independence.references import check_given, compare, weigh_references
@@ -28,6 +27,7 @@ from heldout.orbit import Rule, Translations, check_rule
 from heldout.progress import progress_bar
 from heldout.scorers import Scorer, as_scorer
 from heldout.statistics.checks import Alternative, check_alternative, check_tolerance
+from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.permutation import check_comparable
 from heldout.statistics.power import LEVEL
 

@@ -14,8 +14,15 @@ from scipy.stats import norm, rankdata
 from heldout.errors import InputError
 from heldout.groups import group_codes
 from heldout.statistics.checks import Alternative, Floats
-from heldout.statistics.leak import ALTERNATIVE as ALTERNATIVE
-from heldout.statistics.leak import LeakScores, LeakTestResult, Method, leak_scores, leak_test_of
+from heldout.statistics.leak import (
+    ALTERNATIVE,
+    LeakScores,
+    LeakTestResult,
+    Method,
+    both_sets,
+    leak_scores,
+    leak_test_of,
+)
 from heldout.statistics.leak_power import DetectableLeak, detectable_leak, effective_sizes, two_valued
 from heldout.statistics.permutation import ControlTestResult
 from heldout.statistics.power import LEVEL
@@ -161,22 +168,14 @@ def weigh_leak(
     level : float
         Of the verdict, already divided by the number of planned audits: for what could have been detected.
     """
-    test, control = (np.asarray(x, dtype=np.float64) for x in (scores_test, scores_control))
-    given = [np.asarray(x, dtype=np.float64) for x in (references_test, references_control) if x is not None]
-    if len(given) == 1:
-        raise InputError("give the references' scores on both sets or on neither.")
-    references = np.concatenate(given, axis=1) if given and len(given[0]) == len(given[1]) and len(given[0]) else None
-    if given and references is None and (len(given[0]) or len(given[1])):
-        raise InputError(f"{len(given[0])} references on the test set but {len(given[1])} on the control.")
+    x, references, classes, n_test = both_sets(
+        scores_test, scores_control, references_test, references_control, classes_test, classes_control
+    )
     n_references = 0 if references is None else len(references)
     if len(reference_names) != n_references:
         raise InputError(f"{len(reference_names)} `reference_names` for {n_references} references.")
-    x = np.concatenate([test, control])
-    if references is not None:
+    if references is not None and n_references:
         check_references(x, references, reference_names)
-    classes = None
-    if classes_test is not None and classes_control is not None:
-        classes = np.concatenate([np.asarray(classes_test), np.asarray(classes_control)])
     both = leak_scores(x, references, classes=classes, clip=clip, method=method)
     strata: dict[str, Any] = {
         "classes_test": classes_test,
@@ -184,27 +183,28 @@ def weigh_leak(
         "groups_test": groups_test,
         "groups_control": groups_control,
     }
-    found = leak_test_of(both, len(test), **strata, alternative=alternative, rng=rng, n_resamples=n_resamples)
+    found = leak_test_of(both, n_test, **strata, alternative=alternative, rng=rng, n_resamples=n_resamples)
     ratios = both.log_ratios
     n, n_control = effective_sizes(
-        np.zeros(len(test)) if classes_test is None else classes_test,
-        np.zeros(len(control)) if classes_control is None else classes_control,
+        np.zeros(n_test) if classes_test is None else classes_test,
+        np.zeros(len(x) - n_test) if classes_control is None else classes_control,
         groups_test=groups_test,
         groups_control=groups_control,
     )
     return LeakEvidence(
         test=found,
         scores=both,
-        n_test=len(test),
-        seen=seen_examples(ratios[: len(test)], ratios[len(test) :], **strata),
+        n_test=n_test,
+        seen=seen_examples(ratios[:n_test], ratios[n_test:], **strata),
         detectable=detectable_leak(
             both,
             n_test=n,
             n_control=n_control,
             classes=classes,
-            groups=_joined_groups(groups_test, groups_control, len(test), len(control)),
+            groups=_joined_groups(groups_test, groups_control, n_test, len(x) - n_test),
             level=level,
             alternative=alternative,
+            tail=found.tail_counts,
         ),
         reference_names=tuple(reference_names),
         kind=kind,
@@ -225,7 +225,7 @@ def check_references(
     Parameters
     ----------
     scores : (n,)
-        Of the model, on both sets, not clipped.
+        Of the model, on both sets; not clipped, unless `excess` is there too, since clipping hides a change of scale.
     references : (k, n)
         The same of the references.
     names : k str

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.independence.audit import check_level
-from heldout.independence.leak import ALTERNATIVE, weigh_leak
+from heldout.independence.leak import weigh_leak
 from heldout.independence.score_inputs import Reference, gather
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.predictions.score_kinds import LargerIs
 from heldout.predictions.scores import Scores
 from heldout.statistics.checks import Alternative, check_alternative
+from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.permutation import check_comparable
 from heldout.statistics.power import LEVEL
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
 from heldout.errors import InputError
-from heldout.groups import group_codes, sizes_differ
+from heldout.groups import sizes_differ
 from heldout.statistics.checks import Alternative, Floats
 from heldout.statistics.permutation import ControlTestResult, ControlTestsResult, control_tests
 
@@ -279,19 +279,13 @@ def leak_test(
     >>> found.p_value, found.mean.p_value, found.sparse.p_value
     (0.001, 0.001, 0.001)
     """
-    test, control = _checked(scores_test, "scores_test"), _checked(scores_control, "scores_control")
-    if (references_test is None) != (references_control is None):
-        raise InputError("give the references' scores on both sets or on neither.")
-    references = None
-    if references_test is not None and references_control is not None:
-        references = _joined(references_test, references_control, len(test), len(control))
-    classes = None
-    if classes_test is not None and classes_control is not None:
-        classes = np.concatenate([np.asarray(classes_test), np.asarray(classes_control)])
-    both = leak_scores(np.concatenate([test, control]), references, classes=classes, clip=clip, method=method)
+    scores, references, classes, n_test = both_sets(
+        scores_test, scores_control, references_test, references_control, classes_test, classes_control
+    )
+    both = leak_scores(scores, references, classes=classes, clip=clip, method=method)
     return leak_test_of(
         both,
-        len(test),
+        n_test,
         classes_test=classes_test,
         classes_control=classes_control,
         groups_test=groups_test,
@@ -306,7 +300,7 @@ def leak_test_of(both: LeakScores, n_test: int, **options: Any) -> LeakTestResul
     """`leak_test` where the scores of both sets, the test set's first, are already weighed."""
     statistics = np.stack([both.residuals, both.sparse])
     found: ControlTestsResult = control_tests(statistics[:, :n_test], statistics[:, n_test:], **options)
-    counts = not other_sizes(
+    counts = not sizes_differ(
         options.get("groups_test"), options.get("groups_control"), n_test, len(both.scores) - n_test
     )
     return LeakTestResult(
@@ -321,19 +315,32 @@ def leak_test_of(both: LeakScores, n_test: int, **options: Any) -> LeakTestResul
     )
 
 
-def other_sizes(groups_test: ArrayLike | None, groups_control: ArrayLike | None, n_test: int, n_control: int) -> bool:
-    """Whether groups have other sizes in one set than in the other; examples without groups are groups of one."""
-    return sizes_differ(
-        np.arange(n_test) if groups_test is None else group_codes(groups_test, n_test),
-        np.arange(n_control) if groups_control is None else group_codes(groups_control, n_control),
-    )
-
-
 def _checked(values: ArrayLike, name: str) -> Floats:
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
         raise InputError(f"`{name}` must be a non-empty row of finite numbers; its shape is {x.shape}.")
     return x
+
+
+def both_sets(
+    scores_test: ArrayLike,
+    scores_control: ArrayLike,
+    references_test: ArrayLike | None,
+    references_control: ArrayLike | None,
+    classes_test: ArrayLike | None,
+    classes_control: ArrayLike | None,
+) -> tuple[Floats, Floats | None, NDArray[Any] | None, int]:
+    """Scores, references and classes of both sets together, the test set's first, and how many those are."""
+    test, control = _checked(scores_test, "scores_test"), _checked(scores_control, "scores_control")
+    if (references_test is None) != (references_control is None):
+        raise InputError("give the references' scores on both sets or on neither.")
+    references = None
+    if references_test is not None and references_control is not None:
+        references = _joined(references_test, references_control, len(test), len(control))
+    classes = None
+    if classes_test is not None and classes_control is not None:
+        classes = np.concatenate([np.asarray(classes_test), np.asarray(classes_control)])
+    return np.concatenate([test, control]), references, classes, len(test)
 
 
 def _joined(test: ArrayLike, control: ArrayLike, n_test: int, n_control: int) -> Floats:

@@ -153,6 +153,7 @@ def detectable_leak(
     groups: ArrayLike | None = None,
     level: float = LEVEL,
     alternative: Alternative = ALTERNATIVE,
+    tail: bool = True,
 ) -> tuple[DetectableLeak, ...]:
     """The smallest share of the test set that `leak_test` finds with this power, for each pull; NaN where none is.
 
@@ -172,6 +173,7 @@ def detectable_leak(
                 groups=groups,
                 level=level,
                 alternative=alternative,
+                tail=tail,
             )
             return found - power
 

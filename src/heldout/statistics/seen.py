@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2_contingency
 
 from heldout.errors import InputError
-from heldout.groups import group_codes, group_sizes
+from heldout.groups import group_codes, group_sizes, sizes_differ
 from heldout.statistics.checks import Floats
-from heldout.statistics.leak import other_sizes as groups_have_other_sizes
 from heldout.statistics.permutation import SEVERAL, one_row_per_group, read_sets
 
 Q = 0.1  # false discovery rate of the list
@@ -138,7 +137,7 @@ def seen_examples(
     p, floors = np.full(len(test), np.nan), np.full(len(test), np.nan)
     # A mean of many examples has less spread than one of few: single examples among means of ten were listed wrongly in
     # all but every test set.
-    other_sizes = grouped and groups_have_other_sizes(groups_test, groups_control, n_test, len(sets[1][1]))
+    other_sizes = grouped and sizes_differ(groups_test, groups_control, n_test, len(sets[1][1]))
     if other_sizes:
         strata, strata_control = np.ones(len(test), dtype=np.intp), np.zeros(len(control), dtype=np.intp)
     for stratum in np.intersect1d(strata, strata_control):
