@@ -103,6 +103,13 @@ def range_of_shares(leak: LeakEvidence) -> str | None:
     return " to ".join(dict.fromkeys(leak_share_text(share) for share in (min(known), max(known))))
 
 
+def counts_text(leak: LeakEvidence) -> str:
+    """Which of mean and tail the verdict is by."""
+    if not leak.test.tail_counts:
+        return "the mean counts alone"
+    return "the smaller of the two, under the same permutations"
+
+
 def leak_lines(evidence: LeakEvidence, *, within: str = "within class") -> list[str]:
     """The leak test in a printed result, a line for each finding; `within` says what was compared within."""
     test, k = evidence.test, len(evidence.reference_names)
@@ -122,11 +129,11 @@ def leak_lines(evidence: LeakEvidence, *, within: str = "within class") -> list[
         off = "" if math.isnan(taken) else f", {takes} {taken:.0f} % of {variance_text(evidence)} off"
         lines.append(f"{'references':24s} {k} ({names}){off}")
     p, mean, tail = (pvalue_text(math.log(found.p_value)) for found in (test, test.mean, test.sparse))
-    counts = "the smaller of the two, under the same permutations" if test.tail_counts else "the mean counts alone"
     return [
         *lines,
         f"{named:24s} test minus control {test.mean.difference:+.4f}  ({what}95 % {low:+.4f} to {high:+.4f})",
-        f"{'leak test':24s} p = {p}, {side_text(test.alternative)}  (mean {mean}, tail {tail}; {counts})",
+        f"{'leak test':24s} p = {p}, {side_text(test.alternative)}  (mean {mean}, tail {tail}; "
+        f"{counts_text(evidence)})",
         f"{'detectable leak':24s} {detectable_text(evidence)}",
         f"{'examples that look seen':24s} {evidence.seen}",
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.leak_text import leak_share_text, side_text, way_text
+from heldout.independence.leak_text import counts_text, leak_share_text, side_text, way_text
 from heldout.report import svg
 from heldout.report.numbers import NOT_DEFINED, PERCENT, fixed, p_text, pair
 
@@ -40,6 +40,7 @@ def statistics_view(leak: LeakEvidence, *, digits: int = 4, permuted: str) -> di
         "together": {"two_sided": p_text(test.p_two_sided), "greater": p_text(test.p_greater)},
         "verdict": p_text(test.p_value),
         "side": side_text(test.alternative),
+        "counts": counts_text(leak),
         "floor": f"{test.mean.n_resamples:,} permutations{permuted}: no verdict below {p_text(smallest)} is possible.",
     }
 

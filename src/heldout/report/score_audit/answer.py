@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heldout.independence.leak_text import side_text
+from heldout.independence.leak_text import counts_text, side_text
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.report.audit.verdict import HEADLINES
 from heldout.report.audit.words import plain_sentence
@@ -20,8 +20,8 @@ def answer_view(result: ScoreAuditResult) -> dict[str, Any]:
     how = "by how often a seen example that would be wrong becomes right"
     numbers = [
         ("p-value", verdict_p_text(result),
-         f"leak test, {side_text(result.leak.test.alternative)}: mean and tail of {of}, the smaller p under the same "
-         f"permutations; {'at most' if found else 'above'} the level of {level_text(result)}"),
+         f"leak test, {side_text(result.leak.test.alternative)}: mean and tail of {of}, {counts_text(result.leak)}; "
+         f"{'at most' if found else 'above'} the level of {level_text(result)}"),
         ("Detectable leak", shares_text(result),
          f"of the test set would have been found (level {level_text(result)}, power {POWER:g}), "
          f"{how if result.leak.two_valued else 'by how far a seen example moves'}; a plug-in estimate from these data"),
