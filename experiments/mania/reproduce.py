@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from heldout import Predictions, SimilarityResult, budget, testable_models
-from heldout.report import write_budget_report
+from heldout.pages import write_budget_report
 from heldout.reuse.pool import PoolBound
 from heldout.statistics.binomial import upper_tail
 from heldout.statistics.joint_binomial import joint_tail

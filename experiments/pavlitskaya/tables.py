@@ -338,7 +338,7 @@ def main() -> None:
     (HERE / "results" / "tables.md").write_text("\n".join(lines).rstrip() + "\n")
     print("\n".join(lines))
     if args.report:
-        from heldout.report import write_memorization_report
+        from heldout.pages import write_memorization_report
 
         pool = [c for c in curves if "-C" in c.model]
         for family in FAMILIES:

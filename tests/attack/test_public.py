@@ -14,7 +14,7 @@ from heldout.attack.naive_bayes import NaiveBayes
 from heldout.attack.oracle import AccuracyOracle, Rounded
 from heldout.attack.queries import Queries
 from heldout.cli import main
-from heldout.report import stress_html
+from heldout.pages import stress_html
 from tests.report.pages import check_drawings, check_self_contained, words
 
 

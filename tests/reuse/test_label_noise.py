@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from heldout import BudgetResult, InputError, Predictions, budget
-from heldout.report import budget_html
+from heldout.pages import budget_html
 from heldout.reuse.label_noise import _survivors, find_second_labels, noise_factor
 from heldout.reuse.similarity import similarity
 from heldout.statistics.binomial import sign_test_log_pvalue

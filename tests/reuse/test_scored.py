@@ -11,8 +11,8 @@ import pytest
 
 import heldout
 from heldout.errors import InputError
+from heldout.pages import scores_html
 from heldout.predictions import Predictions
-from heldout.report import scores_html
 from heldout.reuse.score_budget import ScoreBudgetResult
 from heldout.reuse.scored import ScoredPool
 

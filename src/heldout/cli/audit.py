@@ -159,7 +159,7 @@ def run_audit(args: argparse.Namespace) -> int:
     check_either(args)
     if args.scores is not None:
         return run_audit_scores(args)
-    from heldout.report import write_audit_report
+    from heldout.pages import write_audit_report
 
     orbit = Translations(args.radius)
     # without references the verdict is twice the smaller of two p-values

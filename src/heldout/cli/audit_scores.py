@@ -115,7 +115,7 @@ def check_either(args: argparse.Namespace) -> None:
 
 def run_audit_scores(args: argparse.Namespace) -> int:
     """`heldout audit --scores`."""
-    from heldout.report import write_score_audit_report
+    from heldout.pages import write_score_audit_report
 
     check_fail_under(args, halves=1, has_control=True)
     if (args.control_scores is None) == (args.control_ids is None):

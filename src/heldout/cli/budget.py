@@ -131,7 +131,7 @@ def _exit_code(args: argparse.Namespace, result: BudgetResult | ScoreBudgetResul
 
 
 def _write(result: BudgetResult | ScoreBudgetResult, folder: Path, line: str) -> Path:
-    from heldout.report import write_budget_report
+    from heldout.pages import write_budget_report
 
     result.save(folder / "result")
     return write_budget_report(result, folder, command=line)

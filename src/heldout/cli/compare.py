@@ -88,7 +88,7 @@ def run_compare(args: argparse.Namespace) -> int:
         result = compare(table, *(args.models or (0, 1)), **asked)
         pairs = (result,)
     if args.out is not None:
-        from heldout.report import write_compare_report
+        from heldout.pages import write_compare_report
 
         result.save(args.out / "result")
         report = write_compare_report(result, args.out, command=args.line)

@@ -21,7 +21,7 @@ def add_demo(verbs: Any) -> None:
 def run_demo_verb(args: argparse.Namespace) -> int:
     """`heldout demo`."""
     from heldout.demo import run_demo
-    from heldout.report import comparison_table, write_demo_report
+    from heldout.pages import comparison_table, write_demo_report
 
     make_folder(args.out)
     results = run_demo(notify=say, progress=True)

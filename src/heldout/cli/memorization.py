@@ -165,7 +165,7 @@ def run_memorization(args: argparse.Namespace) -> int:
     if args.validation_labels and not args.validation:
         raise InputError("--validation-labels goes with --validation.")
     result = finished_models(args) if args.model else trained_anew(args)
-    from heldout.report import write_memorization_report
+    from heldout.pages import write_memorization_report
 
     result.save(args.out / "result")
     report = write_memorization_report(result, args.out, command=args.line)

@@ -150,7 +150,7 @@ def run_stress(args: argparse.Namespace) -> int:
         prior_source=prior_source,
     )
     if args.out is not None:
-        from heldout.report import write_stress_report
+        from heldout.pages import write_stress_report
 
         result.save(args.out / "result")
         report = write_stress_report(result, args.out, command=args.line)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heldout.independence.result import AuditResult
-from heldout.report import audit_html, demo_html
+from heldout.pages import audit_html, demo_html
 from tests.report.browser import PHONE, chromium, look, needs_chromium
 
 pytestmark = needs_chromium

@@ -17,13 +17,13 @@ import pytest
 from heldout.errors import InputError
 from heldout.independence.result import AuditResult, Exhibit, pvalue_text
 from heldout.independence.verdict import range_text
-from heldout.report import audit_html, comparison_table, demo_html, write_audit_report, write_demo_report
-from heldout.report.audit.comparison import DEMO_PICTURES
-from heldout.report.audit.curve import curve_sizes
-from heldout.report.audit.exhibits import FIRST_EXHIBITS, PICTURE_SIDE, picture_uri
-from heldout.report.audit.origin import preprocessing_text
-from heldout.report.audit.words import verdict_sentence, verdict_word
-from heldout.report.numbers import NOT_DEFINED, fixed, p_text, percent
+from heldout.pages import audit_html, comparison_table, demo_html, write_audit_report, write_demo_report
+from heldout.pages.audit.comparison import DEMO_PICTURES
+from heldout.pages.audit.curve import curve_sizes
+from heldout.pages.audit.exhibits import FIRST_EXHIBITS, PICTURE_SIDE, picture_uri
+from heldout.pages.audit.origin import preprocessing_text
+from heldout.pages.audit.words import verdict_sentence, verdict_word
+from heldout.pages.numbers import NOT_DEFINED, fixed, p_text, percent
 from heldout.statistics import holm
 from tests.report.audit.conftest import HOSTILE
 from tests.report.pages import LIMIT, Page, check_drawings, check_self_contained, plain_spaces, words
@@ -379,7 +379,7 @@ def test_curve_sizes_end_at_n() -> None:
 
 
 def test_import_is_light() -> None:
-    code = "import heldout.report, sys; print(sorted({'jinja2', 'PIL', 'matplotlib', 'torch'} & set(sys.modules)))"
+    code = "import heldout.pages, sys; print(sorted({'jinja2', 'PIL', 'matplotlib', 'torch'} & set(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "jinja2" not in out
     assert "matplotlib" not in out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heldout.report import budget_html
+from heldout.pages import budget_html
 from heldout.reuse.result import BudgetResult
 from tests.report.browser import PHONE, chromium, look, needs_chromium
 

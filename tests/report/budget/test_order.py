@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heldout.report.budget.alike import pair_grid
-from heldout.report.budget.order import block_means, clustered, leaf_order, submatrix
+from heldout.pages.budget.alike import pair_grid
+from heldout.pages.budget.order import block_means, clustered, leaf_order, submatrix
 from heldout.reuse.similarity import similarity
 from tests.report.budget.conftest import correct
 
@@ -37,7 +37,7 @@ def test_submatrix_is_part_of_the_matrix() -> None:
 
 
 def test_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    import heldout.report.budget.order as order
+    import heldout.pages.budget.order as order
 
     right, _ = families(130, 300, 2)
     s = similarity(right)

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout.report import budget_html, write_budget_report
-from heldout.report.budget.words import equal_curves, pairs_text
-from heldout.report.numbers import bar_text, count_words, exact_text, fixed
+from heldout.pages import budget_html, write_budget_report
+from heldout.pages.budget.words import equal_curves, pairs_text
+from heldout.pages.numbers import bar_text, count_words, exact_text, fixed
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.theorems import corollary4
 from tests.report.budget.conftest import HOSTILE, correct

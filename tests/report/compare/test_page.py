@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heldout import Predictions, compare, compare_all
-from heldout.report import compare_html
+from heldout.pages import compare_html
 from tests.report.browser import look, needs_chromium
 from tests.report.pages import check_drawings, check_self_contained, words
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heldout.memorization.result import MemorizationResult
-from heldout.report import memorization_html
+from heldout.pages import memorization_html
 from tests.report.browser import PHONE, look, needs_chromium
 
 pytestmark = needs_chromium

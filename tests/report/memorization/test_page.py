@@ -17,12 +17,12 @@ from heldout.memorization.perturb.corruptions import CORRUPTIONS
 from heldout.memorization.ranking import GAP
 from heldout.memorization.result import MemorizationResult
 from heldout.memorization.retrained import LabelNoiseCurve
-from heldout.report import memorization_html as fresh_html
-from heldout.report import write_memorization_report
-from heldout.report.memorization.curves import LINES, looks, mean_lines
-from heldout.report.memorization.pictures import FEW, MOST
-from heldout.report.memorization.words import name_text
-from heldout.report.numbers import fixed, p_text, pair
+from heldout.pages import memorization_html as fresh_html
+from heldout.pages import write_memorization_report
+from heldout.pages.memorization.curves import LINES, looks, mean_lines
+from heldout.pages.memorization.pictures import FEW, MOST
+from heldout.pages.memorization.words import name_text
+from heldout.pages.numbers import fixed, p_text, pair
 from tests.report.memorization.conftest import EVEN, HOSTILE, SLOW, SUDDEN, noisy, perturbed, pictures
 from tests.report.pages import check_drawings, check_self_contained, plain_spaces, words
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heldout.attack.result import StressResult
-from heldout.report import stress_html
+from heldout.pages import stress_html
 from tests.report.browser import PHONE, chromium, look, needs_chromium
 
 pytestmark = needs_chromium

@@ -15,12 +15,12 @@ import pytest
 
 from heldout.attack.forecast import forecast
 from heldout.attack.result import StressResult, StressRun
-from heldout.report import stress_html, write_stress_report
-from heldout.report.numbers import percent
-from heldout.report.stress.curve import MAX_MARKERS, ROOM, drawn_stops
-from heldout.report.stress.words import points_text
-from heldout.report.svg.lines import HEIGHT
-from heldout.report.svg.shapes import BOTTOM, TOP
+from heldout.pages import stress_html, write_stress_report
+from heldout.pages.numbers import percent
+from heldout.pages.stress.curve import MAX_MARKERS, ROOM, drawn_stops
+from heldout.pages.stress.words import points_text
+from heldout.pages.svg.lines import HEIGHT
+from heldout.pages.svg.shapes import BOTTOM, TOP
 from tests.report.pages import check_drawings, check_self_contained, plain_spaces, words
 from tests.report.stress.conftest import HOSTILE, made, result_of
 

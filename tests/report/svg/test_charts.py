@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from heldout.report import svg
-from heldout.report.svg.axes import decade_ticks, linear_ticks, log_ticks
-from heldout.report.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH
+from heldout.pages import svg
+from heldout.pages.svg.axes import decade_ticks, linear_ticks, log_ticks
+from heldout.pages.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-0.3, 0.14), (1e-9, 3e-9), (0, 12345), (-5, -4.99)])

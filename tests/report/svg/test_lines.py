@@ -10,10 +10,10 @@ from typing import get_args
 
 import pytest
 
-from heldout.report import svg
-from heldout.report.svg.axes import Scale
-from heldout.report.svg.lines import SPACE, apart, runs
-from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, marker
+from heldout.pages import svg
+from heldout.pages.svg.axes import Scale
+from heldout.pages.svg.lines import SPACE, apart, runs
+from heldout.pages.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, marker
 
 
 def chart(series: svg.Series, **options: object) -> ET.Element:

@@ -8,10 +8,10 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from heldout.report import svg
-from heldout.report.svg.heat_maps import N_COLOURS, colour_edges, colours
-from heldout.report.svg.shapes import LEFT, RIGHT, WIDTH
-from heldout.report.svg.style import STYLE
+from heldout.pages import svg
+from heldout.pages.svg.heat_maps import N_COLOURS, colour_edges, colours
+from heldout.pages.svg.shapes import LEFT, RIGHT, WIDTH
+from heldout.pages.svg.style import STYLE
 
 
 def test_whisker_spans_its_interval() -> None:

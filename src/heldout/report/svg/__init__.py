@@ -1,36 +1,33 @@
-"""Small inline SVG charts without dependencies, one a module.
+"""Charts as inline SVG without dependencies, one kind per module.
 
-Every function returns one `<svg>` element as text. Colours come from CSS classes only (`STYLE`,
-fed by the page's variables), so that one drawing serves light and dark. Charts are drawn 420 units
-wide and scale with their column: text stays readable from a phone to a desk.
+`draw` turns a chart of `heldout.summary` into one `<svg>` element as text. Colours come from CSS classes only, so
+that one drawing serves light and dark. Charts are drawn 420 units wide and scale with their column.
 """
 
 from __future__ import annotations
 
 from heldout.report.svg.densities import density_chart
 from heldout.report.svg.heat_maps import heat_map
-from heldout.report.svg.histograms import Distribution, histogram, overlaid_histograms
-from heldout.report.svg.intervals import Row, interval_chart
-from heldout.report.svg.lines import Guide, Mark, Series, line_chart
+from heldout.report.svg.histograms import histogram, outlines
+from heldout.report.svg.intervals import interval_chart
+from heldout.report.svg.lines import line_chart
 from heldout.report.svg.ranges import range_mark
-from heldout.report.svg.shapes import Style, Variant, swatch
-from heldout.report.svg.style import STYLE
+from heldout.report.svg.shapes import swatch
+from heldout.summary.charts import Chart, HeatMap, Histogram, IntervalChart, LineChart, Outlines
 
-__all__ = [
-    "STYLE",
-    "Distribution",
-    "Guide",
-    "Mark",
-    "Row",
-    "Series",
-    "Style",
-    "Variant",
-    "density_chart",
-    "heat_map",
-    "histogram",
-    "interval_chart",
-    "line_chart",
-    "overlaid_histograms",
-    "range_mark",
-    "swatch",
-]
+__all__ = ["draw", "range_mark", "swatch"]
+
+
+def draw(chart: Chart, *, named: bool = True) -> str:
+    """One `<svg>` element; `named` says whether lines are named above them or by a legend elsewhere."""
+    if isinstance(chart, LineChart):
+        return line_chart(chart, named=named)
+    if isinstance(chart, Histogram):
+        return histogram(chart)
+    if isinstance(chart, Outlines):
+        return outlines(chart)
+    if isinstance(chart, IntervalChart):
+        return interval_chart(chart)
+    if isinstance(chart, HeatMap):
+        return heat_map(chart)
+    return density_chart(chart)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 from heldout.report.svg.shapes import CHARACTER, LEFT, RIGHT, WIDTH, line, text
+from heldout.summary.charts import AxisKind
 
 EVEN = 4  # times as much; a log axis that is shorter has even steps
 
@@ -90,9 +89,6 @@ def number_text(value: float, step: float) -> str:
     return f"{value:,.{digits}f}".replace("-", "−")
 
 
-Kind = Literal["linear", "log", "decades"]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """Values to places along one axis.
@@ -117,7 +113,7 @@ class Scale:
     high: float
     start: float
     end: float
-    kind: Kind = "linear"
+    kind: AxisKind = "linear"
     whole: bool = False  # of what comes in whole numbers there is no half
 
     def place(self, value: float) -> float:
@@ -158,17 +154,13 @@ def y_axis(scale: Scale, label: str, *, left: float = LEFT, right: float = WIDTH
 
 
 def x_axis(
-    places: Sequence[float],
-    names: Sequence[str],
-    bottom: float,
-    label: str,
-    left: float = LEFT,
-    right: float = WIDTH - RIGHT,
+    scale: Scale, bottom: float, label: str, *, left: float = LEFT, right: float = WIDTH - RIGHT, count: int = 5
 ) -> list[str]:
     """The axis, its ticks, those of their names that fit, and what it measures."""
     parts = [line("axis", left, bottom, right, bottom)]
     free = 0.0
-    for x, name in zip(places, names, strict=True):
+    for tick, name in scale.ticks(count=count):
+        x = scale.place(tick)
         parts.append(line("axis", x, bottom, x, bottom + 4))
         half = len(name) * CHARACTER / 2
         centre = min(max(x, half), right + RIGHT - half)

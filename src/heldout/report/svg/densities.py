@@ -3,57 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heldout.report.svg.axes import Scale, x_axis, y_axis
 from heldout.report.svg.heat_maps import N_COLOURS
-from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, line, svg_element, text, title
+from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, line, rect, svg_element, text, title
+from heldout.summary.charts import PointDensity
 
 HEIGHT = 320.0
 
 
-def density_chart(
-    x_edges: Sequence[float],
-    y_edges: Sequence[float],
-    counts: NDArray[np.int64],
-    *,
-    label: str,
-    x_label: str,
-    y_label: str,
-    diagonal: str | None = None,
-) -> str:
-    """Counts over a grid, stronger where there are more (on a logarithmic scale), each on hover.
-
-    Parameters
-    ----------
-    counts : (len(x_edges) - 1, len(y_edges) - 1) int64
-        As `numpy.histogram2d` gives them.
-    diagonal : str, optional
-        Draw the line y = x, and name it.
-    """
+def density_chart(chart: PointDensity) -> str:
+    """Counts over a grid, stronger where there are more (on a logarithmic scale), each on hover."""
     top, bottom = TOP + 20, HEIGHT - BOTTOM
-    across = Scale(low=x_edges[0], high=x_edges[-1], start=LEFT, end=WIDTH - RIGHT)
-    up = Scale(low=y_edges[0], high=y_edges[-1], start=bottom, end=top)
-    ticks = across.ticks()
-    parts = y_axis(up, y_label)
+    xs, ys, counts = chart.x_edges, chart.y_edges, chart.counts
+    across = Scale(low=xs[0], high=xs[-1], start=LEFT, end=WIDTH - RIGHT)
+    up = Scale(low=ys[0], high=ys[-1], start=bottom, end=top)
+    parts = y_axis(up, chart.y.label)
     most = max(1, int(counts.max()))
     for i, j in zip(*(index.tolist() for index in np.nonzero(counts)), strict=True):
         count = int(counts[i, j])
-        x, y = across.place(x_edges[i]), up.place(y_edges[j + 1])
-        width, height = across.place(x_edges[i + 1]) - x, up.place(y_edges[j]) - y
-        told = f"{x_edges[i]:.3f} to {x_edges[i + 1]:.3f}, {y_edges[j]:.3f} to {y_edges[j + 1]:.3f}: {count:,}"
-        parts.append(
-            f'<rect class="cells heat-{strength(count, most)}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
-            f'height="{height:.1f}">{title(told)}</rect>'
-        )
-    if diagonal is not None:
-        parts += _diagonal(across, up, diagonal)
-    return svg_element(
-        HEIGHT, label, parts + x_axis([across.place(t) for t, _ in ticks], [name for _, name in ticks], bottom, x_label)
-    )
+        x, y = across.place(xs[i]), up.place(ys[j + 1])
+        told = f"{xs[i]:.3f} to {xs[i + 1]:.3f}, {ys[j]:.3f} to {ys[j + 1]:.3f}: {count:,}"
+        css = f"cells heat-{strength(count, most)}"
+        parts.append(rect(css, x, y, across.place(xs[i + 1]) - x, up.place(ys[j]) - y, title(told)))
+    if chart.diagonal is not None:
+        parts += _diagonal(across, up, chart.diagonal)
+    return svg_element(HEIGHT, chart.description, parts + x_axis(across, bottom, chart.x.label))
 
 
 def strength(count: int, most: int) -> int:

@@ -1,4 +1,4 @@
-"""A matrix as colours, with a name a row."""
+"""A matrix as colours, with a name per row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.report.svg.shapes import CHARACTER, RIGHT, WIDTH, shorten, svg_element, text, title
+from heldout.report.svg.shapes import CHARACTER, RIGHT, WIDTH, rect, shorten, svg_element, text, title
+from heldout.summary.charts import HeatMap
 
 N_COLOURS = 9  # .heat-0 to .heat-8 of the style
 NAMES = 126.0  # room for the names at the left
@@ -37,85 +38,44 @@ def colour_edges(values: NDArray[np.float64]) -> list[float]:
     return [round(edge, 3) for edge in edges]
 
 
-def heat_map(
-    values: NDArray[np.float64],
-    *,
-    label: str,
-    legend: str,
-    names: Sequence[str] | None = None,
-    row_hover: Sequence[str] = (),
-    cell_hover: bool = False,
-    diagonal: bool = False,
-    wide: bool = False,
-    numbered: bool = False,
-    edges: Sequence[float] | None = None,
-) -> str:
-    """A square matrix, large values strong; what is NaN stays blank, and so does the diagonal unless it is asked for.
-
-    Parameters
-    ----------
-    values : (m, m) float64
-        In the order to be shown.
-    label, legend : str
-        What the picture shows, for those who do not see it; what the colours mean.
-    names : sequence of str, optional
-        One a row, at the left. The columns are in the same order.
-    row_hover : sequence of str
-        What a pointer on a row is told.
-    cell_hover : bool
-        Tell it of each cell instead ("first, second: value"); for small matrices with names.
-    wide : bool
-        Take a sheet so wide that the cells of a large matrix with names are square, for screens that have the room;
-        otherwise they get narrower than high.
-    numbered : bool
-        Write the values into the cells; for a dozen rows at most.
-    edges : sequence of float, optional
-        Of the classes of colours, at most nine; otherwise classes that hold about as many values each.
-    """
-    m = len(values)
-    values = values.copy()
-    if not diagonal:
+def heat_map(chart: HeatMap) -> str:
+    """A square matrix, large values strong; NaN stays blank, and so does the diagonal unless it is asked for."""
+    values, names, m = chart.values.copy(), chart.names, len(chart.values)
+    if not chart.diagonal:
         np.fill_diagonal(values, np.nan)
     shown = values[np.isfinite(values)]
-    if edges is None:
-        edges = colour_edges(shown) if len(shown) else [0.0, 1.0]
+    edges = chart.edges or (colour_edges(shown) if len(shown) else [0.0, 1.0])
     left = NAMES if names is not None else 8.0
-    sheet = max(WIDTH, left + m * LOWEST + RIGHT) if wide else WIDTH
+    sheet = max(WIDTH, left + m * LOWEST + RIGHT) if chart.wide else WIDTH
     width = sheet - RIGHT - left
     pitch = min(HIGHEST, max(LOWEST, width / m)) if names is not None else width / m
     width = min(width, m * pitch)
-    parts = [f'<g class="cells" transform="translate({left:.1f} 4) scale({width / m:.5f} {pitch:.5f})">']
     classes = colours(values, edges)
-    parts += _cells(classes)
-    short = [shorten(name, HOVER) for name in names or ()]
-    if cell_hover and names is not None and m * m <= MAX_CELLS:
-        parts += [
-            f'<path class="cell hit" d="M{j} {i}h1v1h-1z">{title(f"{short[i]}, {short[j]}: {values[i, j]:.3f}")}</path>'
-            for i in range(m)
-            for j in range(m)
-            if math.isfinite(values[i, j])
-        ]
-    else:
-        parts += [
-            f'<path class="row hit" d="M0 {i}h{m}v1h-{m}z">{title(told)}</path>' for i, told in enumerate(row_hover)
-        ]
-    parts.append("</g>")
-    small = CHARACTER * SMALL
+    parts = [f'<g class="cells" transform="translate({left:.1f} 4) scale({width / m:.5f} {pitch:.5f})">']
+    parts += [*_cells(classes), *_hovers(chart, values), "</g>"]
+    room = int((left - 8) / (CHARACTER * SMALL))
     for i, name in enumerate(names or ()):
-        y = 4 + (i + 0.5) * pitch + 3
-        room = int((left - 8) / small)
-        shown_name = text(left - 5, y, shorten(name, room), "end", "small")
-        parts.append(shown_name if len(name) <= room else f"<g>{title(name)}{shown_name}</g>")
-    if numbered:
+        told = text(left - 5, 4 + (i + 0.5) * pitch + 3, shorten(name, room), "end", "small")
+        parts.append(told if len(name) <= room else f"<g>{title(name)}{told}</g>")
+    if chart.numbered:
         parts += [
             text(left + (j + 0.5) * width / m, 4 + (i + 0.5) * pitch + 3, _short(values[i, j]), "middle", css)
-            for i in range(m)
-            for j in range(m)
-            if math.isfinite(values[i, j])
+            for i, j in np.argwhere(np.isfinite(values)).tolist()
             for css in [f"small untouchable {_on(int(classes[i, j]))}"]
         ]
-    below = _colour_legend(edges, legend, left, 4 + m * pitch + 12)
-    return svg_element(4 + m * pitch + 62, label, parts + below, width=sheet)
+    below = _colour_legend(edges, chart.legend, left, 4 + m * pitch + 12)
+    return svg_element(4 + m * pitch + 62, chart.description, parts + below, width=sheet)
+
+
+def _hovers(chart: HeatMap, values: NDArray[np.float64]) -> list[str]:
+    """What a pointer is told of each cell of a small map with names, else of each row."""
+    m, names = len(values), [shorten(name, HOVER) for name in chart.names or ()]
+    if chart.cell_hover and names and m * m <= MAX_CELLS:
+        return [
+            f'<path class="cell hit" d="M{j} {i}h1v1h-1z">{title(f"{names[i]}, {names[j]}: {values[i, j]:.3f}")}</path>'
+            for i, j in np.argwhere(np.isfinite(values)).tolist()
+        ]
+    return [f'<path class="row hit" d="M0 {i}h{m}v1h-{m}z">{title(t)}</path>' for i, t in enumerate(chart.row_hover)]
 
 
 def colours(values: NDArray[np.float64], edges: Sequence[float]) -> NDArray[np.int64]:
@@ -172,10 +132,7 @@ def _colour_legend(edges: Sequence[float], words: str, left: float, y: float) ->
     """A swatch a class; the edges that fit below, and what they measure."""
     n = len(edges) - 1
     width = min(34.0, (WIDTH - RIGHT - left) / n)
-    parts = [
-        f'<rect class="heat-{colour_of(i, n)}" x="{left + i * width:.1f}" y="{y:.1f}" width="{width:.1f}" height="10"/>'
-        for i in range(n)
-    ]
+    parts = [rect(f"heat-{colour_of(i, n)}", left + i * width, y, width, 10) for i in range(n)]
     digits = 2 if len({f"{e:.2f}" for e in edges}) == len(edges) else 3
     free = -math.inf
     for i in sorted(range(n + 1), key=lambda i: (i % n != 0, i)):  # both ends first: they are never left out

@@ -3,90 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
-from heldout.report.svg.axes import Scale, linear_ticks, number_text, x_axis, y_axis
-from heldout.report.svg.shapes import (
-    BOTTOM,
-    CHARACTER,
-    LEFT,
-    RIGHT,
-    TOP,
-    WIDTH,
-    Style,
-    legend,
-    line,
-    svg_element,
-    text,
-    title,
-)
+from heldout.report.svg.axes import Scale, x_axis, y_axis
+from heldout.report.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH, legend, rect, svg_element, text, title
+from heldout.summary.charts import Distribution, Histogram, Outlines
 
-HEIGHT = 320.0
+LOW, HEIGHT = 230.0, 320.0  # of one histogram, of several over each other
 
 
-def histogram(
-    edges: Sequence[float],
-    counts: Sequence[int],
-    *,
-    label: str,
-    x_label: str,
-    y_label: str,
-    styles: Sequence[Style] | None = None,
-    height: float = 230.0,
-) -> str:
-    """Bars over `edges` (one more than `counts`), each with its range and count on hover."""
-    top, bottom = TOP + 14, height - BOTTOM
-    y_high = max(1, *counts)
-
-    def place_x(v: float) -> float:
-        return LEFT + (v - edges[0]) / (edges[-1] - edges[0]) * (WIDTH - LEFT - RIGHT)
-
-    def place_y(v: float) -> float:
-        return bottom - v / y_high * (bottom - top)
-
-    y_ticks = [t for t in linear_ticks(0, y_high, count=4) if t == int(t)]
-    x_ticks = linear_ticks(edges[0], edges[-1], count=6)
-    step = x_ticks[1] - x_ticks[0] if len(x_ticks) > 1 else 1.0
-    parts = [text(4, top - 10, y_label, "start")]
-    for tick in y_ticks:
-        parts.append(line("grid", LEFT, place_y(tick), WIDTH - RIGHT, place_y(tick)))
-        parts.append(text(LEFT - 7, place_y(tick) + 4, f"{tick:,.0f}", "end"))
-    for i, count in enumerate(counts):
+def histogram(chart: Histogram) -> str:
+    """Bars, each with its range and count on hover."""
+    top, bottom = TOP + 14, LOW - BOTTOM
+    across = Scale(low=chart.edges[0], high=chart.edges[-1], start=LEFT, end=WIDTH - RIGHT)
+    up = Scale(low=0.0, high=float(max(1, *chart.counts)), start=bottom, end=top, whole=True)
+    parts = y_axis(up, chart.y_label, count=4)
+    for i, ((a, b), count, row) in enumerate(zip(pairwise(chart.edges), chart.counts, chart.rows(), strict=True)):
         if count:
-            a, b = place_x(edges[i]), place_x(edges[i + 1])
-            style = styles[i] if styles else "a"
-            hover = f"{edges[i]:.3g} to {edges[i + 1]:.3g}: {count:,}".replace("-", "−")
-            parts.append(
-                f'<rect class="{style} fill" x="{a + 0.75:.1f}" y="{place_y(count):.1f}" '
-                f'width="{max(1.0, b - a - 1.5):.1f}" height="{bottom - place_y(count):.1f}">{title(hover)}</rect>'
-            )
-    parts += x_axis([place_x(t) for t in x_ticks], [number_text(t, step) for t in x_ticks], bottom, x_label)
-    return svg_element(height, label, parts)
+            x, width = across.place(a), across.place(b) - across.place(a)
+            css = f"{chart.styles[i] if chart.styles else 'a'} fill"
+            y = up.place(count)
+            parts.append(rect(css, x + 0.75, y, max(1.0, width - 1.5), bottom - y, title(": ".join(row))))
+    return svg_element(LOW, chart.description, parts + x_axis(across, bottom, chart.x.label, count=6))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Distribution:
-    """Counts over common edges, for `overlaid_histograms`; its mean gets a line of its own."""
-
-    name: str
-    counts: Sequence[int]
-    mean: float
-    mean_text: str
-    style: Style = "a"
-
-
-def overlaid_histograms(
-    edges: Sequence[float], distributions: Sequence[Distribution], *, label: str, x_label: str, y_label: str
-) -> str:
+def outlines(chart: Outlines) -> str:
     """Outlines of several histograms over each other, each with its mean; all counts of a range on hover."""
+    distributions, edges = chart.distributions, chart.edges
     names, names_height = legend([(d.name, d.style) for d in distributions], swatch=True)
     top, bottom = TOP + names_height + 20, HEIGHT - BOTTOM
     most = max(1, *(count for d in distributions for count in d.counts))
     across = Scale(low=edges[0], high=edges[-1], start=LEFT, end=WIDTH - RIGHT)
     up = Scale(low=0.0, high=float(most), start=bottom, end=top, whole=True)
-    ticks = across.ticks(count=6)
-    parts = [names, text(4, top - 24, y_label, "start"), *y_axis(up, "", count=4)]  # room for the means in words
+    parts = [names, text(4, top - 24, chart.y_label, "start"), *y_axis(up, "", count=4)]  # room for the means in words
     for d in distributions:
         outline = _outline([across.place(e) for e in edges], [up.place(c) for c in d.counts], bottom)
         parts.append(f'<path class="{d.style} wash" d="{outline}"/>')
@@ -95,15 +44,11 @@ def overlaid_histograms(
             x = across.place(d.mean)
             parts.append(f'<path class="{d.style} line" d="M{x:.1f} {top - 12:.1f}V{bottom:.1f}"/>')
     parts += _mean_texts(distributions, across, top - 4)
-    parts += x_axis([across.place(t) for t, _ in ticks], [name for _, name in ticks], bottom, x_label)
-    for i, (a, b) in enumerate(pairwise(edges)):
-        told = f"{a:.3f} to {b:.3f}: " + ", ".join(f"{d.name} {d.counts[i]:,}" for d in distributions)
-        x, width = across.place(a), across.place(b) - across.place(a)
-        parts.append(
-            f'<rect class="hit" x="{x:.1f}" y="{top:.1f}" width="{width:.1f}" height="{bottom - top:.1f}">'
-            f"{title(told)}</rect>"
-        )
-    return svg_element(HEIGHT, label, parts)
+    parts += x_axis(across, bottom, chart.x.label, count=6)
+    for (a, b), row in zip(pairwise(edges), chart.rows(), strict=True):
+        told = f"{row[0]}: " + ", ".join(f"{d.name} {n}" for d, n in zip(distributions, row[1:], strict=True))
+        parts.append(rect("hit", across.place(a), top, across.place(b) - across.place(a), bottom - top, title(told)))
+    return svg_element(HEIGHT, chart.description, parts)
 
 
 def _outline(xs: Sequence[float], ys: Sequence[float], bottom: float) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
-from heldout.report.svg.axes import Kind, Scale, room, x_axis, y_axis
+from heldout.report.svg.axes import Scale, room, x_axis, y_axis
 from heldout.report.svg.shapes import (
     BOTTOM,
     CHARACTER,
@@ -15,8 +14,6 @@ from heldout.report.svg.shapes import (
     RIGHT,
     TOP,
     WIDTH,
-    Style,
-    Variant,
     legend,
     line,
     line_class,
@@ -25,144 +22,51 @@ from heldout.report.svg.shapes import (
     text,
     title,
 )
+from heldout.summary.charts import Axis, LineChart, Mark, Point, Series
 
-Point = tuple[float, float]
-
-HEIGHT = 290.0
+HEIGHT, SMALL = 290.0, 190.0  # of a chart, and of a small multiple
+NARROW = 300.0  # width of a small multiple
 CROSSBAR = 3.0  # half the width of an error bar's ends
 SPACE = 14.0  # between the texts of two marked points
 
 
-@dataclass(frozen=True, kw_only=True)
-class Series:
-    """A line of `line_chart`, with a band around it where `low` and `high` are given, or with `whiskers` an error bar
-    at every point.
-
-    A `y` that is NaN leaves a gap, and so does one of 0 or less on a log axis; a `low` or `high` that is NaN leaves
-    out its bar. Without `markers` a point only answers to a pointer; points that are not `joined` have no line. With
-    `step` the line keeps the height of its next point and drops or climbs at the points: y[i] holds on
-    (x[i - 1], x[i]]. A `variant` of the style tells more lines apart than there are styles; `faint` bands suit many
-    of them.
-    """
-
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-    hover: Sequence[str]  # one a point
-    low: Sequence[float] | None = None
-    high: Sequence[float] | None = None
-    style: Style = "a"
-    markers: bool = True
-    joined: bool = True
-    whiskers: bool = False
-    step: bool = False
-    variant: Variant | None = None
-    faint: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Guide:
-    """A thin straight line of `line_chart` to read the others against; say beside the picture what it is."""
-
-    start: Point
-    end: Point
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mark:
-    """A point of `line_chart` that stands out, with its text beside it."""
-
-    x: float
-    y: float
-    text: str
-    hover: str
-    style: Style = "a"
-
-
-def line_chart(
-    series: Sequence[Series],
-    *,
-    label: str,
-    x_label: str,
-    y_label: str,
-    x_log: bool = False,
-    y_log: bool = False,
-    y_decades: bool = False,
-    x_whole: bool = False,
-    y_whole: bool = False,
-    x_range: Point | None = None,
-    y_range: Point | None = None,
-    reference: tuple[float, str] | None = None,
-    x_reference: float | None = None,
-    marks: Sequence[Mark] = (),
-    guides: Sequence[Guide] = (),
-    named: bool = True,
-    width: float = WIDTH,
-    height: float = HEIGHT,
-) -> str:
-    """Lines on common axes.
-
-    Parameters
-    ----------
-    label : str
-        What the picture shows, for those who do not see it.
-    x_log, y_log : bool
-        Logarithmic axes.
-    y_decades : bool
-        The y values are logarithms to base 10 already (p-values underflow, their logarithms do not).
-    x_whole, y_whole : bool
-        Ticks at whole numbers only.
-    x_range, y_range : (low, high), optional
-        What the axes show, in the units of the values; a line that leaves it is cut there. Otherwise all there is.
-    reference : (y, text), optional
-        A dashed horizontal line.
-    x_reference : float, optional
-        A dashed vertical line; say in `x_label` what it is.
-    marks : sequence of Mark
-        Points with their text, drawn over the lines.
-    guides : sequence of Guide
-        Straight lines below the others, inside the ranges.
-    named : bool
-        Whether the lines are named above; otherwise the page has a legend of its own.
-    width, height : float
-        Of the sheet; a small one for small multiples.
-    """
-    marked = {m.style for m in marks}
+def line_chart(chart: LineChart, *, named: bool = True) -> str:
+    """Lines on common axes; `named` says whether they are named above, or the page has a legend of its own."""
+    series, width, height = chart.series, NARROW if chart.small else WIDTH, SMALL if chart.small else HEIGHT
+    marked = {m.style for m in chart.marks}
     names, names_height = legend(
         [(s.name, s.style) for s in series if named],
         drawn=[(s.joined, s.markers or s.style in marked) for s in series if named],
     )
     top, bottom, right = TOP + names_height, height - BOTTOM, width - RIGHT
-    xs = [v for s in series for v in s.x]
+    across = _scale(chart.x, [v for s in series for v in s.x], LEFT + 8, right - 8)
     ys = [v for s in series for values in (s.y, s.low or (), s.high or ()) for v in values if math.isfinite(v)]
-    ys += [reference[0]] if reference is not None else []
-    x_low, x_high = x_range or _around(xs, log=x_log)
-    if y_range is not None:
-        y_low, y_high = y_range
-    elif y_decades:  # room beyond p = 1 too, so that markers there stand inside
-        y_low, y_high = room(min(math.floor(min(ys)), -1.0), max(0.0, max(ys)))
-    else:
-        y_low, y_high = _around(ys, log=y_log)
-    start, end = LEFT + 8, right - 8
-    across = Scale(low=x_low, high=x_high, start=start, end=end, kind="log" if x_log else "linear", whole=x_whole)
-    kind: Kind = "log" if y_log else "decades" if y_decades else "linear"
-    up = Scale(low=y_low, high=y_high, start=bottom, end=top, kind=kind, whole=y_whole)
-    ticks = across.ticks()
-    parts = [names, *y_axis(up, y_label, right=right)]
-    parts += x_axis([across.place(t) for t, _ in ticks], [name for _, name in ticks], bottom, x_label, right=right)
-    for g in guides:
+    up = _scale(chart.y, ys + ([chart.reference[0]] if chart.reference else []), bottom, top)
+    parts = [names, *y_axis(up, chart.y.label, right=right), *x_axis(across, bottom, chart.x.label, right=right)]
+    for g in chart.guides:
         (x1, y1), (x2, y2) = ((across.place(x), up.place(y)) for x, y in (g.start, g.end))
         parts.append(line("reference", x1, y1, x2, y2))
-    if reference is not None:
-        y = up.place(reference[0])
-        parts.append(line("reference", LEFT, y, right, y))
-        parts.append(text(right - 2, y + 14, reference[1], "end"))
-    if x_reference is not None:
-        parts.append(line("reference", across.place(x_reference), top, across.place(x_reference), bottom))
+    if chart.reference is not None:
+        y = up.place(chart.reference[0])
+        parts += [line("reference", LEFT, y, right, y), text(right - 2, y + 14, chart.reference[1], "end")]
+    if chart.x_reference is not None:
+        x = across.place(chart.x_reference)
+        parts.append(line("reference", x, top, x, bottom))
     parts += [_band(s, across, up) for s in series if s.low is not None and not s.whiskers]
     for s in series:
-        parts += [*(_bars(s, across, up) if s.whiskers else ()), *_drawn(s, across, up)]
-    return svg_element(height, label, parts + _marked(marks, across, up), width=width)
+        parts += [*(_bars(s, across, up) if s.whiskers else ()), *_drawn(s, chart.hover(s), across, up)]
+    return svg_element(height, chart.description, parts + _marked(chart.marks, across, up), width=width)
+
+
+def _scale(axis: Axis, values: Sequence[float], start: float, end: float) -> Scale:
+    """The scale of an axis: the range that was asked for, or all there is with some room around it."""
+    if axis.range is not None:
+        low, high = axis.range
+    elif axis.kind == "decades":  # room beyond p = 1 too, so that markers there stand inside
+        low, high = room(min(math.floor(min(values)), -1.0), max(0.0, *values))
+    else:
+        low, high = _around(values, log=axis.kind == "log")
+    return Scale(low=low, high=high, start=start, end=end, kind=axis.kind, whole=axis.whole)
 
 
 def _around(values: Sequence[float], *, log: bool) -> Point:
@@ -173,7 +77,7 @@ def _around(values: Sequence[float], *, log: bool) -> Point:
     return 10.0**low, 10.0**high
 
 
-def _drawn(s: Series, across: Scale, up: Scale) -> list[str]:
+def _drawn(s: Series, hovers: Sequence[str], across: Scale, up: Scale) -> list[str]:
     points = list(zip(s.x, s.y, strict=True))
     # Cut where they are drawn and not where they are computed: on a log axis a straight line is another one.
     places = [(across.place(x), _height(y, up)) for x, y in (_stairs(points) if s.step else points)]
@@ -182,7 +86,7 @@ def _drawn(s: Series, across: Scale, up: Scale) -> list[str]:
         f'<polyline class="{line_class(s.style, s.variant)}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in run)}"/>'
         for run in (runs(places, *window) if s.joined else ())
     ]
-    for (x, y), hover in zip(points, s.hover, strict=True):
+    for (x, y), hover in zip(points, hovers, strict=True):
         if across.low <= x <= across.high and up.low <= y <= up.high:
             place = across.place(x), up.place(y)
             if s.markers:

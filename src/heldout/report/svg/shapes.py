@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import escape
-from typing import Literal
+
+from heldout.summary.charts import Style, Variant
 
 WIDTH = 420.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
 CHARACTER = 6.4  # estimated width of a character at the charts' font size
-
-Style = Literal["a", "b", "c", "d", "e", "f"]
-Variant = Literal[0, 1, 2]  # of a style, where there are more lines than styles: solid, dashed and hollow, dotted
 
 
 def svg_element(height: float, label: str, parts: Sequence[str], *, width: float = WIDTH) -> str:
@@ -45,28 +43,33 @@ def line(style: str, x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<path class="{style}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>'
 
 
+# Outlines of markers, in units of their size; a circle and a square are drawn as such.
+OUTLINES = {
+    "c": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
+    "d": ((0, -1.2), (1.2, 1), (-1.2, 1)),
+    "e": ((0, 1.2), (1.2, -1), (-1.2, -1)),
+    "f": ((-1.3, -1), (1.3, -1), (-1.3, 1), (1.3, 1)),
+}
+
+
 def marker(
     x: float, y: float, style: Style, hover: str | None, *, size: float = 3.5, variant: Variant | None = None
 ) -> str:
     """A shape of its own for every style, so that colour is never the only difference."""
     told = title(hover) if hover else ""
     s = size * 0.6 if variant == 2 else size
-    css = "hollow" if variant == 1 else "fill"
+    css = f"{style} {'hollow' if variant == 1 else 'fill'}"
     if style == "a":
-        return f'<circle class="a {css}" cx="{x:.1f}" cy="{y:.1f}" r="{s:.1f}">{told}</circle>'
+        return f'<circle class="{css}" cx="{x:.1f}" cy="{y:.1f}" r="{s:.1f}">{told}</circle>'
     if style == "b":
-        return (
-            f'<rect class="b {css}" x="{x - s:.1f}" y="{y - s:.1f}" width="{2 * s:.1f}" '
-            f'height="{2 * s:.1f}">{told}</rect>'
-        )
-    outline = f"0 {-1.3 * s:.1f} {1.3 * s:.1f} 0 0 {1.3 * s:.1f} {-1.3 * s:.1f} 0"
-    if style == "d":
-        outline = f"0 {-1.2 * s:.1f} {1.2 * s:.1f} {s:.1f} {-1.2 * s:.1f} {s:.1f}"
-    if style == "e":
-        outline = f"0 {1.2 * s:.1f} {1.2 * s:.1f} {-s:.1f} {-1.2 * s:.1f} {-s:.1f}"
-    if style == "f":
-        outline = f"{-1.3 * s:.1f} {-s:.1f} {1.3 * s:.1f} {-s:.1f} {-1.3 * s:.1f} {s:.1f} {1.3 * s:.1f} {s:.1f}"
-    return f'<polygon class="{style} {css}" transform="translate({x:.1f} {y:.1f})" points="{outline}">{told}</polygon>'
+        return rect(css, x - s, y - s, 2 * s, 2 * s, told)
+    points = " ".join(f"{x + s * a:.1f},{y + s * b:.1f}" for a, b in OUTLINES[style])
+    return f'<polygon class="{css}" points="{points}">{told}</polygon>'
+
+
+def rect(css: str, x: float, y: float, width: float, height: float, inside: str = "") -> str:
+    """A rectangle."""
+    return f'<rect class="{css}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">{inside}</rect>'
 
 
 def legend(
@@ -85,7 +88,7 @@ def legend(
         if x > LEFT and x + width > WIDTH:
             x, y = LEFT, y + 18
         if swatch:
-            parts.append(f'<rect class="{style} wash" x="{x + 4:.1f}" y="{y - 5:.1f}" width="16" height="10"/>')
+            parts.append(rect(f"{style} wash", x + 4, y - 5, 16, 10))
         else:
             parts += [f'<path class="{style} line" d="M{x:.1f} {y:.1f}h20"/>'] if joined else []
             parts += [marker(x + 10, y, style, None)] if marked else []

@@ -1,0 +1,190 @@
+"""A matrix as colours, with a name a row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.pages.svg.shapes import CHARACTER, RIGHT, WIDTH, shorten, svg_element, text, title
+
+N_COLOURS = 9  # .heat-0 to .heat-8 of the style
+NAMES = 126.0  # room for the names at the left
+SMALL = 0.82  # size of .small texts beside ordinary ones
+LOWEST, HIGHEST = 10.0, 40.0  # height of a row with a name
+NARROW = int((WIDTH - RIGHT - NAMES) / LOWEST)  # rows up to which cells are square on an ordinary sheet
+HOVER = 60  # characters of a name in a cell's hover text
+MAX_CELLS = 1_600  # cells that get a hover text of their own
+
+
+def colour_edges(values: NDArray[np.float64]) -> list[float]:
+    """Edges of at most nine classes that hold about as many values each: a few outliers must not eat up the scale.
+
+    Examples
+    --------
+    >>> colour_edges(np.array([0.1, *np.linspace(0.8, 0.89, 10)])).count(0.1), len(colour_edges(np.linspace(0, 1, 50)))
+    (1, 10)
+    >>> colour_edges(np.array([0.5, 0.5]))
+    [0.5, 0.501]
+    """
+    cuts = np.quantile(values, np.linspace(0.0, 1.0, N_COLOURS + 1))
+    inner = np.unique(cuts[1:-1].round(3))
+    low, high = math.floor(1000 * cuts[0]) / 1000, math.ceil(1000 * cuts[-1]) / 1000
+    edges = [low, *inner[(inner > low) & (inner < high)].tolist(), max(high, low + 0.001)]
+    return [round(edge, 3) for edge in edges]
+
+
+def heat_map(
+    values: NDArray[np.float64],
+    *,
+    label: str,
+    legend: str,
+    names: Sequence[str] | None = None,
+    row_hover: Sequence[str] = (),
+    cell_hover: bool = False,
+    diagonal: bool = False,
+    wide: bool = False,
+    numbered: bool = False,
+    edges: Sequence[float] | None = None,
+) -> str:
+    """A square matrix, large values strong; what is NaN stays blank, and so does the diagonal unless it is asked for.
+
+    Parameters
+    ----------
+    values : (m, m) float64
+        In the order to be shown.
+    label, legend : str
+        What the picture shows, for those who do not see it; what the colours mean.
+    names : sequence of str, optional
+        One a row, at the left. The columns are in the same order.
+    row_hover : sequence of str
+        What a pointer on a row is told.
+    cell_hover : bool
+        Tell it of each cell instead ("first, second: value"); for small matrices with names.
+    wide : bool
+        Take a sheet so wide that the cells of a large matrix with names are square, for screens that have the room;
+        otherwise they get narrower than high.
+    numbered : bool
+        Write the values into the cells; for a dozen rows at most.
+    edges : sequence of float, optional
+        Of the classes of colours, at most nine; otherwise classes that hold about as many values each.
+    """
+    m = len(values)
+    values = values.copy()
+    if not diagonal:
+        np.fill_diagonal(values, np.nan)
+    shown = values[np.isfinite(values)]
+    if edges is None:
+        edges = colour_edges(shown) if len(shown) else [0.0, 1.0]
+    left = NAMES if names is not None else 8.0
+    sheet = max(WIDTH, left + m * LOWEST + RIGHT) if wide else WIDTH
+    width = sheet - RIGHT - left
+    pitch = min(HIGHEST, max(LOWEST, width / m)) if names is not None else width / m
+    width = min(width, m * pitch)
+    parts = [f'<g class="cells" transform="translate({left:.1f} 4) scale({width / m:.5f} {pitch:.5f})">']
+    classes = colours(values, edges)
+    parts += _cells(classes)
+    short = [shorten(name, HOVER) for name in names or ()]
+    if cell_hover and names is not None and m * m <= MAX_CELLS:
+        parts += [
+            f'<path class="cell hit" d="M{j} {i}h1v1h-1z">{title(f"{short[i]}, {short[j]}: {values[i, j]:.3f}")}</path>'
+            for i in range(m)
+            for j in range(m)
+            if math.isfinite(values[i, j])
+        ]
+    else:
+        parts += [
+            f'<path class="row hit" d="M0 {i}h{m}v1h-{m}z">{title(told)}</path>' for i, told in enumerate(row_hover)
+        ]
+    parts.append("</g>")
+    small = CHARACTER * SMALL
+    for i, name in enumerate(names or ()):
+        y = 4 + (i + 0.5) * pitch + 3
+        room = int((left - 8) / small)
+        shown_name = text(left - 5, y, shorten(name, room), "end", "small")
+        parts.append(shown_name if len(name) <= room else f"<g>{title(name)}{shown_name}</g>")
+    if numbered:
+        parts += [
+            text(left + (j + 0.5) * width / m, 4 + (i + 0.5) * pitch + 3, _short(values[i, j]), "middle", css)
+            for i in range(m)
+            for j in range(m)
+            if math.isfinite(values[i, j])
+            for css in [f"small untouchable {_on(int(classes[i, j]))}"]
+        ]
+    below = _colour_legend(edges, legend, left, 4 + m * pitch + 12)
+    return svg_element(4 + m * pitch + 62, label, parts + below, width=sheet)
+
+
+def colours(values: NDArray[np.float64], edges: Sequence[float]) -> NDArray[np.int64]:
+    """The colour, 0 to 8, of each value; -1 where it is NaN.
+
+    Examples
+    --------
+    >>> colours(np.array([0.5, 0.64, 0.7, np.nan]), [0.5, 0.6, 0.7]).tolist()
+    [0, 8, 8, -1]
+    """
+    n = len(edges) - 1
+    place = np.clip(np.searchsorted(np.asarray(edges), values, side="right") - 1, 0, n - 1)
+    spread = np.array([colour_of(i, n) for i in range(n)])
+    return np.where(np.isfinite(values), spread[place], -1)
+
+
+def colour_of(i: int, n: int) -> int:
+    """Class i of n among the nine colours, the strongest for the last."""
+    return N_COLOURS - 1 if n == 1 else round(i * (N_COLOURS - 1) / (n - 1))
+
+
+def _on(colour: int) -> str:
+    """The class of a text that can be read on a colour, in light and in dark."""
+    return "on-light" if colour < 4 else "on-middle" if colour < 6 else "on-strong"
+
+
+def _short(value: float) -> str:
+    """Two digits.
+
+    Examples
+    --------
+    >>> _short(1.0), _short(-0.333)
+    ('1.00', '−0.33')
+    """
+    return f"{value:.2f}".replace("-", "−")
+
+
+def _cells(classes: NDArray[np.int64]) -> list[str]:
+    """One path a colour; neighbours of one colour in a row are one stroke of it."""
+    paths: dict[int, list[str]] = {}
+    for i, row in enumerate(classes):
+        j = 0
+        for colour, cells in groupby(row.tolist()):
+            length = len(list(cells))
+            paths.setdefault(colour, []).append(f"M{j} {i}h{length}v1h-{length}z")
+            j += length
+    return [
+        f'<path class="{f"heat-{colour}" if colour >= 0 else "blank"}" d="{"".join(strokes)}"/>'
+        for colour, strokes in sorted(paths.items())
+    ]
+
+
+def _colour_legend(edges: Sequence[float], words: str, left: float, y: float) -> list[str]:
+    """A swatch a class; the edges that fit below, and what they measure."""
+    n = len(edges) - 1
+    width = min(34.0, (WIDTH - RIGHT - left) / n)
+    parts = [
+        f'<rect class="heat-{colour_of(i, n)}" x="{left + i * width:.1f}" y="{y:.1f}" width="{width:.1f}" height="10"/>'
+        for i in range(n)
+    ]
+    digits = 2 if len({f"{e:.2f}" for e in edges}) == len(edges) else 3
+    free = -math.inf
+    for i in sorted(range(n + 1), key=lambda i: (i % n != 0, i)):  # both ends first: they are never left out
+        name = f"{edges[i]:.{digits}f}".replace("-", "−")
+        x, half = left + i * width, len(name) * CHARACTER * SMALL / 2
+        if n == 1 and i == n:
+            continue  # a single class is a single value
+        if i in (0, n) or (x - half >= free and x + half < left + n * width - half - 4):
+            parts.append(text(x, y + 21, name, "middle", "small"))
+            free = x + half + 4 if i < n else left + half + 4
+    parts.append(text(left, y + 38, words, "start"))
+    return parts

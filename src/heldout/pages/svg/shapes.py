@@ -1,0 +1,119 @@
+"""What every chart is made of: the sheet, text, lines, markers, a legend."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Literal
+
+WIDTH = 420.0
+LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
+CHARACTER = 6.4  # estimated width of a character at the charts' font size
+
+Style = Literal["a", "b", "c", "d", "e", "f"]
+Variant = Literal[0, 1, 2]  # of a style, where there are more lines than styles: solid, dashed and hollow, dotted
+
+
+def svg_element(height: float, label: str, parts: Sequence[str], *, width: float = WIDTH) -> str:
+    """The sheet around the parts; `label` says what it shows to those who do not see it."""
+    return (
+        f'<svg class="chart" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def title(words: str) -> str:
+    """What a pointer resting on a shape is told."""
+    return f"<title>{escape(words)}</title>"
+
+
+def text(x: float, y: float, words: str, anchor: str, style: str = "") -> str:
+    """Words that start at, end at or are centred on a point."""
+    css = f' class="{style}"' if style else ""
+    # R_S is set with S as a subscript, k_max with max; SVG has no element for that.
+    parts = re.split(r"(?:(?<=\bR)_(?=\w\b)|(?<=\bk)_(?=(?:S|PTV|max)\b))(\w+)", words)
+    inside = escape(parts[0])
+    for letter, rest in zip(parts[1::2], parts[2::2], strict=True):
+        inside += f'<tspan class="sub" dy="3">{escape(letter)}</tspan>'
+        inside += f'<tspan dy="-3">{escape(rest)}</tspan>' if rest else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{css}>{inside}</text>'
+
+
+def line(style: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    """A straight line."""
+    return f'<path class="{style}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>'
+
+
+def marker(
+    x: float, y: float, style: Style, hover: str | None, *, size: float = 3.5, variant: Variant | None = None
+) -> str:
+    """A shape of its own for every style, so that colour is never the only difference."""
+    told = title(hover) if hover else ""
+    s = size * 0.6 if variant == 2 else size
+    css = "hollow" if variant == 1 else "fill"
+    if style == "a":
+        return f'<circle class="a {css}" cx="{x:.1f}" cy="{y:.1f}" r="{s:.1f}">{told}</circle>'
+    if style == "b":
+        return (
+            f'<rect class="b {css}" x="{x - s:.1f}" y="{y - s:.1f}" width="{2 * s:.1f}" '
+            f'height="{2 * s:.1f}">{told}</rect>'
+        )
+    outline = f"0 {-1.3 * s:.1f} {1.3 * s:.1f} 0 0 {1.3 * s:.1f} {-1.3 * s:.1f} 0"
+    if style == "d":
+        outline = f"0 {-1.2 * s:.1f} {1.2 * s:.1f} {s:.1f} {-1.2 * s:.1f} {s:.1f}"
+    if style == "e":
+        outline = f"0 {1.2 * s:.1f} {1.2 * s:.1f} {-s:.1f} {-1.2 * s:.1f} {-s:.1f}"
+    if style == "f":
+        outline = f"{-1.3 * s:.1f} {-s:.1f} {1.3 * s:.1f} {-s:.1f} {-1.3 * s:.1f} {s:.1f} {1.3 * s:.1f} {s:.1f}"
+    return f'<polygon class="{style} {css}" transform="translate({x:.1f} {y:.1f})" points="{outline}">{told}</polygon>'
+
+
+def legend(
+    entries: Sequence[tuple[str, Style]], *, swatch: bool = False, drawn: Sequence[tuple[bool, bool]] | None = None
+) -> tuple[str, float]:
+    """Names of the lines (or, as a swatch, of the areas) above the picture, wrapped where they do not fit; its height.
+
+    `drawn` says of each whether it has a line and whether it has markers; both unless told. A single line needs no
+    legend.
+    """
+    if len(entries) < 2:
+        return "", 20.0
+    parts, x, y = [], LEFT, 10.0
+    for (name, style), (joined, marked) in zip(entries, drawn or [(True, True)] * len(entries), strict=True):
+        width = 30 + len(name) * CHARACTER
+        if x > LEFT and x + width > WIDTH:
+            x, y = LEFT, y + 18
+        if swatch:
+            parts.append(f'<rect class="{style} wash" x="{x + 4:.1f}" y="{y - 5:.1f}" width="16" height="10"/>')
+        else:
+            parts += [f'<path class="{style} line" d="M{x:.1f} {y:.1f}h20"/>'] if joined else []
+            parts += [marker(x + 10, y, style, None)] if marked else []
+        parts.append(text(x + 26, y + 4, name, "start"))
+        x += width + 12
+    return "".join(parts), y + 26.0
+
+
+def line_class(style: Style, variant: Variant | None) -> str:
+    """How a line looks."""
+    return f"{style} line" if variant is None else f"{style} v{variant} line"
+
+
+def swatch(style: Style, *, label: str, variant: Variant | None = None) -> str:
+    """A piece of line with its marker, for a legend outside the picture."""
+    parts = [f'<path class="{line_class(style, variant)}" d="M2 7h28"/>', marker(16, 7, style, None, variant=variant)]
+    return svg_element(14, label, parts, width=32)
+
+
+def shorten(name: str, most: int) -> str:
+    """A long name with its middle left out: what tells versions apart stands at the end.
+
+    Examples
+    --------
+    >>> shorten("shake_shake_26_2x64d_SSI_cutout16", 20), shorten("resnet50", 20)
+    ('shake_shake…cutout16', 'resnet50')
+    """
+    if len(name) <= most:
+        return name
+    tail = (most - 1) * 2 // 5 + 1
+    return f"{name[: most - 1 - tail]}…{name[-tail:]}"

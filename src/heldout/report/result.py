@@ -1,0 +1,52 @@
+"""A result that prints and renders itself: what every verb's result is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import Literal
+
+from heldout.files import write_text
+from heldout.report.html import to_html
+from heldout.report.markdown import to_markdown
+from heldout.report.text import to_text
+from heldout.results import Record
+from heldout.summary import Summary
+
+Format = Literal["text", "markdown", "json"]
+
+
+class Result(Record):
+    """A record with a summary; everything that is shown of it is rendered from that."""
+
+    @abstractmethod
+    def summary(self) -> Summary:
+        """What the result says; nothing is computed."""
+
+    def __str__(self) -> str:
+        return to_text(self.summary())
+
+    def markdown(self) -> str:
+        """The summary for a step summary or a pull request."""
+        return to_markdown(self.summary())
+
+    def html(self, *, command: str | None = None) -> str:
+        """The summary as a page of its own; `command` is what it was made by."""
+        return to_html(self.summary(), command=command)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.summary(), page=False)
+
+    def report(self, path: str | Path, *, command: str | None = None) -> Path:
+        """Write the page to `path`, or to report.html where `path` is a folder; whole or not at all.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+        """
+        file = Path(path)
+        if file.suffix not in (".html", ".htm"):
+            file = file / "report.html"
+        write_text(file, self.html(command=command))
+        return file

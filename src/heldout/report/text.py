@@ -1,0 +1,118 @@
+"""A summary for a terminal: the headline, the numbers, and the sections that are to be printed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from heldout.report.inline import bare
+from heldout.summary import Block, Facts, Note, Points, Prose, Ranges, Summary, Table
+
+WIDTH = 118
+NAME = 28  # characters of a name before its value
+LONGEST = 40  # characters of a cell
+
+
+def to_text(summary: Summary) -> str:
+    """What `print` shows of a result."""
+    lines = wrapped(" ".join([summary.headline, *summary.sentences[:1]]))
+    for sentence in summary.sentences[1:]:
+        lines += wrapped(sentence)
+    for warning in summary.warnings:
+        lines += ["", *wrapped(f"Warning: {warning}")]
+    if summary.lines:
+        lines += ["", *_facts(summary.lines)]
+    for section in summary.sections:
+        if section.printed:
+            lines += ["", *([f"{section.title}:"] if section.title else [])]
+            for block in section.blocks:
+                lines += _block(block)
+    for part in summary.parts:
+        lines += ["", to_text(part)]
+    for sentence in summary.closing:
+        lines += ["", *wrapped(sentence)]
+    return "\n".join(lines)
+
+
+def wrapped(sentence: str, indent: str = "", first: str | None = None) -> list[str]:
+    """A sentence in lines of a terminal; an empty one is no line."""
+    start = indent if first is None else first
+    return textwrap.wrap(
+        bare(sentence),
+        WIDTH,
+        initial_indent=start,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _block(block: Block) -> list[str]:
+    if isinstance(block, (Prose, Note)):
+        return wrapped(block.text)
+    if isinstance(block, Points):
+        return [line for item in block.items for line in wrapped(item, "  ", "- ")]
+    if isinstance(block, Facts):
+        return _facts(block.rows)
+    if isinstance(block, Table):
+        return _table(block)
+    if isinstance(block, Ranges):
+        return _ranges(block)
+    return []  # charts, pictures and folds are for pages
+
+
+def _facts(rows: Sequence[tuple[str, str]]) -> list[str]:
+    width = max([NAME, *(len(name) + 1 for name, _ in rows if len(name) < 34)])
+    return [line for name, value in rows for line in wrapped(value, " " * (width + 1), f"{name:{width}s} ")]
+
+
+def _table(table: Table) -> list[str]:
+    kept = [i for i, column in enumerate(table.columns) if not column.minor]
+    rows = [[_cell(str(row.cells[i])) for i in kept] for row in table.rows[: table.rows_printed]]
+    marks = [f"   {row.role}" if row.role else "" for row in table.rows[: table.rows_printed]]
+    names = [_heading(table, i) for i in kept]
+    left = [table.columns[i].align == "left" for i in kept]
+    lines = aligned([names, *rows], left)
+    return [f"{line}{mark}".rstrip() for line, mark in zip(lines, ["", *marks], strict=True)] + _left_out(
+        len(table.rows) - len(rows) + table.more
+    )
+
+
+def _heading(table: Table, i: int) -> str:
+    column = table.columns[i]
+    return f"{column.group} {column.name}".strip()
+
+
+def _ranges(board: Ranges) -> list[str]:
+    rank, name, value, interval, _ = board.columns
+    shown = board.rows[: board.rows_printed]
+    rows = [
+        [r.rank, _cell(r.name), r.value_text, r.interval_text, " ".join([r.next, r.next_note]).strip()] for r in shown
+    ]
+    lines = aligned([[rank, name, value, interval, ""], *rows], [False, True, False, True, True])
+    return [line.rstrip() for line in lines] + _left_out(len(board.rows) - len(shown) + board.more)
+
+
+def _cell(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _left_out(count: int) -> list[str]:
+    return [f"... and {count:,} more (--json or the report)"] if count else []
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:
+    """Rows in columns.
+
+    Examples
+    --------
+    >>> aligned([["model", "p"], ["a", "0.05"]], [True, False])
+    ['model     p', 'a      0.05']
+    """
+    widths = [max(len(row[i]) for row in rows) for i in range(len(left))]
+    return [
+        "  ".join(
+            cell.ljust(w) if to_left else cell.rjust(w) for cell, w, to_left in zip(row, widths, left, strict=True)
+        )
+        for row in rows
+    ]

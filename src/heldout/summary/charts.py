@@ -1,0 +1,285 @@
+"""Charts as data. What a pointer is told, the description for those who do not see the chart, and the table of its
+numbers all come from here; `heldout.report.svg` draws."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Point = tuple[float, float]
+Style = Literal["a", "b", "c", "d", "e", "f"]
+Variant = Literal[0, 1, 2]  # of a style, where there are more lines than styles: solid, dashed, dotted
+AxisKind = Literal["linear", "log", "decades"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """What an axis measures and how.
+
+    `kind` "log" takes values and places their logarithms; "decades" takes logarithms to base 10, for what would
+    underflow. `whole` axes have ticks at whole numbers only. `spec` formats its values.
+    """
+
+    label: str
+    kind: AxisKind = "linear"
+    whole: bool = False
+    range: Point | None = None
+    spec: str = ".4g"
+
+    def text(self, value: float) -> str:
+        """A value in words.
+
+        Examples
+        --------
+        >>> Axis(label="p", kind="decades").text(-3.0), Axis(label="n", spec=",.0f").text(1200)
+        ('0.001', '1,200')
+        """
+        if not math.isfinite(value):
+            return "not defined"
+        if self.kind == "decades":
+            return f"{10.0**value:.3g}" if value > -300 else f"10^{value:.0f}"
+        return f"{value:{self.spec}}".replace("-", "−")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """A line, with a band around it where `low` and `high` are given, or with `whiskers` an error bar at each point.
+
+    A `y` that is NaN leaves a gap. Without `markers` a point only answers to a pointer; points that are not `joined`
+    have no line. With `step` y[i] holds on (x[i - 1], x[i]].
+    """
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    hover: tuple[str, ...] | None = None  # one per point; made from the axes unless given
+    style: Style = "a"
+    variant: Variant | None = None
+    markers: bool = True
+    joined: bool = True
+    whiskers: bool = False
+    step: bool = False
+    faint: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guide:
+    """A thin straight line to read the others against."""
+
+    start: Point
+    end: Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A point that stands out, with its text beside it."""
+
+    x: float
+    y: float
+    text: str
+    hover: str
+    style: Style = "a"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Chart:
+    """What every chart has: a title for its description, a caption, and how much room it takes."""
+
+    title: str
+    caption: str = ""
+    small: bool = field(default=False, kw_only=True)
+
+    @property
+    def description(self) -> str:
+        """For those who do not see the chart."""
+        return self.title
+
+    def columns(self) -> tuple[str, ...]:
+        """Headings of the numbers behind the chart; none where a table beside it has them."""
+        return ()
+
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The numbers behind the chart."""
+        return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineChart(_Chart):
+    """Lines on common axes, with reference lines, guides and marks."""
+
+    kind: ClassVar[str] = "lines"
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    reference: tuple[float, str] | None = None  # a dashed horizontal line
+    x_reference: float | None = None  # a dashed vertical line; the label of the axis says what it is
+    marks: tuple[Mark, ...] = ()
+    guides: tuple[Guide, ...] = ()
+    tabled: bool = True
+
+    @property
+    def description(self) -> str:
+        """The title, and where each line ends."""
+        ends = [
+            f"{s.name} {self.y.text(y)}"
+            for s in self.series
+            if (y := next((v for v in reversed(s.y) if math.isfinite(v)), None)) is not None
+        ]
+        return f"{self.title}; at the right end: {', '.join(ends)}" if ends else self.title
+
+    def hover(self, series: Series) -> tuple[str, ...]:
+        """What a pointer is told at each point of a line."""
+        if series.hover is not None:
+            return series.hover
+        told = []
+        for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
+            band = ""
+            if series.low is not None and series.high is not None and math.isfinite(series.low[i]):
+                band = f" ({self.y.text(series.low[i])} to {self.y.text(series.high[i])})"
+            told.append(f"{series.name} at {self.x.text(x)}: {self.y.text(y)}{band}")
+        return tuple(told)
+
+    def columns(self) -> tuple[str, ...]:
+        """The x axis, then one column per line."""
+        return (self.x.label, *(s.name for s in self.series)) if self.tabled else ()
+
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """One row per x that any line has."""
+        if not self.tabled:
+            return ()
+        cells: dict[float, dict[int, str]] = {}
+        for j, s in enumerate(self.series):
+            for i, (x, y) in enumerate(zip(s.x, s.y, strict=True)):
+                band = ""
+                if s.low is not None and s.high is not None and math.isfinite(s.low[i]):
+                    band = f" ({self.y.text(s.low[i])} to {self.y.text(s.high[i])})"
+                cells.setdefault(x, {})[j] = f"{self.y.text(y)}{band}"
+        return tuple((self.x.text(x), *(cells[x].get(j, "") for j in range(len(self.series)))) for x in sorted(cells))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(_Chart):
+    """Counts over ranges."""
+
+    kind: ClassVar[str] = "histogram"
+    x: Axis
+    y_label: str
+    edges: tuple[float, ...]  # one more than counts
+    counts: tuple[int, ...]
+    styles: tuple[Style, ...] | None = None  # one per bar
+
+    def columns(self) -> tuple[str, ...]:
+        """Range and count."""
+        return (self.x.label, self.y_label)
+
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """One row per bar."""
+        return tuple(
+            (f"{self.x.text(a)} to {self.x.text(b)}", f"{c:,}")
+            for a, b, c in zip(self.edges, self.edges[1:], self.counts, strict=False)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """Counts over the edges of `Outlines`; its mean gets a line of its own."""
+
+    name: str
+    counts: tuple[int, ...]
+    mean: float
+    mean_text: str
+    style: Style = "a"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlines(_Chart):
+    """Outlines of several histograms over each other."""
+
+    kind: ClassVar[str] = "outlines"
+    x: Axis
+    y_label: str
+    edges: tuple[float, ...]
+    distributions: tuple[Distribution, ...]
+
+    def columns(self) -> tuple[str, ...]:
+        """Range, and one column per distribution."""
+        return (self.x.label, *(d.name for d in self.distributions))
+
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """One row per range."""
+        return tuple(
+            (
+                f"{self.x.text(self.edges[i])} to {self.x.text(self.edges[i + 1])}",
+                *(f"{d.counts[i]:,}" for d in self.distributions),
+            )
+            for i in range(len(self.edges) - 1)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """A row of `IntervalChart`: a dot, with whiskers where `interval` is given."""
+
+    name: str
+    value: float
+    text: str
+    interval: Point | None = None
+    style: Style = "a"
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalChart(_Chart):
+    """Estimates with their intervals, one row each, all on one axis."""
+
+    kind: ClassVar[str] = "intervals"
+    x_label: str
+    intervals: tuple[Interval, ...]
+    reference: float | None = None
+    floor: float | None = None  # the axis never goes below
+
+    @property
+    def description(self) -> str:
+        """The title and every row in words."""
+        return f"{self.title}: " + "; ".join(f"{i.name} {i.text}" for i in self.intervals)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeatMap(_Chart):
+    """A square matrix as colours, with a name per row.
+
+    `wide` maps take a sheet so wide that cells are square; `numbered` ones show their values; `edges` are those of
+    the classes of colours, equal counts unless given.
+    """
+
+    kind: ClassVar[str] = "heat_map"
+    values: NDArray[np.float64]
+    legend: str
+    names: tuple[str, ...] | None = None
+    row_hover: tuple[str, ...] = ()
+    cell_hover: bool = False
+    diagonal: bool = False
+    wide: bool = False
+    numbered: bool = False
+    edges: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PointDensity(_Chart):
+    """Where many points lie, as a grid of counts."""
+
+    kind: ClassVar[str] = "density"
+    x: Axis
+    y: Axis
+    x_edges: tuple[float, ...]
+    y_edges: tuple[float, ...]
+    counts: NDArray[np.int64]  # as numpy.histogram2d gives them
+    diagonal: str | None = None  # draw y = x, and name it
+
+
+Chart = LineChart | Histogram | Outlines | IntervalChart | HeatMap | PointDensity

@@ -1,0 +1,178 @@
+"""Numbers as people read them; an undefined one says so."""
+
+from __future__ import annotations
+
+import math
+
+LARGEST = 10**18  # counts from here on are not told
+NOT_DEFINED = "not defined"
+PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line
+
+
+def fixed(value: float, digits: int = 4, *, sign: bool = False) -> str:
+    """A number with so many digits and a true minus sign.
+
+    Examples
+    --------
+    >>> fixed(-0.00165, 5, sign=True), fixed(0.336), fixed(float("nan"))
+    ('−0.00165', '0.3360', 'not defined')
+    >>> fixed(-0.0, 5, sign=True)
+    '0.00000'
+    """
+    if not math.isfinite(value):
+        return NOT_DEFINED
+    text = f"{value:{'+' if sign else ''}.{digits}f}"
+    if not any(digit in text for digit in "123456789"):
+        text = text.lstrip("+-")  # a zero has no sign, also one that rounding made
+    return text.replace("-", "−")
+
+
+def pair(interval: tuple[float, float], digits: int = 4, *, sign: bool = False) -> str:
+    """Both ends of an interval."""
+    return f"{fixed(interval[0], digits, sign=sign)} to {fixed(interval[1], digits, sign=sign)}"
+
+
+def scientific(value: float) -> str:
+    """Three significant digits.
+
+    Examples
+    --------
+    >>> scientific(0.000324), scientific(0.0)
+    ('0.000324', '0')
+    """
+    return f"{value:.3g}".replace("-", "−") if math.isfinite(value) else NOT_DEFINED
+
+
+def p_text(p: float) -> str:
+    """A p-value that is no logarithm yet, for instance a permutation test's.
+
+    Examples
+    --------
+    >>> p_text(0.0001), p_text(1.0), p_text(1e-20)
+    ('0.0001', '1', '1e-20')
+    """
+    if not p > 0:
+        return NOT_DEFINED
+    return pvalue_text(math.log(p))
+
+
+def pvalue_text(log_p: float) -> str:
+    """A p-value from its logarithm, also where it underflows.
+
+    Examples
+    --------
+    >>> pvalue_text(0.0), pvalue_text(-5.0), pvalue_text(math.log(0.0001)), pvalue_text(-2302.585)
+    ('1', '0.0067', '0.0001', '1e-1000')
+    """
+    if log_p > math.log(1e-4) - 1e-9:
+        return f"{math.exp(log_p):.2g}"
+    exponent = log_p / math.log(10.0)
+    whole = math.floor(exponent + 1e-6)
+    digit = 10 ** (exponent - whole)
+    return f"{digit:.0f}e{whole:d}" if round(digit) < 10 else f"1e{whole + 1:d}"
+
+
+def level_text(level: float, planned_audits: int) -> str:
+    """The level that p is held to.
+
+    Examples
+    --------
+    >>> level_text(0.05, 1), level_text(0.05, 3)
+    ('0.05', '0.05, shared by 3 planned audits')
+    """
+    return f"{level:g}" + (f", shared by {planned_audits} planned audits" if planned_audits > 1 else "")
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """A share in percent.
+
+    Examples
+    --------
+    >>> percent(0.115), percent(0.11504, 2), percent(float("nan"))
+    ('11.5\\xa0%', '11.50\\xa0%', 'not defined')
+    """
+    return f"{100 * value:.{digits}f}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
+
+
+def share_text(value: float) -> str:
+    """A share in percent with three digits, however small.
+
+    Examples
+    --------
+    >>> share_text(6 / 26335), share_text(0.0938), share_text(1.0)
+    ('0.0228\\xa0%', '9.38\\xa0%', '100\\xa0%')
+    """
+    return f"{100 * value:.3g}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
+
+
+KNOWN = 10**12  # counts beyond are not known to the last digit
+WORDS = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (10**3, "thousand"))
+
+
+def count_words(count: int | None) -> str:
+    """A count in words, three digits from ten thousand on; the exact one belongs in a table.
+
+    Examples
+    --------
+    >>> count_words(1_062_137), count_words(251_165), count_words(9_999), count_words(999_999)
+    ('1.06 million', '251 thousand', '9,999', '1 million')
+    >>> count_words(10**18), count_words(3 * 10**16), count_words(None)
+    ('over 10¹⁸', '3 × 10¹⁶', 'not defined')
+    """
+    if count is None:
+        return NOT_DEFINED
+    if count < 10_000:
+        return f"{count:,}"
+    if count >= LARGEST:
+        return "over 10¹⁸"
+    rounded = float(f"{count:.3g}")
+    if rounded >= 10**15:
+        digits, _, exponent = f"{rounded:.2e}".partition("e+")
+        return f"{float(digits):g} × 10" + exponent.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    size, word = next((size, word) for size, word in WORDS if rounded >= size)
+    return f"{rounded / size:g} {word}"
+
+
+def exact_text(count: int | None) -> str:
+    """A count to the last digit, as long as the bounds know it.
+
+    Examples
+    --------
+    >>> exact_text(1_062_137), exact_text(349_852_596_844_033_152), exact_text(10**18), exact_text(None)
+    ('1,062,137', '3.5 × 10¹⁷', '10¹⁸ or more', 'not defined')
+    """
+    if count is None:
+        return NOT_DEFINED
+    if count >= LARGEST:
+        return "10¹⁸ or more"
+    return count_words(count) if count >= KNOWN else f"{count:,}"
+
+
+def bar_text(half_width: float, *, full: bool = False) -> str:
+    """Half the width of an error bar in percentage points, since a percent sign could be read as a share of the error;
+    with all three digits where it was measured and not asked for.
+
+    Examples
+    --------
+    >>> bar_text(0.01), bar_text(0.01, full=True), bar_text(1.0, full=True), bar_text(float("nan"))
+    ('±1\\xa0point', '±1.00\\xa0points', '±100\\xa0points', 'not defined')
+    """
+    if not math.isfinite(half_width):
+        return NOT_DEFINED
+    digits = f"{100 * half_width:{'#' if full else ''}.3g}".removesuffix(".")
+    return f"±{digits}\N{NO-BREAK SPACE}{'point' if digits == '1' else 'points'}"
+
+
+def times_text(ratio: float) -> str:
+    """How many times as many.
+
+    Examples
+    --------
+    >>> times_text(4.2287), times_text(513.46), times_text(12_345.6), times_text(3.2e9)
+    ('4.23 times', '513 times', '12,300 times', '3.2 billion times')
+    """
+    if ratio < 10_000:
+        return f"{ratio:.3g} times"
+    if ratio < 1e6:
+        return f"{float(f'{ratio:.3g}'):,.0f} times"
+    return f"{count_words(round(ratio))} times"
