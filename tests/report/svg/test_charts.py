@@ -8,9 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from heldout.pages import svg
-from heldout.pages.svg.axes import decade_ticks, linear_ticks, log_ticks
-from heldout.pages.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH
+from heldout.report import svg
+from heldout.report.svg.axes import decade_ticks, linear_ticks, log_ticks
+from heldout.report.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH
+from heldout.summary import Axis, Histogram, Interval, IntervalChart
+from tests.report.svg import drawn, series
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-0.3, 0.14), (1e-9, 3e-9), (0, 12345), (-5, -4.99)])
@@ -37,11 +39,12 @@ def test_decade_ticks(low: float) -> None:
     assert all(t == int(t) and t >= low for t in ticks)
 
 
-def _line(**options: object) -> ET.Element:
-    series = svg.Series(name="<b>&", x=[10, 100], y=[-3.0, -1.0], hover=["one", "two <i>"], low=[-4, -2], high=[-2, 0])
-    return ET.fromstring(
-        svg.line_chart([series], label='say "p"', x_label="n", y_label="p", x_log=True, y_decades=True, **options)  # type: ignore[arg-type]
-    )
+LOGS = {"x": {"label": "n", "kind": "log"}, "y": {"label": "p", "kind": "decades"}}
+
+
+def _line(**fields: object) -> ET.Element:
+    one = series(name="<b>&", x=[10, 100], y=[-3.0, -1.0], hover=["one", "two <i>"], low=[-4, -2], high=[-2, 0])
+    return drawn(one, **LOGS, **fields)
 
 
 def test_line_chart_places_points() -> None:
@@ -50,14 +53,13 @@ def test_line_chart_places_points() -> None:
     assert float(first.attrib["cx"]) < float(second.attrib["cx"])
     assert float(first.attrib["cy"]) > float(second.attrib["cy"])  # smaller p is lower
     assert [c.findtext("title") for c in (first, second)] == ["one", "two <i>"]
-    assert root.attrib["aria-label"] == 'say "p"'
+    assert root.attrib["aria-label"] == "l; at the right end: <b>& 0.1"
     assert "0.05" in [t.text for t in root.findall("text")]
     assert "10⁻³" in [t.text for t in root.findall("text")]
 
 
 def test_markers_stand_inside() -> None:
-    series = svg.Series(name="p", x=[10, 100], y=[0.0, -4.0], hover=["", ""])
-    root = ET.fromstring(svg.line_chart([series], label="l", x_label="x", y_label="y", x_log=True, y_decades=True))
+    root = drawn(series(x=[10, 100], y=[0.0, -4.0]), **LOGS)
     top, bottom = TOP + 20, 290 - BOTTOM
     for circle in root.findall("circle"):
         assert top + 3.5 <= float(circle.attrib["cy"]) <= bottom - 3.5
@@ -65,37 +67,38 @@ def test_markers_stand_inside() -> None:
 
 
 def test_single_point() -> None:
-    series = svg.Series(name="a", x=[7], y=[0.0], hover=["x"], low=[0.0], high=[0.0])
-    for options in ({"x_log": True, "y_decades": True}, {}):
-        root = ET.fromstring(svg.line_chart([series], label="l", x_label="x", y_label="y", **options))
+    for axes in (LOGS, {}):
+        root = drawn(series(x=[7], y=[0.0], low=[0.0], high=[0.0]), **axes)
         assert len(root.findall("circle")) == 1
 
 
 def test_legend_names_every_line_once() -> None:
-    many = [svg.Series(name=f"a long name, number {i}", x=[1, 2], y=[i, i], hover=["", ""]) for i in range(4)]
-    root = ET.fromstring(svg.line_chart(many, label="l", x_label="x", y_label="y"))
+    root = drawn(*(series(name=f"a long name, number {i}", x=[1, 2], y=[i, i]) for i in range(4)))
     texts = [t for t in root.findall("text") if (t.text or "").startswith("a long")]
     assert len(texts) == 4
     assert len({(t.attrib["x"], t.attrib["y"]) for t in texts}) == 4
 
 
 def test_interval_chart() -> None:
-    rows = [
-        svg.Row(name="Test error R_S", value=0.1, text="0.1", interval=(0.05, 0.2)),
-        svg.Row(name="other", value=0.4, text="0.4", style="d"),
-    ]
-    root = ET.fromstring(svg.interval_chart(rows, label="l", x_label="x", floor=0.0, reference=0.0))
+    rows = (
+        Interval(name="Test error R_S", value=0.1, text="0.1", interval=(0.05, 0.2)),
+        Interval(name="other", value=0.4, text="0.4", style="d"),
+    )
+    chart = IntervalChart(title="l", x_label="x", intervals=rows, floor=0.0, reference=0.0)
+    root = ET.fromstring(svg.draw(chart))
     groups = root.findall("g")
     assert len(groups) == 2
-    assert len(groups[0].findall("path")) == 3  # a bar and two ends
+    assert [p.attrib["d"].count("M") for p in groups[0].findall("path")] == [3]  # a bar and two ends
     assert not groups[1].findall("path")
     assert [t.text for t in groups[0].iter("tspan")] == ["S"]
-    equal = [svg.Row(name="zero", value=0.0, text="0", interval=(0.0, 0.0))]
-    ET.fromstring(svg.interval_chart(equal, label="l", x_label="x", reference=0.0))
+    assert root.attrib["aria-label"] == "l: Test error R_S 0.1; other 0.4"
+    equal = (Interval(name="zero", value=0.0, text="0", interval=(0.0, 0.0)),)
+    ET.fromstring(svg.draw(IntervalChart(title="l", x_label="x", intervals=equal, reference=0.0)))
 
 
 def test_histogram_bars_have_their_heights() -> None:
-    root = ET.fromstring(svg.histogram([-1, 0, 1, 2], [2, 0, 4], label="l", x_label="x", y_label="y"))
+    chart = Histogram(title="l", x=Axis(label="x"), y_label="y", edges=(-1, 0, 1, 2), counts=(2, 0, 4))
+    root = ET.fromstring(svg.draw(chart))
     heights = [float(r.attrib["height"]) for r in root.findall("rect")]
     assert heights[1] == pytest.approx(2 * heights[0], abs=0.2)
     assert root.findall("rect")[0].findtext("title") == "−1 to 0: 2"

@@ -10,14 +10,13 @@ from typing import get_args
 
 import pytest
 
-from heldout.pages import svg
-from heldout.pages.svg.axes import Scale
-from heldout.pages.svg.lines import SPACE, apart, runs
-from heldout.pages.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, marker
-
-
-def chart(series: svg.Series, **options: object) -> ET.Element:
-    return ET.fromstring(svg.line_chart([series], label="l", x_label="x", y_label="y", **options))  # type: ignore[arg-type]
+from heldout.report import svg
+from heldout.report.svg.axes import Scale
+from heldout.report.svg.lines import NARROW, SMALL, SPACE, apart, runs
+from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, marker
+from heldout.summary import Guide, Mark
+from heldout.summary.charts import Style, Variant
+from tests.report.svg import STYLE, drawn, series
 
 
 def points(root: ET.Element) -> list[list[tuple[float, float]]]:
@@ -26,8 +25,8 @@ def points(root: ET.Element) -> list[list[tuple[float, float]]]:
 
 
 def test_a_line_is_cut_where_it_leaves() -> None:
-    steep = svg.Series(name="s", x=[0, 1, 2], y=[0, 10, 1000], hover=["a", "b", "c"], markers=False)
-    root = chart(steep, y_range=(0.0, 20.0))
+    steep = series(x=[0, 1, 2], y=[0, 10, 1000], hover=["a", "b", "c"], markers=False)
+    root = drawn(steep, y={"range": (0.0, 20.0)})
     ((start, _, end),) = points(root)
     top, bottom = TOP + 20, 290 - BOTTOM
     assert start[1] == pytest.approx(bottom, abs=0.1)
@@ -38,8 +37,8 @@ def test_a_line_is_cut_where_it_leaves() -> None:
 
 def test_gaps() -> None:
     nan = math.nan
-    gappy = svg.Series(name="s", x=[0, 1, 2, 3, 4], y=[1, 2, nan, 3, 4], hover=[""] * 5, markers=False)
-    assert [len(p) for p in points(chart(gappy))] == [2, 2]
+    gappy = series(x=[0, 1, 2, 3, 4], y=[1, 2, nan, 3, 4], hover=[""] * 5, markers=False)
+    assert [len(p) for p in points(drawn(gappy))] == [2, 2]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -66,20 +65,20 @@ def test_cutting_against_a_fine_walk(seed: int) -> None:
 
 def test_steps_hold_until_their_point() -> None:
     """At similarity up to 0.5 two models, from there to 0.9 seven: the rise stands at 0.5."""
-    cover = svg.Series(name="s", x=[0.1, 0.5, 0.9], y=[2, 2, 7], hover=["", "", ""], step=True, markers=False)
-    (line,) = points(chart(cover))
+    cover = series(x=[0.1, 0.5, 0.9], y=[2, 2, 7], hover=["", "", ""], step=True, markers=False)
+    (line,) = points(drawn(cover))
     rises = [a[0] for a, b in pairwise(line) if a[0] == b[0] and a[1] != b[1]]
     across = Scale(low=0.1 - 0.032, high=0.9 + 0.032, start=LEFT + 8, end=WIDTH - RIGHT - 8)
     assert rises == [pytest.approx(across.place(0.5), abs=0.1)]
 
 
 def test_marks_stand_on_their_point() -> None:
-    flat = svg.Series(name="s", x=[0, 10], y=[2.0, 2.0], hover=["", ""], style="b", markers=False)
-    marks = [
-        svg.Mark(x=5, y=2.0, text="a hundred", hover="100 models"),
-        svg.Mark(x=5, y=2.05, text="some more", hover="112"),
-    ]
-    root = chart(flat, y_decades=True, y_range=(0.0, 4.0), x_reference=5.0, marks=marks)
+    flat = series(x=[0, 10], y=[2.0, 2.0], hover=["", ""], style="b", markers=False)
+    marks = (
+        Mark(x=5, y=2.0, text="a hundred", hover="100 models"),
+        Mark(x=5, y=2.05, text="some more", hover="112"),
+    )
+    root = drawn(flat, y={"kind": "decades", "range": (0.0, 4.0)}, x_reference=5.0, marks=marks)
     (middle,) = [e for e in root.findall("path") if e.attrib["class"] == "reference"]
     x = float(middle.attrib["d"].split("M")[1].split()[0])
     circles = [c for c in root.findall("circle") if c.attrib["class"] == "a fill"]
@@ -91,8 +90,8 @@ def test_marks_stand_on_their_point() -> None:
 
 
 def test_marks_outside_are_not_drawn() -> None:
-    flat = svg.Series(name="s", x=[0, 10], y=[2.0, 2.0], hover=["", ""], markers=False)
-    root = chart(flat, y_range=(0.0, 4.0), marks=[svg.Mark(x=5, y=9.0, text="far", hover="")])
+    flat = series(x=[0, 10], y=[2.0, 2.0], hover=["", ""], markers=False)
+    root = drawn(flat, y={"range": (0.0, 4.0)}, marks=(Mark(x=5, y=9.0, text="far", hover=""),))
     assert "far" not in [t.text for t in root.findall("text")]
 
 
@@ -118,11 +117,11 @@ def error_bars(root: ET.Element) -> list[str]:
 
 def test_error_bars_at_points() -> None:
     """One a point, as high as told; none where the end is not known, and no band."""
-    series = svg.Series(
+    series = series(
         name="s", x=[0, 5, 10], y=[4.0, 5.0, 6.0], low=[3.0, math.nan, 4.0], high=[5.0, math.nan, 8.0],
         hover=["", "", ""], whiskers=True,
     )  # fmt: skip
-    root = chart(series, y_range=(0.0, 10.0))
+    root = drawn(series, y={"range": (0.0, 10.0)})
     assert not root.findall("polygon")
     up = Scale(low=0, high=10, start=290 - BOTTOM, end=TOP + 20)
     first, last = error_bars(root)
@@ -133,18 +132,18 @@ def test_error_bars_at_points() -> None:
 
 
 def test_error_bars_are_cut() -> None:
-    outside = svg.Series(
+    outside = series(
         name="s", x=[0, 10], y=[9.0, 30.0], low=[8.0, 25.0], high=[12.0, 35.0], hover=["", ""], whiskers=True
     )
-    (bar,) = error_bars(chart(outside, y_range=(0.0, 10.0)))
+    (bar,) = error_bars(drawn(outside, y={"range": (0.0, 10.0)}))
     assert f"V{TOP + 20:.1f}" in bar
     assert bar.count("h6.0") == 1  # the end that is not seen has no crossbar
 
 
 def test_points_without_a_line() -> None:
-    loose = svg.Series(name="points", x=[0, 10], y=[1.0, 2.0], hover=["", ""], joined=False)
-    bare = svg.Series(name="line", x=[0, 10], y=[1.0, 2.0], hover=["", ""], style="b", markers=False)
-    root = ET.fromstring(svg.line_chart([loose, bare], label="l", x_label="x", y_label="y"))
+    loose = series(name="points", x=[0, 10], y=[1.0, 2.0], hover=["", ""], joined=False)
+    bare = series(name="line", x=[0, 10], y=[1.0, 2.0], hover=["", ""], style="b", markers=False)
+    root = drawn(loose, bare)
     assert [e.attrib["class"] for e in root.findall("polyline")] == ["b line"]
     assert (
         len([c for c in root.findall("circle") if c.attrib["class"] == "a fill"]) == 3
@@ -154,8 +153,8 @@ def test_points_without_a_line() -> None:
 
 
 def test_log_axes_leave_out_what_is_not_positive_and_cut_straight() -> None:
-    falling = svg.Series(name="s", x=[1, 10, 100, 1000], y=[100.0, 0.01, -1.0, 1.0], hover=[""] * 4, markers=False)
-    root = chart(falling, x_log=True, y_log=True, x_range=(1.0, 1000.0), y_range=(1.0, 100.0))
+    falling = series(x=[1, 10, 100, 1000], y=[100.0, 0.01, -1.0, 1.0], hover=[""] * 4, markers=False)
+    root = drawn(falling, x={"kind": "log", "range": (1.0, 1000.0)}, y={"kind": "log", "range": (1.0, 100.0)})
     ((start, end),) = points(root)
     across = Scale(low=1, high=1000, start=LEFT + 8, end=WIDTH - RIGHT - 8, kind="log")
     assert start == (pytest.approx(across.place(1), abs=0.1), pytest.approx(TOP + 20, abs=0.1))
@@ -163,30 +162,26 @@ def test_log_axes_leave_out_what_is_not_positive_and_cut_straight() -> None:
 
 
 def test_every_style_has_a_shape_and_a_colour_of_its_own() -> None:
-    from typing import get_args
-
-    styles = get_args(svg.Style)
+    styles = get_args(Style)
     assert len({marker(0, 0, style, None).replace(f'"{style} ', '"') for style in styles}) == len(styles)
-    for style in styles:
-        for kind in ("line", "fill", "bar"):
-            assert f".chart .{style}.{kind}" in svg.STYLE
+    assert all(f".chart .{style} {{ --hue" in STYLE for style in styles)
 
 
 def test_variants_look_different() -> None:
     """Six styles, three variants of each: eighteen lines that differ by more than colour."""
-    drawn = [svg.swatch(style, label="l", variant=v) for style in get_args(svg.Style) for v in get_args(svg.Variant)]
+    drawn = [svg.swatch(style, label="l", variant=v) for style in get_args(Style) for v in get_args(Variant)]
     assert len(set(drawn)) == 18
     bare = [re.sub(r'class="[a-f] ', 'class="', d) for d in drawn]
     assert len(set(bare)) == 18
-    for variant in get_args(svg.Variant):
-        assert f".v{variant}.line" in svg.STYLE
-    for style in get_args(svg.Style):
-        assert f".{style}.hollow" in svg.STYLE
+    for variant in get_args(Variant):
+        assert f".v{variant}.line" in STYLE
 
 
 def test_guides_lie_below_the_lines() -> None:
-    plain = svg.Series(name="s", x=[0, 1], y=[1, 0], hover=["", ""])
-    root = chart(plain, x_range=(0.0, 1.0), y_range=(0.0, 1.0), guides=[svg.Guide(start=(0.0, 1.0), end=(1.0, 0.0))])
+    plain = series(x=[0, 1], y=[1, 0], hover=["", ""])
+    root = drawn(
+        plain, x={"range": (0.0, 1.0)}, y={"range": (0.0, 1.0)}, guides=(Guide(start=(0.0, 1.0), end=(1.0, 0.0)),)
+    )
     order = [e.tag for e in root if e.attrib.get("class") in ("reference", "a line")]
     assert order == ["path", "polyline"]
     (guide,) = [e.attrib["d"] for e in root if e.attrib.get("class") == "reference"]
@@ -195,10 +190,9 @@ def test_guides_lie_below_the_lines() -> None:
 
 
 def test_small_sheets_without_names() -> None:
-    two = [svg.Series(name=name, x=[0, 5], y=[1, 0], hover=["", ""]) for name in ("first", "second")]
-    drawing = svg.line_chart(two, label="l", x_label="x", y_label="y", named=False, width=290, height=200)
-    root = ET.fromstring(drawing)
-    assert root.attrib["viewBox"] == "0 0 290 200"
-    assert "first" not in drawing
-    assert all(0 <= x <= 290 and 0 <= y <= 200 for line in points(root) for x, y in line)
-    assert all(0 <= float(e.attrib["x"]) <= 290 for e in root.iter("text"))
+    two = [series(name=name, x=[0, 5], y=[1, 0], hover=["", ""]) for name in ("first", "second")]
+    root = drawn(*two, named=False, small=True)
+    assert root.attrib["viewBox"] == f"0 0 {NARROW:.0f} {SMALL:.0f}"
+    assert "first" not in [e.text for e in root.iter("text")]
+    assert all(0 <= x <= NARROW and 0 <= y <= SMALL for line in points(root) for x, y in line)
+    assert all(0 <= float(e.attrib["x"]) <= NARROW for e in root.iter("text"))

@@ -8,10 +8,20 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from heldout.pages import svg
-from heldout.pages.svg.heat_maps import N_COLOURS, colour_edges, colours
-from heldout.pages.svg.shapes import LEFT, RIGHT, WIDTH
-from heldout.pages.svg.style import STYLE
+from heldout.report import svg
+from heldout.report.svg.heat_maps import N_COLOURS, colour_edges, colours
+from heldout.report.svg.shapes import LEFT, RIGHT, WIDTH
+from heldout.summary import Axis, Distribution, HeatMap, Outlines, PointDensity
+from tests.report.svg import STYLE
+
+
+def heat_map(values: np.ndarray, **fields: object) -> str:
+    return svg.draw(HeatMap(title="l", values=values, **{"legend": "s", **fields}))  # type: ignore[arg-type]
+
+
+def outlines(edges: tuple[float, ...], *distributions: Distribution) -> str:
+    axis = Axis(label="x", spec=".3f")
+    return svg.draw(Outlines(title="l", x=axis, y_label="y", edges=edges, distributions=distributions))
 
 
 def test_whisker_spans_its_interval() -> None:
@@ -24,11 +34,9 @@ def test_whisker_spans_its_interval() -> None:
 
 
 def test_overlaid_histograms() -> None:
-    many = svg.Distribution(name="observed", counts=[0, 4, 2], mean=0.5, mean_text="mean 0.5", style="a")
-    other = svg.Distribution(name="if independent", counts=[3, 0, 0], mean=0.2, mean_text="mean 0.2", style="b")
-    root = ET.fromstring(
-        svg.overlaid_histograms([0.0, 0.3, 0.6, 0.9], [many, other], label="l", x_label="x", y_label="y")
-    )
+    many = Distribution(name="observed", counts=(0, 4, 2), mean=0.5, mean_text="mean 0.5", style="a")
+    other = Distribution(name="if independent", counts=(3, 0, 0), mean=0.2, mean_text="mean 0.2", style="b")
+    root = ET.fromstring(outlines((0.0, 0.3, 0.6, 0.9), many, other))
     areas = {p.attrib["class"]: p.attrib["d"] for p in root.findall("path") if "wash" in p.attrib["class"]}
     heights = {name: [float(v) for v in re.findall(r"V([\d.]+)", d)] for name, d in areas.items()}
     bottom = heights["a wash"][-1]
@@ -46,8 +54,9 @@ def test_overlaid_histograms() -> None:
 def test_density_places_its_cells() -> None:
     counts = np.zeros((4, 4), np.int64)
     counts[0, 3], counts[2, 1] = 100, 1
-    edges = [0.0, 0.25, 0.5, 0.75, 1.0]
-    root = ET.fromstring(svg.density_chart(edges, edges, counts, label="l", x_label="x", y_label="y", diagonal="below"))
+    edges, axis = (0.0, 0.25, 0.5, 0.75, 1.0), Axis(label="x")
+    chart = PointDensity(title="l", x=axis, y=axis, x_edges=edges, y_edges=edges, counts=counts, diagonal="below")
+    root = ET.fromstring(svg.draw(chart))
     strong, weak = root.findall("rect")
     assert strong.attrib["class"] == "cells heat-8"
     assert weak.attrib["class"] == "cells heat-2"
@@ -62,8 +71,8 @@ def test_heat_map_draws_every_cell_once() -> None:
     values = rng.random((7, 7))
     values = (values + values.T) / 2
     values[1, 4] = values[4, 1] = np.nan
-    names = [f"m{i}" for i in range(7)]
-    root = ET.fromstring(svg.heat_map(values, label="l", legend="similarity", names=names, cell_hover=True))
+    names = tuple(f"m{i}" for i in range(7))
+    root = ET.fromstring(heat_map(values, legend="similarity", names=names, cell_hover=True))
     seen = np.full((7, 7), "", dtype=object)
     (group,) = root.findall("g")
     for path in group.findall("path"):
@@ -79,15 +88,15 @@ def test_heat_map_draws_every_cell_once() -> None:
     told = [p.findtext("title") for p in group.findall("path") if "hit" in p.attrib["class"]]
     assert len(told) == 7 * 6 - 2
     assert told[0] == f"m0, m1: {values[0, 1]:.3f}"
-    assert [t.text for t in root.findall("text")][:7] == names
+    assert [t.text for t in root.findall("text")][:7] == list(names)
 
 
 def test_large_heat_map_tells_of_rows() -> None:
     values = np.random.default_rng(1).random((60, 60))
-    names = [f"model {i}" for i in range(60)]
-    drawing = svg.heat_map(values, label="l", legend="s", names=names, row_hover=names, cell_hover=True)
+    names = tuple(f"model {i}" for i in range(60))
+    drawing = heat_map(values, names=names, row_hover=names, cell_hover=True)
     (group,) = ET.fromstring(drawing).findall("g")
-    assert [p.findtext("title") for p in group.findall("path") if "hit" in p.attrib["class"]] == names
+    assert [p.findtext("title") for p in group.findall("path") if "hit" in p.attrib["class"]] == list(names)
     assert len(drawing) < 120_000
 
 
@@ -103,18 +112,15 @@ def test_colours_hold_equal_shares() -> None:
 
 
 def test_blank_heat_map() -> None:
-    ET.fromstring(svg.heat_map(np.full((3, 3), np.nan), label="l", legend="s"))
+    ET.fromstring(heat_map(np.full((3, 3), np.nan)))
 
 
 def test_every_class_has_a_style() -> None:
     drawings = [
-        svg.heat_map(np.random.default_rng(0).random((9, 9)), label="l", legend="s", names=list("abcdefghi")),
+        heat_map(np.random.default_rng(0).random((9, 9)), names=tuple("abcdefghi")),
         svg.range_mark(0.2, (0.1, 0.3), low=0.0, high=1.0, label="l"),
-        svg.overlaid_histograms(
-            [0.0, 1.0], [svg.Distribution(name="n", counts=[1], mean=0.5, mean_text="m")], label="l", x_label="x",
-            y_label="y",
-        ),
-    ]  # fmt: skip
+        outlines((0.0, 1.0), Distribution(name="n", counts=(1,), mean=0.5, mean_text="m")),
+    ]
     for drawing in drawings:
         for names in re.findall(r'class="([^"]+)"', drawing):
             for name in names.split():
@@ -125,7 +131,7 @@ def test_numbered_heat_map_with_given_edges() -> None:
     """One number a cell, the diagonal apart; equal values have equal colours whatever else is there."""
     values = np.array([[1.0, -0.5, 1.0], [-0.5, 1.0, 0.25], [1.0, 0.25, 1.0]])
     edges = np.linspace(-1, 1, N_COLOURS + 1).tolist()
-    drawing = svg.heat_map(values, label="l", legend="tau", names=["a", "b", "c"], numbered=True, edges=edges)
+    drawing = heat_map(values, legend="tau", names=("a", "b", "c"), numbered=True, edges=tuple(edges))
     shown = re.findall(r'class="small untouchable (on-\w+)">(.*?)<', drawing)
     assert sorted(n for _, n in shown) == sorted(["−0.50", "−0.50", "0.25", "0.25", "1.00", "1.00"])
     assert {css for css, n in shown if n == "1.00"} == {"on-strong"}

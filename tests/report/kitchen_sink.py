@@ -1,0 +1,132 @@
+"""A summary with every block, and names that try to break out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heldout.summary import (
+    Axis,
+    Cell,
+    Column,
+    Distribution,
+    Facts,
+    Figure,
+    Fold,
+    HeatMap,
+    Histogram,
+    Interval,
+    IntervalChart,
+    LineChart,
+    Note,
+    Outlines,
+    Picture,
+    Pictures,
+    PointDensity,
+    Points,
+    Prose,
+    RangeRow,
+    Ranges,
+    Row,
+    Section,
+    Series,
+    SideBySide,
+    Summary,
+    Table,
+)
+
+HOSTILE = "</title><script>alert(1)</script>&amp;\"'|`x` **b** [l](javascript:x) _u_"
+
+
+def kitchen_sink(name: str = HOSTILE) -> Summary:
+    """Every kind of block, once."""
+    edges = (0.0, 0.5, 1.0)
+    axis = Axis(label="x")
+    lines = (
+        Series(name=name, x=(1.0, 2.0, 3.0), y=(0.1, float("nan"), 0.3), low=(0.0, 0.0, 0.2), high=(0.2, 0.0, 0.4)),
+        Series(name="other", x=(1.0, 3.0), y=(0.2, 0.2), style="b", variant=1),
+    )
+    line = LineChart(title="Lines", caption="With **bands**.", x=axis, y=Axis(label="y"), series=lines)
+    charts = (
+        Histogram(title="Bars", x=axis, y_label="count", edges=edges, counts=(3, 1)),
+        Outlines(
+            title="Outlines", x=axis, y_label="count", edges=edges,
+            distributions=(Distribution(name=name, counts=(1, 2), mean=0.6, mean_text="mean 0.6"),),
+        ),
+        IntervalChart(title="Intervals", x_label="x", intervals=(Interval(name=name, value=0.1, text="0.1"),)),
+        HeatMap(title="Map", values=np.eye(3), legend="s", names=(name, "b", "c"), cell_hover=True),
+        PointDensity(title="Points", x=axis, y=axis, x_edges=edges, y_edges=edges, counts=np.eye(2, dtype=np.int64)),
+    )  # fmt: skip
+    pixels = np.zeros((8, 8, 3), np.uint8)
+    picture = Picture(pixels=pixels, alt=name, caption="1", alert=True)
+    rows = (
+        Row(
+            cells=(name, Cell(text="0.05", note="0.01 to 0.1", hover=name, mark="most"), name),
+            chosen=True,
+            role="verdict",
+        ),
+        Row(cells=("b", "0.5", "none")),
+    )
+    table = Table(
+        caption=f"A table of {name}",
+        columns=(
+            Column(name="Model", align="left"),
+            Column(name="k_S", group="gaussian"),
+            Column(name="Notes", align="left", minor=True),
+        ),
+        rows=rows,
+        more=7,
+    )
+    board = Ranges(
+        caption="Leaderboard",
+        columns=("Rank", "Model", "Error, %", "Interval, %", "Next"),
+        rows=tuple(
+            RangeRow(
+                name=name + str(i), value=0.1 * i, low=0.1 * i - 0.05, high=0.1 * i + 0.05, value_text=f"{10 * i}",
+                interval_text=f"{10 * i - 5} to {10 * i + 5}", rank=f"{i}", next=">", next_note="p = 0.01", band=i, tied=i > 1,
+            )
+            for i in (1, 2, 3)
+        ),
+        axis=(0.0, 0.4),
+        axis_text=("0 %", "40 %"),
+        grid=(0.0, 0.2, 0.4),
+    )  # fmt: skip
+    return Summary(
+        kind="Everything",
+        headline=f"All of it, for {name}",
+        sentences=("Give --control, or `x.npz`; **this** matters.", f"A second sentence on {name}."),
+        tone="found",
+        subject=name,
+        figures=(Figure(name="p", value="0.05", note=name), Figure(name="other", value="1", strong=False)),
+        warnings=(f"only 3 groups in {name}.",),
+        lines=(("p", "0.05"), (name, name)),
+        sections=(
+            Section(
+                title=f"Printed {name}",
+                printed=True,
+                blocks=(
+                    Prose(f"Prose on {name}."),
+                    Points((name, "b")),
+                    Facts(((name, name),)),
+                    table,
+                    board,
+                    Note(name),
+                ),
+            ),
+            Section(title="Charts", blocks=(line, *charts)),
+            Section(
+                title="Together",
+                blocks=(SideBySide(charts=(line, line), legend=True), SideBySide(charts=(line,), small=True)),
+            ),
+            Section(
+                title="Pictures",
+                blocks=(
+                    Pictures(groups=((name, (picture, picture), (name,)),)),
+                    Pictures(groups=((name, (picture,), (name,)),), layout="strips"),
+                ),
+            ),
+            Section(title="Folded", level=3, blocks=(Fold(title=name, blocks=(Prose("inside"), table)),)),
+        ),
+        closing=("It rests on this.",),
+        origin=(("heldout", "0.1.0"), ("Source", name)),
+        method="A. Author (2020), <https://arxiv.org/abs/2001.00001>.",
+    )
