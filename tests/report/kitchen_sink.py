@@ -82,7 +82,8 @@ def kitchen_sink(name: str = HOSTILE) -> Summary:
         rows=tuple(
             RangeRow(
                 name=name + str(i), value=0.1 * i, low=0.1 * i - 0.05, high=0.1 * i + 0.05, value_text=f"{10 * i}",
-                interval_text=f"{10 * i - 5} to {10 * i + 5}", rank=f"{i}", next=">", next_note="p = 0.01", band=i, tied=i > 1,
+                interval_text=f"{10 * i - 5} to {10 * i + 5}", rank=f"{i}", next=">", next_note="p = 0.01",
+                band=i, tied=i > 1,
             )
             for i in (1, 2, 3)
         ),

@@ -117,11 +117,11 @@ def error_bars(root: ET.Element) -> list[str]:
 
 def test_error_bars_at_points() -> None:
     """One a point, as high as told; none where the end is not known, and no band."""
-    series = series(
-        name="s", x=[0, 5, 10], y=[4.0, 5.0, 6.0], low=[3.0, math.nan, 4.0], high=[5.0, math.nan, 8.0],
+    barred = series(
+        x=[0, 5, 10], y=[4.0, 5.0, 6.0], low=[3.0, math.nan, 4.0], high=[5.0, math.nan, 8.0],
         hover=["", "", ""], whiskers=True,
     )  # fmt: skip
-    root = drawn(series, y={"range": (0.0, 10.0)})
+    root = drawn(barred, y={"range": (0.0, 10.0)})
     assert not root.findall("polygon")
     up = Scale(low=0, high=10, start=290 - BOTTOM, end=TOP + 20)
     first, last = error_bars(root)
