@@ -315,10 +315,3 @@ def test_item_columns_are_kept(tmp_path):
         "date": "2024-01-01",
         "question": "1 + 1?",
     }
-
-
-def test_equal_trials():
-    pool = Predictions.from_scores([["1/2", "1/3"]])
-    with pytest.raises(InputError, match="an exact test needs as many trials in every cell, but arrays has 2 to 3"):
-        pool.require_equal_trials("an exact test")
-    Predictions.from_scores([["1/2", "0/2"]]).require_equal_trials("an exact test")

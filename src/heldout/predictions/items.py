@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.predictions import inspect_logs, lm_eval
-from heldout.predictions.columns import text_classes
 from heldout.predictions.formats import csv_columns, parquet_columns
 from heldout.predictions.keys import EXAMPLE, INDEX, LABEL, METADATA, ROLE_NAMES, pick, plain_name
 from heldout.predictions.raw import read_json_file, read_lines, suffix_of
 from heldout.predictions.table import Predictions
+from heldout.predictions.text_cells import text_classes
 from heldout.predictions.values import Codes, as_text, is_gap, listing
 
 CLOSE = 1e-3  # of the sum of probabilities to 1
