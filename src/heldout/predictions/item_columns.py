@@ -34,27 +34,21 @@ def repeated_inputs(columns: Mapping[str, NDArray[Any]], n: int) -> tuple[NDArra
     names = tuple(name for name in columns if plain_name(name) in TEXTS)
     if not names:
         return None, ()
-    parts = [_first_places(columns.get(digest_column(name), columns[name])) for name in names]
-    codes, blank = parts[0]
-    for more, empty in parts[1:]:
-        codes = np.unique(codes * n + more, return_inverse=True)[1].reshape(-1)
-        blank = blank & empty
-    if blank.any():  # nobody's repetition
-        codes = np.where(blank, n + np.arange(n), codes)
-    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-    if len(first) in (1, n):
+    texts = [_texts(columns.get(digest_column(name), columns[name])) for name in names]
+    if any(len(set(column)) == n for column in texts):
         return None, ()
-    order = np.empty(len(first), dtype=np.intp)
-    order[np.argsort(first)] = np.arange(len(first))
-    return order[codes.reshape(-1)], names
+    first: dict[Any, int] = {}
+    rows: list[Any] = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
+    places = np.fromiter(map(first.setdefault, rows, count()), dtype=np.intp, count=n)
+    several = np.flatnonzero(np.bincount(places) > 1).tolist()
+    blank = np.isin(places, [place for place in several if not "".join(rows[place]).strip()])
+    places = np.where(blank, np.arange(n), places)  # nobody's repetition
+    is_first = places == np.arange(n)
+    if is_first.sum() in (1, n):
+        return None, ()
+    return (np.cumsum(is_first) - 1)[places], names
 
 
-def _first_places(column: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Where each text stands first, and which texts are empty."""
+def _texts(column: NDArray[Any]) -> list[str]:
     texts = column.tolist()
-    if not set(map(type, texts)) <= {str}:
-        texts = ["" if is_gap(value) else str(value) for value in texts]
-    first: dict[str, int] = {}
-    places = np.fromiter(map(first.setdefault, texts, count()), dtype=np.intp, count=len(texts))
-    empty = np.array([place for text, place in first.items() if not text or text.isspace()], dtype=np.intp)
-    return places, np.isin(places, empty)
+    return texts if set(map(type, texts)) <= {str} else ["" if is_gap(value) else str(value) for value in texts]

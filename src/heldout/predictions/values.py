@@ -290,12 +290,18 @@ def read_names(names: Iterable[Any] | None, count: int) -> tuple[str, ...]:
     return read
 
 
+class Ids(tuple[str, ...]):
+    """Ids that have been checked: parts of a table need not check a million of them again."""
+
+    __slots__ = ()
+
+
 def read_ids(ids: Iterable[Any] | None, count: int, *, source: str = "") -> tuple[str, ...] | None:
     """Ids of the examples, as text; `source` is named in messages."""
-    if ids is None:
-        return None
+    if ids is None or (isinstance(ids, Ids) and len(ids) == count):
+        return ids
     where = f"{source}: " if source else ""
-    read = tuple(id_texts(ids, source=source))
+    read = Ids(id_texts(ids, source=source))
     if len(read) != count:
         raise InputError(f"{where}there are {len(read):,} ids for {count:,} examples.")
     twice = repeated(read)
