@@ -78,10 +78,12 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     return table_of_runs(runs, options, source=source)
 
 
-def samples_of(path: Path) -> list[dict[str, Any]]:
-    """Samples of a log, each once, with their targets."""
-    _, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
-    return list({str(sample.get("id")): sample for sample in reversed(samples)}.values())[::-1]
+def samples_of(path: Path, *, with_task: bool = False) -> list[dict[str, Any]]:
+    """Samples of a log, each once, with their targets; ids are `task/id` where that is asked for."""
+    header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
+    each = list({str(sample.get("id")): sample for sample in reversed(samples)}.values())[::-1]
+    task = header["eval"].get("task")
+    return [{**sample, "id": f"{task}/{sample.get('id')}"} for sample in each] if with_task else each
 
 
 def find_runs(files: Sequence[Path], options: Options, *, source: str) -> dict[str, dict[str, tuple[Path, list[Any]]]]:

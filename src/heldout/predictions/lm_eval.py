@@ -51,7 +51,7 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     """One table from the sample files of one or several models."""
     choice = Choice(options.metric)
     options.use("metric")
-    options.chosen_tasks([_model_and_task(path)[1] for path in files], source=source)
+    options.chosen_tasks([task_of(path) for path in files], source=source)
     hashes: dict[str, tuple[str, str]] = {}
     texts = options.beside(DOCUMENT)
     runs = []
@@ -114,6 +114,11 @@ def _asked(said: dict[str, Any]) -> str:
     if texts:
         return " | ".join(asked or texts.values())
     return json.dumps(said, ensure_ascii=False, default=str)
+
+
+def task_of(path: Path) -> str:
+    """The task of a sample file."""
+    return _model_and_task(path)[1]
 
 
 def _model_and_task(path: Path) -> tuple[str, str]:
