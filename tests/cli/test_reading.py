@@ -114,6 +114,25 @@ def test_trials_that_agree_are_told(run, tmp_path):
     assert "more trials would bring nothing" in err
 
 
+def test_models_and_examples_taken_for_each_other(run, tmp_path):
+    rng = np.random.default_rng(0)
+    board = {f"task {i}": {name: int(rng.integers(2)) for name in "abc"} for i in range(30)}
+    (tmp_path / "x.json").write_text(json.dumps(board))
+    code, _, err = run("budget", tmp_path / "x.json")
+    assert "warning: x.json has 30 models and 3 examples; if it is the other way round" in err
+    code, _, err = run("budget", tmp_path / "x.json", "--models-axis", 1)
+    assert code == 0
+    assert "warning" not in err
+
+
+def test_texts_of_logs_in_lists(run):
+    """They were digests."""
+    code, out, _ = run("compare", DATA / "lm_eval", "example__alpha", "example__beta", "--metric", ",strict-match")
+    assert code == 0
+    assert "What is 2 + 3?" in out or "What is 4 + 4?" in out or "What is 9 - 2?" in out
+    assert not re.search(r"[0-9a-f]{16}", out)
+
+
 def test_list_of_all_tasks(run, tmp_path):
     solved = {"a": ["t1", "t2"], "b": ["t2"]}
     (tmp_path / "solved.json").write_text(json.dumps(solved))
@@ -166,6 +185,47 @@ class TestStress:
         table = ["--labels", files / "names.csv", "--prior", files / "votes.csv", "--prior-kind", "counts"]
         arrays = ["--labels", files / "labels.npy", "--prior", files / "votes.npy", "--prior-kind", "counts"]
         assert self.answer(run, *table) == self.answer(run, *arrays)  # columns in the order of the classes
+
+    def test_rows_are_matched_by_ids(self, run, files):
+        """The same prior in another order gave another answer."""
+        head, *rows = (files / "votes.csv").read_text().splitlines()
+        (files / "turned.csv").write_text("\n".join([head, *reversed(rows)]))
+        known = ["--labels", files / "names.csv", "--prior-kind", "counts", "--prior"]
+        assert self.answer(run, *known, files / "turned.csv") == self.answer(run, *known, files / "votes.csv")
+        head, *rows = (files / "names.csv").read_text().splitlines()
+        (files / "turned.csv").write_text("\n".join([head, *reversed(rows)]))
+        mixed = ["--labels", files / "names.csv", "--prior", files / "turned.csv"]
+        assert self.answer(run, *mixed) == self.answer(run, *mixed[:3], files / "names.csv")
+        votes = np.load(files / "votes.npy")
+        np.savez(files / "a.npz", counts=votes[::-1], ids=np.arange(200)[::-1])
+        assert self.answer(run, *known, files / "a.npz") == self.answer(run, *known, files / "votes.csv")
+        (files / "few.csv").write_text("\n".join([head, *rows[:150]]))
+        code, _, err = run("stress", *mixed[:3], files / "few.csv", "--queries", 5)
+        assert code == 2
+        assert "other examples than --labels: 150 and 200, 150 in common" in err
+
+    def test_counts_without_being_told(self, run, files):
+        table = ["--labels", files / "names.csv", "--prior", files / "votes.csv"]
+        assert self.answer(run, *table) == self.answer(run, *table, "--prior-kind", "counts")
+        (files / "votes.csv").write_text((files / "votes.csv").read_text().replace("bee,ant,cat", "x,y,z"))
+        code, _, err = run("stress", *table, "--queries", 5)
+        assert code == 2
+        assert "say --prior-kind counts if these are counts" in err
+        assert "--scale" not in err
+
+    def test_folders(self, run, files):
+        assert self.answer(run, "--labels", DATA / "lm_eval", "--classes", 13)["n_examples"] == 12
+        assert self.answer(run, "--labels", DATA / "inspect" / "json", "--classes", 9)["n_examples"] == 3
+        parts = files / "parts"
+        parts.mkdir()
+        head, *rows = (files / "names.csv").read_text().splitlines()
+        for name, some in (("a", rows[:120]), ("b", rows[100:])):
+            (parts / f"{name}.csv").write_text("\n".join([head, *some]))
+        assert self.answer(run, "--labels", parts) == self.answer(run, "--labels", files / "names.csv")
+        (parts / "b.csv").write_text(f"{head}\n{rows[0].replace(rows[0].split(',')[1], 'dog', 1)}\n")
+        code, _, err = run("stress", "--labels", parts, "--queries", 5)
+        assert code == 2
+        assert "the example '0' has the label 'dog'" in err
 
     def test_class_probabilities(self, run, files):
         shares = self.answer(run, "--labels", files / "labels.npy", "--prior", files / "shares.npy")

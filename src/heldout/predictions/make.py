@@ -42,7 +42,7 @@ def make_table(
     kind = next(name for name, values in given.items() if values is not None)
     refuse_path(given[kind], what=kind)
     names = None if names is None else tuple(names)
-    ids = None if ids is None else tuple(ids)
+    ids = ids if ids is None or isinstance(ids, tuple) else tuple(ids)
     try:
         answers, truth, counted, spread = None, None, trials, within
         cells: NDArray[Any]

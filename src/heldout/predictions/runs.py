@@ -121,7 +121,7 @@ def _check_percent(runs: Sequence[Run], options: Options, *, source: str) -> Non
         return
     numbers = [number_of(v) for run in runs for trials in run.cells.values() for v in trials if not isinstance(v, bool)]
     largest = max((number for number in numbers if number is not None), default=0.0)
-    scale.check_percent(largest, what=source)
+    scale.check_percent(largest, what=f"{source}: scores")
 
 
 def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:

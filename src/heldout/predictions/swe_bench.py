@@ -53,11 +53,11 @@ def report(content: dict[str, Any], path: Path, options: Options) -> Run:
             f"{file_name(path)} is about {total:,} tasks, but all_ids (--all-ids) lists {len(options.all_ids):,}; give "
             "the list of the same split."
         )
+    names = ""
     if total is not None:
-        counted = f" (it names {len(listed):,} of {total:,})"
-        return solved_tasks(model_name(path), solved, path, options, counted=counted)
-    others = any(named.get(name) for name in (*UNRESOLVED, *RUN))
-    names = f"names {len(listed):,} tasks, but not whether these are all" if others else ""
+        names = f"names {len(listed):,} of its {total:,} tasks"
+    elif any(named.get(name) for name in (*UNRESOLVED, *RUN)):
+        names = f"names {len(listed):,} tasks, but not whether these are all"
     return solved_tasks(model_name(path), solved, path, options, names=names)
 
 
@@ -82,14 +82,13 @@ def solved_tasks(
     options: Options,
     *,
     every: list[str] | None = None,
-    counted: str = "",
     names: str = "",
 ) -> Run:
     """A list of solved tasks among all of them."""
     options.use("all_ids")
     known = options.all_ids if every is None else tuple(every)
     if known is None:
-        what = names or f"lists only the tasks that {model!r} solved{counted}"
+        what = names or f"lists only the tasks that {model!r} solved"
         raise InputError(f"{file_name(path)} {what}; {GIVE_ALL}.")
     solved = set(resolved)
     strange = sorted(solved - set(known))

@@ -44,8 +44,8 @@ class Scale:
         small."""
         if self.percent and 0 < largest <= 1:
             raise InputError(
-                f"{what}: scores are said to be in percent, but the largest is {largest:g}; leave scale= (--scale) out "
-                "if they run from 0 to 1 (or give 1), and give 100 if none is above 1 percent."
+                f"{what}: said to be in percent, but the largest is {largest:g}; leave scale= (--scale) out if they "
+                "run from 0 to 1, and give 100 if none is above 1 percent."
             )
 
     def apply(self, cells: NDArray[Any], observed: NDArray[np.bool_] | None, *, what: str) -> NDArray[np.float64]:
