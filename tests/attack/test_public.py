@@ -60,8 +60,8 @@ def test_nothing_transfers_without_a_prior():
     assert abs(split.gain_private) < 4 * 0.5 / math.sqrt(3_000 * 12)
     assert abs(split.transfers) < 4 * split.transfers_error
     assert re.search(
-        r"gains \d+\.\d points on the public part; not knowing which examples are public, it gains \d+\.\d points there "
-        r"and nothing that can be told from chance on the private one\.$",
+        r"gains \d+\.\d points on the public part; not knowing which examples are public, it gains \d+\.\d points "
+        r"there and nothing that can be told from chance on the private one\.$",
         result.headline,
     )
 

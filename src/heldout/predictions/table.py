@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
+from heldout.predictions.cells import check_cells
 from heldout.predictions.item_columns import as_column as as_column
 from heldout.predictions.item_columns import repeated_inputs as repeated_inputs
 from heldout.predictions.numbering import check_numbering
@@ -78,39 +79,14 @@ class Predictions:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        cells: NDArray[Any] = np.asarray(self.cells)
-        if np.ma.is_masked(self.cells):
-            raise InputError("`cells` is masked; Predictions.from_correct and from_scores take masks.")
-        if cells.ndim != 2 or cells.dtype not in (np.bool_, np.float64):
-            raise InputError(
-                f"`cells` has the shape {cells.shape} and the type {cells.dtype}; truth values or scores (float64) of "
-                "shape (n_models, n_examples) are needed (Predictions.from_correct turns 0/1)."
-            )
+        cells, observed = check_cells(self.cells, self.observed)
         k, n = cells.shape
-        if k == 0 or n == 0:
-            raise InputError(f"the pool is empty: {k:,} models, {n:,} examples.")
         object.__setattr__(self, "names", read_names(self.names, k))
         object.__setattr__(self, "ids", read_ids(self.ids, n))
-        observed = self.observed
         if observed is not None:
-            observed = np.asarray(observed)
-            if observed.shape != (k, n) or observed.dtype != np.bool_:
-                raise InputError(
-                    f"`observed` has the shape {observed.shape} and the type {observed.dtype}; truth values of the "
-                    f"shape of the cells, {(k, n)}, are needed."
-                )
-            without = np.flatnonzero(~observed.any(axis=1))
-            if len(without):
-                names = [self.names[i] for i in without]
-                raise InputError(f"every cell of {listing(names)} is missing; leave such models out.")
-            observed = None if observed.all() else observed
-            if observed is not None:
-                cells = np.where(observed, cells, np.zeros((), cells.dtype))
-        if cells.dtype != np.bool_:
-            if not ((cells >= 0) & (cells <= 1)).all():
-                raise InputError("`cells` holds scores outside 0 to 1; Predictions.from_scores takes other scales.")
-            if ((cells == 0) | (cells == 1)).all():
-                cells = cells == 1
+            without = [self.names[i] for i in np.flatnonzero(~observed.any(axis=1)).tolist()]
+            if without:
+                raise InputError(f"every cell of {listing(without)} is missing; leave such models out.")
         if (self.predictions is None) != (self.labels is None):
             raise InputError("`predictions` and `labels` belong together; give both or neither.")
         if self.predictions is not None and self.labels is not None:
@@ -474,18 +450,33 @@ class Predictions:
             if models.shape != (self.n_models,):
                 raise InputError(f"the mask has the shape {models.shape} but there are {self.n_models:,} models.")
             models = np.flatnonzero(models)
-        rows = [self.position(model) for model in models]
+        rows = np.array([self.position(model) for model in models], dtype=np.intp)
+        return self._part(rows, None)
+
+    def _part(self, rows: NDArray[np.intp], places: NDArray[np.intp] | None) -> Predictions:
+        """Some models, in this order, on some examples (None: on all)."""
+        index = rows if places is None else np.ix_(rows, places)
+
+        def cut(array: NDArray[Any] | None) -> Any:
+            return None if array is None else array[index]
+
+        def pick(values: NDArray[Any]) -> NDArray[Any]:
+            return values if places is None else values[places]
+
+        ids = self.ids
+        if ids is not None and places is not None:
+            ids = tuple(ids[i] for i in places.tolist())
         return Predictions(
-            names=tuple(self.names[i] for i in rows),
-            cells=self.cells[rows],
-            observed=None if self.observed is None else self.observed[rows],
-            trials=None if self.trials is None else self.trials[rows],
-            within=None if self.within is None else self.within[rows],
-            predictions=None if self.predictions is None else self.predictions[rows],
-            labels=self.labels,
-            ids=self.ids,
+            names=tuple(self.names[i] for i in rows.tolist()),
+            cells=cut(self.cells),
+            observed=cut(self.observed),
+            trials=cut(self.trials),
+            within=cut(self.within),
+            predictions=cut(self.predictions),
+            labels=None if self.labels is None else pick(self.labels),
+            ids=ids,
             source=self.source,
-            columns=self.columns,
+            columns={name: pick(values) for name, values in self.columns.items()},
         )
 
     def by(self, column: str) -> dict[str, Predictions]:
@@ -511,19 +502,7 @@ class Predictions:
         rows = np.arange(self.n_models)
         if self.observed is not None:
             rows = np.flatnonzero(self.observed[:, places].any(axis=1))
-        cut = np.ix_(rows, places)
-        return Predictions(
-            names=tuple(self.names[i] for i in rows.tolist()),
-            cells=self.cells[cut],
-            observed=None if self.observed is None else self.observed[cut],
-            trials=None if self.trials is None else self.trials[cut],
-            within=None if self.within is None else self.within[cut],
-            predictions=None if self.predictions is None else self.predictions[cut],
-            labels=None if self.labels is None else self.labels[places],
-            ids=None if self.ids is None else tuple(self.ids[i] for i in places.tolist()),
-            source=self.source,
-            columns={name: values[places] for name, values in self.columns.items()},
-        )
+        return self._part(rows, places)
 
     def repeated_inputs(self) -> tuple[NDArray[np.intp] | None, tuple[str, ...]]:
         """Number the distinct inputs of the examples, and name the columns that hold them; None where none repeats.
