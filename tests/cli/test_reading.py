@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from heldout.cli import main
+from heldout.cli.reading import READING, refuse_reading
+from heldout.errors import InputError
 
 DATA = Path(__file__).parents[1] / "predictions" / "data"
 
@@ -256,3 +259,11 @@ class TestStress:
         code, _, err = run("stress", "--labels", tmp_path / "x.csv", "--queries", 5)
         assert code == 2
         assert re.search(words, err)
+
+
+def test_options_of_files_without_a_file():
+    args = argparse.Namespace(**dict.fromkeys(READING))
+    refuse_reading(args, "none is given")
+    args.metric = "acc"
+    with pytest.raises(InputError, match="--metric says how a file is read, but none is given; leave it out"):
+        refuse_reading(args, "none is given")

@@ -257,7 +257,7 @@ class Predictions:
         path : path, or several
             `.npz`, `.csv` (separated by commas, semicolons or tabs), `.tsv`, `.parquet`, `.json`, `.jsonl`, text also
             packed as `.gz`; logs of inspect_ai (`.json`, `.eval`), samples of lm-evaluation-harness (`.jsonl`), results
-            of SWE-bench, Terminal-Bench, LiveCodeBench and HELM (`.json`, see `heldout.predictions.harness`); or a
+            of SWE-bench, Terminal-Bench, Harbor, LiveCodeBench, HELM (`.json`, see `heldout.predictions.harness`); or a
             folder of such files. A model may be in several files, with other examples or with the same answers.
         format : str, optional
             "npz", "csv", "tsv", "parquet", "json", "jsonl", "lm-eval", "inspect" or "folder"; told from the suffix
