@@ -262,7 +262,7 @@ def _check_texts(cells: dict[str, Column], codes: Codes, *, source: str) -> None
     texts = {
         key: [v for v in column if isinstance(v, str) and v not in codes and not COUNTED.fullmatch(v)]
         for key, column in cells.items()
-        if not (isinstance(column, np.ndarray) and column.dtype.kind in "biuf")
+        if str in set(map(type, column.tolist() if isinstance(column, np.ndarray) else column))
     }
     texts = {key: found for key, found in texts.items() if found}
     if not texts:

@@ -129,10 +129,18 @@ def _facts(sample: dict[str, Any], task: str, options: Options, *, texts: bool) 
         asked = [(m.get("role"), m.get("content")) if isinstance(m, dict) else m for m in asked]
     if not texts or not asked:
         return facts
-    words = asked if isinstance(asked, str) else "\n".join(str(m[1] if isinstance(m, tuple) else m) for m in asked)
+    words = asked if isinstance(asked, str) else "\n".join(map(_words, asked))
     whole = len(str(asked)) < CUT
     digest = digest_of([asked, sample.get("choices"), sample.get("target")]) if whole else None
     return {**facts, INPUT: words.strip()[:LONGEST_TEXT], digest_column(INPUT): digest}
+
+
+def _words(message: Any) -> str:
+    """The text of a message, `(role, content)`, whose content may be in parts."""
+    content = message[1] if isinstance(message, tuple) else message
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text") or "") if isinstance(part, dict) else str(part) for part in content)
+    return str(content)
 
 
 def _read_json(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -175,7 +175,8 @@ def model_name(path: Path) -> str:
 
 
 def _path_name(path: Path) -> str:
-    return "/".join(path.parts[-2:])
+    name = file_name(path)
+    return name if "/" in name else "/".join(path.parts[-2:])
 
 
 def _check_items(by_model: dict[str, dict[str | None, Run]], options: Options, *, source: str) -> None:
