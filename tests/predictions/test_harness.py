@@ -498,6 +498,20 @@ class TestPercent:
         assert from_text(tmp_path, json.dumps(low), "x.json", scale="percent").scores.max() == 0.8
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("model,id,resolved\na,x,True\na,y,False\n", "x.csv"),
+        (json.dumps([{"id": 1, "a": True}, {"id": 2, "a": None}]), "x.json"),
+        (json.dumps({"x": True, "y": False}), "x.json"),
+    ],
+)
+def test_true_and_false_have_no_scale(tmp_path, text, name):
+    """True was 0.1 of 10."""
+    with pytest.raises(InputError, match=r"leave scale= \(--scale\) out|scale=10 \(--scale\) has no effect"):
+        from_text(tmp_path, text, name, scale=10)
+
+
 def test_halves_of_a_table(tmp_path):
     """Two JSON files with other examples of the same models, which a folder could always hold."""
     for name, tasks in (("one", "xy"), ("two", "yz")):

@@ -64,8 +64,7 @@ def table_of_runs(runs: Iterable[Run], options: Options, *, source: str) -> Pred
     kept = [run for run in _by_trial(runs) if options.exclude.keeps(run.model)]
     options.exclude.kept([run.model for run in kept])
     kept = _of_tasks(kept, options, source=source)
-    options.use("scale")
-    _check_percent(kept, options, source=source)
+    _check_scale(kept, options, source=source)
     by_model: dict[str, dict[str | None, Run]] = {}
     for run in kept:
         tasks = by_model.setdefault(run.model, {})
@@ -111,17 +110,15 @@ def _by_trial(runs: Iterable[Run]) -> list[Run]:
     return [*whole, *parts.values()]
 
 
-def _check_percent(runs: Sequence[Run], options: Options, *, source: str) -> None:
-    """All runs at once: the worst model may have next to nothing."""
-    scale = Scale(options.scale)
+def _check_scale(runs: Sequence[Run], options: Options, *, source: str) -> None:
+    """A scale that was declared, for all runs at once: the worst model may have next to nothing."""
     if options.scale is None:
-        runs = [run for run in runs if run.scale is not None]
-        scale = Scale(runs[0].scale if runs else None)
-    if not scale.percent:
         return
-    numbers = [number_of(v) for run in runs for trials in run.cells.values() for v in trials if not isinstance(v, bool)]
-    largest = max((number for number in numbers if number is not None), default=0.0)
-    scale.check_percent(largest, what=f"{source}: scores")
+    values = (v for run in runs for trials in run.cells.values() for v in trials if not isinstance(v, bool))
+    numbers = [number for number in map(number_of, values) if number is not None]
+    if numbers:
+        options.use("scale")
+        Scale(options.scale).check_percent(max(numbers), what=f"{source}: scores")
 
 
 def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:

@@ -11,7 +11,7 @@ from heldout.predictions.trials import COUNTED
 from heldout.predictions.values import Codes, is_gap, number_of
 
 Column = Any  # a list, tuple or array
-TRUTH = {"true": 1, "false": 0}
+TRUTH = {"true": True, "false": False}
 
 
 def text_classes(columns: list[Column], codes: Codes) -> list[NDArray[Any]]:

@@ -115,6 +115,8 @@ def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> 
     """
     _check_ragged(values, what=what)
     cells = as_array(values, what=what)
+    if scale.declared and _are_truths(cells):
+        raise InputError(f"{what}: true and false are no scores with a scale; leave scale= (--scale) out.")
     if cells.dtype.kind == "b" and not isinstance(cells, np.ma.MaskedArray):
         codes.meet("nan")
         observed: NDArray[np.bool_] | None = None
@@ -142,6 +144,14 @@ def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> 
     if scores.ndim == 3:
         return _mean_of_trials(scores.astype(np.float64), observed)
     return Scored(scores, observed)
+
+
+def _are_truths(cells: NDArray[Any]) -> bool:
+    """Whether cells are true and false alone, of which a scale would make something else."""
+    if cells.dtype.kind != "O":
+        return cells.dtype.kind == "b"
+    kinds = set(map(type, cells.ravel().tolist())) - {type(None)}
+    return bool(kinds) and kinds <= {bool, np.bool_}
 
 
 def _check_ragged(values: Any, *, what: str) -> None:
