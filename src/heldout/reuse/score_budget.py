@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from heldout._version import __version__
 from heldout.errors import InputError
@@ -20,11 +19,10 @@ from heldout.progress import plain_bar
 from heldout.reuse.bounds import LARGEST, TestableModels
 from heldout.reuse.first import TOPS, exclusion_level, list_names
 from heldout.reuse.grouped import ExampleGroups, Grouping
-from heldout.reuse.needed import Needed, round_up
+from heldout.reuse.needed import Needed, round_up, score_needed
 from heldout.reuse.scored import ScoredPool
 from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics.grouped import Floats
-from heldout.statistics.mcnemar_power import MOST_EXAMPLES, POWER
 from heldout.statistics.stepdown import holm_log_adjusted
 
 SHOWN = 20  # models printed in a terminal
@@ -83,8 +81,7 @@ class ScoreBudgetResult:
     winner : Winner
         The first on the leaderboard, and what its score is expected to lose on fresh examples.
     needed : Needed
-        Examples for the error bar and for a gap, by the normal law; `disagreement` is the mean squared difference of
-        two models on an example, median over pairs, which for right and wrong is the share on which they differ.
+        Examples for the error bar and for a gap, and the gap that can be told now.
     example_groups : ExampleGroups or None
     """
 
@@ -408,7 +405,8 @@ def score_budget(
     error_bar = pool.reach(delta)
     target = round_up(error_bar) if epsilon is None else epsilon
     codes = None if grouping is None else grouping.codes
-    drop = expected_drop(table.scores, observed=table.observed, codes=codes, rng=np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    drop = expected_drop(table.scores, observed=table.observed, codes=codes, rng=rng)
     neighbours = tuple(compare.one(a, b) for a, b in zip(order[:-1].tolist(), order[1:].tolist(), strict=True))
     best = int(order[0])
     return ScoreBudgetResult(
@@ -436,8 +434,15 @@ def score_budget(
         pair_trial_share=float(np.median(known)) if len(known) else math.nan,
         top={top: compare.among(top, order.tolist(), delta) for top in TOPS},
         winner=Winner(model=best, name=table.names[best], score=float(means[best]), expected_drop=drop),
-        needed=_needed(
-            table.n_examples, k, error_bar, spread, neighbours[0] if neighbours else None, compare, target, delta, gap
+        needed=score_needed(
+            pool,
+            spread,
+            None if not neighbours else (neighbours[0].difference, compare.error(spread, neighbours[0])),
+            epsilon=target,
+            delta=delta,
+            gap=gap,
+            reach=error_bar,
+            rng=rng,
         ),
         example_groups=pool.described(),
         seed=seed,
@@ -461,41 +466,6 @@ def _all_pairs(pool: ScoredPool, *, progress: bool) -> tuple[Floats, Floats, Flo
         return np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)
     log_p, difference, error, share = (np.concatenate(part) for part in zip(*parts, strict=True))
     return log_p, difference, error, share
-
-
-def _needed(
-    n: int,
-    k: int,
-    error_bar: float,
-    spread: Floats,
-    first: ScoreComparison | None,
-    pairs: _Pairs,
-    epsilon: float,
-    delta: float,
-    gap: float,
-) -> Needed:
-    """Examples by the law of large numbers: error bars and standard errors shrink with the root of their number."""
-    reach = float(ndtri(POWER) - ndtri(delta / 2))
-    typical = float(np.median(spread)) if len(spread) else math.nan
-    lead, own = (None, math.nan) if first is None else (abs(first.difference), pairs.error(spread, first))
-
-    def examples(error: float, wanted: float) -> int | None:
-        if not (math.isfinite(error) and wanted > 0):
-            return None
-        found = math.ceil(n * (reach * error / wanted) ** 2)
-        return found if found <= MOST_EXAMPLES else None
-
-    return Needed(
-        n_models=k,
-        epsilon=epsilon,
-        examples_for_epsilon=math.ceil(n * (error_bar / epsilon) ** 2),
-        disagreement=n * typical**2,
-        gap_now=reach * typical,
-        gap=gap,
-        examples_for_gap=examples(typical, gap),
-        first_gap=lead if lead else None,
-        examples_for_first=examples(own, lead) if lead else None,
-    )
 
 
 def _examples(count: int | None) -> str:

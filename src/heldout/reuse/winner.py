@@ -12,10 +12,10 @@ A share of 0.9 leaves little way to go from D(m) to D(n), and the law of equal m
 
 A plain bootstrap would not do. Observed scores are spread more widely than true ones, so it sees winners that win more
 safely than they do: of the drop of forty equal models it finds seven tenths, and the corrected score stays 0.6 standard
-errors too high. By (2) it is off by less than 0.1 (`tests/reuse/test_winner.py`): (2) is a little short for equal models
-whose scores are near 1, and a little long for a leader three standard errors ahead of many equals. A smaller share would
-be off by more, a larger one spreads more: the corrected score of one leaderboard is off by 1 to 1.5 standard errors
-either way.
+errors too high. By (2) it is off by less than 0.1 (`tests/reuse/test_winner.py`): the drop is a little short for equal
+models whose scores are near 1, and a little long for a leader three standard errors ahead of many equals. A smaller
+share would be off by more, a larger one spreads more. On one leaderboard the drop itself is known to 0.4 to 1.3
+standard errors, and the corrected score is off by 1.0 to 1.6 of them either way.
 
 Whole groups stay together where examples come in groups. Where a few of them hold most examples nothing is said.
 """
@@ -179,9 +179,7 @@ def _contenders(scores: NDArray[Any], observed: NDArray[np.bool_] | None, codes:
     leader, n = int(np.argmax(means)), scores.shape[1]
     near = np.ones(len(means), dtype=bool)
     if codes is None and observed is None:
-        reach = BEYOND * math.sqrt(
-            (1 / SHARE - 1) / n
-        )  # spread between splits of a difference of 1 and -1 everywhere
+        reach = BEYOND * math.sqrt((1 / SHARE - 1) / n)  # spread between splits of a difference of 1 and -1 everywhere
         near = means[leader] - means <= reach * math.sqrt(1 + 1 / n)
         first = scores[leader].astype(np.float32)
         for i in np.flatnonzero(near).tolist():  # row by row: a large table is not to be held twice
