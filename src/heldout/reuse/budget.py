@@ -176,7 +176,9 @@ def budget(
         others = find_second_labels(second_labels, table) if isinstance(second_labels, str) else None
         if others is None:
             others = as_column(second_labels, table.n_examples, "second_labels")
-        pool = replace(pool, second_labels=second_labels_of(table, others, source=named, delta=share))
+        pool = replace(
+            pool, second_labels=second_labels_of(table, others, source=named, delta=share, grouping=grouping)
+        )
     needed = pool_needed(
         counts,
         grouped,

@@ -554,9 +554,10 @@ def second_sentences(second: SecondLabels) -> list[str]:
     """What a second set of labels says."""
     moved = max(abs(a - b) for a, b in zip(second.ranks, second.second_ranks, strict=True))
     change = [b - a for a, b in zip(second.errors, second.second_errors, strict=True)]
+    interval = f"{100 * (1 - second.level):g} %: {100 * second.low:.2f} to {100 * second.high:.2f} %"
     return [
         f"By the second labels ({second.source}) {second.n_changed:,} of {second.n_examples:,} labels are others "
-        f"({100 * second.share:.2f} %, 95 %: {100 * second.low:.2f} to {100 * second.high:.2f} %). Errors change by "
+        f"({100 * second.share:.2f} %, {interval}). Errors change by "
         f"{min(change):+.4f} to {max(change):+.4f}, places by {moved} at most (Kendall's tau {second.kendall:.3f}). Of "
         f"{second.n_significant:,} pairs told apart by the first labels {second.n_both:,} are by the second, the same "
         f"way, {second.n_turned:,} the other way round; the second tell {second.n_second:,} apart."
