@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import binom, binomtest
 
 import heldout
-from heldout.reuse.needed import examples_within, round_up
+from heldout.reuse.needed import BoundedGap, examples_within, round_up
 from heldout.statistics.binomial import sign_test_log_pvalues
 from heldout.statistics.mcnemar_power import MANY, detectable_gap, examples_for_gap, mcnemar_power
-from tests.reuse.test_grouped import draw, grouped_pool
+from tests.reuse.test_grouped import draw
 from tests.reuse.test_leaderboard import OPEN_LLM, matrices
 
 LIVECODEBENCH = OPEN_LLM.parent / "livecodebench_apr2024.npz"
@@ -122,8 +122,29 @@ def test_scores_at_the_edges(rng):
     assert turned.needed.first_gap is None
 
 
-def test_a_gap_of_scores_in_few_groups_is_students(rng):
-    """Eight groups: the gap told by normal quantiles would have 62 % power instead of 80 %."""
+def bounded_p(d, largest, rng, draws=20_000):
+    """The p-value of the test by its definition: exponential weights, one unit more."""
+    weights = rng.standard_exponential((draws, d.shape[-1]))
+    return 2 * np.mean(d @ weights.T <= largest * rng.standard_exponential(draws), axis=-1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_groups", "size", "sd"), [(12, 25, 0.15), (50, 5, 0.2), (50, 1, 0.2), (100, 1, 0.05)])
+def test_a_gap_is_told_as_often_as_promised_in_few_units(rng, n_groups, size, sd):
+    """Scores in few groups, or few examples: a gap by normal quantiles would be told 62 % of the time, or never."""
+    test = BoundedGap(np.full(n_groups, float(size)), 0.05, lambda variance, gap: variance)
+    gap = test.now(sd**2)
+    assert test.examples(gap, sd**2) == pytest.approx(n_groups * size, abs=2)
+
+    def told(gap):
+        sums = size * gap + math.sqrt(size) * sd * rng.standard_normal((400, n_groups))
+        return np.mean(bounded_p(sums, size, rng) <= 0.05)
+
+    assert told(1.08 * gap) >= 0.75
+    assert told(0.87 * gap) < 0.8
+
+
+def test_a_gap_of_scores_in_few_groups_is_no_normal_quantile(rng):
     codes = np.repeat(np.arange(8), 25)
     scores = np.clip(rng.random((2, 200)) * 0.5 + 0.2 * rng.random((2, 8))[:, codes], 0, 1)
     result = score_budget(scores, groups=codes)
@@ -243,6 +264,7 @@ def test_a_gap_between_groups_is_told_as_often_as_promised(rng):
     n_groups, told = round(needed.examples_for_gap * 400 / len(codes)), 0
     for _ in range(300):
         sample, groups = draw(rng, n_groups, [0.2, 0.3], 0.7)
-        pool = grouped_pool(sample, groups)
-        told += bool(pool.log_p_values(0, np.array([1]))[0] <= math.log(0.05))
-    assert 0.65 < told / 300 < 0.95
+        sizes = np.bincount(groups)
+        d = np.bincount(groups, sample[1].astype(float) - sample[0])
+        told += bool(bounded_p(d, sizes.max(), rng, 4_000) <= 0.05)
+    assert 0.68 < told / 300 < 0.92

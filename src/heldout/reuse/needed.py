@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, ndtr, ndtri, stdtrit
-from scipy.stats import nct
+from scipy.special import betainc, log_ndtr, ndtr, ndtri
 
 from heldout.reuse.grouped import GroupedPool
 from heldout.reuse.pool import SMOOTHING
-from heldout.reuse.scored import ROUNDING, ScoredPool
+from heldout.reuse.scored import ScoredPool
 from heldout.reuse.similarity import SimilarityResult
 from heldout.statistics.binomial import lower_tail, upper_tail
 from heldout.statistics.mcnemar_power import MOST_EXAMPLES, POWER, detectable_gap, examples_for_gap
@@ -29,10 +28,11 @@ GAP = 0.01  # one percentage point, where no other gap is asked for
 MOST_DRAWN = 1_000  # models; beyond, examples are told by the pool's own error bar
 DRAWS, MOST_CELLS = 20_000, 4_000_000  # of a normal vector over the models, and of its entries
 MOST_STEPS, SCANNED = 4_000, 100_000_000  # numbers of examples looked at one by one; entries compared for them
-MANY_DF = 1e6  # degrees of freedom from which on Student's law is the normal one
 SOME = 60  # models whose pairs tell what groups cost a difference
 ROUND = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 FINEST = 1e-6
+ROUNDING = 1e-9  # a lead below this is none
+STEPS = 40  # halvings
 
 Floats = NDArray[np.float64]
 
@@ -372,38 +372,54 @@ def _draws(correlation: Floats, rng: np.random.Generator) -> Floats:
     return np.asarray(rng.standard_normal((draws, len(values))) @ root.T)
 
 
-@dataclass(frozen=True)
-class StudentGap:
-    """What a paired test by Student's law can see, over examples with scores or over groups of them.
+class BoundedGap:
+    r"""What the paired test of bounded differences can see, over examples with scores or over whole groups.
+
+    Its p-value is 2 P(sum of W_u D_u <= c W_0), D_u the difference of a unit, c the largest that can be (1, or the size
+    of the largest group) and W independent exponentials: one unit more is counted, as bad as a unit can be. With mean m
+    and the sum of squares :math:`\tau^2` of the D_u, the sum being nearly normal,
+
+    .. math:: p(m) = 2\,\Phi\Big(-\frac{n m}{\tau}\Big) + 2 \exp\Big(\frac{\tau^2}{2 c^2} - \frac{n m}{c}\Big)
+              \Phi\Big(\frac{n m}{\tau} - \frac{\tau}{c}\Big), \qquad \tau^2 = n v + m^2 \sum_g n_g^2,    \tag{3}
+
+    v the variance of a difference times its design effect. A gap d is told where the observed mean exceeds the m* at
+    which p is the level, with probability :math:`\Phi((d - m^*) \sqrt{n / v})`.
 
     Parameters
     ----------
-    n : float
-        Examples there are.
-    df : float
-        Degrees of freedom with them; they grow with the examples.
+    sizes : (G,) float
+        Examples of each group there is; ones, where examples stand alone.
     level : float
         Of the test, two-sided.
     variance : function
-        Of the difference on one example, times its design effect: from the disagreement, the gap, and the number of
-        examples.
+        From disagreement and gap to v.
     """
 
-    n: float
-    df: float
-    level: float
-    variance: Callable[[float, float, float], float]
+    def __init__(self, sizes: Floats, level: float, variance: Callable[[float, float], float]) -> None:
+        self.level, self.variance = level, variance
+        self.n, self.largest = float(sizes.sum()), float(sizes.max())
+        self.squares = float((sizes**2).sum()) / self.n  # for each example
+        self.best = float(np.log1p(sizes / self.largest).sum()) / self.n  # log p where every unit is at its best
 
     def power(self, n: float, disagreement: float, gap: float) -> float:
-        """Probability that n examples tell such a gap; 0 where as many fair coins could not (p is no smaller)."""
-        units = (self.df + 1) * n / self.n
-        if not math.isfinite(disagreement) or 2 ** (1 - units) > self.level:
+        """Probability that n examples tell such a gap; 0 where p is never so small."""
+        if not math.isfinite(disagreement) or math.log(2) - self.best * n > math.log(self.level):
             return 0.0
-        df = max(1.0, units - 1)
-        away = gap / math.sqrt(self.variance(disagreement, gap, n) / n)
-        if df > MANY_DF:
-            return float(ndtr(away + ndtri(self.level / 2)))
-        return float(nct.sf(-stdtrit(df, self.level / 2), df, away))
+        v = max(self.variance(disagreement, gap), 1e-12)
+        return float(ndtr((gap - self._just(n, v)) * math.sqrt(n / v)))
+
+    def _just(self, n: float, v: float) -> float:
+        """m* of (3)."""
+        c, low, high = self.largest, 0.0, 1.0
+        for _ in range(STEPS):
+            m = (low + high) / 2
+            tau = math.sqrt(n * (v + m * m * self.squares))
+            tail = tau * tau / (2 * c * c) - n * m / c + float(log_ndtr(n * m / tau - tau / c))
+            if 2 * (float(ndtr(-n * m / tau)) + math.exp(min(tail, 0.0))) <= self.level:
+                high = m
+            else:
+                low = m
+        return high
 
     def now(self, disagreement: float) -> float:
         """The smallest gap that is told with the examples there are; NaN where none is."""
@@ -419,35 +435,25 @@ class StudentGap:
         if not math.isfinite(disagreement):
             return None
         z = -float(ndtri(self.level / 2)) + float(ndtri(POWER))
-        start = self.variance(disagreement, gap, self.n) * (z / gap) ** 2
-        if start > MOST_EXAMPLES / 4:
+        extreme = self.largest * math.log(2 / self.level) / gap
+        most = 4 * (self.variance(disagreement, gap) * (z / gap) ** 2 + extreme) + 4 / self.best
+        if most > MOST_EXAMPLES:
             return None
-        fewest = self.n / (self.df + 1) * (1 - math.log2(self.level))  # by coins
-        most = math.ceil(4 * start + 20 * fewest + 100 / gap)
-        return first_where(lambda n: self.power(float(n), disagreement, gap) >= POWER, 2, most)
+        return first_where(lambda n: self.power(float(n), disagreement, gap) >= POWER, 2, math.ceil(4 * most))
 
 
-def _grouped_gap(groups: GroupedPool, level: float) -> StudentGap:
+def _grouped_gap(groups: GroupedPool, level: float) -> BoundedGap:
     """At the design effect that differences have here."""
     k = len(groups.counts)
     some = np.argsort(groups.similarity.errors, kind="stable")[
         np.linspace(0, k - 1, min(k, SOME)).round().astype(np.intp)
     ]
-    parts = [groups.spread(first, some[place + 1 :]) for place, first in enumerate(some[:-1].tolist())]
-    times, df = (float(np.median(np.concatenate([part[side] for part in parts]))) for side in (0, 1))
-
-    def variance(disagreement: float, gap: float, n: float) -> float:
-        return max(max(disagreement, gap) - gap * gap, 1e-12) * times
-
-    return StudentGap(float(groups.sizes.sum()), df, level, variance)
+    parts = [groups.spread(first, some[place + 1 :])[0] for place, first in enumerate(some[:-1].tolist())]
+    times = float(np.median(np.concatenate(parts)))
+    return BoundedGap(groups.sizes, level, lambda psi, gap: (max(psi, gap) - gap * gap) * times)
 
 
-def _score_gap(pool: ScoredPool, level: float) -> StudentGap:
-    """At the variance given, and no less than that of the examples at 1 and -1 that n may have missed."""
-    m = pool.moments
-    _, df = m.spread(m.correlation())
-
-    def variance(disagreement: float, gap: float, n: float) -> float:
-        return max(disagreement, math.log(2 / level) / n)
-
-    return StudentGap(float(pool.table.n_examples), float(np.median(df)), level, variance)
+def _score_gap(pool: ScoredPool, level: float) -> BoundedGap:
+    """At the variance given."""
+    sizes = pool.sums(np.ones(pool.table.n_examples, dtype=bool))
+    return BoundedGap(sizes, level, lambda variance, gap: variance)
