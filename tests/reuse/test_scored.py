@@ -210,3 +210,38 @@ def test_livecodebench():
     assert result.testable.union == 219
     assert round(100 * (1 - result.shrinks(math.inf)), 1) == 1.0
     assert int(pool.thresholded(0.5).correct.sum()) > 0
+
+
+def test_an_array_of_fractions_is_a_table_of_scores(rng):
+    scores = rng.random((3, 40))
+    result = heldout.budget(scores)
+    assert isinstance(result, ScoreBudgetResult)
+    plain = result.to_dict()
+    assert plain == heldout.budget(Predictions.from_scores(scores)).to_dict()
+    assert plain["pool"]["n_significant"] == plain["pool"]["pairs_significant"]
+    right = heldout.budget((scores < 0.5).astype(float)).to_dict()["pool"]
+    assert right["n_significant"] == right["pairs_significant"]
+
+
+def test_one_model_few_examples_and_unknown_trials(rng):
+    with pytest.raises(InputError, match=r"only one model, .* its mean score is 0\.\d{4}, between"):
+        heldout.budget(rng.random((1, 30)))
+    few = heldout.budget(rng.random((3, 4)))
+    assert "Warning: 4 examples are few (fewer than 10)" in str(few)
+    assert "Warning: 4 examples are few" in str(heldout.budget(np.eye(3, 4)))
+    assert all(v is None or v >= 1 for k, v in few.needed.to_dict().items() if k.startswith("examples"))
+    assert "How many trials are behind a score is not known" in few.trial_sentence()
+    assert few.to_dict()["trials"]["most"] is None
+    one = heldout.budget(Predictions.from_scores(rng.random((2, 30)), trials=1))
+    assert "One trial per example" in one.trial_sentence()
+
+
+def test_first_and_needed_are_in_text_and_page(rng):
+    result = heldout.budget(np.clip(rng.normal(np.linspace(0.4, 0.6, 12)[:, None], 0.1, (12, 200)), 0, 1))
+    assert f"among the top 3: {len(result.top[3]):,}, among the top 10: {len(result.top[10]):,}" in str(result).replace(
+        "\n", " "
+    )
+    page = scores_html(result)
+    assert "How many examples are needed" in page
+    assert "May be among the top 10" in page
+    assert f"{result.needed.examples_for_gap:,}" in page

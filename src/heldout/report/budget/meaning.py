@@ -237,8 +237,8 @@ def next_steps(result: BudgetResult) -> list[str]:
         points.append(
             "Collect examples from more groups: those there are say nothing."
             if result.too_few
-            else f"Ask for less or collect more:{bar} for {bar_text(result.epsilon)} {enough_text(result)}, where there are "
-            f"{n:,}."
+            else f"Ask for less or collect more:{bar} for {bar_text(result.epsilon)} {enough_text(result)}, where "
+            f"there are {n:,}."
         )
     if pool is not None:
         points.append(
