@@ -225,10 +225,8 @@ class ScoreBudgetResult:
     def trial_sentence(self) -> str:
         """What more trials would bring."""
         fewest, _, most = self.trials.tolist()
-        if most == 0:
+        if most <= 1:
             return "How many trials are behind a score is not known, so what more of them would bring cannot be told."
-        if most == 1:
-            return "One trial per example, so how much of it is chance inside examples cannot be told."
         count = f"{fewest:,} trials" if fewest == most else f"{fewest:,} to {most:,} trials"
         share = self.median_trial_share
         if not math.isfinite(share):
