@@ -43,10 +43,10 @@ def test_scores(run, percent, tmp_path):
     code, _, err = run("budget", percent)
     assert code == 2
     assert "--scale percent" in err
-    code, out, err = run("budget", percent, "--scale", "percent", "--out", tmp_path / "out")
+    code, out, _ = run("budget", percent, "--scale", "percent", "--out", tmp_path / "out")
     assert code == 0
     assert "40 examples measure the mean scores of all 4 models" in out.replace("\n", " ")
-    assert "tasks pooled: every example counts once" in err
+    assert "All 2 tasks pooled: every example counts once" in out
     assert (tmp_path / "out" / "report.html").exists()
     code, out, _ = run("budget", percent, "--scale", "percent", "--json", "--epsilon", "0.1")
     answer = json.loads(out)
@@ -88,6 +88,27 @@ def test_per_task(run, percent, tmp_path):
     assert run("budget", "--per-task", "--examples", 100, "--error", 0.2, "--similarity", 0.9)[0] == 2
 
 
+def test_per_task_names_do_not_clash_and_one_task_may_have_one_model(run, tmp_path):
+    """t/1 and t_1 are two folders; a task that only one model ran says so, and the others have their budgets."""
+    rng = np.random.default_rng(3)
+    rows = "".join(
+        f"{task}-{i},{task},{rng.integers(2)},{'' if task == 'alone' else rng.integers(2)}\n"
+        for task in ("t/1", "t_1", "alone")
+        for i in range(12)
+    )
+    (tmp_path / "x.csv").write_text(f"id,task,a,b\n{rows}")
+    code, out, err = run("budget", tmp_path / "x.csv", "--per-task", "--json", "--out", tmp_path / "out")
+    assert code == 0
+    tasks = json.loads(out)["tasks"]
+    assert "only one model" in tasks["alone"]["error"]
+    assert "warning: alone: there is only one model" in err
+    folders = sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir())
+    assert folders == ["t_1", "t_1-2"]
+    saved = [json.loads((tmp_path / "out" / name / "result.json").read_text()) for name in folders]
+    assert saved == [tasks["t/1"], tasks["t_1"]]
+    assert "No budget: there is only one model" in run("budget", tmp_path / "x.csv", "--per-task")[1]
+
+
 def test_several_files_and_trials(run, tmp_path):
     rng = np.random.default_rng(1)
     for name in ("one", "two"):
@@ -112,9 +133,9 @@ def test_trials_that_agree_are_told(run, tmp_path):
     (tmp_path / "x.csv").write_text(
         "id,a,b\n" + "".join(f"{i},{3 * a}/3,{3 * b}/3\n" for i, (a, b) in enumerate(marks))
     )
-    code, _, err = run("budget", tmp_path / "x.csv")
+    code, out, _ = run("budget", tmp_path / "x.csv")
     assert code == 0
-    assert "more trials would bring nothing" in err
+    assert "more trials would bring nothing" in out
 
 
 def test_models_and_examples_taken_for_each_other(run, tmp_path):

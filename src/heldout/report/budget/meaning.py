@@ -235,8 +235,10 @@ def next_steps(result: BudgetResult) -> list[str]:
             f" {bar_text(pool.epsilon['similarity'], full=True)} holds for {models_text(result)} today;" if pool else ""
         )
         points.append(
-            f"Ask for less or collect more:{bar} for {bar_text(result.epsilon)} {enough_text(result)}, where there are "
-            f"{n:,}."
+            "Collect examples from more groups: those there are say nothing."
+            if result.too_few
+            else f"Ask for less or collect more:{bar} for {bar_text(result.epsilon)} {enough_text(result)}, where "
+            f"there are {n:,}."
         )
     if pool is not None:
         points.append(
