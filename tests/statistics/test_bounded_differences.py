@@ -69,7 +69,7 @@ def test_zero_is_inside_exactly_where_p_is_above_the_level(rng, grouped):
     low, high = bounded_intervals(d, sizes)
     assert np.array_equal((low <= 0) & (high >= 0), bounded_log_p_values(d, sizes) > LEVEL)
     mean = d.sum(axis=1) / sizes.sum()
-    assert ((-1 <= low) & (low < mean) & (mean < high) & (high <= 1)).all()
+    assert ((low >= -1) & (low < mean) & (mean < high) & (high <= 1)).all()
 
 
 def test_ends_are_where_the_shifted_differences_are_at_the_level(rng):
