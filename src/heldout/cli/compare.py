@@ -111,7 +111,8 @@ def _files_and_models(args: argparse.Namespace, columns: tuple[str, ...]) -> tup
     The first is a file; so are those after it as long as they exist. A model may have the name of a file or a folder:
     where less than two models would be left, the models of the first file decide.
     """
-    first, *rest = [*args.given, *args.names]
+    given: list[str] = [*args.given, *args.names]
+    first, rest = given[0], given[1:]
     if args.models is not None:
         return [first, *rest], args.models
     n_files = next((i for i, name in enumerate(rest) if not Path(name).exists()), len(rest))
