@@ -15,6 +15,8 @@ from heldout.predictions import Predictions
 from heldout.report import scores_html
 from heldout.reuse.score_budget import ScoreBudgetResult
 from heldout.reuse.scored import ScoredPool
+from heldout.statistics.bounded_differences import bounded_log_p_values
+from heldout.statistics.stepdown import holm_log_adjusted
 from tests.reuse.test_needed import bounded_p
 
 LIVECODEBENCH = Path(__file__).parents[3] / "shared" / "data" / "livecodebench_apr2024.npz"
@@ -129,16 +131,39 @@ def test_pairs_by_hand(rng):
     pool = ScoredPool(Predictions.from_scores(x), None)
     log_p, difference, error = pool.log_p_values(0, np.array([1, 2]))
     d = x[0] - x[1:]
-    t = d.mean(axis=1) / (d.std(axis=1, ddof=1) / math.sqrt(60))
     np.testing.assert_allclose(difference, d.mean(axis=1))
     np.testing.assert_allclose(error, d.std(axis=1, ddof=1) / math.sqrt(60))
-    np.testing.assert_allclose(np.exp(log_p), [2 * _student_tail(abs(v), 59) for v in t], rtol=1e-9)
+    np.testing.assert_allclose(log_p, [bounded_log_p_values(row) for row in d])
 
 
-def _student_tail(t, df):
-    from scipy.stats import t as student
+@pytest.mark.parametrize(
+    ("n", "k", "rounds"),
+    [(20, 6, 40), *(pytest.param(n, k, 600, marks=pytest.mark.slow) for n in (20, 50, 100) for k in (2, 6))],
+)
+def test_family_wise_level_of_steady_and_unsteady_models(n, k, rounds):
+    """All have mean 0.9; half of them near it on every example, half right on 90 %: nothing is to be told apart."""
+    rng = np.random.default_rng(4)
+    told = 0
+    for _ in range(rounds):
+        steady = rng.uniform(0.89, 0.91, (k // 2, n))
+        pool = ScoredPool(Predictions.from_scores(np.vstack([steady, rng.random((k - k // 2, n)) < 0.9])), None)
+        log_p = np.concatenate([pool.log_p_values(i, np.arange(i + 1, k))[0] for i in range(k - 1)])
+        told += bool((holm_log_adjusted(log_p) <= math.log(0.05)).any())
+    assert told / rounds <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / rounds)
 
-    return student.sf(t, df)
+
+def test_trials_of_a_gap_count_the_examples_of_both():
+    """Halves of the examples to either model, a fifth to both: the share is of their difference on that fifth."""
+    rng = np.random.default_rng(0)
+    cells = drawn(rng, abilities(rng, k=2, n=400), 4)
+    observed = np.ones((2, 400), bool)
+    observed[0, 240:], observed[1, :160] = False, False
+    part = ScoredPool(Predictions.from_scores(cells, observed=observed), None)
+    both = ScoredPool(Predictions.from_scores(cells[:, 160:240]), None)
+    shares = [
+        pool.pair_trial_shares(0, np.array([1]), pool.log_p_values(0, np.array([1]))[2])[0] for pool in (part, both)
+    ]
+    assert shares[0] == pytest.approx(shares[1], rel=0.15)
 
 
 def test_few_differences_claim_no_more_than_coins():

@@ -132,8 +132,8 @@ def _grouped(pool: PoolResult) -> list[str]:
             f"{groups.largest_effect:.2f}), so that {n:,} examples are worth about {worth:,.0f} independent ones."
         )
     points.append(
-        f"The examples come in {groups_text(groups)}, and whole groups are the unit.{cost} Error bars, intervals and "
-        "comparisons rest on Student’s law for the groups there are, not on exact binomial tails."
+        f"The examples come in {groups_text(groups)}, and whole groups are the unit.{cost} Error bars and intervals "
+        "rest on Student’s law for the groups there are, not on exact binomial tails."
     )
     if groups.few:
         points.append(
