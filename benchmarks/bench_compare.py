@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import time
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
 from common import verdict
 
-from heldout import Predictions, compare, compare_all
+from heldout import Predictions, budget, compare, compare_all
 from heldout.reuse.compare_result import CompareResult
 
 
@@ -44,12 +45,30 @@ def million(rounds: int) -> None:
 def every_pair() -> None:
     rng = np.random.default_rng(1)
     hard = rng.normal(size=500)
-    right = rng.normal(size=(134, 500)) + rng.normal(0, 0.5, size=(134, 1)) > hard
-    started = time.perf_counter()
-    result = compare_all(right)
-    seconds = time.perf_counter() - started
-    print(result.sentence())
-    verdict("every pair of 134 x 500, with intervals, seconds", seconds, "< 10", seconds < 10)
+    ahead = rng.normal(size=(134, 500)) + rng.normal(0, 0.5, size=(134, 1)) - hard
+    right = Predictions.from_correct(ahead > 0)
+    scores = Predictions.from_scores((1 / (1 + np.exp(-ahead))).round(3))
+    groups = np.arange(500) // 5
+    for name, pool, kept in (("right or wrong", right, None), ("scores", scores, None), ("groups", right, groups)):
+        started = time.perf_counter()
+        result = compare_all(pool, groups=kept)
+        seconds = time.perf_counter() - started
+        print(result.sentence())
+        verdict(f"every pair of 134 x 500, {name}, with intervals, seconds", seconds, "< 10", seconds < 10)
+        started = time.perf_counter()
+        budget(pool, groups=kept)
+        seconds = time.perf_counter() - started
+        verdict(f"the same by budget, {name}, seconds", seconds, "< 5", seconds < 5)
+
+
+def memory() -> None:
+    """Of all pairs of 60 models on 20,000 examples, beyond the table itself."""
+    pool = Predictions.from_correct(np.random.default_rng(2).random((60, 20_000)) < 0.7)
+    tracemalloc.start()
+    compare_all(pool)
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    verdict("every pair of 60 x 20,000, MiB", peak, "< 200", peak < 200)
 
 
 if __name__ == "__main__":
@@ -58,3 +77,4 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     million(arguments.rounds)
     every_pair()
+    memory()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -58,7 +59,11 @@ def test_nothing_transfers_without_a_prior():
     assert split.gain_public == pytest.approx(float(result.run.forecast_gain[-1]), abs=0.02)
     assert abs(split.gain_private) < 4 * 0.5 / math.sqrt(3_000 * 12)
     assert abs(split.transfers) < 4 * split.transfers_error
-    assert "public" in result.headline
+    assert re.search(
+        r"gains \d+\.\d points on the public part; not knowing which examples are public, it gains \d+\.\d points "
+        r"there and nothing that can be told from chance on the private one\.$",
+        result.headline,
+    )
 
 
 def test_with_a_prior_the_private_part_loses(rng):
@@ -68,6 +73,8 @@ def test_with_a_prior_the_private_part_loses(rng):
     assert split.gain_public > 0.01
     assert split.gain_private < -0.01
     assert split.transfers < 0
+    lost = f"loses {-100 * split.gain_private:.1f} points on the private one."
+    assert result.headline.endswith(lost)  # what the lines below it say
 
 
 @pytest.mark.parametrize("attack", ["majority", "plurality", "linear-scan"])

@@ -55,7 +55,7 @@ def test_text(run, judged):
     assert code == 0
     assert "new is better at level 0.05" in out
     assert "what is" in out
-    assert "swapped" in out
+    assert "mean difference is 0" in out
     assert "12 groups" in run(judged, "new", "old", "--groups", "repo")[1]
     assert "McNemar" in run(judged, "new", "old", "--threshold", "0.5")[1]
     assert "every look" in run(judged, "--sequential")[1]
@@ -76,11 +76,53 @@ def test_fail_under(run):
     assert "vgg_15_BN_64 is worse than shake_drop" in err
 
 
+def table(path, header, rows):
+    with path.open("w", newline="") as f:
+        csv.writer(f).writerows([header, *rows])
+    return path
+
+
+def test_several_files(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name in ("one", "two"):
+        table(tmp_path / f"{name}.csv", ["id", name], [(i, rng.integers(0, 2)) for i in range(30)])
+    whole = json.loads(run("one.csv", "two.csv", "--json")[1])
+    assert (whole["first"], whole["second"], whole["n_examples"]) == ("one", "two", 30)
+    assert json.loads(run("one.csv", "two.csv", "two", "one", "--json")[1])["first"] == "two"
+    assert json.loads(run("one.csv", "two.csv", "--models", "two", "one", "--json")[1])["first"] == "two"
+    code, _, err = run("one.csv", "two.csv", "one")
+    assert code == 2
+    assert "only 'one' is named" in err
+    for folder in TWO:  # models that have the name of a folder here
+        (tmp_path / folder).mkdir()
+        assert json.loads(run(EXAMPLE, *TWO, "--json")[1])["first"] == TWO[0]
+
+
+def test_exit_code_says_what_the_verdict_says(run, tmp_path):
+    """Sorted rows, first all a, then all b: neither is worse, and it is said that the order matters."""
+    rows = [(i, int(i < 100), int(i >= 100)) for i in range(500)]
+    path = table(tmp_path / "sorted.csv", ["id", "a", "b"], rows)
+    for two in (("a", "b"), ("b", "a")):
+        code, out, err = run(path, *two, "--sequential", "--fail-under", "0.05")
+        assert code == 0
+        assert "moved with the order" in out
+        assert "warning: " in err
+    rows = [(i, f"g{i}", int(i % 10 < 7), int(i % 10 >= 7)) for i in range(200)]
+    rows += [(i, "big", 0, 1) for i in range(200, 500)]
+    path = table(tmp_path / "groups.csv", ["id", "group", "a", "b"], rows)
+    code, out, _ = run(path, "a", "b", "--groups", "group", "--sequential", "--fail-under", "0.05", "--json")
+    answer = json.loads(out)
+    assert (code, answer["verdict"], answer["difference"] > 0) == (0, "first better", True)
+    assert run(path, "b", "a", "--groups", "group", "--sequential", "--fail-under", "0.05")[0] == 1
+
+
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
         ((EXAMPLE, "shake_drop"), "only 'shake_drop' is named"),
-        ((EXAMPLE, "shake_drop", "nobody"), "no model 'nobody'"),
+        ((EXAMPLE, "shake_drop", "nobody"), "no model 'nobody'. It has alexnet_tf_ben, cudaconvnet"),
+        ((EXAMPLE, "shake_drop", "dark"), "did you mean 'darc'?"),
         ((EXAMPLE,), "has 30 models; name two of them"),
         ((EXAMPLE, *TWO, "--all-pairs"), "leave out either"),
         ((EXAMPLE, *TWO, "--fail-under", "2"), "between 0 and 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from heldout.cli import main
+from heldout.cli.reading import READING, refuse_reading
+from heldout.errors import InputError
 
 DATA = Path(__file__).parents[1] / "predictions" / "data"
 
@@ -40,10 +43,10 @@ def test_scores(run, percent, tmp_path):
     code, _, err = run("budget", percent)
     assert code == 2
     assert "--scale percent" in err
-    code, out, err = run("budget", percent, "--scale", "percent", "--out", tmp_path / "out")
+    code, out, _ = run("budget", percent, "--scale", "percent", "--out", tmp_path / "out")
     assert code == 0
     assert "40 examples measure the mean scores of all 4 models" in out.replace("\n", " ")
-    assert "tasks pooled: every example counts once" in err
+    assert "All 2 tasks pooled: every example counts once" in out
     assert (tmp_path / "out" / "report.html").exists()
     code, out, _ = run("budget", percent, "--scale", "percent", "--json", "--epsilon", "0.1")
     answer = json.loads(out)
@@ -85,6 +88,27 @@ def test_per_task(run, percent, tmp_path):
     assert run("budget", "--per-task", "--examples", 100, "--error", 0.2, "--similarity", 0.9)[0] == 2
 
 
+def test_per_task_names_do_not_clash_and_one_task_may_have_one_model(run, tmp_path):
+    """t/1 and t_1 are two folders; a task that only one model ran says so, and the others have their budgets."""
+    rng = np.random.default_rng(3)
+    rows = "".join(
+        f"{task}-{i},{task},{rng.integers(2)},{'' if task == 'alone' else rng.integers(2)}\n"
+        for task in ("t/1", "t_1", "alone")
+        for i in range(12)
+    )
+    (tmp_path / "x.csv").write_text(f"id,task,a,b\n{rows}")
+    code, out, err = run("budget", tmp_path / "x.csv", "--per-task", "--json", "--out", tmp_path / "out")
+    assert code == 0
+    tasks = json.loads(out)["tasks"]
+    assert "only one model" in tasks["alone"]["error"]
+    assert "warning: alone: there is only one model" in err
+    folders = sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir())
+    assert folders == ["t_1", "t_1-2"]
+    saved = [json.loads((tmp_path / "out" / name / "result.json").read_text()) for name in folders]
+    assert saved == [tasks["t/1"], tasks["t_1"]]
+    assert "No budget: there is only one model" in run("budget", tmp_path / "x.csv", "--per-task")[1]
+
+
 def test_several_files_and_trials(run, tmp_path):
     rng = np.random.default_rng(1)
     for name in ("one", "two"):
@@ -109,9 +133,28 @@ def test_trials_that_agree_are_told(run, tmp_path):
     (tmp_path / "x.csv").write_text(
         "id,a,b\n" + "".join(f"{i},{3 * a}/3,{3 * b}/3\n" for i, (a, b) in enumerate(marks))
     )
-    code, _, err = run("budget", tmp_path / "x.csv")
+    code, out, _ = run("budget", tmp_path / "x.csv")
     assert code == 0
-    assert "more trials would bring nothing" in err
+    assert "more trials would bring nothing" in out
+
+
+def test_models_and_examples_taken_for_each_other(run, tmp_path):
+    rng = np.random.default_rng(0)
+    board = {f"task {i}": {name: int(rng.integers(2)) for name in "abc"} for i in range(30)}
+    (tmp_path / "x.json").write_text(json.dumps(board))
+    code, _, err = run("budget", tmp_path / "x.json")
+    assert "warning: x.json has 30 models and 3 examples; if it is the other way round" in err
+    code, _, err = run("budget", tmp_path / "x.json", "--models-axis", 1)
+    assert code == 0
+    assert "warning" not in err
+
+
+def test_texts_of_logs_in_lists(run):
+    """They were digests."""
+    code, out, _ = run("compare", DATA / "lm_eval", "example__alpha", "example__beta", "--metric", ",strict-match")
+    assert code == 0
+    assert "What is 2 + 3?" in out or "What is 4 + 4?" in out or "What is 9 - 2?" in out
+    assert not re.search(r"[0-9a-f]{16}", out)
 
 
 def test_list_of_all_tasks(run, tmp_path):
@@ -167,6 +210,47 @@ class TestStress:
         arrays = ["--labels", files / "labels.npy", "--prior", files / "votes.npy", "--prior-kind", "counts"]
         assert self.answer(run, *table) == self.answer(run, *arrays)  # columns in the order of the classes
 
+    def test_rows_are_matched_by_ids(self, run, files):
+        """The same prior in another order gave another answer."""
+        head, *rows = (files / "votes.csv").read_text().splitlines()
+        (files / "turned.csv").write_text("\n".join([head, *reversed(rows)]))
+        known = ["--labels", files / "names.csv", "--prior-kind", "counts", "--prior"]
+        assert self.answer(run, *known, files / "turned.csv") == self.answer(run, *known, files / "votes.csv")
+        head, *rows = (files / "names.csv").read_text().splitlines()
+        (files / "turned.csv").write_text("\n".join([head, *reversed(rows)]))
+        mixed = ["--labels", files / "names.csv", "--prior", files / "turned.csv"]
+        assert self.answer(run, *mixed) == self.answer(run, *mixed[:3], files / "names.csv")
+        votes = np.load(files / "votes.npy")
+        np.savez(files / "a.npz", counts=votes[::-1], ids=np.arange(200)[::-1])
+        assert self.answer(run, *known, files / "a.npz") == self.answer(run, *known, files / "votes.csv")
+        (files / "few.csv").write_text("\n".join([head, *rows[:150]]))
+        code, _, err = run("stress", *mixed[:3], files / "few.csv", "--queries", 5)
+        assert code == 2
+        assert "other examples than --labels: 150 and 200, 150 in common" in err
+
+    def test_counts_without_being_told(self, run, files):
+        table = ["--labels", files / "names.csv", "--prior", files / "votes.csv"]
+        assert self.answer(run, *table) == self.answer(run, *table, "--prior-kind", "counts")
+        (files / "votes.csv").write_text((files / "votes.csv").read_text().replace("bee,ant,cat", "x,y,z"))
+        code, _, err = run("stress", *table, "--queries", 5)
+        assert code == 2
+        assert "say --prior-kind counts if these are counts" in err
+        assert "--scale" not in err
+
+    def test_folders(self, run, files):
+        assert self.answer(run, "--labels", DATA / "lm_eval", "--classes", 13)["n_examples"] == 12
+        assert self.answer(run, "--labels", DATA / "inspect" / "json", "--classes", 9)["n_examples"] == 3
+        parts = files / "parts"
+        parts.mkdir()
+        head, *rows = (files / "names.csv").read_text().splitlines()
+        for name, some in (("a", rows[:120]), ("b", rows[100:])):
+            (parts / f"{name}.csv").write_text("\n".join([head, *some]))
+        assert self.answer(run, "--labels", parts) == self.answer(run, "--labels", files / "names.csv")
+        (parts / "b.csv").write_text(f"{head}\n{rows[0].replace(rows[0].split(',')[1], 'dog', 1)}\n")
+        code, _, err = run("stress", "--labels", parts, "--queries", 5)
+        assert code == 2
+        assert "the example '0' has the label 'dog'" in err
+
     def test_class_probabilities(self, run, files):
         shares = self.answer(run, "--labels", files / "labels.npy", "--prior", files / "shares.npy")
         counts = self.answer(
@@ -196,3 +280,11 @@ class TestStress:
         code, _, err = run("stress", "--labels", tmp_path / "x.csv", "--queries", 5)
         assert code == 2
         assert re.search(words, err)
+
+
+def test_options_of_files_without_a_file():
+    args = argparse.Namespace(**dict.fromkeys(READING))
+    refuse_reading(args, "none is given")
+    args.metric = "acc"
+    with pytest.raises(InputError, match="--metric says how a file is read, but none is given; leave it out"):
+        refuse_reading(args, "none is given")

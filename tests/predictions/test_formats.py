@@ -279,7 +279,7 @@ class TestCsv:
             ("0,1,1\n1,1,1\n", "first line holds numbers; put a header"),
             ("id,label,a,a\nx,0,0,0\n", "more than one column 'a'"),
             ("id,label\nx,0\n", "no column of a model"),
-            ("id,a,b\nx,0,3\n", r"holds 3, but scores lie between 0 .*--scale percent.* without a column `label`"),
+            ("id,a,b\nx,0,3\n", r"'b' holds 3 on the example 'x', but scores .*--scale percent.*--labels-key\) if"),
             (
                 "id,label,a,how\nx,0,0,easy\ny,1,1,hard\n",
                 "column 'how' holds text such as 'easy' but labels are numbers.*--exclude how",
@@ -435,7 +435,7 @@ def test_paths_and_formats(tmp_path):
     with pytest.raises(InputError, match="is a folder"):
         Predictions.load(tmp_path, format="csv")
     np.savez(tmp_path / "x.npz", correct=np.ones((2, 3)))
-    with pytest.raises(InputError, match=r"x.npz is damaged or cut short, or no csv file"):
+    with pytest.raises(InputError, match=r"x.npz is not UTF-8 \(byte 14\), or no csv file"):
         Predictions.load(tmp_path / "x.npz", format="csv")
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from heldout.errors import InputError
-from heldout.predictions import Predictions
+from heldout.predictions import Predictions, formats, load
+from heldout.predictions.raw import read_json_file
 
 DATA = Path(__file__).parent / "data"
 TASKS = [
@@ -112,7 +114,7 @@ class TestSolvedOnly:
         report = json.loads((DATA / "swe_bench" / "alpha.demo.json").read_text())
         del report["unresolved_ids"], report["submitted_ids"], report["completed_ids"]
         (board / "cut.json").write_text(json.dumps(report))
-        with pytest.raises(InputError, match=r"it names 3 of 5"):
+        with pytest.raises(InputError, match=r"cut.json names 3 of its 5 tasks; give the list of all"):
             Predictions.load(board / "cut.json")
 
     @pytest.mark.parametrize("suffix", [".txt", ".json", ".csv", ".jsonl", ".txt.gz"])
@@ -317,8 +319,302 @@ def test_item_columns_are_kept(tmp_path):
     }
 
 
-def test_equal_trials():
-    pool = Predictions.from_scores([["1/2", "1/3"]])
-    with pytest.raises(InputError, match="an exact test needs as many trials in every cell, but arrays has 2 to 3"):
-        pool.require_equal_trials("an exact test")
-    Predictions.from_scores([["1/2", "0/2"]]).require_equal_trials("an exact test")
+class TestHarbor:
+    """Jobs of Harbor: a folder of trials each."""
+
+    PLAIN = (
+        "id,terminus-2 (example/alpha),terminus-2 (example/beta)\n"
+        "broken-python,0/2,0/2\nfix-git,1/2,0/2\nhello-world,2/2,1/2\n"
+    )
+
+    def test_jobs(self, tmp_path):
+        plain = from_text(tmp_path, self.PLAIN)
+        same(Predictions.load(DATA / "harbor"), plain)
+        same(Predictions.load(sorted((DATA / "harbor").glob("*/result.json"))), plain)
+        same(Predictions.load(sorted((DATA / "harbor").glob("*/*/result.json"))), plain)
+        same(Predictions.load(sorted((DATA / "harbor").rglob("result.json"))), plain)  # each trial counts once
+        same(Predictions.load(DATA / "harbor" / "job-beta"), plain.select([1]))
+
+    def test_what_is_not_there(self, tmp_path):
+        shutil.copytree(DATA / "harbor", tmp_path / "jobs")
+        trial = next((tmp_path / "jobs" / "job-alpha").glob("hello-world__*/result.json"))
+        content = json.loads(trial.read_text())
+        trial.write_text(json.dumps(content | {"verifier_result": {"rewards": {"tests": 1, "style": 0.5}}}))
+        with pytest.raises(InputError, match=r"/result.json has no reward called 'reward'.*'style', 'tests'"):
+            Predictions.load(tmp_path / "jobs")
+        trial.write_text(json.dumps(content | {"verifier_result": {"rewards": {"reward": "good"}}}))
+        with pytest.raises(InputError, match=r"has 'good' as its score of 'hello-world'"):
+            Predictions.load(tmp_path / "jobs")
+        trial.write_text(json.dumps(content | {"finished_at": None}))
+        with pytest.raises(InputError, match="the trial has not ended"):
+            Predictions.load(tmp_path / "jobs")
+        trial.unlink()
+        with pytest.raises(InputError, match=r"job-alpha/result.json: 5 of the 6 trials of this job have a result"):
+            Predictions.load(tmp_path / "jobs")
+
+    def test_two_jobs_of_a_model(self, tmp_path):
+        shutil.copytree(DATA / "harbor" / "job-alpha", tmp_path / "jobs" / "one")
+        shutil.copytree(DATA / "harbor" / "job-alpha", tmp_path / "jobs" / "two")
+        trial = next((tmp_path / "jobs" / "two").glob("hello-world__*/result.json"))
+        trial.write_text(trial.read_text().replace('"reward": 1.0', '"reward": 0.0'))
+        with pytest.raises(InputError, match=r"two runs of 'terminus-2 \(example/alpha\)', and not the same"):
+            Predictions.load(tmp_path / "jobs")
+        assert Predictions.load(tmp_path / "jobs", repeats="trials").trials.tolist() == [[4, 4, 4]]
+
+
+def test_reports_of_single_tasks(tmp_path):
+    """The harness of SWE-bench leaves a report.json for each task that it could grade; the others are unsolved."""
+    for model, solved in SOLVED.items():
+        for task in TASKS[: 5 if model == "alpha" else 4]:
+            home = tmp_path / "logs" / "run" / f"{model}.demo" / task
+            home.mkdir(parents=True)
+            told = {"patch_exists": True, "resolved": task in solved, "tests_status": {"FAIL_TO_PASS": {"success": []}}}
+            (home / "report.json").write_text(json.dumps({task: told}))
+    plain = from_text(tmp_path, PLAIN["swe_bench"])
+    with pytest.raises(
+        InputError, match=r"a report.json for each task of 'alpha.demo' that could be graded.*--all-ids"
+    ):
+        Predictions.load(tmp_path / "logs")
+    same(Predictions.load(tmp_path / "logs", all_ids=TASKS), plain)
+    same(Predictions.load(sorted((tmp_path / "logs").rglob("report.json")), all_ids=TASKS), plain)
+    with pytest.raises(InputError, match=r"was run on 'sympy__sympy-20590', which is not among the 4 tasks"):
+        Predictions.load(tmp_path / "logs", all_ids=TASKS[:4])
+    told = {task: {"log": "...", "ok": task in SOLVED["alpha"]} for task in TASKS}
+    same(from_text(tmp_path, json.dumps(told), "alpha.demo.json", correct_key="ok"), plain.select([0]))
+
+
+class TestReports:
+    """What a report of SWE-bench's harness says of itself."""
+
+    @pytest.fixture
+    def report(self):
+        return json.loads((DATA / "swe_bench" / "beta.demo.json").read_text())
+
+    def test_containers_are_no_tasks(self, tmp_path, report):
+        report["unstopped_containers"] = ["sweb.eval.x.demo"]
+        table = from_text(tmp_path, json.dumps(report), "x.json")
+        assert table.ids == tuple(TASKS)
+
+    def test_resolved_and_unresolved(self, tmp_path, report):
+        report["unresolved_ids"].append(report["resolved_ids"][0])
+        with pytest.raises(InputError, match=r"lists 'django__django-11099' as resolved and as unresolved"):
+            from_text(tmp_path, json.dumps(report), "x.json")
+
+    def test_all_ids_of_another_split(self, tmp_path, report):
+        with pytest.raises(
+            InputError, match=r"names all of its 5 tasks, which are not the 6 of all_ids.*: 'more' is in"
+        ):
+            from_text(tmp_path, json.dumps(report), "x.json", all_ids=[*TASKS, "more"])
+        assert from_text(tmp_path, json.dumps(report), "x.json", all_ids=TASKS).n_examples == 5
+        del report["submitted_ids"], report["unresolved_ids"]
+        del report["completed_ids"], report["error_ids"], report["empty_patch_ids"], report["incomplete_ids"]
+        with pytest.raises(InputError, match=r"about 5 tasks, but all_ids \(--all-ids\) lists 6"):
+            from_text(tmp_path, json.dumps(report), "x.json", all_ids=[*TASKS, "more"])
+
+    def test_without_a_total(self, tmp_path, report):
+        del report["total_instances"]
+        with pytest.raises(InputError, match=r"x.json names 5 tasks, but not whether these are all; give the list"):
+            from_text(tmp_path, json.dumps(report), "x.json")
+
+
+def test_header_and_comments_of_a_list_of_ids(tmp_path):
+    (tmp_path / "all.txt").write_text("# the whole split\ninstance_id\n" + "\n".join(TASKS) + "\n\n")
+    table = from_text(tmp_path, json.dumps(SOLVED), "x.json", all_ids=tmp_path / "all.txt")
+    assert table.ids == tuple(TASKS)
+
+
+@pytest.mark.parametrize(("verdict", "right"), [("False", 0.0), ("true", 1.0), (None, 0.0), (1, 1.0), ("maybe", None)])
+def test_verdicts_of_terminal_bench(tmp_path, verdict, right):
+    """bool("False") is True."""
+    rows = [{"task_id": "a", "is_resolved": verdict}, {"task_id": "b", "is_resolved": True}]
+    text = json.dumps({"results": rows})
+    if right is None:
+        with pytest.raises(InputError, match="'x' has 'maybe' as its score of 'a'"):
+            from_text(tmp_path, text, "x.json")
+    else:
+        assert from_text(tmp_path, text, "x.json").scores.tolist() == [[right, 1.0]]
+
+
+def graded(*lists) -> str:
+    return json.dumps([{"question_id": f"q{i}", "graded_list": found} for i, found in enumerate(lists)])
+
+
+def helm(**changes) -> str:
+    stat = {"name": {"name": "exact_match"}, "count": 1, "sum": 1.0} | changes
+    return json.dumps([{"instance_id": "id0", "stats": [stat]}])
+
+
+BOARD = {"question_id": "q", "model": "m", "pass@1": 50.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a_eval_all.json", graded([True], None), "`graded_list` of the problem 'q1' is None"),
+        ("a_eval_all.json", graded([True], ["yes"]), "has 'yes' as its score of 'q1'"),
+        ("a_eval_all.json", json.dumps(json.loads(graded([1])) * 2), "the problem 'q0' more than once"),
+        ("b.json", json.dumps({"performances": [BOARD, BOARD | {"model": "n", "pass@1": "n/a"}]}), "'n' has 'n/a' as"),
+        ("b.json", json.dumps({"performances": [BOARD | {"question_id": None}]}), "entry 1 has no id"),
+        ("b.json", json.dumps({"performances": [BOARD | {"model": ""}]}), "entry 1 has no model"),
+        (
+            "per_instance_stats.json",
+            json.dumps([{"instance_id": "id0", "stats": None}]),
+            "not as HELM writes it, 'None'",
+        ),
+        ("per_instance_stats.json", helm(name="exact_match"), "not as HELM writes it"),
+        ("per_instance_stats.json", helm(sum=None), "not as HELM writes it"),
+        ("x.json", json.dumps({"results": [{"task_id": "", "is_resolved": True}]}), "trial 1 has no id"),
+    ],
+)
+def test_damaged_results(tmp_path, name, text, words):
+    """Each was a traceback, or passed."""
+    with pytest.raises(InputError, match=words):
+        from_text(tmp_path, text, name)
+
+
+def test_values_that_can_be_read(tmp_path):
+    assert from_text(tmp_path, graded(["true", False]), "a_eval_all.json").scores.tolist() == [[0.5]]
+    rows = [BOARD, BOARD | {"question_id": "r", "pass@1": None}]
+    assert from_text(tmp_path, json.dumps({"performances": rows}), "b.json").n_missing == 1
+    (tmp_path / "run_spec.json").write_text("[]")
+    assert from_text(tmp_path, helm(), "per_instance_stats.json").scores.tolist() == [[1.0]]
+
+
+class TestPercent:
+    """Fractions under `--scale percent` came out a hundred times too small."""
+
+    def test_tables(self, tmp_path):
+        with pytest.raises(InputError, match=r"plain.csv: scores: said to be in percent, but the largest is 1;"):
+            from_text(tmp_path, TABLE, scale="percent")
+        with pytest.raises(InputError, match=r"said to be in percent, but the largest is 0\.5"):
+            Predictions.from_scores([[0.5, 0.25]], scale="percent")
+        assert Predictions.from_scores([[0, 0]], scale="percent").scores.sum() == 0
+        assert Predictions.from_scores([[0.5, 0.25]], scale=100).scores.max() == 0.005
+
+    def test_runs(self, tmp_path):
+        with pytest.raises(InputError, match=r"x.json: scores: said to be in percent, but the largest is 1;"):
+            from_text(tmp_path, json.dumps(SCORES), "x.json", scale="percent")
+        low = {"a": {"x": 0.5, "y": 0}, "b": {"x": 80, "y": 20}}  # one model next to nothing
+        assert from_text(tmp_path, json.dumps(low), "x.json", scale="percent").scores.max() == 0.8
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("model,id,resolved\na,x,True\na,y,False\n", "x.csv"),
+        (json.dumps([{"id": 1, "a": True}, {"id": 2, "a": None}]), "x.json"),
+        (json.dumps({"x": True, "y": False}), "x.json"),
+    ],
+)
+def test_true_and_false_have_no_scale(tmp_path, text, name):
+    """True was 0.1 of 10."""
+    with pytest.raises(InputError, match=r"leave scale= \(--scale\) out|scale=10 \(--scale\) has no effect"):
+        from_text(tmp_path, text, name, scale=10)
+
+
+def test_halves_of_a_table(tmp_path):
+    """Two JSON files with other examples of the same models, which a folder could always hold."""
+    for name, tasks in (("one", "xy"), ("two", "yz")):
+        part = {model: {task: inner[task] for task in tasks} for model, inner in SCORES.items()}
+        (tmp_path / f"{name}.json").write_text(json.dumps(part))
+    files = [tmp_path / "one.json", tmp_path / "two.json"]
+    same(Predictions.load(files), from_text(tmp_path, TABLE))
+    changed = json.loads(files[1].read_text())
+    changed["b"]["y"] = 0
+    files[1].write_text(json.dumps(changed))
+    with pytest.raises(InputError, match=r"two runs of 'b', and not the same \(they differ on 'y'\)"):
+        Predictions.load(files)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("a,x,1,five", "row 1 counts 'five' trials"),
+        ("a,x,1,", "row 1 has a score but no number of trials"),
+        ("a,x,2.7,5", "row 1 counts 2.7 successes"),
+        ("a,x,1,-5", "row 1 counts '-5' trials"),
+    ],
+)
+def test_counts(tmp_path, row, words):
+    with pytest.raises(InputError, match=words):
+        from_text(tmp_path, f"model,id,successes,trials\n{row}\nb,x,1,5\n")
+    assert from_text(tmp_path, "model,id,successes,trials\na,x,,\na,y,1,2\nb,x,1,5\nb,y,0,5\n").n_missing == 1
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_missing_ids(tmp_path, blank):
+    with pytest.raises(InputError, match="row 2 has no id"):
+        from_text(tmp_path, f"id,a,b\nx,1,0\n{blank},0,1\n")
+    with pytest.raises(InputError, match="row 2 has no id"):
+        from_text(tmp_path, f"model,id,correct\na,x,1\na,{blank},0\n")
+    with pytest.raises(InputError, match=r"row 2 has no model.*--names-key"):
+        from_text(tmp_path, f"model,id,correct\na,x,1\n{blank},x,0\n")
+    for rows in ([{"id": 1, "a": 1}, {"id": None, "a": 0}], [{"id": 1, "a": 1}, {"a": 0}]):
+        with pytest.raises(InputError, match="row 2 has no id"):
+            from_text(tmp_path, json.dumps(rows), "x.json")
+    with pytest.raises(InputError, match="the example 1 has no id"):
+        Predictions.from_correct([[1, 0]], ids=["x", None])
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        (TABLE, {"trials_key": "zz"}, r"trials_key='zz' \(--trials-key\) has no effect"),
+        (TABLE, {"all_ids": ["x"]}, r"all_ids \(--all-ids\) has no effect"),
+        (TABLE, {"repeats": "trials"}, "no model has several answers"),
+        (TABLE, {"classes": 3}, r"classes=3 \(--classes\) has no effect"),
+        ("id,label,a\nx,1,1\ny,0,1\n", {"scale": 10}, r"scale=10 \(--scale\) has no effect"),
+        ("model,id,correct\na,x,1\n", {"models_axis": 0}, "models_axis=0"),
+    ],
+)
+def test_options_without_effect(tmp_path, text, options, words):
+    with pytest.raises(InputError, match=words):
+        from_text(tmp_path, text, **options)
+
+
+@pytest.mark.parametrize("name", ["lm_eval", "inspect/json", "terminal_bench"])
+def test_keys_of_logs(name):
+    metric = ",strict-match" if name == "lm_eval" else None
+    with pytest.raises(InputError, match=r"correct_key='acc' \(--correct-key\) has no effect here"):
+        Predictions.load(DATA / name, correct_key="acc", metric=metric)
+
+
+@pytest.mark.parametrize("name", ["lm_eval", "inspect/json"])
+@pytest.mark.parametrize("tasks", [["law"], ["sums*", "law"]])
+def test_a_task_that_is_not_there(name, tasks):
+    metric = ",strict-match" if name == "lm_eval" else None
+    with pytest.raises(InputError, match=r"has no task 'law' \(task=, --task\); it has 'sums"):
+        Predictions.load(DATA / name, task=tasks, metric=metric)
+
+
+def test_text_columns_are_named(tmp_path):
+    with pytest.raises(
+        InputError, match=r"the column 'author' holds text such as 'joe'.*--exclude author.*--names-key a"
+    ):
+        from_text(tmp_path, "id,author,a,b\nx,joe,1,0\ny,jim,0,1\n")
+    with pytest.raises(InputError, match=r"'a' holds 'N/A' among its scores.*missing='N/A'"):
+        from_text(tmp_path, "id,a,b\nx,N/A,0\ny,0,1\n")
+    with pytest.raises(InputError, match=r"'a', 'b' hold text such as 'p'; without a column `label`"):
+        from_text(tmp_path, "id,a,b\nx,p,q\ny,p,p\n")
+
+
+def test_names_of_files(tmp_path):
+    (tmp_path / "alpha").mkdir()
+    (tmp_path / "alpha" / "results.json").write_text("{")
+    with pytest.raises(InputError, match=r"^alpha/results.json is damaged"):
+        Predictions.load(tmp_path / "alpha" / "results.json")
+    with pytest.raises(InputError, match=r"^x.json is empty"):
+        from_text(tmp_path, "{}", "x.json")
+    (tmp_path / "x.csv").write_bytes("id,modèle\n1,1\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"^x.csv is not UTF-8 \(byte 6\)"):
+        Predictions.load(tmp_path / "x.csv")
+
+
+def test_json_is_parsed_once(tmp_path, monkeypatch):
+    for model, inner in SCORES.items():
+        (tmp_path / f"{model}.json").write_text(json.dumps(inner))
+    read = []
+    for module in (load, formats):
+        monkeypatch.setattr(module, "read_json_file", lambda path: read.append(path) or read_json_file(path))
+    Predictions.load([tmp_path / "a.json", tmp_path / "b.json"])
+    assert len(read) == 2

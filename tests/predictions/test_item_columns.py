@@ -106,6 +106,7 @@ def test_lm_eval_documents(tmp_path):
     assert column(table, "answer")[:2] == ["5", "8"]
     asked_twice = [*range(6), *range(6)]  # both tasks are made of the same six documents
     assert table.repeated_inputs()[0].tolist() == asked_twice
+    assert column(table, "doc")[:2] == ["What is 2 + 3?", "What is 4 + 4?"]  # as lists of examples show it
     for path in (tmp_path / "lm_eval").rglob("*choice*"):  # the last document of the task becomes its first, renumbered
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         rows[5]["doc"] = {**rows[0]["doc"], "doc_idx": 5}
@@ -124,6 +125,7 @@ def test_inspect_inputs(kind):
     table = Predictions.load(DATA / "inspect" / kind, columns="task")
     assert len(set(column(table, "task"))) == 1
     assert len(set(column(table, "input"))) == table.n_examples  # all ask something else
+    assert column(table, "input")[0] == "What is 2 + 3?"
     assert table.repeated_inputs()[0] is None
 
 
@@ -221,3 +223,23 @@ def test_rows_that_agree_on_nothing(tmp_path, asked):
             Predictions.load(path, columns=asked)
     else:
         assert "question" not in Predictions.load(path).columns
+
+
+def test_long_texts_are_told_apart_by_their_digests(tmp_path):
+    """Only the beginning of a document is kept, but two are one only where all of them is the same."""
+    home = tmp_path / "model"
+    home.mkdir()
+    asked = ["w" * 600 + end for end in ("a", "b", "a")]
+    rows = [{"doc_id": i, "doc": {"question": q}, "resps": [], "acc": 1.0} for i, q in enumerate(asked)]
+    (home / "samples_x_2026-01-01T00-00-00.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = Predictions.load(tmp_path)
+    assert column(table, "doc") == ["w" * 500] * 3
+    assert table.repeated_inputs()[0].tolist() == [0, 1, 0]
+    table.save(tmp_path / "x.npz")
+    assert Predictions.load(tmp_path / "x.npz").repeated_inputs()[0].tolist() == [0, 1, 0]
+
+
+def test_two_columns_of_texts():
+    columns = {"context": ["p", "p", "q", None, None, "p"], "question": ["a", "b", "a", "", "", "a"]}
+    table = Predictions.from_correct([[1, 0, 1, 1, 0, 0]], columns=columns)
+    assert table.repeated_inputs()[0].tolist() == [0, 1, 2, 3, 4, 0]

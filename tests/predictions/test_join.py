@@ -192,3 +192,33 @@ def test_folder_without_ids(tmp_path):
         np.savez(tmp_path / f"{name}.npz", preds=[0, 1, 2], labels=labels)
     with pytest.raises(InputError, match="label of example 1 is 2 for 'b' but 1"):
         Predictions.load(tmp_path)
+
+
+class TestAnswersInSeveralFiles:
+    """A model in two files: its answers were dropped, and with them all labels."""
+
+    @pytest.fixture
+    def files(self, tmp_path):
+        (tmp_path / "one.csv").write_text("id,label,a,b\nx,p,p,q\ny,q,q,q\n")
+        (tmp_path / "two.csv").write_text("id,label,a\ny,q,q\nz,p,q\n")
+        (tmp_path / "three.csv").write_text("id,label,b\nz,p,p\n")
+        return [tmp_path / f"{name}.csv" for name in ("one", "two", "three")]
+
+    def test_kept(self, files):
+        table = Predictions.load(files)
+        assert (table.names, table.ids) == (("a", "b"), ("x", "y", "z"))
+        assert table.predictions.tolist() == [["p", "q", "q"], ["q", "q", "p"]]
+        assert table.labels.tolist() == ["p", "q", "p"]
+        assert table.correct.tolist() == [[True, True, False], [False, True, True]]
+
+    def test_different_wrong_answers(self, files):
+        files[1].write_text("id,label,a\nx,p,q\nz,p,q\n")
+        files[0].write_text("id,label,a,b\nx,p,r,q\ny,q,q,q\n")
+        with pytest.raises(InputError, match=r"'a' is in more than one file with different answers.*'x' is the first"):
+            Predictions.load(files)
+
+    def test_labels_must_agree(self, files):
+        files[0].write_text("id,label,a,b\nx,p,p,q\ny,q,r,q\n")
+        files[1].write_text("id,label,a\ny,p,r\nz,p,q\n")  # wrong by either label
+        with pytest.raises(InputError, match="the label of example 'y' is p for 'a' but q in a table before it"):
+            Predictions.load(files)

@@ -229,3 +229,45 @@ def test_long_answers_do_not_set_the_width_of_every_cell():
 def test_numbers_past_64_bits_are_compared_as_text():
     pool = Predictions.from_arrays([[10**30, 1]], [str(10**30), "2"], classes="any")
     assert pool.correct.tolist() == [[True, False]]
+
+
+class TestOwnArrays:
+    """A table is what was checked: nobody writes into it, or into it by way of their own arrays."""
+
+    @pytest.mark.parametrize("make", [Predictions.from_correct, Predictions.from_scores])
+    @pytest.mark.parametrize("kind", [bool, float, int])
+    def test_cells(self, make, kind):
+        given = np.array([[1, 0, 1], [0, 1, 1]]).astype(kind)
+        pool = make(given)
+        known = pool.cells.copy()
+        given[:] = 1 - given.astype(int)
+        assert (pool.cells == known).all()
+        with pytest.raises(ValueError, match="read-only"):
+            pool.cells[0, 0] = 1
+
+    def test_answers_and_columns(self):
+        answers, labels, repo = np.array([[0, 1], [1, 1]]), np.array([0, 1]), np.array(["p", "q"])
+        pool = Predictions.from_arrays(answers, labels, columns={"repo": repo})
+        answers[:], labels[:], repo[:] = 7, 7, "x"
+        assert (pool.predictions.tolist(), pool.labels.tolist()) == ([[0, 1], [1, 1]], [0, 1])
+        assert pool.columns["repo"].tolist() == ["p", "q"]
+        for array in (pool.predictions, pool.labels, pool.columns["repo"], pool.select([0]).cells):
+            assert not array.flags.writeable
+
+
+def test_cells_are_named():
+    with pytest.raises(InputError, match="'b' holds 7 on the example 'y', but scores"):
+        Predictions.from_scores([[0, 1], [1, 7]], names=["a", "b"], ids=["x", "y"])
+    with pytest.raises(InputError, match="'b' holds 7 on the example 1, but only"):
+        Predictions.from_correct([[0, 1], [1, 7]], names=["a", "b"])
+    with pytest.raises(InputError, match=r"the cell \(1, 1\) holds 7"):
+        Predictions.from_correct([[0, 1], [1, 7]])
+
+
+def test_position_of_a_model():
+    pool = Predictions.from_correct([[1, 0]] * 30, names=[f"model-{i}" for i in range(30)])
+    assert (pool.position("model-7"), pool.position(-1)) == (7, 29)
+    with pytest.raises(InputError, match=r"no model 'Model-7' in arrays; did you mean 'model-7'\? .* and 10 more"):
+        pool.select(["Model-7"])
+    with pytest.raises(InputError, match="no model 30 in arrays, which has 30 models, numbered from 0"):
+        pool.position(30)

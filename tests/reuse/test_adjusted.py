@@ -111,3 +111,15 @@ def test_budget_carries_it(rng, tmp_path):
 def test_bad_probabilities(p, labels, sentence):
     with pytest.raises(InputError, match=sentence):
         capa(p, labels)
+
+
+def test_answers_that_could_not_be_read_never_agree():
+    labels = np.array([0, 1, 2, 0, 1, 2, 0, 1])
+    answers = np.stack([labels, labels])
+    answers[:, :4] = -1
+    apart = np.where(answers < 0, np.array([[1], [2]]), answers)  # other answers, which never agree either
+    apart[0, :4], apart[1, :4] = (labels[:4] + 1) % 3, (labels[:4] + 2) % 3
+    found, same = (answer_kappa(Predictions.from_arrays(a, labels))[0, 1] for a in (answers, apart))
+    assert found == pytest.approx(same)
+    signs = Predictions.from_arrays(np.array([[1, -1, 1, -1], [1, -1, -1, -1]]), np.array([1, -1, 1, 1]))
+    assert answer_kappa(signs)[0, 0] == 1.0  # -1 is a class where it is a label

@@ -243,7 +243,7 @@ def test_one_model_says_what_can_be_told():
         "only one model",
         "error is 0.2000, between 0.1658 and 0.2378",
         "union bound",
-        "similarity takes two",
+        "a comparison takes two",
     ):
         assert words in str(refusal.value)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from heldout import CompareAllResult, CompareResult, InputError, Predictions, compare, compare_all
-from heldout.statistics.sign_flips import sign_flip_test
+from heldout import BudgetResult, CompareAllResult, CompareResult, InputError, Predictions, budget, compare, compare_all
+from heldout.reuse.compare_result import MOVED
+from heldout.statistics.bounded_differences import bounded_intervals, bounded_log_p_values
+from tests.reuse.test_leaderboard import matrices
 
 
 def two(b, c, both, neither, **rest):
@@ -41,13 +42,14 @@ def test_examples_are_listed_with_their_texts():
     assert (rows[0]["first_answer"], rows[0]["second_answer"]) == ("1", "2")
 
 
-def test_scores_are_compared_by_sign_flips(rng):
+def test_scores_are_compared_by_the_bounded_mean(rng):
     scores = rng.integers(0, 6, size=(2, 50)) / 5
     result = compare(Predictions.from_scores(scores, names=["a", "b"]), "a", "b")
-    assert result.log_p_value == sign_flip_test(scores[0] - scores[1]).log_p_value
+    assert result.log_p_value == pytest.approx(bounded_log_p_values(scores[0] - scores[1]))
+    assert result.interval == pytest.approx([float(end) for end in bounded_intervals(scores[0] - scores[1])])
     assert result.difference == pytest.approx(scores[0].mean() - scores[1].mean())
     assert result.n_discordant == int((scores[0] != scores[1]).sum())
-    assert "swapped" in result.null
+    assert "mean difference is 0" in result.null
 
 
 def test_trials_that_agree_are_no_more_examples(rng):
@@ -57,12 +59,12 @@ def test_trials_that_agree_are_no_more_examples(rng):
     assert (once.p_value, once.interval) == (ten.p_value, ten.interval)
 
 
-def test_whole_groups_are_flipped(rng):
+def test_whole_groups_are_the_unit(rng):
     right = rng.random((2, 120)) < 0.6
     group = rng.integers(0, 25, size=120)
     result = compare(Predictions.from_correct(right, columns={"repo": group}), 0, 1, groups="repo")
     sums = [int(right[0][group == g].sum()) - int(right[1][group == g].sum()) for g in np.unique(group)]
-    assert result.log_p_value == sign_flip_test(np.array(sums, dtype=float)).log_p_value
+    assert result.log_p_value == pytest.approx(bounded_log_p_values(sums, np.unique(group, return_counts=True)[1]))
     assert result.n_groups == len(np.unique(group))
     low, high = result.interval
     assert low < result.difference < high
@@ -142,6 +144,148 @@ def test_bad_input():
         compare_all(pool, ["a", "a"])
 
 
+def test_one_model_right_on_every_example_and_the_other_on_none():
+    for n in (2, 7, 30):
+        result = compare([[1] * n, [0] * n], 0, 1)
+        assert result.p_value == pytest.approx(2 / 2**n)
+        assert result.interval[1] == 1
+        assert compare([[0] * n, [1] * n], 0, 1).interval[0] == -1
+    assert compare_all([[1] * 9, [0] * 9, [1] * 9]).n_told_apart == 2
+
+
+def test_verdict_and_interval_agree_where_p_is_the_level():
+    result = compare(two(6, 0, 40, 4), "a", "b", level=0.03125)
+    assert result.p_value == pytest.approx(0.03125)
+    assert (result.verdict, result.interval[0] > 0) == ("first better", True)
+
+
+def test_float32_scores():
+    """Thirds in float32, no two differences quite of one size."""
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        whole = rng.integers(0, 4, size=(2, 12))
+        narrow = whole.astype(np.float32) / np.float32(3)
+        p = [compare(Predictions.from_scores(rows), 0, 1).p_value for rows in (whole / 3, narrow)]
+        assert p[1] == pytest.approx(p[0], rel=1e-4)
+
+
+def test_a_pair_knows_nothing_of_a_third_model():
+    right = np.array(two(9, 2, 150, 39).scores)
+    third = np.full((1, 200), 0.5)
+    alone, beside = compare(right, 0, 1), compare(Predictions.from_scores(np.concatenate([right, third])), 0, 1)
+    for name in ("p_value", "interval", "detectable_difference", "test", "difference", "binary"):
+        assert getattr(alone, name) == getattr(beside, name)
+    family = compare_all(Predictions.from_scores(np.concatenate([right, third])))
+    assert family[0].p_value == alone.p_value
+    assert [pair.binary for pair in family.pairs] == [True, False, False]
+
+
+def test_what_could_have_been_seen():
+    tenth = np.full((2, 50), 0.5)
+    tenth[0] += 0.1
+    assert compare(Predictions.from_scores(tenth), 0, 1).detectable_difference > 0.05
+    equal = compare(Predictions.from_scores(np.full((2, 1000), 0.5)), 0, 1)
+    right = compare(np.ones((2, 1000)), 0, 1)
+    assert equal.detectable_difference == pytest.approx(right.detectable_difference, rel=0.03)
+
+
+def test_intervals_stay_inside_and_few_groups_are_told():
+    rng = np.random.default_rng(0)
+    right = rng.random((2, 40)) < 0.6
+    for n_groups in (2, 3, 5):
+        result = compare(right, 0, 1, groups=np.arange(40) % n_groups)
+        low, high = result.interval
+        assert -1 <= low < high <= 1
+        assert math.isnan(result.detectable_difference)
+        assert f"{n_groups} groups of these sizes can never reach level 0.05" in str(result)
+
+
+def test_sequence_of_groups_counts_complete_ones_once():
+    """Unequal groups: difference, interval, p and verdict are all about the mean over groups."""
+    sizes = [1] * 200 + [300]
+    group = np.repeat(np.arange(201), sizes)
+    first = np.concatenate([np.arange(200) % 10 < 7, np.zeros(300, bool)])
+    result = compare(np.stack([first, ~first]), 0, 1, groups=group, sequential=True)
+    assert (result.n_groups, result.n_examples, result.n_waiting) == (200, 200, 300)  # the last may still be filling
+    low, high = result.interval
+    assert result.difference == pytest.approx(0.4)
+    assert 0 < low < result.difference < high
+    assert result.verdict == "first better"
+    assert "each of which counts once" in str(result)
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(60), rng.integers(1, 30, size=60))
+    right = rng.random((2, len(group))) < np.array([[0.7], [0.5]])
+    result = compare(right, 0, 1, groups=group, sequential=True)
+    means = [np.mean(right[0][group == g]) - np.mean(right[1][group == g]) for g in range(59)]
+    assert result.difference == pytest.approx(np.mean(means))
+    assert result.sequence.means[-1] == pytest.approx(np.mean(means))
+
+
+def test_groups_that_come_back_are_refused_in_a_sequence():
+    right = np.random.default_rng(0).random((2, 60)) < 0.5
+    with pytest.raises(InputError, match="example 3 belongs to a group that had ended before"):
+        compare(right, 0, 1, groups=np.arange(60) % 3, sequential=True)
+    with pytest.raises(InputError, match="share 1 complete group"):
+        compare(right, 0, 1, groups=np.arange(60) // 30, sequential=True)
+
+
+def test_sequence_on_sorted_examples_says_that_the_order_matters():
+    first = np.concatenate([np.ones(100), np.zeros(400)])
+    result = compare(np.stack([first, 1 - first]), 0, 1, sequential=True)
+    assert (result.verdict, result.better) == (MOVED, None)
+    assert result.to_dict()["interval"] == [None, None]
+    assert "moved with the order" in str(result)
+    assert result.verdict_at(0.5) == MOVED
+
+
+@pytest.mark.parametrize("kind", ["scores", "groups", "groups of scores", "missing", "right and wrong among scores"])
+def test_budget_and_compare_have_the_same_p(kind):
+    rng = np.random.default_rng(3)
+    cells = rng.random((4, 90)) < np.array([[0.9], [0.8], [0.7], [0.5]])
+    if "score" in kind or kind == "missing":
+        cells = np.where(cells, rng.uniform(0.5, 1, (4, 90)), rng.uniform(0, 0.5, (4, 90))).round(2)
+    if kind == "right and wrong among scores":
+        cells[:2] = cells[:2] > 0.3
+    observed = rng.random((4, 90)) < 0.8 if kind == "missing" else None
+    pool = Predictions.from_scores(cells * 1.0, observed=observed)
+    groups = np.arange(90) // 3 if "groups" in kind else None
+    result = budget(pool, groups=groups, epsilon=0.2)
+    neighbours = result.pool.neighbours if isinstance(result, BudgetResult) else result.neighbours
+    for pair in neighbours:
+        own = compare(pool, pair.better, pair.worse, groups=groups)
+        assert own.log_p_value == pytest.approx(pair.log_p_value, rel=1e-6)
+
+
+def test_pairs_that_share_too_little_are_left_out_and_named():
+    cells = np.random.default_rng(0).random((3, 40)) < 0.5
+    observed = np.ones((3, 40), bool)
+    observed[0, 20:], observed[1, :18] = False, False  # two common examples, both of group 4
+    pool = Predictions.from_scores(cells * 1.0, observed=observed, names=["a", "b", "c"])
+    grouped = compare_all(pool, groups=np.arange(40) // 4)
+    assert [(pair.first, pair.second) for pair in grouped.pairs] == [("a", "c"), ("b", "c")]
+    assert grouped.skipped == (("a", "b"),)
+    assert grouped[0].n_pairs == 2
+    assert "1 left out, which do not share two groups: a and b." in str(grouped)
+    assert grouped.to_dict()["skipped"] == [["a", "b"]]
+    assert compare_all(pool).skipped == ()
+
+
+def test_models_and_level_of_the_wrong_kind():
+    pool = Predictions.from_correct(np.ones((3, 8)), names=["gpt-4", "gpt-4o", "llama"])
+    with pytest.raises(InputError, match=r"name two models of .*gpt-4, gpt-4o, llama"):
+        compare(pool)
+    with pytest.raises(InputError, match="name two models"):
+        compare(pool, "llama")
+    for model in (0.7, None, True, [0], 3, -1):
+        with pytest.raises(InputError, match="models"):
+            compare_all(pool, [0, model])
+    with pytest.raises(InputError, match=r"no model 'lama'; did you mean 'llama'\? It has gpt-4, gpt-4o, llama"):
+        compare(pool, "lama", "gpt-4")
+    for level in ("0.05", None, True, 0, math.nan):
+        with pytest.raises(InputError, match="`level`"):
+            compare(pool, 0, 1, level=level)
+
+
 @pytest.mark.slow
 def test_family_wise_level(rng):
     """Six equal models on shared examples, half of them hard: some pair is told apart in 5 % at most."""
@@ -152,15 +296,17 @@ def test_family_wise_level(rng):
     assert alarms / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
 
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "cifar10_predictions.npz"
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("two", [("shake_drop", "wrn_28_10"), ("resnet_basic_110", "resnet_basic_56"), ("nas", "darc")])
-def test_resampled_from_real_answers(rng, two):
+@pytest.mark.parametrize("places", [(0, 1), (10, 14), (2, -1)])
+@pytest.mark.parametrize("name", ["cifar10", "mmlu_pro", "open_llm"])
+def test_resampled_from_real_answers(rng, name, places):
     """Examples drawn anew: the interval covers the true difference in 95 %, the sequence at every look."""
-    pool = Predictions.load(EXAMPLE).select(two)
-    right = pool.correct
+    found = dict(matrices())
+    if name not in found:
+        pytest.skip(f"needs ../shared/data for {name}")
+    pool = found[name]
+    order = np.argsort(-pool.mean(axis=1), kind="stable")
+    right = pool[[order[place] for place in places]]
     true = float(right[0].mean() - right[1].mean())
     covered = ever = 0
     for _ in range(400):

@@ -11,6 +11,7 @@ import pytest
 import heldout
 from heldout.errors import InputError
 from heldout.groups import design_effect
+from heldout.pages import budget_html, scores_html
 from heldout.predictions import Predictions
 from heldout.reuse.grouped import GroupedPool, Grouping, find_groups, group_moments
 from heldout.reuse.leaderboard import PairTests, rank_ranges
@@ -248,3 +249,26 @@ class TestRepeatedInputs:
     def test_other_columns_are_no_input(self):
         table = Predictions.from_correct(self.correct, columns={"category": self.texts})
         assert find_groups(table, None) is None
+
+
+@pytest.mark.parametrize("scores", [False, True])
+def test_too_few_groups_lead_and_give_no_counts(rng, scores):
+    """Three groups: an error bar of ±0.8 would hold for 10^14 models."""
+    cells = rng.random((4, 60))
+    result = heldout.budget(cells if scores else cells < 0.7, groups=np.arange(60) % 3)
+    text = str(result)
+    assert text.startswith("3 groups are too few to say anything")
+    assert "Warning: 3 groups are few" in text
+    assert "examples for" not in text
+    assert "union bound  " not in text
+    assert "too few to say anything" in result.needed_text()
+    assert (result.further_models, result.needed.examples_for_gap, result.needed.examples_for_epsilon) == (
+        0,
+        None,
+        None,
+    )
+    page = scores_html(result) if scores else budget_html(result)
+    assert "Too few groups to say anything" in page
+    many = heldout.budget(cells if scores else cells < 0.7, groups=np.arange(60) % 20)
+    assert str(many).startswith("These 60" if scores else "This test set of 60")
+    assert "Warning: 20 groups are few" in str(many)

@@ -11,6 +11,7 @@ import pytest
 from heldout import BudgetResult, InputError, Predictions, budget
 from heldout.pages import budget_html
 from heldout.reuse.label_noise import _survivors, find_second_labels, noise_factor
+from heldout.reuse.result import second_sentences
 from heldout.reuse.similarity import similarity
 from heldout.statistics.binomial import sign_test_log_pvalue
 from tests.report.pages import check_self_contained, words
@@ -28,7 +29,7 @@ def test_random_noise_by_simulation(rng, m, share):
     truth = rng.integers(0, m, size=n)
     answers = np.where(rng.random(n) < error, (truth + rng.integers(1, m, size=n)) % m, truth)
     observed = (answers != spoiled(truth, share, m, rng)).mean()
-    factor = noise_factor(share, m)
+    factor = noise_factor(share, 1 / (m - 1))
     assert observed == pytest.approx(share + factor * error, abs=4 * math.sqrt(0.25 / n))
     assert (observed - share) / factor == pytest.approx((answers != truth).mean(), abs=0.01)
 
@@ -151,3 +152,57 @@ def test_bad_input(tmp_path):
     (tmp_path / "other.csv").write_text("id,label\nq,1\nr,0\n")
     with pytest.raises(InputError, match="names none"):
         find_second_labels(str(tmp_path / "other.csv"), answers)
+
+
+def test_second_labels_take_whole_groups(rng):
+    """Twelve groups of fifty alike examples are twelve examples, by either labels: nothing can be told apart."""
+    codes = np.repeat(np.arange(12), 50)
+    labels = rng.integers(0, 4, size=600)
+    right = np.stack([np.arange(12) % 3 > 0, np.arange(12) % 2 > 0, np.arange(12) % 4 > 0])[:, codes]
+    answers = np.where(right, labels, (labels + 1) % 4)
+    second = np.where(codes == 3, (labels + 1) % 4, labels)
+    table = Predictions.from_arrays(answers, labels)
+    blind = budget(table, second_labels=second).pool.second_labels
+    assert blind.n_significant > 0  # or the test shows nothing
+    assert blind.n_second > 0
+    found = budget(table, groups=codes, second_labels=second)
+    by_groups = found.pool.second_labels
+    assert (by_groups.n_significant, by_groups.n_second) == (found.pool.n_significant, 0)
+    assert by_groups.high - by_groups.low > 3 * (blind.high - blind.low)
+    wide, narrow = (budget(table, second_labels=second, delta=d).pool.second_labels for d in ("0.01", "0.2"))
+    assert (wide.level, narrow.level) == (0.01, 0.2)
+    assert wide.low < blind.low < narrow.low
+    assert "99 %:" in second_sentences(wide)[0]
+
+
+def test_second_labels_of_some_examples_in_one_group_are_refused(rng):
+    labels = rng.integers(0, 3, size=40)
+    table = Predictions.from_arrays(rng.integers(0, 3, size=(2, 40)), labels)
+    some = np.where(np.arange(40) < 10, labels, None)
+    with pytest.raises(InputError, match="all examples that as given has a label for are in one group"):
+        budget(table, groups=np.arange(40) // 10, second_labels=some)
+
+
+def test_worst_case_where_answers_are_missing():
+    """All 10 wrong labels of 200 may stand on the 100 examples that both models have."""
+    n = 200
+    labels, answers, observed = np.zeros(n, int), np.zeros((2, n), int), np.ones((2, n), dtype=bool)
+    answers[1, :20] = 1  # only the first is right
+    observed[1, 100:] = False
+    labels[20:40], labels[100:150] = 2, 1
+    noise = budget(
+        Predictions.from_arrays(answers, labels, observed=observed, classes="any"), label_noise=0.05
+    ).pool.label_noise
+    assert (noise.n_wrong, noise.n_significant, noise.n_significant_worst) == (10, 1, 0)
+    assert noise.first_safe_below == 20 / (2 * n)
+    assert noise.error_bar_worst == pytest.approx(noise.error_bar + 0.1)  # 10 of the second model's 100 labels
+
+
+def test_options_of_each_example_make_the_factor(rng):
+    labels = np.arange(400) % 4
+    answers = np.where(rng.random((3, 400)) < 0.7, labels, (labels + 1) % 4)
+    options = np.where(np.arange(400) < 200, 4, 10)
+    table = Predictions.from_arrays(answers, labels, columns={"n_options": options})
+    noise = budget(table, label_noise=0.06).pool.label_noise
+    assert noise.factor == pytest.approx(1 - 0.06 * (1 + (1 / 3 + 1 / 9) / 2))
+    assert noise.n_classes is None

@@ -15,6 +15,9 @@ from heldout.pages import scores_html
 from heldout.predictions import Predictions
 from heldout.reuse.score_budget import ScoreBudgetResult
 from heldout.reuse.scored import ScoredPool
+from heldout.statistics.bounded_differences import bounded_log_p_values
+from heldout.statistics.stepdown import holm_log_adjusted
+from tests.reuse.test_needed import bounded_p
 
 LIVECODEBENCH = Path(__file__).parents[3] / "shared" / "data" / "livecodebench_apr2024.npz"
 
@@ -128,16 +131,39 @@ def test_pairs_by_hand(rng):
     pool = ScoredPool(Predictions.from_scores(x), None)
     log_p, difference, error = pool.log_p_values(0, np.array([1, 2]))
     d = x[0] - x[1:]
-    t = d.mean(axis=1) / (d.std(axis=1, ddof=1) / math.sqrt(60))
     np.testing.assert_allclose(difference, d.mean(axis=1))
     np.testing.assert_allclose(error, d.std(axis=1, ddof=1) / math.sqrt(60))
-    np.testing.assert_allclose(np.exp(log_p), [2 * _student_tail(abs(v), 59) for v in t], rtol=1e-9)
+    np.testing.assert_allclose(log_p, [bounded_log_p_values(row) for row in d])
 
 
-def _student_tail(t, df):
-    from scipy.stats import t as student
+@pytest.mark.parametrize(
+    ("n", "k", "rounds"),
+    [(20, 6, 40), *(pytest.param(n, k, 600, marks=pytest.mark.slow) for n in (20, 50, 100) for k in (2, 6))],
+)
+def test_family_wise_level_of_steady_and_unsteady_models(n, k, rounds):
+    """All have mean 0.9; half of them near it on every example, half right on 90 %: nothing is to be told apart."""
+    rng = np.random.default_rng(4)
+    told = 0
+    for _ in range(rounds):
+        steady = rng.uniform(0.89, 0.91, (k // 2, n))
+        pool = ScoredPool(Predictions.from_scores(np.vstack([steady, rng.random((k - k // 2, n)) < 0.9])), None)
+        log_p = np.concatenate([pool.log_p_values(i, np.arange(i + 1, k))[0] for i in range(k - 1)])
+        told += bool((holm_log_adjusted(log_p) <= math.log(0.05)).any())
+    assert told / rounds <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / rounds)
 
-    return student.sf(t, df)
+
+def test_trials_of_a_gap_count_the_examples_of_both():
+    """Halves of the examples to either model, a fifth to both: the share is of their difference on that fifth."""
+    rng = np.random.default_rng(0)
+    cells = drawn(rng, abilities(rng, k=2, n=400), 4)
+    observed = np.ones((2, 400), bool)
+    observed[0, 240:], observed[1, :160] = False, False
+    part = ScoredPool(Predictions.from_scores(cells, observed=observed), None)
+    both = ScoredPool(Predictions.from_scores(cells[:, 160:240]), None)
+    shares = [
+        pool.pair_trial_shares(0, np.array([1]), pool.log_p_values(0, np.array([1]))[2])[0] for pool in (part, both)
+    ]
+    assert shares[0] == pytest.approx(shares[1], rel=0.15)
 
 
 def test_few_differences_claim_no_more_than_coins():
@@ -184,7 +210,7 @@ def test_what_needs_right_and_wrong(rng):
     with pytest.raises(InputError, match=r"--threshold 0\.5"):
         heldout.similarity(table)
     assert heldout.budget(table.thresholded(0.5), epsilon=0.2).pool is not None
-    assert "One trial per example" in str(heldout.budget(table))
+    assert "How many trials are behind a score is not known" in str(heldout.budget(table))
 
 
 def test_needed_examples_for_a_gap():
@@ -193,10 +219,10 @@ def test_needed_examples_for_a_gap():
     base = rng.random((2, 100))
     result = heldout.budget(Predictions.from_scores(base), gap=0.1, epsilon=0.1)
     n = result.needed.examples_for_gap
-    sd = math.sqrt(result.needed.disagreement - 0)
-    d = rng.normal(0.1, sd, (3000, n))
-    found = np.abs(d.mean(axis=1)) / (d.std(axis=1, ddof=1) / math.sqrt(n)) > 1.97
-    assert found.mean() == pytest.approx(0.8, abs=0.04)
+    sd = math.sqrt(result.needed.disagreement)
+    d = rng.normal(0.1, sd, (500, n))
+    found = bounded_p(d, 1, rng, 4_000) <= 0.05
+    assert found.mean() == pytest.approx(0.8, abs=0.09)
 
 
 @pytest.mark.skipif(not LIVECODEBENCH.exists(), reason="needs ../shared/data/livecodebench_apr2024.npz")
@@ -209,3 +235,36 @@ def test_livecodebench():
     assert result.testable.union == 219
     assert round(100 * (1 - result.shrinks(math.inf)), 1) == 1.0
     assert int(pool.thresholded(0.5).correct.sum()) > 0
+
+
+def test_an_array_of_fractions_is_a_table_of_scores(rng):
+    scores = rng.random((3, 40))
+    result = heldout.budget(scores)
+    assert isinstance(result, ScoreBudgetResult)
+    plain = result.to_dict()
+    assert plain == heldout.budget(Predictions.from_scores(scores)).to_dict()
+    assert plain["pool"]["n_significant"] == plain["pool"]["pairs_significant"]
+    right = heldout.budget((scores < 0.5).astype(float)).to_dict()["pool"]
+    assert right["n_significant"] == right["pairs_significant"]
+
+
+def test_one_model_few_examples_and_unknown_trials(rng):
+    with pytest.raises(InputError, match=r"only one model, .* its mean score is 0\.\d{4}, between"):
+        heldout.budget(rng.random((1, 30)))
+    few = heldout.budget(rng.random((3, 4)))
+    assert "Warning: 4 examples are few (fewer than 10)" in str(few)
+    assert "Warning: 4 examples are few" in str(heldout.budget(np.eye(3, 4)))
+    assert all(v is None or v >= 1 for k, v in few.needed.to_dict().items() if k.startswith("examples"))
+    assert "How many trials are behind a score is not known" in few.trial_sentence()
+    assert few.to_dict()["trials"]["most"] is None
+
+
+def test_first_and_needed_are_in_text_and_page(rng):
+    result = heldout.budget(np.clip(rng.normal(np.linspace(0.4, 0.6, 12)[:, None], 0.1, (12, 200)), 0, 1))
+    assert f"among the top 3: {len(result.top[3]):,}, among the top 10: {len(result.top[10]):,}" in str(result).replace(
+        "\n", " "
+    )
+    page = scores_html(result)
+    assert "How many examples are needed" in page
+    assert "May be among the top 10" in page
+    assert f"{result.needed.examples_for_gap:,}" in page

@@ -85,6 +85,21 @@ def test_level_of_skewed_fractions(rng):
     assert rate <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
 
 
+def test_sorted_differences_are_told_to_have_moved():
+    """First up, then down: both bets pass, and no one mean is left."""
+    drift = confidence_sequence(np.repeat([1.0, -1.0], [100, 400]))
+    assert drift.moved
+    early = confidence_sequence(np.concatenate([np.ones(40), np.tile([-1.0, 1.0, -1.0, 0.0], 40)]))
+    low, high = early.interval
+    assert early.moved == (not low <= early.means[-1] <= high)
+    assert early.moved
+    rng = np.random.default_rng(0)
+    x = rng.choice([-1.0, 0.0, 1.0], p=[0.1, 0.6, 0.3], size=(60, 300))
+    assert sum(confidence_sequence(row).moved for row in x) <= 2  # 0.2 % of them, by chance
+    assert confidence_sequence(x[0]).upward
+    assert not confidence_sequence(-x[0]).upward
+
+
 def test_bad_input():
     with pytest.raises(InputError, match=r"\[-1, 1\]"):
         confidence_sequence([0.5, 1.5])

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import gammaln, xlogy
 
 from heldout.statistics.binomial import sign_test_log_pvalue
-from heldout.statistics.paired import difference_tail, mcnemar_intervals, restricted_shares
+from heldout.statistics.paired import difference_tail, is_told, mcnemar_intervals, restricted_shares
 
 
 def tables(n):
@@ -83,3 +83,21 @@ def test_interval_is_the_same_the_other_way_round():
     low, high = mcnemar_intervals([9, 120], [3, 60], [50, 10_000])
     other = mcnemar_intervals([3, 60], [9, 120], [50, 10_000])
     np.testing.assert_allclose((low, high), (-other[1], -other[0]), atol=1e-9)
+
+
+def test_one_model_right_on_every_example_and_the_other_on_none():
+    low, high = mcnemar_intervals([7, 0, 3], [0, 7, 0], [7, 7, 3])
+    assert high[0] == 1
+    assert low[1] == -1
+    assert 0 < low[0] < 1
+    assert high[1] == -low[0]
+    assert low[2] < 0 < high[2] == 1
+    alone = mcnemar_intervals([0], [9], [9])
+    assert alone[0][0] == -1
+
+
+def test_p_equal_to_the_level_is_told_by_both():
+    for b, level in ((6, 0.03125), (9, 2 / 2**9), (11, 2 / 2**11)):
+        low, _ = mcnemar_intervals([b], [0], [50], level=level)
+        assert low[0] > 0
+        assert is_told(sign_test_log_pvalue(b, 0), level)

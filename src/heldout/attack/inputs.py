@@ -6,14 +6,16 @@ import fnmatch
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.attack.ranks import prior_from_ranks
 from heldout.errors import InputError
-from heldout.predictions.items import label_column, prediction_rows, score_columns
+from heldout.predictions.items import ItemTable, label_column, prediction_rows, score_columns
+from heldout.predictions.keys import EXAMPLE, plain_name
+from heldout.predictions.values import read_ids
 
 LABEL_KEYS = ("labels", "y", "targets", "y_test")
 PRIOR_KEYS = ("prior", "probabilities", "probs", "counts", "ranks", "top5", "top", "predictions", "preds")
@@ -21,31 +23,40 @@ KINDS = ("probabilities", "counts", "predictions", "ranks")
 NUMPY = (".npy", ".npz")
 
 
+class Labels(NamedTuple):
+    """Class numbers, the names of the classes where labels are text, and the examples' ids where there are any."""
+
+    values: NDArray[Any]
+    classes: tuple[str, ...] | None
+    ids: tuple[str, ...] | None
+
+
 def read_labels(path: str | Path, *, key: str | None = None) -> NDArray[Any]:
     """The labels in a file, as class numbers; class names are numbered in their order."""
-    return read_named_labels(path, key=key)[0]
+    return read_named_labels(path, key=key).values
 
 
-def read_named_labels(path: str | Path, *, key: str | None = None) -> tuple[NDArray[Any], tuple[str, ...] | None]:
-    """Labels, and the names of the classes where they are text.
+def read_named_labels(path: str | Path, *, key: str | None = None) -> Labels:
+    """Labels, with the names of classes and the ids of examples.
 
     Parameters
     ----------
     path : path
         .npy or .npz; a CSV, Parquet, JSON or JSONL table with a column of labels; samples of lm-evaluation-harness or a
-        log of inspect_ai, whose targets are read.
+        log of inspect_ai, whose targets are read; or a folder of such tables or logs, which must agree.
     key : str, optional
         The array, or column, where none goes by a usual name.
     """
     path = Path(path)
-    if path.is_file() and not _is_numpy(path):
-        labels = label_column(path, key)
+    if path.is_dir() or (path.is_file() and not _is_numpy(path)):
+        labels, ids = label_column(path, key)
     else:
-        labels = _read(path, key, LABEL_KEYS, "--labels-key")[0]
+        labels, beside = _read(path, key, LABEL_KEYS, "--labels-key")
+        ids = _ids_beside(beside, labels.shape[:1], path)
     if labels.dtype.kind not in "UO":
-        return labels, None
+        return Labels(labels, None, ids)
     names, codes = np.unique(labels.astype(np.str_), return_inverse=True)
-    return codes.reshape(labels.shape), tuple(names.tolist())
+    return Labels(codes.reshape(labels.shape), tuple(names.tolist()), ids)
 
 
 def read_prior(
@@ -58,6 +69,7 @@ def read_prior(
     kind: str | None = None,
     models_axis: int | None = None,
     classes: tuple[str, ...] | None = None,
+    ids: tuple[str, ...] | None = None,
 ) -> tuple[NDArray[Any], str]:
     """A prior of shape (n, m), and in words what it was made of.
 
@@ -78,22 +90,41 @@ def read_prior(
         Examples, for what holds for every one.
     kind : str, optional
         "probabilities", "counts", "predictions" or "ranks"; without it fractions are probabilities and whole numbers
-        class numbers.
+        class numbers, or counts where the columns of a table are called as the classes are.
     models_axis : int, optional
         Axis of the models in predictions (0 without) or ranks (2 without).
     classes : tuple of str, optional
         Names of the classes, in order, where predictions are text.
+    ids : tuple of str, optional
+        Examples in the order of the labels: rows of a prior that names its own are put in this order.
     """
     path = Path(path)
     if kind not in (None, *KINDS):
         raise InputError(f"`kind` is {kind!r} (--prior-kind); it can be {', '.join(KINDS)}.")
-    if path.is_file() and not _is_numpy(path):
-        table, names = _read_table(path, kind, classes, models_axis)
-        beside = {"models": np.array(names)}
+    if path.is_dir() or (path.is_file() and not _is_numpy(path)):
+        found, kind = _read_table(path, kind, classes, models_axis, m)
+        table, beside, own = found.values, {"models": np.array(found.names)}, found.ids
     else:
         table, beside = _read(path, key, PRIOR_KEYS, "--prior-key")
         if table.dtype.kind in "iu" and kind in (None, "predictions", "ranks"):
             table = _turned(table, models_axis, path)
+        own = _ids_beside(beside, table.shape, path)
+    prior, words = _make_prior(table, beside, path, kind=kind, models=models, m=m, n=n, models_axis=models_axis)
+    return _in_order(prior, own, ids, path), words
+
+
+def _make_prior(
+    table: NDArray[Any],
+    beside: dict[str, NDArray[Any]],
+    path: Path,
+    *,
+    kind: str | None,
+    models: Sequence[str],
+    m: int | None,
+    n: int | None,
+    models_axis: int | None,
+) -> tuple[NDArray[Any], str]:
+    """Probabilities from what was read."""
     if kind == "counts":
         return _spread(_shares(table, path), n), f"counts from {path.name}"
     if table.dtype.kind not in "iu" or kind == "probabilities":
@@ -129,18 +160,54 @@ def read_prior(
     return prior, f"the {what} of {table.shape[2]} models from {Path(path).name}"
 
 
+def _in_order(
+    prior: NDArray[Any], own: tuple[str, ...] | None, wanted: tuple[str, ...] | None, path: Path
+) -> NDArray[Any]:
+    """Rows in the order of the labels, where both name their examples."""
+    if own is None or wanted is None or own == wanted or len(own) != len(prior):
+        return prior
+    place = {name: i for i, name in enumerate(own)}
+    lacking = [name for name in wanted if name not in place]
+    if lacking or len(own) != len(wanted):
+        shared = len(wanted) - len(lacking)
+        first = f", the first without a prior being {lacking[0]!r}" if lacking else ""
+        raise InputError(
+            f"{path.name} (--prior) is about other examples than --labels: {len(own):,} and {len(wanted):,}, "
+            f"{shared:,} in common{first}; give both for the same ids."
+        )
+    return prior[[place[name] for name in wanted]]
+
+
+def _ids_beside(beside: dict[str, NDArray[Any]], shape: tuple[int, ...], path: Path) -> tuple[str, ...] | None:
+    """Ids of the examples in the same .npz, where they are as many as one of its axes."""
+    found = beside.get("ids")
+    if found is None or found.ndim != 1 or len(found) not in shape:
+        return None
+    return read_ids(found, len(found), source=path.name)
+
+
 def _read_table(
-    path: Path, kind: str | None, classes: tuple[str, ...] | None, models_axis: int | None
-) -> tuple[NDArray[Any], list[str]]:
-    """Probabilities or counts, one column a class; or predictions, one column a model."""
-    if kind in (None, "probabilities", "counts"):
+    path: Path, kind: str | None, classes: tuple[str, ...] | None, models_axis: int | None, m: int | None
+) -> tuple[ItemTable, str | None]:
+    """Probabilities or counts, one column a class; or predictions, one column a model; and which of these it is."""
+    counts = None
+    if kind in (None, "probabilities", "counts") and path.is_file():
         found = score_columns(path, classes, whole=kind == "counts")
         if found is not None:
-            return found
+            return found, kind
+        counts = score_columns(path, classes, whole=True)
+        known = set(classes or map(str, range(m or 0)))
+        if kind is None and counts is not None and known == set(counts.names):  # classes, and no models
+            return counts, "counts"
     if kind in ("probabilities", "counts"):
         raise InputError(f"{path.name} holds no table of {kind}: one column of numbers for each class is needed.")
-    answers, names = prediction_rows(path, classes, models_axis)
-    return answers, names
+    try:
+        return prediction_rows(path, classes, models_axis), kind
+    except InputError as error:
+        way_out = "say --prior-kind counts if these are counts, one column for each class"
+        if counts is None:
+            way_out = "give probabilities or counts, one column for each class, or predictions beside a column `label`"
+        raise InputError(f"{str(error).split('; ')[0].removesuffix('.')}; {way_out}.") from error
 
 
 def _turned(table: NDArray[Any], models_axis: int | None, path: Path) -> NDArray[Any]:
@@ -205,6 +272,8 @@ def _read(
                 held = ", ".join(names) or "no arrays"
                 raise InputError(f"{path} holds {held}; name the array with {option}.")
             beside = {"models": archive["models"]} if "models" in names else {}
+            ids = next((k for k in names if plain_name(k) in EXAMPLE.usual and k != found[0]), None)
+            beside |= {} if ids is None else {"ids": archive[ids]}
             return archive[found[0]], beside
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, InputError):

@@ -248,16 +248,27 @@ class StressResult:
         analyst = "this analyst" if run.attack == "nb" else f"this analyst ({run.title})"
         if self.queries == 1:
             answers = answers.replace("answers", "answer", 1)
-        text = f"After {self.queries:,} {answers} {analyst} {gain_words(self.advantage)}"
+        part = "" if self.public is None else " on the public part"
+        text = f"After {self.queries:,} {answers} {analyst} {gain_words(self.advantage)}{part}"
         if self.advantage < -LITTLE:
             text += ": the guess it starts from is better than what comes out"
         coarser = [r for r in self.by_digits if r.digits == 2 and run.digits is None]
         if coarser and self.advantage >= LITTLE:
             gain = float(coarser[0].advantage[-1])
             text += f", with two-digit answers {gain_words(gain, again=True)}"
-        if self.public is not None:
-            text += " on the public part, nothing on the private one"
-        return text + "."
+        return f"{text}{self._public_words()}."
+
+    def _public_words(self) -> str:
+        """What an analyst gains on both parts who does not know which is which."""
+        split = self.public
+        if split is None or not len(split.public):
+            return ""
+        private = f"{gain_words(split.gain_private)} on the private one"
+        if len(split.private) > 1:
+            error = float(split.private.std(ddof=1)) / math.sqrt(len(split.private))
+            if abs(split.gain_private) <= 2 * error:
+                private = "nothing that can be told from chance on the private one"
+        return f"; not knowing which examples are public, it {gain_words(split.gain_public)} there and {private}"
 
     def __str__(self) -> str:
         run = self.run

@@ -13,7 +13,7 @@ from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.reuse.adjusted import read_probabilities
-from heldout.reuse.budget import budget, budget_from_numbers
+from heldout.reuse.budget import budget, budget_from_numbers, pooling_notes
 from heldout.reuse.needed import GAP
 from heldout.reuse.result import BudgetResult, count_text
 from heldout.reuse.score_budget import ScoreBudgetResult
@@ -111,8 +111,7 @@ def run_budget(args: argparse.Namespace) -> int:
     result = from_file(args) if args.paths else from_numbers(args)
     if args.out is not None:
         report = _write(result, args.out, args.line)
-    shown = result.needed_text() if args.needed else str(result)
-    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else shown)
+    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else _shown(result, args))
     say(f"report: {report}" if args.out is not None else "add --out DIR for a report with pictures")
     if isinstance(result, BudgetResult) and result.pool is None and result.testable.reason is not None:
         say(f"heldout: {result.testable.reason}.")
@@ -138,29 +137,62 @@ def _write(result: BudgetResult | ScoreBudgetResult, folder: Path, line: str) ->
 
 
 def _per_task(args: argparse.Namespace) -> int:
-    """A budget for each task, then one of all tasks pooled, which says how."""
+    """A budget for each task, then one of all tasks pooled, which says how; a task that has none says why."""
     table = read_predictions(args, args.paths, columns=_columns(args))
     parts = table.by("task")
-    sizes = ", ".join(f"{name} {part.n_examples:,}" for name, part in parts.items())
-    pooling = (
-        f"All {len(parts):,} tasks pooled: every example counts once, so that a task counts by its size ({sizes}), and "
-        "the mean over tasks may differ."
-    )
-    results = {name: _budget(part, args) for name, part in parts.items()}
+    results: dict[str, BudgetResult | ScoreBudgetResult | InputError] = {}
+    for name, part in parts.items():
+        try:
+            results[name] = _budget(part, args)
+        except InputError as error:
+            say(f"warning: {name}: {error}")
+            results[name] = error
     pooled = _budget(table, args)
     if args.out is not None:
+        folders = _folder_names(list(results))
         for name, result in results.items():
-            _write(result, args.out / re.sub(r"[^\w.-]+", "_", name), args.line)
+            if not isinstance(result, InputError):
+                make_folder(args.out / folders[name])
+                _write(result, args.out / folders[name], args.line)
         say(f"report: {_write(pooled, args.out, args.line)}, and one in a folder for each task")
     if args.json:
-        plain = {name: result.to_dict() for name, result in results.items()}
-        whole = {"tasks": plain, "pooled": pooled.to_dict() | {"pooling": pooling}}
+        tasks = {
+            name: {"error": str(result)} if isinstance(result, InputError) else result.to_dict()
+            for name, result in results.items()
+        }
+        pooling = " ".join(pooling_notes([str(task) for task in table.columns["task"].tolist()]))
+        whole = {"tasks": tasks, "pooled": pooled.to_dict() | {"pooling": pooling}}
         print(json.dumps(whole, indent=2, allow_nan=False))
         return _exit_code(args, pooled)
     for name, result in results.items():
-        print(f"== {name} ==\n\n{result.needed_text() if args.needed else result}\n")
-    print(f"== all tasks ==\n\n{pooling}\n\n{pooled.needed_text() if args.needed else pooled}")
+        print(f"== {name} ==\n\n{f'No budget: {result}' if isinstance(result, InputError) else _shown(result, args)}\n")
+    print(f"== all tasks ==\n\n{_shown(pooled, args)}")
     return _exit_code(args, pooled)
+
+
+def _shown(result: BudgetResult | ScoreBudgetResult, args: argparse.Namespace) -> str:
+    return result.needed_text() if args.needed else str(result)
+
+
+def _folder_names(tasks: list[str]) -> dict[str, str]:
+    """A folder for each task, no two of them the same, also where upper and lower case are.
+
+    Examples
+    --------
+    >>> _folder_names(["a/1", "a_1", "A_1", ".."])
+    {'a/1': 'a_1', 'a_1': 'a_1-2', 'A_1': 'A_1-3', '..': 'task'}
+    """
+    found: dict[str, str] = {}
+    used: set[str] = set()
+    for task in tasks:
+        plain = re.sub(r"[^\w.-]+", "_", task).lstrip(".") or "task"
+        name, number = plain, 1
+        while name.casefold() in used:
+            number += 1
+            name = f"{plain}-{number}"
+        used.add(name.casefold())
+        found[task] = name
+    return found
 
 
 def from_numbers(args: argparse.Namespace) -> BudgetResult:
@@ -195,14 +227,6 @@ def _columns(args: argparse.Namespace) -> tuple[str, ...]:
 
 def _budget(table: Predictions, args: argparse.Namespace) -> BudgetResult | ScoreBudgetResult:
     say(str(table))
-    tasks = table.columns.get("task")
-    if tasks is not None and len(set(tasks.tolist())) > 1:
-        say(
-            f"{len(set(tasks.tolist())):,} tasks pooled: every example counts once, so that a task counts by its size "
-            "(--task NAME reads one, --per-task each of them)."
-        )
-    if table.is_binary and table.trials is not None:
-        say("all trials of an example agree everywhere, so that more trials would bring nothing.")
     return budget(
         table,
         epsilon=args.epsilon,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.reuse.compare import compare, compare_all
-from heldout.reuse.compare_result import CompareAllResult, CompareResult, p_text
+from heldout.reuse.compare_result import MOVED, SECOND, CompareAllResult, CompareResult, p_text
 
 EPILOG = f"""\
 {WHAT_CAN_BE_READ}
@@ -21,8 +20,12 @@ examples:
   heldout compare swe-bench.csv new old --groups repo --json
   heldout compare predictions.npz model_a model_b model_c     (every pair of the three, Holm)
   heldout compare predictions.npz --all-pairs
+  heldout compare logs/new/ logs/old/                         (several files; the only two models in them)
+  heldout compare logs/*.json --models new old
   heldout compare judged.csv new old --sequential             (look while examples come in)
   heldout compare nightly.csv new old --fail-under 0.01       (in CI: exit 1 where new is worse)
+
+Arguments are files as long as they exist, and models from then on; --models says it outright.
 
 exit codes: 0 fine, 1 the first model of a pair is worse with p (Holm's, for several pairs) below --fail-under, 2 bad
 input, 3 a bug in heldout, 130 stopped
@@ -40,10 +43,11 @@ def add_compare(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    verb.add_argument("path", metavar="TABLE", help="what the models predicted: a file or a folder")
-    verb.add_argument("models", nargs="*", metavar="MODEL",
-                      help="two models; every pair of more; may be left out where the table has two")  # fmt: skip
+    verb.add_argument("given", nargs="+", metavar="FILE", help="what the models predicted: files or folders")
+    verb.add_argument("names", nargs="*", metavar="MODEL",
+                      help="two models; every pair of more; may be left out where the files hold two")  # fmt: skip
     asked = verb.add_argument_group("what is asked for")
+    asked.add_argument("--models", nargs="+", metavar="MODEL", help="the models; all other arguments are then files")
     asked.add_argument("--all-pairs", action="store_true", help="every pair of the table, with Holm's adjustment")
     asked.add_argument("--level", type=float, default=0.05, metavar="A",
                        help="of the verdict, family-wise for several pairs (default 0.05)")  # fmt: skip
@@ -66,26 +70,30 @@ def run_compare(args: argparse.Namespace) -> int:
     """`heldout compare`."""
     if args.fail_under is not None and not 0 < args.fail_under < 1:
         raise InputError(f"--fail-under {args.fail_under:g}: give a p-value between 0 and 1.")
-    if args.all_pairs and args.models:
+    columns = () if args.groups is None else (args.groups,)
+    paths, models = _files_and_models(args, columns)
+    if args.all_pairs and models:
         raise InputError("--all-pairs compares every pair of the table; leave out either it or the names of models.")
-    if len(args.models) == 1:
-        raise InputError(f"only {args.models[0]!r} is named; name two models, or --all-pairs.")
+    if len(models) == 1:
+        raise InputError(
+            f"only {models[0]!r} is named; name two models, or --all-pairs. Read as files: {', '.join(paths)}."
+        )
     if args.out is not None:
         make_folder(args.out)
-    table = read_predictions(args, args.path, columns=() if args.groups is None else (args.groups,))
+    table = read_predictions(args, paths[0] if len(paths) == 1 else paths, columns=columns)
     say(str(table))
-    if not args.models and not args.all_pairs and table.n_models != 2:
+    if not models and not args.all_pairs and table.n_models != 2:
         raise InputError(
             f"{table.source} has {table.n_models:,} models; name two of them, or --all-pairs: "
             f"{', '.join(table.names[:20])}{', ...' if table.n_models > 20 else ''}."
         )
     asked = {"level": args.level, "groups": args.groups, "sequential": args.sequential}
     result: CompareResult | CompareAllResult
-    if args.all_pairs or len(args.models) > 2:
-        result = compare_all(table, args.models or None, **asked, progress=True)
+    if args.all_pairs or len(models) > 2:
+        result = compare_all(table, models or None, **asked, progress=True)
         pairs = result.pairs
     else:
-        result = compare(table, *(args.models or (0, 1)), **asked)
+        result = compare(table, *(models or (0, 1)), **asked)
         pairs = (result,)
     if args.out is not None:
         from heldout.pages import write_compare_report
@@ -97,10 +105,35 @@ def run_compare(args: argparse.Namespace) -> int:
     return _exit_code(args.fail_under, pairs)
 
 
+def _files_and_models(args: argparse.Namespace, columns: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Which arguments are files, and which are models.
+
+    The first is a file; so are those after it as long as they exist. A model may have the name of a file or a folder:
+    where less than two models would be left, the models of the first file decide.
+    """
+    given: list[str] = [*args.given, *args.names]
+    first, rest = given[0], given[1:]
+    if args.models is not None:
+        return [first, *rest], args.models
+    n_files = next((i for i, name in enumerate(rest) if not Path(name).exists()), len(rest))
+    if n_files and len(rest) - n_files < 2:
+        try:
+            known = read_predictions(args, first, columns=columns).names
+        except InputError:  # it needs the others
+            known = ()
+        if set(rest) <= set(known):
+            n_files = 0
+    return [first, *rest[:n_files]], rest[n_files:]
+
+
 def _exit_code(fail_under: float | None, pairs: tuple[CompareResult, ...]) -> int:
+    """By the verdict at that level, so that it never says other than the text."""
+    moved = [pair for pair in pairs if pair.verdict == MOVED]
+    for pair in moved[:5]:
+        say(f"warning: {pair.first} and {pair.second}: {pair.verdict_sentence()}")
     if fail_under is None:
         return EXIT_FINE
-    worse = [pair for pair in pairs if pair.difference < 0 and pair.adjusted_log_p < math.log(fail_under)]
+    worse = [pair for pair in pairs if pair.difference < 0 and pair.verdict_at(fail_under) == SECOND]
     for pair in worse[:5]:
         say(
             f"heldout: {pair.first} is worse than {pair.second} (p = {p_text(pair.adjusted_log_p)}, below --fail-under "

@@ -5,9 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from heldout.cli.common import say
 from heldout.errors import InputError
 from heldout.predictions import Predictions
 
+FAR_MORE = 3  # times as many models as examples: perhaps they were taken for each other
+# Options that say how files are read, by their names in Python.
+KEYS = ("predictions", "labels", "correct", "names", "ids", "trials")
+READING = (*(f"{name}_key" for name in KEYS), "models_axis", "missing", "classes", "metric", "scale", "threshold",
+           "task", "repeats", "all_ids", "format", "exclude")  # fmt: skip
 WHAT_CAN_BE_READ = """\
 what can be read:
   an .npz file                  predictions (models x examples, or the other way round), labels, names
@@ -17,7 +23,8 @@ what can be read:
   lm-evaluation-harness         --log_samples files or their folder
   inspect_ai                    .eval and .json logs or their folder; epochs are trials
   SWE-bench                     the harness's report, or results.json of the leaderboard with --all-ids
-  Terminal-Bench                results.json of a run; attempts are trials
+                                or report.json of each task, with --all-ids
+  Terminal-Bench, Harbor        results.json of a run, or the folder of a job; attempts are trials
   LiveCodeBench                 *_eval_all.json, or the leaderboard's performances_*.json
   HELM                          per_instance_stats.json, or the folder of its runs
   a folder, or several files    of any of these; .csv, .tsv, .json and .jsonl also packed as .gz
@@ -73,7 +80,6 @@ def add_reading(verb: argparse.ArgumentParser) -> None:
 def read_predictions(args: argparse.Namespace, paths: Any, **rest: Any) -> Predictions:
     """The table that the options ask for."""
     classes = int(args.classes) if args.classes and args.classes.isdigit() else args.classes
-    names = ("predictions", "labels", "correct", "names", "ids", "trials")
     table = Predictions.load(
         paths,
         format=args.format,
@@ -86,11 +92,23 @@ def read_predictions(args: argparse.Namespace, paths: Any, **rest: Any) -> Predi
         task=args.task,
         repeats=args.repeats,
         all_ids=args.all_ids,
-        **{f"{name}_key": getattr(args, f"{name}_key") for name in names},
+        **{f"{name}_key": getattr(args, f"{name}_key") for name in KEYS},
         **rest,
     )
+    if table.n_models > FAR_MORE * table.n_examples:
+        say(
+            f"warning: {table.source} has {table.n_models:,} models and {table.n_examples:,} examples; if it is the "
+            "other way round, say so with --models-axis 1 (--models-axis 0 in a table)."
+        )
     if args.threshold is None:
         return table
     if table.is_binary and table.trials is None:
         raise InputError(f"--threshold {args.threshold:g}: {table.source} holds right and wrong already; leave it out.")
     return table.thresholded(args.threshold)
+
+
+def refuse_reading(args: argparse.Namespace, why: str) -> None:
+    """Options that say how files are read mean nothing where none is read."""
+    for name in READING:
+        if getattr(args, name) not in (None, []):
+            raise InputError(f"--{name.replace('_', '-')} says how a file is read, but {why}; leave it out.")

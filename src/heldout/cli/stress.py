@@ -26,10 +26,11 @@ attacks:
 
 what can be read:
   --labels         class numbers or names: .npy, .npz, or a column of a CSV, Parquet, JSON or JSONL table; targets of
-                   logs of lm-evaluation-harness and inspect_ai
+                   logs of lm-evaluation-harness and inspect_ai, or of a folder of them
   --prior          probabilities or counts (examples x classes, or classes alone), or class numbers, from which a prior
                    is made by how far models agree: predictions (models x examples), or their first ranks (examples x
-                   places x models), best first; from the same kinds of files
+                   places x models), best first; from the same kinds of files. Where labels and prior both have ids,
+                   rows are matched by them
 
 examples:
   heldout stress --examples 10000 --classes 10 --queries 1000 --out stress
@@ -109,7 +110,8 @@ def run_stress(args: argparse.Namespace) -> int:
         raise InputError("the test set is not known: give --examples and --classes, or --labels, or --prior.")
     if args.out is not None:
         make_folder(args.out)
-    labels, names = (None, None) if args.labels is None else read_named_labels(args.labels, key=args.labels_key)
+    named = None if args.labels is None else read_named_labels(args.labels, key=args.labels_key)
+    labels = None if named is None else named.values
     prior, prior_source = None, None
     if args.prior is not None:
         classes = args.classes
@@ -123,7 +125,8 @@ def run_stress(args: argparse.Namespace) -> int:
             n=args.examples if labels is None else len(labels),
             kind=args.prior_kind,
             models_axis=args.models_axis,
-            classes=names,
+            classes=None if named is None else named.classes,
+            ids=None if named is None else named.ids,
         )
     compare = args.out is not None if args.compare is None else args.compare
     size = args.examples or len(labels if labels is not None else prior if prior is not None else ())

@@ -45,6 +45,35 @@ def matrix(cells: NDArray[Any], *, what: str) -> NDArray[Any]:
     return cells
 
 
+def check_cells(cells: Any, observed: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Cells of a table as it keeps them: right and wrong where none lies between, nothing where a cell is missing."""
+    if np.ma.is_masked(cells):
+        raise InputError("`cells` is masked; Predictions.from_correct and from_scores take masks.")
+    cells = np.asarray(cells)
+    if cells.ndim != 2 or cells.dtype not in (np.bool_, np.float64):
+        raise InputError(
+            f"`cells` has the shape {cells.shape} and the type {cells.dtype}; truth values or scores (float64) of "
+            "shape (n_models, n_examples) are needed (Predictions.from_correct turns 0/1)."
+        )
+    matrix(cells, what="`cells`")
+    if observed is not None:
+        observed = np.asarray(observed)
+        if observed.shape != cells.shape or observed.dtype != np.bool_:
+            raise InputError(
+                f"`observed` has the shape {observed.shape} and the type {observed.dtype}; truth values of the "
+                f"shape of the cells, {cells.shape}, are needed."
+            )
+        observed = None if observed.all() else observed
+        if observed is not None:
+            cells = np.where(observed, cells, np.zeros((), cells.dtype))
+    if cells.dtype != np.bool_:
+        if not ((cells >= 0) & (cells <= 1)).all():
+            raise InputError("`cells` holds scores outside 0 to 1; Predictions.from_scores takes other scales.")
+        if ((cells == 0) | (cells == 1)).all():
+            cells = cells == 1
+    return cells, observed
+
+
 def both_masks(
     given: ArrayLike | None, found: NDArray[np.bool_] | None, shape: tuple[int, ...]
 ) -> NDArray[np.bool_] | None:

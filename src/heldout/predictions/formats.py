@@ -18,9 +18,10 @@ from heldout.errors import InputError, import_extra
 from heldout.predictions import harness, inspect_logs, lm_eval
 from heldout.predictions.columns import from_columns
 from heldout.predictions.keys import CORRECT, EXAMPLE, LABEL, MODEL, PREDICTION, Options, Role, check_key, flag, pick
-from heldout.predictions.raw import damaged, open_text, read_json_file, read_lines, stem_of
+from heldout.predictions.make import make_table
+from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of
 from heldout.predictions.runs import table_of_runs
-from heldout.predictions.table import Predictions, make_table
+from heldout.predictions.table import Predictions
 from heldout.predictions.values import as_array, listing
 
 NO_NAMES = "none"
@@ -75,6 +76,9 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
         return pick(keys, wanted, role, source=source, noun="key", weak=weak)
 
     options.refuse_metric(source)
+    if not keys:
+        raise InputError(f"{source} is empty: it holds no arrays, models or tasks.")
+    options.use("predictions_key", "labels_key", "correct_key", "names_key", "ids_key")
     answer = find(PREDICTION, options.predictions_key) if options.correct_key is None else None
     correct = find(CORRECT, options.correct_key) if options.correct_key or options.predictions_key is None else None
     if answer is None and correct is None:
@@ -107,7 +111,10 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
     axis = options.models_axis
     if axis is None and "models_axis" in keys:  # our own files say so
         axis = {"0": 0, "1": 1}.get(str(arrays["models_axis"]))
+    if role == "scores":
+        options.use("scale")
     if len(shape) == 2:
+        options.use("models_axis")
         n = next((len(known) for known in (labels, ids) if known is not None), None)
         axis = _models_axis(shape, axis, None if names is None else len(names), n, what=f"{source}: {main}")
         if axis == 1:
@@ -287,14 +294,17 @@ def read_json(path: Path, options: Options) -> Predictions:
     if inspect_logs.is_log(content):
         return inspect_logs.read([path], options, source=path.name)
     runs = harness.runs_of(content, path, options)
-    if runs is not None:
-        return table_of_runs(runs, options, source=path.name)
+    return from_json(content, path, options) if runs is None else table_of_runs(runs, options, source=file_name(path))
+
+
+def from_json(content: Any, path: Path, options: Options) -> Predictions:
+    """A table from a list of rows or an object of arrays."""
     if isinstance(content, list):
         return from_rows(content, path, options)
     if not isinstance(content, dict):
-        raise InputError(f"{path.name} holds neither a list of rows nor an object of arrays.")
+        raise InputError(f"{file_name(path)} holds neither a list of rows nor an object of arrays.")
     arrays = {key: value for key, value in content.items() if value is not None}
-    return from_arrays_by_key(arrays, list(arrays), options, source=path.name, name=stem_of(path))
+    return from_arrays_by_key(arrays, list(arrays), options, source=file_name(path), name=stem_of(path))
 
 
 def read_jsonl(path: Path, options: Options) -> Predictions:

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from heldout.errors import InputError, import_extra
-from heldout.predictions.keys import Options, digest_of
+from heldout.predictions.keys import LONGEST_TEXT, Options, digest_column, digest_of
 from heldout.predictions.raw import damaged, read_json_file
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions
-from heldout.predictions.values import listing
+from heldout.predictions.values import id_text, listing
 
 WORDS = {
     "c": 1.0,
@@ -71,16 +71,19 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
             )
         facts = told_facts(samples, task, options)
         runs.append(Run(model=model, task=task, cells=_marks(samples, options, path), facts=facts, path=path))
+    options.use("metric")
+    options.chosen_tasks(names, source=source)
     if not runs:
         options.exclude.kept(())
-        options.chosen_tasks(names, source=source)
     return table_of_runs(runs, options, source=source)
 
 
-def samples_of(path: Path) -> list[dict[str, Any]]:
-    """Samples of a log, each once, with their targets."""
-    _, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
-    return list({str(sample.get("id")): sample for sample in reversed(samples)}.values())[::-1]
+def samples_of(path: Path, *, with_task: bool = False) -> list[dict[str, Any]]:
+    """Samples of a log, each once, with their targets; ids are `task/id` where that is asked for."""
+    header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)
+    each = list({str(sample.get("id")): sample for sample in reversed(samples)}.values())[::-1]
+    task = header["eval"].get("task")
+    return [{**sample, "id": f"{task}/{sample.get('id')}"} for sample in each] if with_task else each
 
 
 def find_runs(files: Sequence[Path], options: Options, *, source: str) -> dict[str, dict[str, tuple[Path, list[Any]]]]:
@@ -118,15 +121,26 @@ def told_facts(samples: list[Any], task: str, options: Options) -> dict[str, dic
 
 
 def _facts(sample: dict[str, Any], task: str, options: Options, *, texts: bool) -> dict[str, Any]:
-    """Fields of a sample's metadata that were asked for, and a name for its input, choices and target."""
+    """Fields of a sample's metadata that were asked for; its input, and a digest of input, choices and target."""
     metadata = sample.get("metadata")
     facts = options.told({"task": task, **(metadata if isinstance(metadata, dict) else {})})
     asked = sample.get(INPUT)
     if isinstance(asked, list):  # of messages, whose own ids are drawn at random
         asked = [(m.get("role"), m.get("content")) if isinstance(m, dict) else m for m in asked]
-    if not texts or not asked or len(str(asked)) >= CUT:
+    if not texts or not asked:
         return facts
-    return {**facts, INPUT: digest_of([asked, sample.get("choices"), sample.get("target")])}
+    words = asked if isinstance(asked, str) else "\n".join(map(_words, asked))
+    whole = len(str(asked)) < CUT
+    digest = digest_of([asked, sample.get("choices"), sample.get("target")]) if whole else None
+    return {**facts, INPUT: words.strip()[:LONGEST_TEXT], digest_column(INPUT): digest}
+
+
+def _words(message: Any) -> str:
+    """The text of a message, `(role, content)`, whose content may be in parts."""
+    content = message[1] if isinstance(message, tuple) else message
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text") or "") if isinstance(part, dict) else str(part) for part in content)
+    return str(content)
 
 
 def _read_json(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -192,7 +206,7 @@ def _marks(samples: list[dict[str, Any]], options: Options, path: Path) -> dict[
     scorer, chosen = choose(samples, options.metric, path, trials=True)
     cells: dict[str, dict[str, float | None]] = {}
     for sample in chosen:
-        name, epoch = str(sample.get("id")), str(sample.get("epoch", 1))
+        name, epoch = id_text(sample.get("id"), f"{path.name}: a sample"), str(sample.get("epoch", 1))
         trials = cells.setdefault(name, {})
         if epoch in trials:
             raise InputError(f"{path.name} has the sample {name!r} more than once; give every sample an id of its own.")

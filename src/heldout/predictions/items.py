@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,14 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.predictions import inspect_logs, lm_eval
-from heldout.predictions.columns import text_classes
 from heldout.predictions.formats import csv_columns, parquet_columns
-from heldout.predictions.keys import EXAMPLE, INDEX, LABEL, METADATA, ROLE_NAMES, pick, plain_name
+from heldout.predictions.keys import EXAMPLE, INDEX, LABEL, METADATA, ROLE_NAMES, Options, pick, plain_name
+from heldout.predictions.load import load
 from heldout.predictions.raw import read_json_file, read_lines, suffix_of
-from heldout.predictions.table import Predictions
-from heldout.predictions.values import Codes, as_text, is_gap, listing
+from heldout.predictions.text_cells import text_classes
+from heldout.predictions.values import Codes, as_text, id_texts, is_gap, listing, read_ids
 
+TABLES = (".csv", ".tsv", ".parquet", ".json", ".jsonl")
 CLOSE = 1e-3  # of the sum of probabilities to 1
 
 
@@ -53,9 +56,50 @@ def _rows(rows: list[Any], path: Path) -> dict[str, Any]:
     return {key: [row.get(key) for row in rows] for key in keys}
 
 
-def label_column(path: Path, key: str | None = None) -> NDArray[Any]:
-    """The label of each example; rows of one example in a long table must agree on it."""
-    columns = table_columns(path)
+def label_column(path: Path, key: str | None = None) -> tuple[NDArray[Any], tuple[str, ...] | None]:
+    """The label of each example, and the examples' ids where there are any.
+
+    Rows of one example in a long table, and files of one folder, must agree on its label.
+    """
+    if not path.is_dir():
+        values, ids = _label_texts(path, table_columns(path), key)
+        return _as_classes(values), ids
+    merged: dict[str, str] = {}
+    for name, columns in _folder_columns(path):
+        values, ids = _label_texts(path / name, columns, key)
+        if ids is None:
+            raise InputError(f"{path.name}/{name} has no ids of its examples, so that its labels fit no other file's.")
+        for example, value in zip(ids, values, strict=True):
+            if merged.setdefault(example, value) != value:
+                raise InputError(
+                    f"{path.name}/{name}: the example {example!r} has the label {value!r}, and {merged[example]!r} in "
+                    "a file before it."
+                )
+    return _as_classes(list(merged.values())), tuple(merged)
+
+
+def _folder_columns(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Tables of a folder, or logs in it at any depth, whose examples then go by `task/id`."""
+    samples = lm_eval.sample_files(folder)
+    for path in samples:
+        rows = [row for row in read_lines(path) if lm_eval.is_sample(row)]
+        task = lm_eval.task_of(path)
+        rows = [{**row, "doc_id": f"{task}/{row['doc_id']}"} for row in lm_eval.first_filter(rows)]
+        yield str(path.relative_to(folder)), _rows(rows, path)
+    logs = [] if samples else inspect_logs.log_files(folder)
+    for path in logs:
+        yield str(path.relative_to(folder)), _rows(inspect_logs.samples_of(path, with_task=True), path)
+    if samples or logs:
+        return
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and suffix_of(path) in TABLES]
+    if not files:
+        raise InputError(f"{folder} holds no tables ({', '.join(TABLES)}) and no logs that could name labels.")
+    for path in files:
+        yield path.name, table_columns(path)
+
+
+def _label_texts(path: Path, columns: dict[str, Any], key: str | None) -> tuple[list[str], tuple[str, ...] | None]:
+    """Labels as text, one for each example."""
     found = pick(list(columns), key, LABEL, source=path.name, noun="column", weak=True)
     if found is None:
         raise InputError(
@@ -66,28 +110,42 @@ def label_column(path: Path, key: str | None = None) -> NDArray[Any]:
     gap = next((i for i, value in enumerate(values) if is_gap(value) or as_text(value) == ""), None)
     if gap is not None:
         raise InputError(f"{path.name}: row {gap + 1} has no label.")
-    values = [as_text(value[0] if isinstance(value, list) and len(value) == 1 else value) for value in values]
+    texts = [as_text(value[0] if isinstance(value, list) and len(value) == 1 else value) for value in values]
     ids = pick(list(columns), None, EXAMPLE, source=path.name, noun="column", weak=False)
-    if ids is not None:
-        first: dict[str, str] = {}
-        for name, value in zip(map(as_text, columns[ids]), values, strict=True):
-            if first.setdefault(name, value) != value:
-                raise InputError(
-                    f"{path.name}: the example {name!r} has the label {value!r} in one row and {first[name]!r} in "
-                    "another."
-                )
-        values = list(first.values())
+    if ids is None:
+        return texts, None
+    first: dict[str, str] = {}
+    for name, value in zip(id_texts(columns[ids], source=path.name), texts, strict=True):
+        if first.setdefault(name, value) != value:
+            raise InputError(
+                f"{path.name}: the example {name!r} has the label {value!r} in one row and {first[name]!r} in another."
+            )
+    return list(first.values()), tuple(first)
+
+
+def _as_classes(values: list[str]) -> NDArray[Any]:
+    """Class numbers where all are numbers, else names."""
     labels = text_classes([values], Codes())[0]
     if all(isinstance(value, int) for value in labels):
         return labels.astype(np.int64)
     return labels.astype(np.str_)
 
 
-def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -> tuple[NDArray[Any], list[str]] | None:
+@dataclass(frozen=True, eq=False)
+class ItemTable:
+    """Numbers of every example, by class or by model."""
+
+    values: NDArray[Any]
+    names: list[str]
+    ids: tuple[str, ...] | None
+
+
+def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -> ItemTable | None:
     """A table of numbers, one column for each class, in the order of the known ones; None where it is none."""
+    table = table_columns(path)
     columns = {
         key: values
-        for key, values in table_columns(path).items()
+        for key, values in table.items()
         if plain_name(key) not in ROLE_NAMES | METADATA and not INDEX.fullmatch(plain_name(key))
     }
     if classes is not None and set(classes) <= columns.keys():
@@ -100,14 +158,14 @@ def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -
         return None
     if not whole and np.abs(numbers.sum(axis=1) - 1).max() > CLOSE:
         return None
-    return numbers, list(columns)
+    key = pick(list(table), None, EXAMPLE, source=path.name, noun="column", weak=False)
+    ids = None if key is None else read_ids(table[key], len(numbers), source=path.name)
+    return ItemTable(numbers, list(columns), ids)
 
 
-def prediction_rows(
-    path: Path, classes: tuple[str, ...] | None, models_axis: int | None
-) -> tuple[NDArray[np.int64], list[str]]:
+def prediction_rows(path: Path, classes: tuple[str, ...] | None, models_axis: int | None) -> ItemTable:
     """Answers of several models, (models, examples), as class numbers; names are numbered as the labels are."""
-    table = Predictions.load(path, classes="any", models_axis=models_axis)
+    table = load([path], None, Options(models_axis=models_axis))
     if table.predictions is None or table.observed is not None:
         raise InputError(
             f"{path.name} holds no answers of models that could make a prior, or some are missing; give predictions "
@@ -115,7 +173,7 @@ def prediction_rows(
         )
     answers = table.predictions
     if answers.dtype.kind not in "UO":
-        return answers.astype(np.int64), list(table.names)
+        return ItemTable(answers.astype(np.int64), list(table.names), table.ids)
     assert table.labels is not None
     known = list(classes) if classes is not None else sorted({str(label) for label in table.labels.tolist()})
     number = {name: i for i, name in enumerate(known)}
@@ -126,4 +184,4 @@ def prediction_rows(
             f"{len(known):,} classes of the labels."
         )
     coded = np.array([[number[str(v)] for v in row] for row in answers.tolist()], dtype=np.int64)
-    return coded, list(table.names)
+    return ItemTable(coded, list(table.names), table.ids)

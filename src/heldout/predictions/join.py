@@ -114,18 +114,29 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
     within = None
     if all(part.trials is None or part.within is not None for part in parts):
         within = np.concatenate([_row(part.within, part.n_examples, 0) for part in parts])
+    answers = _answers(parts)
+    if len(ids) < len(rows):
+        options.use("repeats")
+    labels = predictions = None
     if not options.repeats_are_trials:
         first = np.full(len(ids), -1)
         for i, row in enumerate(rows.tolist()):
-            if there[i] and first[row] >= 0 and scores[first[row]] != scores[i]:
+            other = first[row]
+            same = other < 0 or (scores[other] == scores[i] and (answers is None or answers[other] == answers[i]))
+            if there[i] and not same:
                 raise InputError(
                     f"{source}: the model {name!r} is in more than one file with different answers, of which the "
                     f"example {ids[row]!r} is the first; keep one, give each model a name of its own, or count them as "
                     'trials with repeats="trials" (--repeats trials).'
                 )
-            if there[i] and first[row] < 0:
+            if there[i] and other < 0:
                 first[row] = i
         there = there & (first[rows] == np.arange(len(rows)))
+        if answers is not None:
+            labels = _common_labels(parts, [_places(part, ids) for part in parts], ids)
+            predictions = np.empty((1, len(ids)), dtype=answers.dtype)
+            predictions[0, rows] = answers
+            predictions[0, rows[there]] = answers[there]
     cells = pooled_trials(Scored(scores, there, trials, within), rows, len(ids))
     return Predictions(
         names=(name,),
@@ -133,10 +144,20 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
         observed=cells.observed[None] if cells.observed is not None else None,
         trials=None if cells.trials is None else cells.trials[None],
         within=None if cells.within is None else cells.within[None],
+        predictions=predictions,
+        labels=labels,
         ids=ids,
         source=source,
         columns=_common_columns(parts, [_places(part, ids) for part in parts]),
     )
+
+
+def _answers(parts: Sequence[Predictions]) -> NDArray[Any] | None:
+    """What the model answered in each row of all files; None where a file does not say, or says it in its own kind."""
+    found = [part.predictions[0] for part in parts if part.predictions is not None]
+    if len(found) < len(parts) or len({answers.dtype.kind in "UO" for answers in found}) > 1:
+        return None
+    return np.concatenate(found)
 
 
 def _row(values: NDArray[Any] | None, n: int, default: float) -> NDArray[Any]:

@@ -87,8 +87,25 @@ ITEMS = frozenset(_TOLD.split())  # what else a table may say of its examples; k
 TEXTS = frozenset(_ASKED.split())  # what an example asks: two that are equal in all of these are one and the same
 
 
+LONGEST_TEXT = 500  # characters of a text that a log's column keeps; the digest is of all of it
 TRIALS = "trials"
 AllIds = tuple[str, ...] | None  # ids of all examples, where a file lists the solved ones only
+
+
+_NO_TABLE = "files of this kind say themselves where things stand"
+PURPOSES = {  # options, and why one that was not used has no effect
+    "predictions_key": _NO_TABLE,
+    "labels_key": _NO_TABLE,
+    "correct_key": _NO_TABLE,
+    "names_key": _NO_TABLE,
+    "ids_key": _NO_TABLE,
+    "trials_key": "only a long table, one row for each model and example, has a column of trials",
+    "models_axis": "it is clear where the models are",
+    "metric": "there is one score to read, and no choice",
+    "scale": "answers are right or wrong, and no scores",
+    "repeats": "no model has several answers to one example",
+    "all_ids": "the files list every example themselves",
+}
 
 
 class Exclude:
@@ -161,10 +178,26 @@ class Options:
     trials_key: str | None = None
     repeats: str | None = None
     all_ids: AllIds = None
+    used: set[str] = field(default_factory=set)  # options that a reader had a use for
 
     def __post_init__(self) -> None:
         if self.repeats not in (None, TRIALS):
             raise InputError(f'`repeats` is {self.repeats!r} (--repeats); "{TRIALS}" is all it can be.')
+
+    def use(self, *names: str) -> None:
+        """Note that options had an effect."""
+        self.used.update(names)
+
+    def check_used(self, source: str) -> None:
+        """An option that says nothing about these files is a slip, and its owner believes that it did something."""
+        for name, purpose in PURPOSES.items():
+            value = getattr(self, name)
+            if value is None or name in self.used:
+                continue
+            typed = f"{name}={value!r}" if name != "all_ids" else name
+            raise InputError(
+                f"{source}: {typed} (--{name.replace('_', '-')}) has no effect here, since {purpose}; leave it out."
+            )
 
     @property
     def repeats_are_trials(self) -> bool:
@@ -186,8 +219,9 @@ class Options:
         for pattern in self.tasks:
             found = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
             if not found:
+                known = list(dict.fromkeys(names))
                 raise InputError(
-                    f"{source} has no task {pattern!r} (task=, --task); it has {listing(names, len(names))}."
+                    f"{source} has no task {pattern!r} (task=, --task); it has {listing(known, len(known))}."
                 )
             chosen |= found
         return chosen
@@ -225,9 +259,27 @@ def as_columns(facts: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [fact.get(name) for fact in facts] for name in dict.fromkeys(key for fact in facts for key in fact)}
 
 
+def digest_column(name: str) -> str:
+    """The column that holds digests of whole texts, where the column of that name holds their beginnings."""
+    return f"digest of {name}"
+
+
 def digest_of(content: Any) -> str:
     """A short name of an input, the same for the same input."""
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def id_lines(text: str) -> list[str]:
+    """Ids from text, one on each line, less blank lines, comments and a header.
+
+    Examples
+    --------
+    >>> id_lines("# all of them\\ninstance_id\\na-1\\n\\na-2\\n")
+    ['a-1', 'a-2']
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    ids = [line for line in lines if line and not line.startswith("#")]
+    return ids[1:] if ids and plain_name(ids[0]) in EXAMPLE.usual else ids
 
 
 def plain_name(key: str) -> str:

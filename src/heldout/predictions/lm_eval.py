@@ -8,6 +8,7 @@ verdict, a metric that is 0 or 1, or a score where one was asked for. Tasks may 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import InputError
-from heldout.predictions.keys import Options, digest_of, plain_name
+from heldout.predictions.keys import LONGEST_TEXT, TEXTS, Options, digest_column, digest_of, plain_name
 from heldout.predictions.raw import read_lines
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions
-from heldout.predictions.values import listing
+from heldout.predictions.values import id_text, listing
 
 FILE_NAME = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
 UNFILTERED = "none"
@@ -49,6 +50,8 @@ def sample_files(folder: Path) -> list[Path]:
 def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions:
     """One table from the sample files of one or several models."""
     choice = Choice(options.metric)
+    options.use("metric")
+    options.chosen_tasks([task_of(path) for path in files], source=source)
     hashes: dict[str, tuple[str, str]] = {}
     texts = options.beside(DOCUMENT)
     runs = []
@@ -59,7 +62,7 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
         cells: dict[str, list[Any]] = {}
         facts: dict[str, dict[str, Any]] = {}
         for row in choice.rows(path):
-            name = str(row["doc_id"])
+            name = id_text(row["doc_id"], f"{path.name}: a document")
             if name in cells:
                 raise InputError(f"{path.name} has the document {name} more than once; keep one run a file.")
             cells[name] = [row["mark"]]
@@ -73,7 +76,6 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
         runs.append(Run(model=model, task=task, cells=cells, facts=facts, path=path))
     if not runs:
         options.exclude.kept(())
-        options.chosen_tasks([_model_and_task(path)[1] for path in files], source=source)
     choice.check(source)
     return table_of_runs(runs, options, source=source)
 
@@ -96,11 +98,27 @@ def find_runs(files: Sequence[Path], options: Options, *, source: str) -> dict[s
 
 
 def told_facts(row: dict[str, Any], task: str, options: Options, *, texts: bool) -> dict[str, Any]:
-    """Fields of a document that were asked for, and a name for all that it says, its own number aside."""
+    """Fields of a document that were asked for; what it asks, and a digest of all that it says, its number aside."""
     doc = row["doc"] if isinstance(row.get("doc"), dict) else {}
     facts = options.told({"task": task, **doc})
     said = {key: value for key, value in doc.items() if not NUMBER.search(plain_name(key))}
-    return {**facts, DOCUMENT: digest_of(said)} if texts and said else facts
+    if not texts or not said:
+        return facts
+    return {**facts, DOCUMENT: _asked(said)[:LONGEST_TEXT], digest_column(DOCUMENT): digest_of(said)}
+
+
+def _asked(said: dict[str, Any]) -> str:
+    """What a document asks: its texts under usual names, else all that is text, else everything."""
+    texts = {key: value.strip() for key, value in said.items() if isinstance(value, str) and value.strip()}
+    asked = [value for key, value in texts.items() if plain_name(key) in TEXTS]
+    if texts:
+        return " | ".join(asked or texts.values())
+    return json.dumps(said, ensure_ascii=False, default=str)
+
+
+def task_of(path: Path) -> str:
+    """The task of a sample file."""
+    return _model_and_task(path)[1]
 
 
 def _model_and_task(path: Path) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from heldout.errors import InputError
 from heldout.predictions.keys import Options, as_columns, plain_name
 from heldout.predictions.lm_eval import DOCUMENT, Choice, default_metric, find_runs, is_mark, metrics_of, told_facts
 from heldout.predictions.score_kinds import BY_NAME, CORRECT, LIKELIHOOD, MARGIN, TASK
-from heldout.predictions.values import listing
+from heldout.predictions.values import listing, number_of
 
 ROLLING = {"word_perplexity", "byte_perplexity", "bits_per_byte"}  # metrics of the likelihood of a whole text
 UNCONDITIONAL = "acc_mutual_info"  # a metric for which the options are scored once more, without their question
@@ -78,7 +78,7 @@ def _likelihoods(row: dict[str, Any]) -> list[float]:
     if found and len(found) == len(pairs):
         return found[: len(found) // 2] if UNCONDITIONAL in row else found
     if len(answers) == 1 and ROLLING & row.keys():
-        number = _number(answers[0])
+        number = number_of(answers[0])
         return [] if number is None else [number]
     return []
 
@@ -87,14 +87,7 @@ def _pair(answer: Any) -> float | None:
     """The first of `[log-likelihood, is greedy]`, which newer versions write as text."""
     if not isinstance(answer, (list, tuple)) or len(answer) != 2 or str(answer[1]) not in ("True", "False"):
         return None
-    return _number(answer[0])
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
+    return number_of(answer[0])
 
 
 def _golds(rows: Rows, lls: list[list[float]]) -> list[int | None]:
@@ -182,7 +175,7 @@ def _values(kind: str, rows: Rows, lls: list[list[float]], golds: list[int | Non
         pairs = [(np.array(options), gold) for options, gold in zip(lls, golds, strict=True)]
         return [_margin(x, g or 0) if kind == MARGIN else float(x[g or 0]) for x, g in pairs]
     name = default_metric(rows, path) if kind == CORRECT and kind not in rows[0] else kind
-    numbers = [_number(row.get(name)) for row in rows]
+    numbers = [number_of(row.get(name)) for row in rows]
     for row, number in zip(rows, numbers, strict=True):
         if number is None:
             raise InputError(

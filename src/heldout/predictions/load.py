@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from heldout.errors import InputError
 from heldout.predictions import harness, inspect_logs, lm_eval
 from heldout.predictions.formats import (
     csv_columns,
+    from_json,
     parquet_columns,
     read_csv,
     read_json,
@@ -22,11 +23,12 @@ from heldout.predictions.formats import (
     read_parquet,
 )
 from heldout.predictions.join import together
-from heldout.predictions.keys import EXAMPLE, Options, pick
-from heldout.predictions.raw import damaged, open_text, read_json_file, read_lines, stem_of, suffix_of
-from heldout.predictions.runs import table_of_runs
-from heldout.predictions.table import Predictions, make_table
-from heldout.predictions.values import as_text, listing, repeated
+from heldout.predictions.keys import EXAMPLE, Options, id_lines, pick
+from heldout.predictions.make import make_table
+from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of, suffix_of
+from heldout.predictions.runs import Run, table_of_runs
+from heldout.predictions.table import Predictions
+from heldout.predictions.values import id_texts, listing, repeated
 
 LABELS_STEM = "labels"  # a file of this name in a folder of .npy files holds the labels of all
 
@@ -40,40 +42,45 @@ def load(paths: Sequence[Path], format: str | None, options: Options) -> Predict
     lacking = next((path for path in paths if not path.exists()), None)
     if lacking is not None:
         raise InputError(f"{lacking} does not exist.")
-    parts = _in_logs(paths, format)
-    if parts is not None:
-        table = parts(options)
-    else:
+    table = _in_logs(paths, format, options)
+    if table is None:
         tables = [_read(path, format, options) for path in paths]
         table = tables[0] if len(tables) == 1 else together(tables, options, source=f"{len(tables)} files")
     kept = options.exclude.kept(table.names)
     options.exclude.check()
     options.codes.check()
+    options.check_used(table.source)
     return table if len(kept) == table.n_models else table.select(kept)
 
 
-def _in_logs(paths: Sequence[Path], format: str | None) -> Callable[[Options], Predictions] | None:
+def _in_logs(paths: Sequence[Path], format: str | None, options: Options) -> Predictions | None:
     """Several files of one framework are read as its folder would be: tasks and models are told from their contents."""
     if len(paths) < 2 or not all(path.is_file() for path in paths):
         return None
     source = f"{len(paths)} files"
     if format == "lm-eval" or (format is None and all(path.name.startswith("samples_") for path in paths)):
-        return lambda options: lm_eval.read(paths, options, source=source)
+        return lm_eval.read(paths, options, source=source)
     if format == "inspect" or (format is None and all(path.suffix.lower() == ".eval" for path in paths)):
-        return lambda options: inspect_logs.read(paths, options, source=source)
+        return inspect_logs.read(paths, options, source=source)
     if format is None and all(suffix_of(path) == ".json" for path in paths):
-        if all(inspect_logs.is_log(read_json_file(path)) for path in paths):
-            return lambda options: inspect_logs.read(paths, options, source=source)
-
-        def read_runs(options: Options) -> Predictions:
-            found = [(path, harness.runs_of(read_json_file(path), path, options)) for path in paths]
-            if all(runs is not None for _, runs in found):
-                return table_of_runs([run for _, runs in found for run in runs or ()], options, source=source)
-            tables = [_read(path, None, options) for path in paths]
-            return together(tables, options, source=source)
-
-        return read_runs
+        return _json_files(paths, options, source=source)
     return None
+
+
+def _json_files(paths: Sequence[Path], options: Options, *, source: str) -> Predictions:
+    """JSON files, each parsed once: logs of inspect_ai, runs of a harness, or tables."""
+    first = read_json_file(paths[0])
+    if inspect_logs.is_log(first):  # which may be too large to keep all of them
+        return inspect_logs.read(paths, options, source=source)
+    contents = [(paths[0], first), *((path, read_json_file(path)) for path in paths[1:])]
+    found = [(path, content, harness.runs_of(content, path, options)) for path, content in contents]
+    if all(runs is not None for _, _, runs in found):
+        return table_of_runs([run for _, _, runs in found for run in runs or ()], options, source=source)
+    tables = [
+        from_json(content, path, options) if runs is None else table_of_runs(runs, options, source=file_name(path))
+        for path, content, runs in found
+    ]
+    return together(tables, options, source=source)
 
 
 def _read(path: Path, format: str | None, options: Options) -> Predictions:
@@ -97,12 +104,15 @@ def read_folder(folder: Path, options: Options) -> Predictions:
         return read_lm_eval(folder, options)
     if inspect_logs.log_files(folder):
         return read_inspect(folder, options)
-    results = harness.harness_files(folder)
-    if results:
-        runs = [harness.runs_of(read_json_file(path), path, options) for path in results]
-        if all(found is not None for found in runs):
-            source = folder.resolve().name
-            return table_of_runs([run for found in runs for run in found or ()], options, source=source)
+    runs: list[Run] | None = []
+    for path in harness.harness_files(folder):
+        found = harness.runs_of(read_json_file(path), path, options)
+        if found is None:
+            runs = None
+            break
+        runs = [*(runs or ()), *found]
+    if runs:
+        return table_of_runs(runs, options, source=folder.resolve().name)
     files = sorted(p for p in folder.iterdir() if p.is_file() and suffix_of(p) in FOLDER_SUFFIXES)
     labels = [p for p in files if p.suffix == ".npy" and p.stem == LABELS_STEM]
     files = [p for p in files if p not in labels]
@@ -123,6 +133,13 @@ def read_folder(folder: Path, options: Options) -> Predictions:
             tables.append(table if table.names == (stem,) else replace(table, names=(stem,)))
     options.exclude.kept(name for table in tables for name in table.names)
     return together(tables, options, source=folder.resolve().name)
+
+
+def all_ids_of(given: str | Path | Iterable[str] | None) -> tuple[str, ...] | None:
+    """The ids of all examples, as they are or from a file."""
+    if given is None or not isinstance(given, (str, Path)):
+        return None if given is None else tuple(given)
+    return read_all_ids(given)
 
 
 def read_all_ids(path: str | Path) -> tuple[str, ...]:
@@ -146,15 +163,15 @@ def read_all_ids(path: str | Path) -> tuple[str, ...]:
     else:
         try:
             with open_text(path) as f:
-                values = [line.strip() for line in f.read().splitlines() if line.strip()]
+                values = id_lines(f.read())
         except (OSError, UnicodeDecodeError) as error:
             raise damaged(path, error, "text") from error
     if values and all(isinstance(value, dict) for value in values):
         key = pick(list(values[0]), None, EXAMPLE, source=path.name, noun="key", weak=True)
-        values = [value.get(key) for value in values]
-    ids = tuple(as_text(value) for value in values)
-    if not ids or any(value is None for value in values):
+        values = [value.get(key) if isinstance(value, dict) else None for value in values]
+    if not values:
         raise InputError(f"{path.name} lists no ids (all_ids=, --all-ids).")
+    ids = tuple(id_texts(values, source=path.name, option="all_ids=, --all-ids"))
     twice = repeated(ids)
     if twice:
         raise InputError(f"{path.name} lists {listing(twice)} more than once (all_ids=, --all-ids).")
@@ -169,6 +186,7 @@ def _read_npy(path: Path, labels: list[Path], options: Options) -> Predictions:
         return make_table(
             predictions=answers, labels=_load_npy(labels[0]), missing=options.codes, source=path.name, names=[path.stem]
         )
+    options.use("scale")
     return make_table(scores=answers, scale=options.scale, missing=options.codes, source=path.name, names=[path.stem])
 
 

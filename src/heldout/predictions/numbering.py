@@ -22,6 +22,11 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
     if isinstance(classes, (int, np.integer)) and classes < 1:
         raise InputError(f"`classes` is {classes} (--classes); there is at least 1 class.")
     if table.predictions is None or table.labels is None:
+        if classes is not None:
+            raise InputError(
+                f"{table.source}: classes={classes!r} (--classes) has no effect here, since answers are known as right "
+                "and wrong, or as scores; leave it out."
+            )
         return
     labels, answers = table.labels, table.predictions
     seen = answers if table.observed is None else answers[table.observed]

@@ -14,10 +14,30 @@ from heldout.errors import InputError
 
 def damaged(path: Path, error: Exception, kind: str) -> InputError:
     """What to say about a file that breaks off or is not of the kind it is read as."""
-    return InputError(f"{path.name} is damaged or cut short, or no {kind} file ({type(error).__name__}).")
+    if isinstance(error, UnicodeDecodeError):
+        return InputError(
+            f"{file_name(path)} is not UTF-8 (byte {error.start:,}), or no {kind} file; save it as UTF-8 text."
+        )
+    return InputError(f"{file_name(path)} is damaged or cut short, or no {kind} file ({type(error).__name__}).")
 
 
 GZIP = ".gz"
+# Files that every model, run or task has one of: the folder tells them apart.
+COMMON_NAMES = ("results.json", "result.json", "report.json", "eval_results.json", "per_instance_stats.json")
+
+
+def file_name(path: Path) -> str:
+    """What to call a file in a message: by its name, with its folder where many have this name.
+
+    Examples
+    --------
+    >>> file_name(Path("runs/a.csv")), file_name(Path("runs/alpha/results/results.json"))
+    ('a.csv', 'alpha/results/results.json')
+    """
+    if path.name not in (*COMMON_NAMES, "run_spec.json", "run_metadata.json"):
+        return path.name
+    parts = path.resolve().parts if len(path.parts) < 2 else path.parts
+    return "/".join(parts[-3 if parts[-2:-1] == ("results",) else -2 :])
 
 
 def suffix_of(path: Path) -> str:
@@ -61,7 +81,7 @@ def read_lines(path: Path) -> list[Any]:
             values.extend(json.loads(line) for line in f if line.strip())
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{path.name}: line {len(values) + 1} is no JSON; the file is damaged or cut short."
+            f"{file_name(path)}: line {len(values) + 1} is no JSON; the file is damaged or cut short."
         ) from error
     except (OSError, UnicodeDecodeError, RecursionError, EOFError, zlib.error) as error:
         raise damaged(path, error, "jsonl") from error

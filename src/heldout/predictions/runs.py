@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,17 @@ import numpy as np
 from heldout.errors import InputError
 from heldout.predictions.join import side_by_side
 from heldout.predictions.keys import Options, as_columns
-from heldout.predictions.table import Predictions, make_table
+from heldout.predictions.make import make_table
+from heldout.predictions.raw import COMMON_NAMES, file_name, stem_of
+from heldout.predictions.table import Predictions
+from heldout.predictions.text_cells import TRUTH
 from heldout.predictions.trials import Scale, Scaling
-from heldout.predictions.values import ABSENT
+from heldout.predictions.values import ABSENT, is_gap, listing, number_of
 
+GIVE_ALL = (
+    "give the list of all tasks with all_ids= (--all-ids FILE: one id per line, a JSON list, or a table with ids), so "
+    "that the unsolved ones count as such"
+)
 TASK = "task"  # the column that names the task of each example, where there are several
 
 
@@ -36,6 +43,10 @@ class Run:
         Where it was read.
     scale
         What its scores run from and to, where the layout says so.
+    trial : str or None
+        The one trial that a file holds, where a run is a folder of one for each.
+    partial : bool
+        What it does not name is unsolved: the list of all examples must be given.
     """
 
     model: str
@@ -44,17 +55,22 @@ class Run:
     path: Path
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     scale: Scaling = None
+    trial: str | None = None
+    partial: bool = False
 
 
 def table_of_runs(runs: Iterable[Run], options: Options, *, source: str) -> Predictions:
     """One table of all runs; an example's id is `task/id` where there are tasks."""
-    kept = [run for run in runs if options.exclude.keeps(run.model)]
+    kept = [run for run in _by_trial(runs) if options.exclude.keeps(run.model)]
     options.exclude.kept([run.model for run in kept])
     kept = _of_tasks(kept, options, source=source)
+    _check_scale(kept, options, source=source)
     by_model: dict[str, dict[str | None, Run]] = {}
     for run in kept:
         tasks = by_model.setdefault(run.model, {})
         tasks[run.task] = _merged(tasks[run.task], run, options, source=source) if run.task in tasks else run
+    for tasks in by_model.values():
+        tasks.update({task: _completed(run, options, source=source) for task, run in tasks.items() if run.partial})
     _check_items(by_model, options, source=source)
     several = len({run.task for run in kept}) > 1
     tables = [
@@ -74,31 +90,90 @@ def _of_tasks(runs: list[Run], options: Options, *, source: str) -> list[Run]:
     return [run for run in runs if run.task in wanted]
 
 
+def _by_trial(runs: Iterable[Run]) -> list[Run]:
+    """Files of one trial each put together by model and run; a trial that comes twice counts once."""
+    whole: list[Run] = []
+    parts: dict[tuple[str, Path], Run] = {}
+    seen: set[tuple[str, Path, str]] = set()
+    for run in runs:
+        if run.trial is None:
+            whole.append(run)
+            continue
+        key = run.model, run.path.parent.parent
+        if (*key, run.trial) in seen:
+            continue
+        seen.add((*key, run.trial))
+        into = parts.setdefault(key, Run(model=run.model, task=run.task, cells={}, path=run.path))
+        for name, trials in run.cells.items():
+            into.cells.setdefault(name, []).extend(trials)
+            into.facts[name] = run.facts.get(name, {})
+    return [*whole, *parts.values()]
+
+
+def _check_scale(runs: Sequence[Run], options: Options, *, source: str) -> None:
+    """A scale that was declared, for all runs at once: the worst model may have next to nothing."""
+    if options.scale is None:
+        return
+    values = (v for run in runs for trials in run.cells.values() for v in trials if not isinstance(v, bool))
+    numbers = [number for number in map(number_of, values) if number is not None]
+    if numbers:
+        options.use("scale")
+        Scale(options.scale).check_percent(max(numbers), what=f"{source}: scores")
+
+
 def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:
-    """Two runs of one model on one task: trials where that was said, and else an error unless they are the same."""
+    """Two runs of one model on one task: trials where that was said; else other examples, or the same answers."""
+    cells = {name: list(trials) for name, trials in first.cells.items()}
+    common = [name for name in second.cells if name in cells]
+    if common:
+        options.use("repeats")
     if options.repeats_are_trials:
-        cells = {name: list(trials) for name, trials in first.cells.items()}
         for name, trials in second.cells.items():
             cells.setdefault(name, []).extend(trials)
-        return Run(
-            model=first.model, task=first.task, cells=cells, path=first.path,
-            facts={**second.facts, **first.facts}, scale=first.scale,
-        )  # fmt: skip
-    if first.cells == second.cells:
-        return first
-    on = "" if first.task is None else f" on the task {first.task!r}"
-    differ = next(
-        (name for name in first.cells if second.cells.get(name, first.cells[name]) != first.cells[name]), None
-    )
-    where = "" if differ is None else f" (they differ on {differ!r})"
-    raise InputError(
-        f"{source}: {_path_name(first.path)} and {_path_name(second.path)} are two runs of {first.model!r}{on}, and "
-        f'not the same{where}; keep one of them, or count them as trials with repeats="trials" (--repeats trials).'
-    )
+    else:
+        differ = next((name for name in common if second.cells[name] != cells[name]), None)
+        if differ is not None:
+            on = "" if first.task is None else f" on the task {first.task!r}"
+            raise InputError(
+                f"{source}: {_path_name(first.path)} and {_path_name(second.path)} are two runs of {first.model!r}{on},"
+                f" and not the same (they differ on {differ!r}); keep one of them, or count them as trials with "
+                'repeats="trials" (--repeats trials).'
+            )
+        cells |= {name: list(trials) for name, trials in second.cells.items()}
+    return Run(
+        model=first.model, task=first.task, cells=cells, path=first.path,
+        facts={**second.facts, **first.facts}, scale=first.scale, partial=first.partial,
+    )  # fmt: skip
+
+
+def _completed(run: Run, options: Options, *, source: str) -> Run:
+    """The run with its unsolved examples, of which the list of all examples tells."""
+    options.use("all_ids")
+    if options.all_ids is None:
+        raise InputError(
+            f"{source}: there is a {run.path.name} for each task of {run.model!r} that could be graded, "
+            f"{len(run.cells):,} of them, and none for a task without a patch or with an error; {GIVE_ALL}."
+        )
+    strange = sorted(run.cells.keys() - set(options.all_ids))
+    if strange:
+        raise InputError(
+            f"{source}: {run.model!r} was run on {listing(strange)}, which {'is' if len(strange) == 1 else 'are'} not "
+            f"among the {len(options.all_ids):,} tasks of all_ids (--all-ids); give the list of the same split."
+        )
+    return replace(run, cells={name: run.cells.get(name, [False]) for name in options.all_ids})
+
+
+def model_name(path: Path) -> str:
+    """A file is named by its model; one that every model has stands in a folder that is."""
+    if f"{stem_of(path)}.json" not in COMMON_NAMES:
+        return path.name.removesuffix(".gz").removesuffix(".json")
+    home = path.resolve().parent
+    return home.parent.name if home.name in ("results", "eval", "evaluation") else home.name
 
 
 def _path_name(path: Path) -> str:
-    return "/".join(path.parts[-2:])
+    name = file_name(path)
+    return name if "/" in name else "/".join(path.parts[-2:])
 
 
 def _check_items(by_model: dict[str, dict[str | None, Run]], options: Options, *, source: str) -> None:
@@ -148,14 +223,21 @@ def trial_table(cells: Sequence[Sequence[float | None]], **rest: Any) -> Predict
 
 
 def _score(value: Any, scale: Scale, run: Run, name: str) -> float | None:
-    if value is None:
+    if is_gap(value):
         return None
+    if isinstance(value, bool) or (isinstance(value, str) and value.lower() in TRUTH):
+        return float(TRUTH[str(value).lower()])
     low, high = scale.ends
-    number = float(value)
+    number = number_of(value)
+    if number is None:
+        raise InputError(
+            f"{file_name(run.path)}: {run.model!r} has {value!r} as its score of {name!r}; a number, true or false is "
+            "needed."
+        )
     if not low <= number <= high:
         raise InputError(
-            f"{run.path.name}: {name!r} has the score {number:g}, outside {low:g} to {high:g}; say what scores run "
-            'from and to with scale="percent" (--scale percent) or scale="1:5" (--scale 1:5), or choose another metric '
-            "(--metric)."
+            f"{file_name(run.path)}: {name!r} has the score {number:g}, outside {low:g} to {high:g}; say what scores "
+            'run from and to with scale="percent" (--scale percent) or scale="1:5" (--scale 1:5), or choose another '
+            "metric (--metric)."
         )
-    return (number - low) / (high - low) if not isinstance(value, bool) else float(value)
+    return (number - low) / (high - low)

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 from heldout.predictions import inspect_logs, inspect_scores, lm_eval, lm_eval_scores
 from heldout.predictions.formats import csv_columns, open_npz, parquet_columns, row_columns
-from heldout.predictions.keys import EXAMPLE, METADATA, MODEL, ROLE_NAMES, Options, pick, plain_name
+from heldout.predictions.item_columns import as_column
+from heldout.predictions.keys import EXAMPLE, METADATA, MODEL, ROLE_NAMES, Options, id_lines, pick, plain_name
 from heldout.predictions.raw import read_json_file, read_lines
 from heldout.predictions.score_kinds import (
     BY_KIND,
@@ -31,7 +32,7 @@ from heldout.predictions.score_kinds import (
     is_better,
     kind_of,
 )
-from heldout.predictions.table import ARRAYS, as_column
+from heldout.predictions.table import ARRAYS
 from heldout.predictions.values import as_text, is_gap, listing, read_ids, repeated
 
 FORMATS = ("csv", "tsv", "parquet", "json", "jsonl", "npz", "lm-eval", "inspect", "folder")
@@ -476,12 +477,9 @@ def as_scores(values: Scores | ArrayLike, *, kind: str | None, larger_is: Larger
 def read_id_list(path: str | Path) -> list[str]:
     """Ids from a text file, one on each line; a first line such as `id` is a header."""
     try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        ids = id_lines(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the ids in {path} (--control-ids): {error}.") from error
-    ids = [line.strip() for line in lines if line.strip()]
-    if ids and plain_name(ids[0]) in EXAMPLE.usual:
-        ids = ids[1:]
     twice = repeated(ids)
     if twice:
         raise InputError(f"{path} (--control-ids) names {listing(twice)} more than once.")

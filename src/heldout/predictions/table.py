@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,13 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.predictions.cells import both_masks, matrix, read_answers
-from heldout.predictions.keys import TEXTS, plain_name
+from heldout.predictions.cells import check_cells
+from heldout.predictions.item_columns import as_column as as_column
+from heldout.predictions.item_columns import repeated_inputs as repeated_inputs
 from heldout.predictions.numbering import check_numbering
-from heldout.predictions.trials import Scale, Scaling, check_trials, read_scores, read_trials
-from heldout.predictions.values import Codes, is_gap, listing, read_ids, read_marks, read_names, refuse_path
+from heldout.predictions.trials import Scaling, check_trials
+from heldout.predictions.values import Codes, listing, read_ids, read_names
 
 ARRAYS = "arrays"  # the source of what no file brought
+MANY_NAMES = 20  # that a message lists
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,51 +79,26 @@ class Predictions:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        cells: NDArray[Any] = np.asarray(self.cells)
-        if np.ma.is_masked(self.cells):
-            raise InputError("`cells` is masked; Predictions.from_correct and from_scores take masks.")
-        if cells.ndim != 2 or cells.dtype not in (np.bool_, np.float64):
-            raise InputError(
-                f"`cells` has the shape {cells.shape} and the type {cells.dtype}; truth values or scores (float64) of "
-                "shape (n_models, n_examples) are needed (Predictions.from_correct turns 0/1)."
-            )
+        cells, observed = check_cells(self.cells, self.observed)
         k, n = cells.shape
-        if k == 0 or n == 0:
-            raise InputError(f"the pool is empty: {k:,} models, {n:,} examples.")
         object.__setattr__(self, "names", read_names(self.names, k))
         object.__setattr__(self, "ids", read_ids(self.ids, n))
-        observed = self.observed
         if observed is not None:
-            observed = np.asarray(observed)
-            if observed.shape != (k, n) or observed.dtype != np.bool_:
-                raise InputError(
-                    f"`observed` has the shape {observed.shape} and the type {observed.dtype}; truth values of the "
-                    f"shape of the cells, {(k, n)}, are needed."
-                )
-            without = np.flatnonzero(~observed.any(axis=1))
-            if len(without):
-                names = [self.names[i] for i in without]
-                raise InputError(f"every cell of {listing(names)} is missing; leave such models out.")
-            observed = None if observed.all() else observed
-            if observed is not None:
-                cells = np.where(observed, cells, np.zeros((), cells.dtype))
-        if cells.dtype != np.bool_:
-            if not ((cells >= 0) & (cells <= 1)).all():
-                raise InputError("`cells` holds scores outside 0 to 1; Predictions.from_scores takes other scales.")
-            if ((cells == 0) | (cells == 1)).all():
-                cells = cells == 1
+            without = [self.names[i] for i in np.flatnonzero(~observed.any(axis=1)).tolist()]
+            if without:
+                raise InputError(f"every cell of {listing(without)} is missing; leave such models out.")
         if (self.predictions is None) != (self.labels is None):
             raise InputError("`predictions` and `labels` belong together; give both or neither.")
         if self.predictions is not None and self.labels is not None:
             shapes = self.predictions.shape, self.labels.shape
             if shapes != ((k, n), (n,)):
                 raise InputError(f"`predictions`, `labels` have the shapes {shapes} but `cells` has {(k, n)}.")
-        object.__setattr__(self, "observed", observed)
-        object.__setattr__(self, "cells", cells)
         trials, within = check_trials(self.trials, self.within, cells, observed)
-        object.__setattr__(self, "trials", trials)
-        object.__setattr__(self, "within", within)
-        object.__setattr__(self, "columns", {name: as_column(v, n, name) for name, v in self.columns.items()})
+        arrays = {"cells": cells, "observed": observed, "trials": trials, "within": within}
+        for name, array in {**arrays, "predictions": self.predictions, "labels": self.labels}.items():
+            object.__setattr__(self, name, None if array is None else _read_only(array))
+        columns = {name: _read_only(as_column(v, n, name)) for name, v in self.columns.items()}
+        object.__setattr__(self, "columns", columns)
 
     @classmethod
     def from_arrays(
@@ -160,6 +138,8 @@ class Predictions:
         columns : dict of n values each, optional
             What else is known of each example; `budget(..., groups="repo")` names one.
         """
+        from heldout.predictions.make import make_table  # which makes tables: it imports this module
+
         table = make_table(
             predictions=predictions,
             labels=labels,
@@ -190,6 +170,8 @@ class Predictions:
         >>> print(Predictions.from_correct([[1, 0, 1], [1, 1, None]]))
         2 models, 3 examples, 1 cell missing (arrays)
         """
+        from heldout.predictions.make import make_table
+
         return make_table(correct=correct, names=names, ids=ids, observed=observed, missing=missing, columns=columns)
 
     @classmethod
@@ -231,6 +213,8 @@ class Predictions:
         >>> pool.scores.tolist(), Predictions.from_scores([[60, 100]], scale="percent").scores.tolist()
         ([[0.6, 1.0], [0.0, 0.8]], [[0.6, 1.0]])
         """
+        from heldout.predictions.make import make_table
+
         return make_table(
             scores=scores,
             trials=trials,
@@ -273,7 +257,7 @@ class Predictions:
         path : path, or several
             `.npz`, `.csv` (separated by commas, semicolons or tabs), `.tsv`, `.parquet`, `.json`, `.jsonl`, text also
             packed as `.gz`; logs of inspect_ai (`.json`, `.eval`), samples of lm-evaluation-harness (`.jsonl`), results
-            of SWE-bench, Terminal-Bench, LiveCodeBench and HELM (`.json`, see `heldout.predictions.harness`); or a
+            of SWE-bench, Terminal-Bench, Harbor, LiveCodeBench, HELM (`.json`, see `heldout.predictions.harness`); or a
             folder of such files. A model may be in several files, with other examples or with the same answers.
         format : str, optional
             "npz", "csv", "tsv", "parquet", "json", "jsonl", "lm-eval", "inspect" or "folder"; told from the suffix
@@ -314,7 +298,7 @@ class Predictions:
         told from a shorter one.
         """
         from heldout.predictions.keys import Exclude, Options
-        from heldout.predictions.load import load, read_all_ids  # the readers make tables: they import this module
+        from heldout.predictions.load import all_ids_of, load  # the readers make tables: they import this module
 
         options = Options(
             predictions_key=predictions_key,
@@ -331,11 +315,7 @@ class Predictions:
             tasks=(task,) if isinstance(task, str) else tuple(task),
             trials_key=trials_key,
             repeats=repeats,
-            all_ids=None
-            if all_ids is None
-            else read_all_ids(all_ids)
-            if isinstance(all_ids, (str, Path))
-            else tuple(all_ids),
+            all_ids=all_ids_of(all_ids),
         )
         paths = [path] if isinstance(path, (str, Path)) else list(path)
         table = load([Path(p) for p in paths], format, options)
@@ -428,6 +408,33 @@ class Predictions:
             h.update(np.ascontiguousarray(self.trials).data)
         return h.hexdigest()
 
+    def position(self, model: str | int | np.integer[Any]) -> int:
+        """Where a model stands, by its name or its number.
+
+        Examples
+        --------
+        >>> pool = Predictions.from_correct([[1, 0], [0, 1]], names=["alpha", "beta"])
+        >>> pool.position("beta"), pool.position(-1)
+        (1, 1)
+        >>> pool.position("alpah")
+        Traceback (most recent call last):
+            ...
+        heldout.errors.InputError: there is no model 'alpah' in arrays; did you mean 'alpha'? It has 'alpha', 'beta'.
+        """
+        if isinstance(model, str):
+            if model in self.names:
+                return self.names.index(model)
+            near = get_close_matches(model.lower(), [name.lower() for name in self.names], n=1)
+            meant = next(
+                (f"; did you mean {name!r}? It has" for name in self.names if name.lower() in near), ", which has"
+            )
+            raise InputError(f"there is no model {model!r} in {self.source}{meant} {listing(self.names, MANY_NAMES)}.")
+        row = int(model)
+        if not -self.n_models <= row < self.n_models:
+            count = _count(self.n_models, "model")
+            raise InputError(f"there is no model {row} in {self.source}, which has {count}, numbered from 0.")
+        return row % self.n_models
+
     def select(self, models: str | Iterable[str] | Iterable[int]) -> Predictions:
         """Some of the models, by name or by position, in the order given; or by a mask of k truth values.
 
@@ -437,30 +444,39 @@ class Predictions:
         >>> pool.select(["c", "a"]).names, pool.select([1]).names
         (('c', 'a'), ('b',))
         """
-        position = {name: i for i, name in enumerate(self.names)}
-        rows = []
         if isinstance(models, str):
             models = [models]
         elif isinstance(models, np.ndarray) and models.dtype == np.bool_:
             if models.shape != (self.n_models,):
                 raise InputError(f"the mask has the shape {models.shape} but there are {self.n_models:,} models.")
             models = np.flatnonzero(models)
-        for model in models:
-            row = position.get(model) if isinstance(model, str) else int(model)
-            if row is None or not -self.n_models <= row < self.n_models:
-                raise InputError(f"there is no model {model!r} in {self.source}, which has {listing(self.names)}.")
-            rows.append(row)
+        rows = np.array([self.position(model) for model in models], dtype=np.intp)
+        return self._part(rows, None)
+
+    def _part(self, rows: NDArray[np.intp], places: NDArray[np.intp] | None) -> Predictions:
+        """Some models, in this order, on some examples (None: on all)."""
+        index = rows if places is None else np.ix_(rows, places)
+
+        def cut(array: NDArray[Any] | None) -> Any:
+            return None if array is None else array[index]
+
+        def pick(values: NDArray[Any]) -> NDArray[Any]:
+            return values if places is None else values[places]
+
+        ids = self.ids
+        if ids is not None and places is not None:
+            ids = tuple(ids[i] for i in places.tolist())
         return Predictions(
-            names=tuple(self.names[i] for i in rows),
-            cells=self.cells[rows],
-            observed=None if self.observed is None else self.observed[rows],
-            trials=None if self.trials is None else self.trials[rows],
-            within=None if self.within is None else self.within[rows],
-            predictions=None if self.predictions is None else self.predictions[rows],
-            labels=self.labels,
-            ids=self.ids,
+            names=tuple(self.names[i] for i in rows.tolist()),
+            cells=cut(self.cells),
+            observed=cut(self.observed),
+            trials=cut(self.trials),
+            within=cut(self.within),
+            predictions=cut(self.predictions),
+            labels=None if self.labels is None else pick(self.labels),
+            ids=ids,
             source=self.source,
-            columns=self.columns,
+            columns={name: pick(values) for name, values in self.columns.items()},
         )
 
     def by(self, column: str) -> dict[str, Predictions]:
@@ -486,31 +502,7 @@ class Predictions:
         rows = np.arange(self.n_models)
         if self.observed is not None:
             rows = np.flatnonzero(self.observed[:, places].any(axis=1))
-        cut = np.ix_(rows, places)
-        return Predictions(
-            names=tuple(self.names[i] for i in rows.tolist()),
-            cells=self.cells[cut],
-            observed=None if self.observed is None else self.observed[cut],
-            trials=None if self.trials is None else self.trials[cut],
-            within=None if self.within is None else self.within[cut],
-            predictions=None if self.predictions is None else self.predictions[cut],
-            labels=None if self.labels is None else self.labels[places],
-            ids=None if self.ids is None else tuple(self.ids[i] for i in places.tolist()),
-            source=self.source,
-            columns={name: values[places] for name, values in self.columns.items()},
-        )
-
-    def require_equal_trials(self, what: str) -> None:
-        """Say that something needs as many trials in every cell, where their numbers differ."""
-        if self.trials is None:
-            return
-        there = self.trials if self.observed is None else self.trials[self.observed]
-        low, high = int(there.min()), int(there.max())
-        if low != high:
-            raise InputError(
-                f"{what} needs as many trials in every cell, but {self.source} has {low:,} to {high:,}; run the "
-                "missing ones, or leave out the models that have fewer (exclude=, --exclude)."
-            )
+        return self._part(rows, places)
 
     def repeated_inputs(self) -> tuple[NDArray[np.intp] | None, tuple[str, ...]]:
         """Number the distinct inputs of the examples, and name the columns that hold them; None where none repeats.
@@ -539,94 +531,12 @@ class Predictions:
         return f"{text} ({self.source})"
 
 
-def repeated_inputs(columns: Mapping[str, NDArray[Any]], n: int) -> tuple[NDArray[np.intp] | None, tuple[str, ...]]:
-    """Number the distinct inputs of n examples by their columns of texts; see `Predictions.repeated_inputs`."""
-    names = tuple(name for name in columns if plain_name(name) in TEXTS)
-    if not names:
-        return None, ()
-    rows = zip(*(columns[name].tolist() for name in names), strict=True)
-    first: dict[Any, int] = {}
-    codes = np.empty(n, dtype=np.intp)
-    for i, row in enumerate(rows):
-        key: Any = tuple("" if is_gap(value) else str(value) for value in row)
-        codes[i] = first.setdefault(key if any(part.strip() for part in key) else i, len(first))
-    if len(first) in (1, n):
-        return None, ()
-    return codes, names
-
-
-def as_column(values: ArrayLike | Sequence[Any], n: int, name: str) -> NDArray[Any]:
-    """What is known of each example, one value each; texts, lists and gaps stay as they are."""
-    if isinstance(values, np.ndarray):
-        column = values
-    else:
-        column = np.empty(len(cast("Sequence[Any]", values)), dtype=object)
-        column[:] = values
-    if column.shape != (n,):
-        raise InputError(f"the column {name!r} has the shape {column.shape} but there are {n:,} examples.")
-    return column
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written through: what was checked stays as it is."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def make_table(
-    *,
-    predictions: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    correct: ArrayLike | None = None,
-    scores: ArrayLike | None = None,
-    trials: ArrayLike | None = None,
-    within: ArrayLike | None = None,
-    scale: Scaling = None,
-    names: Iterable[Any] | None = None,
-    ids: Iterable[Any] | None = None,
-    observed: ArrayLike | None = None,
-    missing: Any = None,
-    source: str = ARRAYS,
-    columns: Mapping[str, ArrayLike | Sequence[Any]] | None = None,
-) -> Predictions:
-    """A table of `correct`, of `scores`, or of `predictions` and `labels`, whose cells are checked one by one.
-
-    What needs all models at once, whether labels and predictions number classes alike, is left to
-    `check_numbering`: the models may come in several files.
-    """
-    codes = missing if isinstance(missing, Codes) else Codes(missing)
-    given = {"correct": correct, "scores": scores, "predictions": predictions}
-    kind = next(name for name, values in given.items() if values is not None)
-    refuse_path(given[kind], what=kind)
-    try:
-        answers, truth, counted, spread = None, None, trials, within
-        cells: NDArray[Any]
-        if correct is not None:
-            cells, seen = read_marks(correct, codes, what="correct")
-        elif scores is not None:
-            read = read_scores(scores, codes, what="scores", scale=Scale(scale))
-            cells, seen = read.cells, read.observed
-            counted, spread = (read.trials, read.within) if trials is None else (trials, within)
-        else:
-            assert predictions is not None, "`correct`, `scores`, or `predictions` and `labels`"
-            assert labels is not None
-            answers, truth, seen = read_answers(predictions, labels, codes)
-            cells = np.asarray(answers == truth)
-        cells = matrix(cells, what=kind)
-        table = Predictions(
-            names=tuple(f"model {i}" for i in range(len(cells))) if names is None else tuple(names),
-            cells=cells,
-            observed=both_masks(observed, seen, cells.shape),
-            trials=None if counted is None else read_trials(counted, cells.shape),
-            within=None if spread is None else np.asarray(spread, dtype=np.float64).reshape(cells.shape),
-            predictions=answers,
-            labels=truth,
-            ids=None if ids is None else tuple(ids),
-            source=source,
-            columns={name: as_column(v, cells.shape[1], name) for name, v in (columns or {}).items()},
-        )
-        if codes is not missing:  # else whoever made the codes reads more with them
-            codes.check()
-        return table
-    except InputError as error:
-        if source == ARRAYS:
-            raise
-        raise InputError(f"{source}: {error}") from error

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.predictions.values import Codes, as_array, first_there, plain, read_number_cells
+from heldout.predictions.values import CellError, Codes, as_array, first_there, plain, read_number_cells
 
 Scaling = str | float | Sequence[float] | None  # what scores run from and to
 
@@ -36,7 +36,17 @@ class Scale:
 
     def __init__(self, scale: Scaling = None) -> None:
         self.declared = scale is not None
+        self.percent = isinstance(scale, str) and scale == PERCENT
         self.ends = _ends(scale)
+
+    def check_percent(self, largest: float, *, what: str) -> None:
+        """Scores in percent of which none is above 1 are more likely fractions, and would come out a hundred times too
+        small."""
+        if self.percent and 0 < largest <= 1:
+            raise InputError(
+                f"{what}: said to be in percent, but the largest is {largest:g}; leave scale= (--scale) out if they "
+                "run from 0 to 1, and give 100 if none is above 1 percent."
+            )
 
     def apply(self, cells: NDArray[Any], observed: NDArray[np.bool_] | None, *, what: str) -> NDArray[np.float64]:
         """Scores between 0 and 1; a cell that is off the scale is an error that names it."""
@@ -47,14 +57,20 @@ class Scale:
             outside &= observed
         if outside.any():
             place = tuple(int(i) for i in np.argwhere(outside)[0])
-            shown = f"{what}: the cell {place} holds {plain(cells[place]):g}"
+            holds = f"holds {plain(cells[place]):g}"
             if self.declared:
-                raise InputError(f"{shown}, outside the scale from {low:g} to {high:g} (scale=, --scale).")
-            raise InputError(
-                f"{shown}, but scores lie between 0 (wrong) and 1 (right); say what they run from and to with "
-                'scale="percent" (--scale percent) or scale="1:5" (--scale 1:5), or mark a cell that was not run with '
-                "missing= (--missing)."
+                but = f", outside the scale from {low:g} to {high:g} (scale=, --scale)."
+                raise CellError(place, holds, but, what=what)
+            classes = "give the labels (labels_key, --labels-key) if these are class numbers, "
+            but = (
+                ", but scores lie between 0 (wrong) and 1 (right); say what they run from and to with "
+                'scale="percent" (--scale percent) or scale="1:5" (--scale 1:5), '
+                f"{classes if float(scores[place]).is_integer() else ''}or mark a cell that was not run with missing= "
+                "(--missing)."
             )
+            raise CellError(place, holds, but, what=what)
+        there = scores if observed is None else scores[observed]
+        self.check_percent(float(there.max(initial=0.0)), what=what)
         return np.asarray((scores - low) / (high - low))
 
 
@@ -99,10 +115,12 @@ def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> 
     """
     _check_ragged(values, what=what)
     cells = as_array(values, what=what)
+    if scale.declared and _are_truths(cells):
+        raise InputError(f"{what}: true and false are no scores with a scale; leave scale= (--scale) out.")
     if cells.dtype.kind == "b" and not isinstance(cells, np.ma.MaskedArray):
         codes.meet("nan")
         observed: NDArray[np.bool_] | None = None
-        scores: NDArray[Any] = cells
+        scores: NDArray[Any] = cells.copy()  # the caller may go on writing into its own array
     else:
         if cells.dtype.kind in "USO":
             counted = _read_counted(cells, codes, what=what, scale=scale)
@@ -126,6 +144,14 @@ def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> 
     if scores.ndim == 3:
         return _mean_of_trials(scores.astype(np.float64), observed)
     return Scored(scores, observed)
+
+
+def _are_truths(cells: NDArray[Any]) -> bool:
+    """Whether cells are true and false alone, of which a scale would make something else."""
+    if cells.dtype.kind != "O":
+        return cells.dtype.kind == "b"
+    kinds = set(map(type, cells.ravel().tolist())) - {type(None)}
+    return bool(kinds) and kinds <= {bool, np.bool_}
 
 
 def _check_ragged(values: Any, *, what: str) -> None:

@@ -63,6 +63,23 @@ class Codes:
                 )
 
 
+class CellError(InputError):
+    """What is wrong with one cell; whoever knows the names of models and examples says whose it is."""
+
+    def __init__(self, place: tuple[int, ...], holds: str, but: str, *, what: str) -> None:
+        self.place, self.holds, self.but = place, holds, but
+        super().__init__(f"{what}: the cell {place} {holds}{but}")
+
+    def named(self, names: Sequence[str] | None, ids: Sequence[str] | None) -> InputError:
+        """The same with the names of the model and of the example."""
+        if names is None and ids is None:
+            return self
+        row, example = (0, self.place[0]) if len(self.place) == 1 else self.place[:2]
+        model = f"model {row}" if names is None else repr(names[row])
+        on = f"the example {example}" if ids is None else f"the example {ids[example]!r}"
+        return InputError(f"{model} {self.holds} on {on}{self.but}")
+
+
 def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
     """Classes as whole numbers or text, and which of them are there (None: all).
 
@@ -234,7 +251,7 @@ def read_marks(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
     """
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray) and values.dtype.kind == "b":
         codes.meet(NAN)
-        return values, None
+        return values.copy(), None  # the caller may go on writing into its own array
     cells, observed = read_cells(values, codes, what=what)
     if observed is not None and not observed.any():  # of no kind, then
         return observed, observed
@@ -248,9 +265,12 @@ def read_marks(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
         marks &= observed
     if strange.any():
         place = tuple(int(i) for i in np.argwhere(strange)[0])
-        raise InputError(
-            f"{what}: the cell {place} holds {cells[place]}, but only 1 (right) and 0 (wrong) can stand there; a cell "
-            "that was not run is marked with missing= (--missing)."
+        raise CellError(
+            place,
+            f"holds {cells[place]}",
+            ", but only 1 (right) and 0 (wrong) can stand there; a cell that was not run is marked with missing= "
+            "(--missing).",
+            what=what,
         )
     return marks, observed
 
@@ -270,12 +290,18 @@ def read_names(names: Iterable[Any] | None, count: int) -> tuple[str, ...]:
     return read
 
 
+class Ids(tuple[str, ...]):
+    """Ids that have been checked: parts of a table need not check a million of them again."""
+
+    __slots__ = ()
+
+
 def read_ids(ids: Iterable[Any] | None, count: int, *, source: str = "") -> tuple[str, ...] | None:
     """Ids of the examples, as text; `source` is named in messages."""
-    if ids is None:
-        return None
+    if ids is None or (isinstance(ids, Ids) and len(ids) == count):
+        return ids
     where = f"{source}: " if source else ""
-    read = tuple(as_text(name) for name in ids)
+    read = Ids(id_texts(ids, source=source))
     if len(read) != count:
         raise InputError(f"{where}there are {len(read):,} ids for {count:,} examples.")
     twice = repeated(read)
@@ -286,9 +312,60 @@ def read_ids(ids: Iterable[Any] | None, count: int, *, source: str = "") -> tupl
     return read
 
 
+def id_texts(ids: Iterable[Any], *, source: str, noun: str = "id", option: str = "ids_key, --ids-key") -> list[str]:
+    """Ids (or names of models) of rows as text; a row without one is an error that counts it.
+
+    Examples
+    --------
+    >>> id_texts(["a", 2], source="x.csv")
+    ['a', '2']
+    >>> id_texts(["a", " "], source="x.csv")
+    Traceback (most recent call last):
+        ...
+    heldout.errors.InputError: x.csv: row 2 has no id; fill it in, or name another column (ids_key, --ids-key).
+    """
+    if isinstance(ids, np.ndarray):
+        ids = ids.tolist()
+    values = ids if isinstance(ids, (list, tuple)) else list(ids)
+    texts = values if set(map(type, values)) == {str} else ["" if is_gap(v) else as_text(v) for v in values]
+    if not all(map(str.strip, texts)):
+        row = next(i for i, text in enumerate(texts) if not text.strip())
+        where = f"{source}: row {row + 1}" if source else f"the example {row}"
+        raise InputError(f"{where} has no {noun}; fill it in, or name another column ({option}).")
+    return list(texts)
+
+
+def id_text(value: Any, where: str, *, noun: str = "id") -> str:
+    """One id as text; `where` it stands is named in the message."""
+    text = "" if is_gap(value) else as_text(value)
+    if not text.strip():
+        raise InputError(
+            f"{where} has no {noun}; give every example an id of its own."
+            if noun == "id"
+            else f"{where} has no {noun}."
+        )
+    return text
+
+
 def as_text(value: Any) -> str:
     """A name or id as text; bytes are decoded."""
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def number_of(value: Any) -> int | float | None:
+    """A number, or the number that a text spells; None where it is none.
+
+    Examples
+    --------
+    >>> number_of("3"), number_of("0.5"), number_of(2.5), number_of("n/a"), number_of(None)
+    (3, 0.5, 2.5, None, None)
+    """
+    for kind in (int, float) if isinstance(value, str) else (float,):
+        try:
+            return kind(value)
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return None
 
 
 def first_there(cells: NDArray[Any], observed: NDArray[np.bool_] | None) -> Any:

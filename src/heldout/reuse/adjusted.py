@@ -37,13 +37,12 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 from heldout.files import read_npz
 from heldout.predictions import Predictions
+from heldout.reuse.leaderboard import MOST_RANKED
 from heldout.reuse.similarity import SimilarityResult
 
 Floats = NDArray[np.float64]
 
 MOST_OPTIONS = 1_000  # classes; with more, wrong answers are taken never to agree by chance
-MOST_MODELS = 3_000  # of which every pair's answers are compared
-BLOCK = 2_000_000  # probabilities held at once, for each model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +78,9 @@ def answer_kappa(table: Predictions) -> Floats | None:
     """(k, k) agreement of the answers given (1); None where answers are not known, or some are missing.
 
     The number of options is that of the column `n_options` where the table has one, else that of different labels;
-    texts that are nearly all different are no options, and wrong ones then never agree by chance.
+    texts that are nearly all different are no options, and wrong ones then never agree by chance. What is no option (a
+    number below 0, or beyond the column's; an empty text) stands for an answer that could not be read, and agrees with
+    nothing.
 
     Examples
     --------
@@ -87,18 +88,30 @@ def answer_kappa(table: Predictions) -> Floats | None:
     >>> answer_kappa(pool).round(4).tolist()  # they agree on 3 of 4; right on 2 and 3; wrong ones are the same
     [[1.0, 0.5], [0.5, 1.0]]
     """
-    if table.predictions is None or table.labels is None or table.n_missing or table.n_models > MOST_MODELS:
+    if table.predictions is None or table.labels is None or table.n_missing or table.n_models > MOST_RANKED:
         return None
     answers, right = table.predictions, table.correct
     k, n = answers.shape
     codes = np.unique(answers, return_inverse=True)[1].reshape(k, n)
-    same = np.array([np.count_nonzero(codes == row, axis=1) for row in codes]) / n
-    return _kappa(same, right.mean(axis=1), _chance_of_wrong(table))
+    codes = np.where(_is_option(table), codes, -1)
+    same = np.array([np.count_nonzero((codes == row) & (row >= 0), axis=1) for row in codes]) / n
+    return _kappa(same, right.mean(axis=1), chance_of_wrong(table))
 
 
-def _chance_of_wrong(table: Predictions) -> float:
-    """Mean over examples of 1 / (m_x - 1)."""
-    assert table.labels is not None
+def _is_option(table: Predictions) -> NDArray[np.bool_]:
+    """(k, n) whether an answer is one of the options; what stands among the labels is."""
+    assert table.predictions is not None
+    answers = table.predictions
+    if answers.dtype.kind not in "iu":
+        option = np.char.strip(answers.astype(str)) != ""
+    else:
+        most = np.asarray(table.columns.get("n_options", np.inf), dtype=np.float64)
+        option = (answers >= 0) & (answers < most)
+    return np.asarray(option | np.isin(answers, np.unique(np.asarray(table.labels))))
+
+
+def chance_of_wrong(table: Predictions) -> float:
+    """Mean over examples of 1 / (m_x - 1): how often two wrong answers are the same by chance; 0 if unknown."""
     if "n_options" in table.columns:
         options = np.asarray(table.columns["n_options"], dtype=np.float64)
         if not (options >= 2).all():

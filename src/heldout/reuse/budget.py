@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,10 @@ from heldout.progress import plain_bar
 from heldout.reuse.adjusted import Adjusted, adjusted_similarity
 from heldout.reuse.bounds import TestableModels, equal_models, testable_models, union_models
 from heldout.reuse.cover import CoverCurve, cover_curve
-from heldout.reuse.first import may_be_among
+from heldout.reuse.few import nothing_fits, nothing_needed, too_few_groups
+from heldout.reuse.first import list_names, may_be_among
 from heldout.reuse.grouped import GroupedPool, Grouping, find_groups
-from heldout.reuse.label_noise import find_second_labels
+from heldout.reuse.label_noise import SecondLabels, find_second_labels
 from heldout.reuse.label_noise import label_noise as label_noise_of
 from heldout.reuse.label_noise import second_labels as second_labels_of
 from heldout.reuse.leaderboard import (
@@ -37,6 +40,7 @@ from heldout.reuse.needed import GAP, examples_within, numbers_needed, pool_need
 from heldout.reuse.pool import PoolBound, Tree, pool_level, pool_reach
 from heldout.reuse.result import BudgetResult, PoolResult, count_text
 from heldout.reuse.score_budget import ScoreBudgetResult, score_budget
+from heldout.reuse.scored import ScoredPool
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.reuse.theorems import theorem2_epsilon, theorem2_equation5, theorem2_equation6
 from heldout.reuse.thresholds import Number, check_share, exact, independent_similarity
@@ -44,6 +48,7 @@ from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics import clopper_pearson
 
 USUAL_EPSILON, USUAL_MODELS = 0.01, 100  # four numbers, no error bar asked for: at least so wide, and for so many
+MOST_TASKS = 20  # named where tasks are pooled
 
 
 def budget(
@@ -63,9 +68,9 @@ def budget(
 
     Parameters
     ----------
-    predictions : Predictions, or (n_models, n_examples) array of 0 and 1
-        What the models said, or where they were right; or scores between 0 and 1 (`Predictions.from_scores`), of which
-        a `ScoreBudgetResult` tells what can be told without right and wrong.
+    predictions : Predictions, or (n_models, n_examples) array
+        What the models said, or where they were right (0 and 1); or scores between 0 and 1, of which a
+        `ScoreBudgetResult` tells what can be told without right and wrong.
     epsilon : float, optional
         Error bar that further models shall have. Without, what the set can do for its own pool: the error bar that
         holds for all models there are, rounded up.
@@ -105,15 +110,15 @@ def budget(
     >>> result.n_models, len(result.pool.neighbours)
     (5, 4)
     """
-    for name, value in (("epsilon", epsilon), ("delta", delta), ("gap", gap)):
+    for name, value in (("epsilon", epsilon), ("delta", delta), ("gap", gap), ("label_noise", label_noise)):
         if value is not None:
             check_share(name, value)
-    if label_noise is not None:
-        check_share("label_noise", label_noise)
     if seed < 0:
         raise InputError(f"`seed` is {seed}; give a whole number, 0 or more.")
-    table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(predictions)
-    grouping = find_groups(table, groups)
+    table = predictions if isinstance(predictions, Predictions) else _as_table(predictions)
+    grouping, share = find_groups(table, groups), float(exact(delta))
+    if table.n_models == 1:
+        raise InputError(_one_model(table, grouping, epsilon=epsilon, delta=delta))
     if not table.is_binary:
         for what, given in (("label noise", label_noise), ("second labels", second_labels),
                             ("the chance-adjusted similarity", probabilities)):  # fmt: skip
@@ -123,42 +128,31 @@ def budget(
             table,
             grouping,
             epsilon=None if epsilon is None else float(exact(epsilon)),
-            delta=float(exact(delta)),
+            delta=share,
             gap=float(exact(gap)),
             seed=seed,
+            notes=_notes(table),
             progress=progress,
         )
-    if table.n_models == 1:
-        raise InputError(_one_model(table, grouping, epsilon=epsilon, delta=delta))
     counts = similarity(table, progress=progress)
     if counts.disjoint == counts.n_pairs:
         raise InputError("no two models were run on a common example, so there is no similarity to tell.")
     error, alike = _means(counts)
-    share, rng = float(exact(delta)), np.random.default_rng(seed)
-    bound = PoolBound(counts)
+    rng, bound = np.random.default_rng(seed), PoolBound(counts)
     winner = _winner(table, counts, grouping, rng)
+    fits: Callable[[Fraction], TestableModels]
     if grouping is None:
-        grouped = None
+        grouped, few = None, False
         pool, tree = _pool(bound, winner, table.n_missing, share, progress=progress)
-        target = exact(_own_epsilon(pool) if epsilon is None else epsilon)
-        found = LikeThese(bound, target, share, tree).testable()
-        testable = _no_fewer_than_there_are(found, pool, bound, target)
-        equal = _equal(counts, error, alike, epsilon=target, delta=share)
+        fits = partial(_like_these, bound, pool, tree, share)
     else:
         grouped = GroupedPool(table, counts, grouping)
         pool = _grouped_pool(grouped, winner, table.n_missing, share)
-        target = exact(_own_epsilon(pool) if epsilon is None else epsilon)
-        testable, equal = grouped.testable(float(target), share), None
+        few = too_few_groups(pool.example_groups, pool.epsilon["similarity"], share)
+        fits = partial(_like_groups, grouped, share, few=few)
+    target = exact(_own_epsilon(pool) if epsilon is None else epsilon)
     pool = replace(pool, adjusted=adjusted_similarity(table, counts, probabilities))
     if label_noise is not None:
-
-        def fits(epsilon: float) -> int:
-            if grouped is not None:
-                return grouped.testable(epsilon, share).union
-            found = LikeThese(bound, exact(epsilon), share, tree).testable()
-            like = _no_fewer_than_there_are(found, pool, bound, exact(epsilon))
-            return like.union if like.similarity is None else like.similarity
-
         noise = label_noise_of(
             table,
             counts,
@@ -167,16 +161,12 @@ def budget(
             error_bar=pool.epsilon["similarity"],
             epsilon=float(target),
             delta=share,
-            fits=fits,
+            fits=lambda epsilon: _count(fits(exact(epsilon))),
             grouped=grouped is not None,
         )
         pool = replace(pool, label_noise=noise)
     if second_labels is not None:
-        named = second_labels if isinstance(second_labels, str) else "as given"
-        others = find_second_labels(second_labels, table) if isinstance(second_labels, str) else None
-        if others is None:
-            others = as_column(second_labels, table.n_examples, "second_labels")
-        pool = replace(pool, second_labels=second_labels_of(table, others, source=named, delta=share))
+        pool = replace(pool, second_labels=_second_labels(table, second_labels, grouping, share))
     needed = pool_needed(
         counts,
         grouped,
@@ -195,18 +185,83 @@ def budget(
         independent_similarity=counts.mean_baseline,
         epsilon=float(target),
         delta=share,
-        testable=testable,
-        equal=equal,
+        testable=fits(target),
+        equal=None if grouped is not None else _equal(counts, error, alike, epsilon=target, delta=share),
         pool=pool,
         exact_error=error,
         exact_similarity=alike,
         examples_each=_examples_each(counts),
-        needed=needed,
+        needed=nothing_needed(needed) if few else needed,
         seed=seed,
         source=table.source,
         data_digest=table.digest(),
         version=__version__,
+        notes=_notes(table),
     )
+
+
+def _as_table(array: ArrayLike) -> Predictions:
+    """Right and wrong; or scores, where some cell is neither 0 nor 1."""
+    cells = np.ma.asanyarray(array) if np.ma.isMaskedArray(array) else np.asarray(array)
+    if cells.dtype.kind == "f":
+        there = cells[np.isfinite(cells)]
+        if ((there != 0) & (there != 1)).any():
+            return Predictions.from_scores(array)
+    return Predictions.from_correct(array)
+
+
+def _notes(table: Predictions) -> tuple[str, ...]:
+    """What else is to be known of a table."""
+    notes = []
+    tasks = table.columns.get("task")
+    if tasks is not None:
+        notes += pooling_notes([str(task) for task in tasks.tolist()])
+    if table.is_binary and table.trials is not None:
+        notes.append("All trials of an example agree everywhere, so that more trials would bring nothing.")
+    return tuple(notes)
+
+
+def pooling_notes(tasks: Sequence[str]) -> list[str]:
+    """How the tasks of some examples were pooled; nothing for one task.
+
+    Examples
+    --------
+    >>> pooling_notes(["a", "a", "b"])[0][:88]
+    'All 2 tasks pooled: every example counts once, so that a task counts by its size (a 2, b'
+    """
+    sizes = Counter(tasks)
+    if len(sizes) < 2:
+        return []
+    named = list_names([f"{name} {size:,}" for name, size in sizes.items()], MOST_TASKS)
+    return [
+        f"All {len(sizes):,} tasks pooled: every example counts once, so that a task counts by its size ({named}), and "
+        "the mean over tasks may differ."
+    ]
+
+
+def _second_labels(
+    table: Predictions, given: ArrayLike | Sequence[Any] | str, grouping: Grouping | None, delta: float
+) -> SecondLabels:
+    """Every model scored again by the labels given, or found."""
+    if isinstance(given, str):
+        labels, named = find_second_labels(given, table), given
+    else:
+        labels, named = as_column(given, table.n_examples, "second_labels"), "as given"
+    return second_labels_of(table, labels, source=named, delta=delta, grouping=grouping)
+
+
+def _count(fits: TestableModels) -> int:
+    return fits.union if fits.similarity is None else fits.similarity
+
+
+def _like_these(bound: PoolBound, pool: PoolResult, tree: Tree, delta: float, epsilon: Fraction) -> TestableModels:
+    """How many models like these fit."""
+    return _no_fewer_than_there_are(LikeThese(bound, epsilon, delta, tree).testable(), pool, bound, epsilon)
+
+
+def _like_groups(grouped: GroupedPool, delta: float, epsilon: Fraction, *, few: bool) -> TestableModels:
+    """The same over whole groups; none where these are too few to say anything."""
+    return nothing_fits(grouped.described()) if few else grouped.testable(float(epsilon), delta)
 
 
 def budget_from_numbers(
@@ -421,6 +476,25 @@ def _theorem2(counts: SimilarityResult, curve: CoverCurve, delta: float) -> dict
 
 def _one_model(table: Predictions, grouping: Grouping | None, *, epsilon: Number | None, delta: Number) -> str:
     """What can still be told of a single model, and what would tell more."""
+    told = (
+        _one_right_or_wrong(table, grouping, epsilon, delta) if table.is_binary else _one_score(table, grouping, delta)
+    )
+    return (
+        f"there is only one model, {table.names[0]} ({table.source}), and a comparison takes two; what can be told of "
+        f"it alone: {told}. Add another model's answers on the same examples."
+    )
+
+
+def _one_score(table: Predictions, grouping: Grouping | None, delta: Number) -> str:
+    pool, share = ScoredPool(table, grouping), float(exact(delta))
+    low, high = (float(end[0]) for end in pool.intervals(share))
+    return (
+        f"its mean score is {float(pool.means[0]):.4f}, between {low:.4f} and {high:.4f} with {100 * (1 - share):g} %, "
+        f"over {table.n_examples:,} {'example' if table.n_examples == 1 else 'examples'}"
+    )
+
+
+def _one_right_or_wrong(table: Predictions, grouping: Grouping | None, epsilon: Number | None, delta: Number) -> str:
     n = int(table.observed.sum()) if table.observed is not None else table.n_examples
     wrong, share = int(table.wrong.sum()), float(exact(delta))
     if grouping is None:
@@ -438,7 +512,4 @@ def _one_model(table: Predictions, grouping: Grouping | None, *, epsilon: Number
         more = examples_within(np.array([wrong / n]), np.ones((1, 1)), half, share)
         if more is not None:
             told += f"; half as wide an error bar, ±{half:.2g}, takes about {more:,} examples"
-    return (
-        f"there is only one model, {table.names[0]} ({table.source}), and similarity takes two; what can be told of it "
-        f"alone: {told}. Add another model's answers on the same examples."
-    )
+    return told

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import combinations
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -18,34 +21,41 @@ from heldout.progress import plain_bar
 from heldout.reuse.compare_result import FEW_EXAMPLES, CompareAllResult, CompareResult, Parted
 from heldout.reuse.grouped import Grouping, find_groups
 from heldout.statistics.binomial import sign_test_log_pvalue
+from heldout.statistics.bounded_differences import (
+    ROUNDING,
+    bounded_detectable,
+    bounded_intervals,
+    bounded_log_p_values,
+)
 from heldout.statistics.confidence_sequence import ConfidenceSequence, confidence_sequence
 from heldout.statistics.mcnemar_power import detectable_gap
 from heldout.statistics.paired import mcnemar_intervals
-from heldout.statistics.sign_flips import detectable_mean, paired_interval, sign_flip_test
 from heldout.statistics.stepdown import holm_log_adjusted
 
 Floats = NDArray[np.float64]
 
-BATCH = 20_000  # pairs
+CELLS = 4_000_000  # cells of several pairs that are held at once
 KNOTS = 40  # numbers of discordant examples for which it is computed what could have been seen
-ROUNDING = 1e-9  # a difference of scores below this is none
 LONGEST_TEXT = 500  # characters of an example's text
+NAMED = 30  # models listed where one is not found
 MCNEMAR = "McNemar's exact test"
+FOR_SCORES = "McNemar's test carried over to scores (Gaffke's, of a bounded mean)"
+FOR_GROUPS = "McNemar's test carried over to whole groups (Gaffke's, of a bounded mean)"
 NULLS = {
     "binary": "both models are right equally often; examples are independent.",
-    "scores": "on any example the two models could be swapped; examples are independent. With many examples the test "
-    "holds for equal mean scores, too.",
-    "groups": "on any group of examples, taken as a whole, the two models could be swapped; groups are independent. "
-    "With many groups the test holds for equal mean scores, too.",
-    "sequence": "the mean difference is 0, whatever was seen before; it must not depend on the order of the {}. One "
-    "may look after every one and stop at any time.",
+    "scores": "the mean difference is 0, whatever its law; examples are independent.",
+    "groups": "the mean difference over examples is 0, whatever its law; groups are independent.",
+    "sequence": "the mean difference is 0, whatever was seen before; it must not depend on the order of the {}, so a "
+    "sorted file breaks it. One may look after every one and stop at any time.",
+    "sequence of groups": "the mean difference of the groups, each of which counts once, is 0, whatever was seen "
+    "before; it must not depend on the order of the groups. One may look after every group and stop at any time.",
 }
 
 
 def compare(
     predictions: Predictions | ArrayLike,
-    first: str | int = 0,
-    second: str | int = 1,
+    first: str | int | None = None,
+    second: str | int | None = None,
     *,
     level: float = 0.05,
     groups: ArrayLike | Sequence[Any] | str | None = None,
@@ -58,19 +68,22 @@ def compare(
     predictions : Predictions, or (n_models, n_examples) array of 0 and 1
         What the models said, or where they were right, or their scores between 0 and 1.
     first, second : str or int
-        Two models, by name or position.
+        Two models, by name or position; may be left out where there are two.
     level : float
         Of the verdict; the interval is at 1 - level.
     groups : (n_examples,) array, or str, optional
         Examples that depend on each other, as in `heldout.budget`; whole groups are then the unit.
     sequential : bool
         p and interval that are valid at every look, examples being taken in the order of the table: one may look while
-        they come in, and stop at any time. With groups, each counts once, with its mean, in order of first appearance.
+        they come in, and stop at any time. With groups, each counts once, with its mean, as soon as it is complete,
+        that is, as soon as the next one has begun; the examples of a group must stand together. `difference` is then
+        the mean over groups.
 
     Returns
     -------
     CompareResult
-        Right or wrong: McNemar's exact test and the interval that agrees with it. Scores, or groups: sign flips.
+        Right or wrong: McNemar's exact test and the interval that agrees with it. Scores, or groups: the same test
+        carried over to them (`heldout.statistics.bounded_differences`).
 
     Examples
     --------
@@ -80,16 +93,17 @@ def compare(
     ('first better', 0.0021, [0.0222, 0.0986])
     """
     table = _table(predictions, level)
-    i, j = (_row(table, model) for model in (first, second))
+    if first is None and second is None and table.n_models == 2:
+        first, second = 0, 1
+    if first is None or second is None:
+        raise InputError(f"name two models of {table.source}, which has {_names(table)}.")
+    i, j = _row(table, first, "first"), _row(table, second, "second")
     if i == j:
         raise InputError(f"{table.names[i]!r} is compared with itself; name two models of {table.source}.")
-    pair = _Pair(table, find_groups(table, groups), i, j)
-    if pair.n < 2:
-        raise InputError(
-            f"{table.names[i]} and {table.names[j]} share {pair.n} {'example' if pair.n == 1 else 'examples'} of "
-            f"{table.source}; at least two are needed."
-        )
-    return pair.result(pair.finding(level, sequential=sequential), level, digest=table.digest(), listed=True)
+    pair = _Pair(table, find_groups(table, groups), i, j, sequential=sequential)
+    if (lacking := pair.lacking) is not None:
+        raise InputError(lacking)
+    return pair.result(pair.finding(level), level, digest=table.digest(), listed=True)
 
 
 def compare_all(
@@ -117,49 +131,68 @@ def compare_all(
     2
     """
     table = _table(predictions, level)
-    rows = range(table.n_models) if models is None else [_row(table, model) for model in models]
+    rows = range(table.n_models) if models is None else [_row(table, model, "models") for model in models]
     if len(set(rows)) != len(rows):
         raise InputError("a model is named twice; every pair of different models is compared.")
     if len(rows) < 2:
         raise InputError(f"there is one model only ({table.source}); a comparison takes two.")
     grouping = find_groups(table, groups)
+
+    def pair_of(two: tuple[int, int]) -> _Pair:
+        return _Pair(table, grouping, *two, sequential=sequential)
+
     pairs = list(combinations(rows, 2))
+    lacking = [two for two in (pairs if table.observed is not None else pairs[:1]) if pair_of(two).lacking is not None]
+    if len(lacking) == len(pairs) or (lacking and table.observed is None):
+        raise InputError(f"{pair_of(lacking[0]).lacking}")
+    gone = set(lacking)
+    pairs = [two for two in pairs if two not in gone]
     each = level / len(pairs)
     digest = table.digest()
     results = []
+    batch = max(1, CELLS // table.n_examples)
     with plain_bar(len(pairs), "pairs", unit="pairs", shown=progress and len(pairs) > 1_000) as bar:
-        for start in range(0, len(pairs), BATCH):
-            some = [_Pair(table, grouping, i, j) for i, j in pairs[start : start + BATCH]]
-            some = [pair for pair in some if pair.n > 1]
-            if table.is_binary and grouping is None and not sequential:
-                findings = _binary_findings(some, each)
-            else:
-                findings = [pair.finding(each, sequential=sequential) for pair in some]
+        for start in range(0, len(pairs), batch):
+            some = [pair_of(two) for two in pairs[start : start + batch]]
             results += [
                 pair.result(found, each, digest=digest, listed=False)
-                for pair, found in zip(some, findings, strict=True)
+                for pair, found in zip(some, _findings(some, each), strict=True)
             ]
-            bar.update(min(BATCH, len(pairs) - start))
-    if not results:
-        raise InputError(f"no two models of {table.source} share two examples, so nothing can be compared.")
+            bar.update(min(batch, len(pairs) - start))
     adjusted = holm_log_adjusted([result.log_p_value for result in results])
     return CompareAllResult(
         pairs=tuple(
             replace(result, adjusted_log_p=float(log_p), level=level, n_pairs=len(pairs))
             for result, log_p in zip(results, adjusted, strict=True)
-        )
+        ),
+        skipped=tuple((table.names[i], table.names[j]) for i, j in lacking),
     )
 
 
 def _table(predictions: Predictions | ArrayLike, level: float) -> Predictions:
-    if not 0 < level < 1:
-        raise InputError(f"`level` is {level} (--level); it must be between 0 and 1.")
+    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
+        raise InputError(f"`level` is {level!r} (--level); it must be a number between 0 and 1.")
     return predictions if isinstance(predictions, Predictions) else Predictions.from_scores(predictions)
 
 
-def _row(table: Predictions, model: str | int) -> int:
-    chosen = table.select([model]) if isinstance(model, str) else table.select([int(model)])
-    return table.names.index(chosen.names[0])
+def _row(table: Predictions, model: str | int, argument: str) -> int:
+    """A model's place in the table."""
+    if isinstance(model, str):
+        if model in table.names:
+            return table.names.index(model)
+        close = get_close_matches(model, table.names, n=3)
+        meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
+        raise InputError(f"{table.source} has no model {model!r}{meant} It has {_names(table)}.")
+    if isinstance(model, bool) or not isinstance(model, Integral):
+        raise InputError(f"`{argument}` is {model!r}; a model is given by its name or its position.")
+    if not 0 <= model < table.n_models:
+        raise InputError(f"`{argument}` is {model}; the {table.n_models:,} models of {table.source} count from 0.")
+    return int(model)
+
+
+def _names(table: Predictions) -> str:
+    more = f" and {table.n_models - NAMED:,} more" if table.n_models > NAMED else ""
+    return f"{', '.join(table.names[:NAMED])}{more}"
 
 
 @dataclass(frozen=True)
@@ -172,6 +205,38 @@ class _Finding:
     test: str
     null: str
     sequence: ConfidenceSequence | None = None
+
+
+def _findings(pairs: Sequence[_Pair], level: float) -> list[_Finding]:
+    """What the tests say of several pairs; where several are made, the level is a share of the whole."""
+    found: dict[int, _Finding] = {}
+    for plain in (True, False):
+        kind = [k for k, pair in enumerate(pairs) if (pair.binary and pair.codes is None) is plain]
+        of_kind = [pairs[k] for k in kind]
+        found |= zip(kind, _binary_findings(of_kind, level) if plain else _score_findings(of_kind, level), strict=True)
+    return [pair.in_sequence(found[k], level) if pair.sequential else found[k] for k, pair in enumerate(pairs)]
+
+
+def _score_findings(pairs: Sequence[_Pair], level: float) -> list[_Finding]:
+    """Scores, or groups: all pairs at once."""
+    if not pairs:
+        return []
+    units = [pair.units() for pair in pairs]
+    d = np.stack([values for values, _ in units])
+    sizes = None if units[0][1] is None else np.stack([size for _, size in units if size is not None])
+    grouped = pairs[0].codes is not None
+    log_p, seen = bounded_log_p_values(d, sizes), bounded_detectable(d, sizes, level=level)
+    low, high = bounded_intervals(d, sizes, level=level)
+    return [
+        _Finding(
+            log_p=float(log_p[k]),
+            interval=(float(low[k]), float(high[k])),
+            detectable=float(seen[k]),
+            test=FOR_GROUPS if grouped else FOR_SCORES,
+            null=NULLS["groups" if grouped else "scores"],
+        )
+        for k in range(len(pairs))
+    ]
 
 
 def _binary_findings(pairs: Sequence[_Pair], level: float) -> list[_Finding]:
@@ -208,21 +273,65 @@ def _gaps(n: int, parts: list[int], level: float) -> dict[int, float]:
 
 
 class _Pair:
-    """Two rows of a table, on the examples that both have."""
+    """Two rows of a table, on the examples that both have; in a sequence of groups, on those of complete groups."""
 
-    def __init__(self, table: Predictions, grouping: Grouping | None, i: int, j: int) -> None:
-        self.table, self.i, self.j = table, i, j
-        self.binary = table.is_binary
+    def __init__(self, table: Predictions, grouping: Grouping | None, i: int, j: int, *, sequential: bool) -> None:
+        self.table, self.i, self.j, self.sequential = table, i, j, sequential
         common = None if table.observed is None else table.observed[i] & table.observed[j]
-        self.places = np.arange(table.n_examples) if common is None else np.flatnonzero(common)
-        first, second = (table.cells[row] if common is None else table.cells[row][self.places] for row in (i, j))
-        self.first, self.second = first, second
-        self.n = len(self.places)
-        self.n_up, self.n_down = (int(np.count_nonzero(side)) for side in self._sides())
-        self.codes = None
+        places = None if common is None else np.flatnonzero(common)
+        self.n_missing = 0 if places is None else table.n_examples - len(places)
+        self.n_waiting, self.codes = 0, None
+        self.grouping = grouping
         if grouping is not None:
-            self.codes = np.unique(grouping.codes[self.places], return_inverse=True)[1]
+            codes = grouping.codes if places is None else grouping.codes[places]
+            if sequential and len(codes):
+                self.n_waiting = self._unfinished(codes, places)
+                places = np.arange(table.n_examples)[: -self.n_waiting] if places is None else places[: -self.n_waiting]
+                codes = codes[: -self.n_waiting]
+            self.codes = codes
+        self.places = places  # None: all of them
+        first, second = (table.cells[row] if places is None else table.cells[row][places] for row in (i, j))
+        self.n = len(first)
+        self.binary = table.is_binary or all(bool(((row == 0) | (row == 1)).all()) for row in (first, second))
+        if self.binary and not table.is_binary:
+            first, second = first > 0.5, second > 0.5
+        self.first, self.second = first, second
+        self.n_up, self.n_down = (int(np.count_nonzero(side)) for side in self._sides())
+        self.n_groups = None if self.codes is None else len(np.unique(self.codes))
         self.named = None if grouping is None else grouping.named or f"equal {', '.join(grouping.repeated_in)}"
+
+    @property
+    def lacking(self) -> str | None:
+        """What there is too little of for a comparison; None where there is enough."""
+        both = f"{self.table.names[self.i]} and {self.table.names[self.j]}"
+        if self.sequential and self.n_groups is not None and self.n_groups < 2:
+            return (
+                f"{both} share {self.n_groups} complete {'group' if self.n_groups == 1 else 'groups'} of "
+                f"{self.table.source} so far (a group is complete once the next has begun); at least two are needed."
+            )
+        if self.n < 2:
+            return (
+                f"{both} share {self.n} {'example' if self.n == 1 else 'examples'} of {self.table.source}; at least "
+                "two are needed."
+            )
+        if self.n_groups is not None and self.n_groups < 2:
+            return f"the examples of {self.table.source} that {both} share are all in one group; two are needed."
+        return None
+
+    def _unfinished(self, codes: NDArray[Any], places: NDArray[np.intp] | None) -> int:
+        """Examples of the last group, of which more may come; groups must stand together."""
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        seen, at = np.unique(codes[starts], return_index=True)
+        if len(seen) < len(starts):
+            again = int(starts[np.setdiff1d(np.arange(len(starts)), at)[0]])
+            place = again if places is None else int(places[again])
+            name = f"{place}" if self.table.ids is None else self.table.ids[place]
+            raise InputError(
+                f"--sequential: example {name} belongs to a group that had ended before. A group counts once it is "
+                "complete, so the examples of a group must stand together; order the file by groups, and these at "
+                "random."
+            )
+        return len(codes) - int(starts[-1])
 
     def _sides(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Where the first, where the second has the higher score."""
@@ -231,22 +340,22 @@ class _Pair:
         apart = self.first - self.second
         return apart > ROUNDING, apart < -ROUNDING
 
-    def finding(self, level: float, *, sequential: bool) -> _Finding:
-        """What the test for these two says; where several are made, the level is a share of the whole."""
-        found = _binary_findings([self], level)[0] if self.binary and self.codes is None else self._scores(level)
-        return self._sequence(found, level) if sequential else found
+    def finding(self, level: float) -> _Finding:
+        """What the test for these two says."""
+        return _findings([self], level)[0]
 
     def result(self, found: _Finding, level: float, *, digest: str, listed: bool) -> CompareResult:
         """The comparison, with the examples on which they part where these shall be listed."""
         table = self.table
-        places = np.flatnonzero(np.logical_or(*self._sides())) if listed else np.zeros(0, dtype=np.intp)
-        means = [float(np.mean(row, dtype=np.float64)) for row in (self.first, self.second)]
+        parts = np.flatnonzero(np.logical_or(*self._sides())) if listed else np.zeros(0, dtype=np.intp)
+        means = [self._mean(row) for row in (self.first, self.second)]
+        plain = self.binary and found.sequence is None
         return CompareResult(
             first=table.names[self.i],
             second=table.names[self.j],
             score_first=means[0],
             score_second=means[1],
-            difference=(self.n_up - self.n_down) / self.n if self.binary else means[0] - means[1],
+            difference=(self.n_up - self.n_down) / self.n if plain else means[0] - means[1],
             log_p_value=found.log_p,
             adjusted_log_p=found.log_p,
             interval=found.interval,
@@ -254,18 +363,19 @@ class _Pair:
             interval_level=level,
             n_pairs=1,
             n_examples=self.n,
-            n_missing=table.n_examples - self.n,
+            n_missing=self.n_missing,
             first_only=self.n_up,
             second_only=self.n_down,
             detectable_difference=found.detectable,
             binary=self.binary,
             test=found.test,
             null=found.null,
-            n_groups=None if self.codes is None else int(self.codes.max()) + 1,
+            n_groups=self.n_groups,
             groups_named=self.named,
+            n_waiting=self.n_waiting,
             sequence=found.sequence,
-            discordant=self.places[places].astype(np.int64),
-            parted=self._parted(places),
+            discordant=(parts if self.places is None else self.places[parts]).astype(np.int64),
+            parted=self._parted(parts),
             source=table.source,
             data_digest=digest,
             version=__version__,
@@ -275,39 +385,49 @@ class _Pair:
         apart = np.subtract(self.first, self.second, dtype=np.float64)
         return np.where(np.abs(apart) > ROUNDING, apart, 0.0)
 
-    def _scores(self, level: float) -> _Finding:
-        d = self._differences()
-        sizes: Floats | None = None
-        if self.codes is not None:
-            sizes = np.bincount(self.codes).astype(np.float64)
-            d = np.bincount(self.codes, weights=d).astype(np.float64)
-            d = np.where(np.abs(d) > ROUNDING, d, 0.0)
-            if len(sizes) < 2:
-                raise InputError("the examples that both models have are all in one group; nothing is left to compare.")
-        flips = sign_flip_test(d)
-        how = "exact" if flips.method == "exact" else "by a saddlepoint"
-        unit = "examples" if self.codes is None else "whole groups"
-        return _Finding(
-            log_p=flips.log_p_value,
-            interval=paired_interval(d, sizes, level=level),
-            detectable=detectable_mean(d, sizes, level=level),
-            test=f"paired permutation test: signs of {unit} flipped, {how}",
-            null=NULLS["scores" if self.codes is None else "groups"],
-        )
+    def _mean(self, row: NDArray[Any]) -> float:
+        """Over examples; in a sequence of groups over groups, each of which counts once."""
+        if self.sequential and self.codes is not None:
+            return float(self._group_means(row).mean())
+        return float(np.mean(row, dtype=np.float64))
 
-    def _sequence(self, found: _Finding, level: float) -> _Finding:
-        """The same, valid at every look."""
-        x, unit = self._differences(), "examples"
+    def _group_means(self, row: NDArray[Any]) -> Floats:
+        """In the order of the file, where the examples of a group stand together."""
+        assert self.codes is not None
+        starts = np.flatnonzero(np.diff(self.codes, prepend=-1))
+        sizes = np.diff(starts, append=len(row))
+        return np.asarray(np.add.reduceat(np.asarray(row, dtype=np.float64), starts) / sizes)
+
+    def units(self) -> tuple[Floats, Floats | None]:
+        """Differences, one for every example of the table or summed over each group, and how many examples each is.
+
+        Where none is missing an example is one; a missing one is of size 0.
+        """
+        d = self._differences()
         if self.codes is not None:
-            means = np.bincount(self.codes, weights=x) / np.bincount(self.codes)
-            x, unit = means[_first_appearance(self.codes)], "groups"
+            assert self.grouping is not None
+            length = int(self.grouping.codes.max()) + 1
+            sums = np.bincount(self.codes, weights=d, minlength=length)
+            sizes = np.bincount(self.codes, minlength=length).astype(np.float64)
+            return np.where(np.abs(sums) > ROUNDING, sums, 0.0), sizes
+        if self.places is None:
+            return d, None
+        every, there = np.zeros((2, self.table.n_examples))
+        every[self.places], there[self.places] = d, 1.0
+        return every, there
+
+    def in_sequence(self, found: _Finding, level: float) -> _Finding:
+        """The same, valid at every look."""
+        x = self._differences()
+        if self.codes is not None:
+            x = self._group_means(x)
         sequence = confidence_sequence(np.clip(x, -1.0, 1.0), level=level)
         return replace(
             found,
             log_p=sequence.log_p_value,
-            interval=sequence.interval,
+            interval=(math.nan, math.nan) if sequence.moved else sequence.interval,
             test="confidence sequence by betting, valid at every look",
-            null=NULLS["sequence"].format(unit),
+            null=NULLS["sequence"].format("examples") if self.codes is None else NULLS["sequence of groups"],
             sequence=sequence,
         )
 
@@ -322,7 +442,7 @@ class _Pair:
         known = table.predictions is not None and table.labels is not None
         rows = []
         for k in chosen:
-            place = int(self.places[k])
+            place = k if self.places is None else int(self.places[k])
             words = " | ".join(str(column[place]) for column in texts if column[place] is not None)
             answers = {}
             if known and table.predictions is not None and table.labels is not None:
@@ -342,14 +462,3 @@ class _Pair:
                 )
             )
         return tuple(rows)
-
-
-def _first_appearance(codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Groups in the order in which their first example stands.
-
-    Examples
-    --------
-    >>> _first_appearance(np.array([2, 0, 2, 1])).tolist()
-    [2, 0, 1]
-    """
-    return np.asarray(np.argsort(np.unique(codes, return_index=True)[1], kind="stable"), dtype=np.intp)

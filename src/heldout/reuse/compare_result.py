@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.files import read_result, write_result
 from heldout.statistics.confidence_sequence import ConfidenceSequence
+from heldout.statistics.paired import is_told
 
 FIRST, SECOND, NEITHER = "first better", "second better", "not told apart"
+MOVED = "order matters"
 SHOWN = 5  # examples printed on each side
 PAIRS_SHOWN = 40  # pairs printed
 TERMINAL = 118  # characters
@@ -47,11 +49,12 @@ class CompareResult:
     Parameters
     ----------
     difference : float
-        Mean score of the first less that of the second.
+        Mean score of the first less that of the second, over examples; with a sequence over groups, over groups.
     log_p_value : float
         Of "equally good", two-sided, of this pair alone. With a sequence: valid at every look.
     interval : (float, float)
-        Of the difference, at 1 - `interval_level`. Zero is outside exactly where p is at most `interval_level`.
+        Of the difference, at 1 - `interval_level`, within [-1, 1]. Zero is outside exactly where p is at most
+        `interval_level`. NaN where a sequence found that the difference moved with the order.
     level : float
         At which the verdict is given.
     n_pairs : int
@@ -69,6 +72,8 @@ class CompareResult:
         Some of them in words: the largest differences, those of the first model's before the second's.
     n_groups : int or None
         Groups of examples, where they are the unit.
+    n_waiting : int
+        Examples at the end of a sequence that do not count yet: more of their group may come.
     """
 
     first: str
@@ -92,6 +97,7 @@ class CompareResult:
     null: str
     n_groups: int | None
     groups_named: str | None
+    n_waiting: int
     sequence: ConfidenceSequence | None
     discordant: NDArray[np.int64]
     parted: tuple[Parted, ...]
@@ -117,16 +123,30 @@ class CompareResult:
     @property
     def verdict(self) -> str:
         """Which of the two is better, if that can be told at `level`."""
-        if self.adjusted_log_p > math.log(self.level):
+        return self.verdict_at(self.level)
+
+    def verdict_at(self, level: float) -> str:
+        """The same at another level; "order matters" where a sequence found that no one difference holds throughout."""
+        if self.sequence is not None and self.sequence.moved:
+            return MOVED
+        if not is_told(self.adjusted_log_p, level):
             return NEITHER
-        low, high = self.interval
-        up = self.difference > 0 if self.sequence is None else high + low > 0
+        up = self.difference > 0 if self.sequence is None else self.sequence.upward
         return FIRST if up else SECOND
 
     @property
     def better(self) -> str | None:
         """Name of the better model; None where they are not told apart."""
-        return {FIRST: self.first, SECOND: self.second, NEITHER: None}[self.verdict]
+        return {FIRST: self.first, SECOND: self.second}.get(self.verdict)
+
+    @property
+    def never(self) -> str | None:
+        """Where no difference whatsoever could have been found: that, and why."""
+        if not math.isnan(self.detectable_difference):
+            return None
+        count = self.n_examples if self.n_groups is None else self.n_groups
+        sizes = "" if self.n_groups is None else " of these sizes"
+        return f"{count:,} {self.unit}{sizes} can never reach level {self.interval_level:.2g}, whatever they say."
 
     @property
     def unit(self) -> str:
@@ -139,14 +159,17 @@ class CompareResult:
 
     def scores_sentence(self) -> str:
         """What was measured."""
+        over = f"{self.n_examples:,} examples"
+        if self.sequence is not None and self.n_groups is not None:
+            over += f" in {self.n_groups:,} groups, each of which counts once"
         if self.binary:
             return (
                 f"{self.first} is right on {100 * self.score_first:.2f} % and {self.second} on "
-                f"{100 * self.score_second:.2f} % of {self.n_examples:,} examples."
+                f"{100 * self.score_second:.2f} % of {over}."
             )
         return (
             f"{self.first} scores {self.score_first:.4f} and {self.second} {self.score_second:.4f}, on average over "
-            f"{self.n_examples:,} examples."
+            f"{over}."
         )
 
     def verdict_sentence(self) -> str:
@@ -155,23 +178,31 @@ class CompareResult:
         holm = ", Holm over all pairs" if self.n_pairs > 1 else ""
         if self.better is not None:
             return f"{self.better} is better at level {self.level:g} (p = {p}{holm})."
+        if self.verdict == MOVED:
+            return (
+                f"The difference moved with the order of the {self.unit}: no one value fits all looks. Take them in "
+                "random order, or leave out --sequential."
+            )
         text = f"They are not told apart at level {self.level:g} (p = {p}{holm})."
+        if self.never:
+            text += f" {self.never}"
         if math.isfinite(self.detectable_difference) and self.sequence is None:
             text += f" A true difference of {self.detectable_difference:.4f} would have been found four times in five."
         return text
 
     def __str__(self) -> str:
-        low, high = self.interval
         sure = f"{100 * (1 - self.interval_level):.6g} %"
         unit = "" if self.n_groups is None else f", in {self.n_groups:,} groups"
         missing = f", {self.n_missing:,} without an answer of both left out" if self.n_missing else ""
+        if self.n_waiting:
+            missing += f"; the last {self.n_waiting:,} wait for the rest of their group"
         parts = "only {} right: {:,}" if self.binary else "{} higher: {:,}"
         sides = [parts.format(name, n) for name, n in ((self.first, self.first_only), (self.second, self.second_only))]
-        seen = f"{self.detectable_difference:.4f}" if math.isfinite(self.detectable_difference) else "nothing"
+        seen = f"{self.detectable_difference:.4f}   (true difference, found four times in five; one look)"
         lines = [
             *textwrap.wrap(self.sentence(), TERMINAL),
             "",
-            f"difference            {self.difference:+.4f}   ({sure}: {low:+.4f} to {high:+.4f}{self._looks()})",
+            f"difference            {self.difference:+.4f}   ({self._interval_text(sure)})",
             f"p                     {p_text(self.log_p_value)}   ({self.test})",
         ]
         if self.n_pairs > 1:
@@ -179,7 +210,7 @@ class CompareResult:
         lines += [
             f"examples              {self.n_examples:,}{unit}{missing}",
             f"they part on          {self.n_discordant:,}   ({sides[0]}; {sides[1]})",
-            f"could have been seen  {seen}   (true difference, found four times in five; one look)",
+            f"could have been seen  {self.never or seen}",
         ]
         if self.sequence is not None:
             lines.append(self._sequence_line())
@@ -191,8 +222,11 @@ class CompareResult:
                 lines += [f"  ... and {n - SHOWN:,} more"] if n > SHOWN else []
         return "\n".join([*lines, "", *textwrap.wrap(f"Null: {self.null}", TERMINAL)])
 
-    def _looks(self) -> str:
-        return "" if self.sequence is None else ", at every look at once"
+    def _interval_text(self, sure: str) -> str:
+        low, high = self.interval
+        if math.isnan(low):
+            return "no interval: it moved with the order"
+        return f"{sure}: {low:+.4f} to {high:+.4f}{'' if self.sequence is None else ', at every look at once'}"
 
     def _sequence_line(self) -> str:
         assert self.sequence is not None
@@ -221,6 +255,7 @@ class CompareResult:
             "n_examples": self.n_examples,
             "n_groups": self.n_groups,
             "n_missing": self.n_missing,
+            "n_waiting": self.n_waiting,
             "n_discordant": self.n_discordant,
             "first_only": self.first_only,
             "second_only": self.second_only,
@@ -238,7 +273,7 @@ class CompareResult:
 
     def save(self, path: str | Path) -> None:
         """Write `path`.npz (everything) and `path`.json (what `to_dict` gives)."""
-        CompareAllResult(pairs=(self,)).save(path, plain=self.to_dict())
+        _save(path, (self,), (), self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> CompareResult:
@@ -251,9 +286,13 @@ class CompareResult:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CompareAllResult:
-    """Several pairs at once, their p-values adjusted by Holm, their intervals held at once (Bonferroni)."""
+    """Several pairs at once, their p-values adjusted by Holm, their intervals held at once (Bonferroni).
+
+    `skipped` has the names of pairs that share too little: fewer than two examples, or only one group.
+    """
 
     pairs: tuple[CompareResult, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
 
     @property
     def n_told_apart(self) -> int:
@@ -273,15 +312,21 @@ class CompareAllResult:
     def sentence(self) -> str:
         """The answer."""
         level = self.pairs[0].level
-        return (
+        text = (
             f"{self.n_told_apart:,} of {len(self.pairs):,} pairs are told apart at level {level:g}, family-wise (Holm)."
         )
+        if not self.skipped:
+            return text
+        some = "; ".join(f"{a} and {b}" for a, b in self.skipped[:SHOWN])
+        more = f"; and {len(self.skipped) - SHOWN:,} more" if len(self.skipped) > SHOWN else ""
+        what = "two examples" if self.pairs[0].n_groups is None else "two groups"
+        return f"{text} {len(self.skipped):,} left out, which do not share {what}: {some}{more}."
 
     def __str__(self) -> str:
         one = self.pairs[0]
         sure = f"{100 * (1 - one.level):.6g} %"
         lines = [
-            self.sentence(),
+            *textwrap.wrap(self.sentence(), TERMINAL),
             "",
             f"{'first':22s} {'second':22s} {'difference':>10s}  {f'{sure}, all at once':20s} {'p, Holm':>8s} "
             f"{'parts':>7s}  better",
@@ -306,24 +351,14 @@ class CompareAllResult:
             "n_told_apart": self.n_told_apart,
             "level": one.level,
             "adjusted": "holm",
+            "skipped": [list(names) for names in self.skipped],
             "pairs": [{k: v for k, v in pair.to_dict().items() if k not in _SHARED} for pair in self.pairs],
             **{name: getattr(one, name) for name in ("null", "source", "data_digest", "version")},
         }
 
-    def save(self, path: str | Path, *, plain: dict[str, Any] | None = None) -> None:
+    def save(self, path: str | Path) -> None:
         """Write `path`.npz (everything) and `path`.json (what `to_dict` gives)."""
-        records: list[dict[str, Any]] = []
-        arrays: dict[str, NDArray[Any]] = {}
-        for i, pair in enumerate(self.pairs):
-            record = {k: v for k, v in vars(pair).items() if k not in ("discordant", "sequence", "parted")}
-            record["parted"] = [vars(row) for row in pair.parted]
-            if (s := pair.sequence) is not None:
-                record["sequence"] = {"log_p_value": s.log_p_value, "first": s.first, "level": s.level}
-                arrays |= {f"{name}_{i}": getattr(s, name) for name in ("looks", "means", "low", "high")}
-            if len(self.pairs) == 1:
-                arrays["discordant"] = pair.discordant
-            records.append(record)
-        write_result(path, plain=self.to_dict() if plain is None else plain, record={"pairs": records}, arrays=arrays)
+        _save(path, self.pairs, self.skipped, self.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> CompareAllResult:
@@ -340,9 +375,26 @@ class CompareAllResult:
                 kept["parted"] = tuple(Parted(**row) for row in kept["parted"])
                 discordant = arrays.get("discordant", np.zeros(0, dtype=np.int64))
                 pairs.append(CompareResult(**kept, sequence=sequence, discordant=discordant))
-            return cls(pairs=tuple(pairs))
-        except (KeyError, TypeError) as error:
+            return cls(pairs=tuple(pairs), skipped=tuple((a, b) for a, b in record["skipped"]))
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a saved comparison: {error!r}.") from error
+
+
+def _save(
+    path: str | Path, pairs: tuple[CompareResult, ...], skipped: tuple[tuple[str, str], ...], plain: dict[str, Any]
+) -> None:
+    records: list[dict[str, Any]] = []
+    arrays: dict[str, NDArray[Any]] = {}
+    for i, pair in enumerate(pairs):
+        record = {k: v for k, v in vars(pair).items() if k not in ("discordant", "sequence", "parted")}
+        record["parted"] = [vars(row) for row in pair.parted]
+        if (s := pair.sequence) is not None:
+            record["sequence"] = {k: getattr(s, k) for k in ("log_p_value", "first", "level", "upward")}
+            arrays |= {f"{name}_{i}": getattr(s, name) for name in ("looks", "means", "low", "high")}
+        if len(pairs) == 1:
+            arrays["discordant"] = pair.discordant
+        records.append(record)
+    write_result(path, plain=plain, record={"pairs": records, "skipped": skipped}, arrays=arrays)
 
 
 _SHARED = ("null", "source", "data_digest", "version", "examples", "sequence")

@@ -1,8 +1,9 @@
 """A pool whose examples come in groups: error bars, intervals and comparisons that take whole groups as the unit.
 
 What is said of independent examples by exact binomial tails is said here by Student's law for as many groups as there
-are: intervals are Korn and Graubard's, at as many examples as the groups are worth; models are compared by the sums of
-their paired differences over groups. Bonferroni over models, Holm over pairs; how the misses of similar models overlap
+are: intervals are Korn and Graubard's, at as many examples as the groups are worth. Models are compared by the sums of
+their paired differences over groups, by the test that `compare` has, too (`heldout.statistics.bounded_differences`),
+so that both give the same p. Bonferroni over models, Holm over pairs; how the misses of similar models overlap
 is not known here, so similarity brings nothing.
 """
 
@@ -21,6 +22,7 @@ from heldout.groups import FEW, Codes, group_codes, group_sizes, join_groups, re
 from heldout.predictions import Predictions
 from heldout.reuse.bounds import TestableModels, whole_models
 from heldout.reuse.similarity import SimilarityResult, condensed_row
+from heldout.statistics.bounded_differences import bounded_log_p_values
 from heldout.statistics.grouped import Floats, GroupMoments, korn_graubard, korn_graubard_level
 
 MOST_POOLED = 300  # models whose pairs tell how alike the differences within a group are; evenly down the leaderboard
@@ -215,9 +217,12 @@ class GroupedPool:
         return np.asarray((self.counts - self.counts.sum(axis=-1, keepdims=True) / n * sizes) / n)
 
     def log_p_values(self, first: int, others: NDArray[np.intp]) -> Floats:
-        """Log p-values, two-sided, that one model is as good as each of some others."""
-        m = self.differences(first, others)
-        return m.log_p_values(self._correlations(m))
+        """Log p-values, two-sided, that one model is as good as each of some others; those of `compare`."""
+        if self._observed is None:
+            return bounded_log_p_values(self.counts[first] - self.counts[others], self.sizes)
+        common = self._observed[first] & self._observed[others]
+        change = self._sums(common & self._wrong[first]) - self._sums(common & self._wrong[others])
+        return bounded_log_p_values(change, self._sums(common))
 
     def spread(self, first: int, others: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """How many times the variance of independent examples these differences have, and degrees of freedom."""
@@ -287,21 +292,28 @@ class GroupedPool:
 
 def group_moments(sums: Floats, sizes: Floats, square: NDArray[Any]) -> GroupMoments:
     """Moments from the sum of x over each group, (k, G), the groups' sizes, and the sum of x² over all examples."""
-    n = np.maximum(sizes.sum(axis=-1), 1.0)
+    one = sizes[:1] if sizes.strides[0] == 0 else sizes  # the same groups in every row
+    n = np.maximum(one.sum(axis=-1), 1.0)
     total = sums.sum(axis=-1)
-    rest = sums - (total / n)[:, None] * sizes
-    groups = (sizes > 0).sum(axis=-1).astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left_out = rest / (1 - sizes / n[:, None])
-    left_out = np.where(sizes < n[:, None], left_out, 0.0)
+    rest = sums - (total / n)[:, None] * one
+    groups = (one > 0).sum(axis=-1).astype(np.float64)
+    between = np.einsum("ij,ij->i", rest, rest)
+    if one is not sizes and (one == 1).all():
+        left_out = between / (1 - 1 / n) ** 2 if n[0] > 1 else np.zeros_like(between)
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rest /= 1 - one / n[:, None]
+        rest = np.where(one < n[:, None], rest, 0.0)
+        left_out = np.einsum("ij,ij->i", rest, rest)
+    rows = np.ones(len(sums))
     return GroupMoments(
-        n=n,
-        n_groups=groups,
-        s2=(sizes**2).sum(axis=-1),
-        s3=(sizes**3).sum(axis=-1),
-        s4=(sizes**4).sum(axis=-1),
+        n=n * rows,
+        n_groups=groups * rows,
+        s2=(one**2).sum(axis=-1) * rows,
+        s3=(one**3).sum(axis=-1) * rows,
+        s4=(one**4).sum(axis=-1) * rows,
         total=total,
         square=np.asarray(square, dtype=np.float64),
-        between=(rest**2).sum(axis=-1),
-        jackknife=(groups - 1) / np.maximum(groups, 1) * (left_out**2).sum(axis=-1),
+        between=between,
+        jackknife=(groups - 1) / np.maximum(groups, 1) * left_out,
     )

@@ -6,28 +6,30 @@ Let a share :math:`\rho` of the labels be wrong. A model with true error e has t
 On a wrong label a right answer counts as wrong, and a wrong one as right with probability 1 / (m - 1), so
 
 .. math:: e' = (1 - \rho)\, e + \rho \left(1 - \frac{e}{m - 1}\right) = \rho + f e, \qquad
-          f = 1 - \rho\,\frac{m}{m - 1},    \tag{1}
+          f = 1 - \rho\left(1 + \frac{1}{m - 1}\right),    \tag{1}
 
-and f = 1 - rho for answers so free that a wrong one never meets a wrong label. All errors move up and all differences
+1 / (m - 1) being its mean over examples where these have different numbers of options, and 0 for answers so free that a
+wrong one never meets a wrong label. All errors move up and all differences
 shrink by the factor f: the order stays, tests of equality stay valid and lose power, and an error bar of epsilon on
 true errors is one of f epsilon on observed ones.
 
 **In the worst case** the wrong labels stand where they do most harm. A true error is anywhere within rho of the
-observed one. Of b examples that only the first of two models gets right, each wrong label can hand one to the second
-(its answer was the right one): (b, c) becomes (b - t, c + t), t = min(b, n rho). Nothing harms the first more: an
-example that both get wrong gives the second one example for each label, not two. So a lead of b - c examples is safe
-from a share of
+observed one (within n rho over the number of its answers, where some are missing). Of b examples that only the first
+of two models gets right, each wrong label can hand one to the second (its answer was the right one): (b, c) becomes
+(b - t, c + t), t = min(b, n rho). Nothing harms the first more: an example that both get wrong gives the second one
+example for each label, not two. So a lead of b - c examples is safe from a share of
 
 .. math:: \rho < (b - c) / (2 n)    \tag{2}
 
-wrong labels, and a comparison survives if it is significant at (b - t, c + t).
+wrong labels, and a comparison survives if it is significant at (b - t, c + t). Where answers are missing n is still the
+number of all labels: every wrong one may stand on an example that both models have.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +38,18 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.files import read_table
+from heldout.groups import group_codes
 from heldout.predictions import Predictions
-from heldout.reuse.adjusted import n_classes
+from heldout.reuse.adjusted import chance_of_wrong, n_classes
+from heldout.reuse.grouped import GroupedPool, Grouping, group_moments
+from heldout.reuse.leaderboard import MOST_RANKED, PairTests
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.statistics import clopper_pearson
 from heldout.statistics.binomial import sign_test_log_pvalues
+from heldout.statistics.grouped import korn_graubard
 from heldout.statistics.stepdown import holm_level
 
 Floats = NDArray[np.float64]
-
-MOST_TESTED = 3_000  # models; for Holm's procedure every pair is tested
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +63,7 @@ class LabelNoise:
     n_wrong : int
         Labels that makes.
     n_classes : int or None
-        Classes m behind `factor`; None for free answers.
+        Classes m behind `factor`; None for free answers, and where a column tells each example's number of options.
     factor : float
         f of (1).
     true_errors : tuple of float
@@ -115,7 +119,7 @@ class SecondLabels:
     n_examples, n_changed : int
         Examples that have a second label, and those where it differs.
     share, low, high : float
-        Of labels that differ, with its 95 % interval.
+        Of labels that differ, with its interval at 1 - level.
     errors, second_errors : tuple of float
         Of every model on these examples, by the first and by the second labels.
     ranks, second_ranks : tuple of int
@@ -124,6 +128,9 @@ class SecondLabels:
         Kendall's tau-b of the two orders; NaN where one has no order.
     n_pairs, n_significant, n_second, n_both, n_turned : int
         Pairs; those told apart by the first labels, by the second, by both the same way, and by both in opposite ways.
+        Whole groups are the unit where examples come in groups.
+    level : float
+        Of the interval, and family-wise of the comparisons.
     """
 
     source: str
@@ -142,6 +149,7 @@ class SecondLabels:
     n_second: int
     n_both: int
     n_turned: int
+    level: float = 0.05
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -149,19 +157,18 @@ class SecondLabels:
         return plain | {"kendall": self.kendall if math.isfinite(self.kendall) else None}
 
 
-def noise_factor(share: float, classes: int | None) -> float:
-    """f of (1): by how much differences between true errors shrink.
+def noise_factor(share: float, chance: float) -> float:
+    """f of (1): by how much differences between true errors shrink; `chance` is the mean of 1 / (m - 1).
 
     Examples
     --------
-    >>> noise_factor(0.03, 2), round(noise_factor(0.03, 10), 6), noise_factor(0.03, None)
+    >>> noise_factor(0.03, 1), round(noise_factor(0.03, 1 / 9), 6), noise_factor(0.03, 0)
     (0.94, 0.966667, 0.97)
     """
-    times = 1.0 if classes is None else classes / (classes - 1)
-    if not 0 < share * times < 1:
-        most = "1" if classes is None else f"{1 - 1 / classes:.3g}, where labels say nothing any more"
+    if not 0 < share * (1 + chance) < 1:
+        most = "1" if chance == 0 else f"{1 / (1 + chance):.3g}, where labels say nothing any more"
         raise InputError(f"`label_noise` is {share:g} (--label-noise); a share above 0 and below {most} is needed.")
-    return 1 - share * times
+    return 1 - share * (1 + chance)
 
 
 def label_noise(
@@ -185,49 +192,52 @@ def label_noise(
     grouped : bool
         Examples come in groups: pairs are then not tested again.
     """
-    classes = n_classes(table)
-    factor = noise_factor(share, classes)
+    factor = noise_factor(share, chance_of_wrong(table))
+    most_of_one = min(1.0, share * counts.n_examples / max(1, int(counts.observed.min())))  # of a model's own labels
     errors = counts.errors
     first, second = int(order[0]), int(order[1])
     _, first_only_wrong, second_only_wrong, _ = counts.counts(first, second)
-    common = sum(counts.counts(first, second))
-    tested = not grouped and counts.n_models <= MOST_TESTED
+    lead = max(0, second_only_wrong - first_only_wrong)
+    tested = not grouped and counts.n_models <= MOST_RANKED
     before, after = _survivors(counts, share, delta) if tested else (None, None)
     return LabelNoise(
         share=share,
         n_wrong=math.floor(share * counts.n_examples + 1e-9),
-        n_classes=classes,
+        n_classes=None if "n_options" in table.columns else n_classes(table),
         factor=factor,
         true_errors=tuple(((errors - share) / factor).tolist()),  # (1)
         too_good=tuple(name for name, e in zip(counts.names, errors.tolist(), strict=True) if e < share),
         error_bar=error_bar,
         error_bar_random=error_bar / factor,
-        error_bar_worst=error_bar + share,
+        error_bar_worst=error_bar + most_of_one,
         epsilon=epsilon,
         models=fits(epsilon),
         models_random=fits(factor * epsilon),
-        models_worst=fits(epsilon - share) if epsilon > share else 0,
+        models_worst=fits(epsilon - most_of_one) if epsilon > most_of_one else 0,
         n_pairs=counts.n_pairs,
         n_significant=before,
         n_significant_worst=after,
-        first_safe_below=max(0, second_only_wrong - first_only_wrong) / (2 * common) if common else 0.0,  # (2)
+        first_safe_below=lead / (2 * counts.n_examples),  # (2)
     )
 
 
 def _survivors(counts: SimilarityResult, share: float, delta: float) -> tuple[int, int]:
     """Pairs told apart, and pairs told apart wherever the wrong labels are; both by Holm's procedure."""
     plain, worst = np.zeros(counts.n_pairs), np.zeros(counts.n_pairs)
+    n_wrong = math.floor(share * counts.n_examples + 1e-9)
     for row in counts.rows():
         b, c = row.second_wrong - row.both_wrong, row.first_wrong - row.both_wrong  # only the first, the second right
         more, fewer = np.maximum(b, c), np.minimum(b, c)
-        moved = np.minimum(more, np.floor(share * row.common + 1e-9).astype(np.int64))
+        moved = np.minimum(more, n_wrong)
         plain[row.pairs] = sign_test_log_pvalues(more, fewer)
         left = more - moved > fewer + moved
         worst[row.pairs] = np.where(left, sign_test_log_pvalues(more - moved, fewer + moved), 0.0)
     return tuple(int(np.count_nonzero(p <= math.log(holm_level(p, delta)))) for p in (plain, worst))  # type: ignore[return-value]
 
 
-def second_labels(table: Predictions, labels: NDArray[Any], *, source: str, delta: float) -> SecondLabels:
+def second_labels(
+    table: Predictions, labels: NDArray[Any], *, source: str, delta: float, grouping: Grouping | None = None
+) -> SecondLabels:
     """Every model scored again by other labels, on the examples that have one."""
     if table.predictions is None or table.labels is None:
         raise InputError(
@@ -261,17 +271,18 @@ def second_labels(table: Predictions, labels: NDArray[Any], *, source: str, delt
     )
     by_first, by_second = similarity(first), similarity(again)
     n = len(second)
-    changed = int(np.count_nonzero(first.labels != second))
-    low, high = clopper_pearson(changed, n, level=0.05)
-    told = [_told(counts, delta) for counts in (by_first, by_second)]
+    differs = first.labels != second
+    groups = None if grouping is None else _of_some(grouping, there, source)
+    low, high = _share_interval(differs, groups, delta)
+    told = [_told(part, counts, delta, groups) for part, counts in ((first, by_first), (again, by_second))]
     ranks = [
         np.argsort(np.argsort(counts.errors, kind="stable"), kind="stable") + 1 for counts in (by_first, by_second)
     ]
     return SecondLabels(
         source=source,
         n_examples=n,
-        n_changed=changed,
-        share=changed / n,
+        n_changed=int(np.count_nonzero(differs)),
+        share=float(differs.mean()),
         low=low,
         high=high,
         errors=tuple(by_first.errors.tolist()),
@@ -284,16 +295,39 @@ def second_labels(table: Predictions, labels: NDArray[Any], *, source: str, delt
         n_second=int(np.count_nonzero(told[1])),
         n_both=int(np.count_nonzero((told[0] == told[1]) & (told[0] != 0))),
         n_turned=int(np.count_nonzero((told[0] == -told[1]) & (told[0] != 0))),
+        level=delta,
     )
 
 
-def _told(counts: SimilarityResult, delta: float) -> NDArray[np.int64]:
+def _of_some(grouping: Grouping, there: NDArray[np.bool_], source: str) -> Grouping | None:
+    """The groups of some of the examples; None where each of them stands alone."""
+    codes = group_codes(grouping.codes[there], int(there.sum()))
+    if len(codes) > 1 and int(codes.max()) == 0:
+        raise InputError(
+            f"`second_labels` (--second-labels): all examples that {source} has a label for are in one group, so that "
+            "nothing is left to compare."
+        )
+    return None if int(codes.max()) + 1 == len(codes) else replace(grouping, codes=codes)
+
+
+def _share_interval(differs: NDArray[np.bool_], groups: Grouping | None, level: float) -> tuple[float, float]:
+    """Of the share of labels that differ: Clopper and Pearson's, or Korn and Graubard's over whole groups."""
+    if groups is None:
+        return clopper_pearson(int(np.count_nonzero(differs)), len(differs), level=level)
+    sizes, sums = np.bincount(groups.codes), np.bincount(groups.codes, differs)
+    m = group_moments(sums[None].astype(np.float64), sizes[None].astype(np.float64), sums[None].sum(axis=-1))
+    times, df = m.spread(m.correlation())
+    ends = korn_graubard(m.total / m.n, m.n / times, df, level)
+    return float(ends[0][0]), float(ends[1][0])
+
+
+def _told(table: Predictions, counts: SimilarityResult, delta: float, groups: Grouping | None) -> NDArray[np.int64]:
     """(pairs,) 1 where the first is better, -1 where the second is, 0 where they are not told apart."""
-    log_p, sign = np.zeros(counts.n_pairs), np.zeros(counts.n_pairs, dtype=np.int64)
+    tests = PairTests(counts, delta, None if groups is None else GroupedPool(table, counts, groups))
+    sign = np.zeros(counts.n_pairs, dtype=np.int64)
     for row in counts.rows():
-        b, c = row.second_wrong - row.both_wrong, row.first_wrong - row.both_wrong
-        log_p[row.pairs], sign[row.pairs] = sign_test_log_pvalues(b, c), np.sign(b - c)
-    return np.where(log_p <= math.log(holm_level(log_p, delta)), sign, 0)
+        sign[row.pairs] = np.sign(row.second_wrong - row.first_wrong)  # what both get wrong drops out
+    return np.where(tests.log_p <= math.log(tests.level), sign, 0)
 
 
 def _kendall(first: Floats, second: Floats) -> float:

@@ -1,6 +1,7 @@
 """How many examples are needed: for an error bar on k models like these, and to tell two of them apart.
 
-All of it plugs in the errors, similarities and design effects of the pool as if they were the true ones.
+All of it plugs in the errors, similarities and design effects of the pool as if they were the true ones, half an
+example added to each of a pair's four cells, as the pool's own error bar has it (`heldout.reuse.pool`).
 """
 
 from __future__ import annotations
@@ -13,22 +14,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
-from scipy.stats import nct
+from scipy.special import betainc, log_ndtr, ndtr, ndtri
 
 from heldout.reuse.grouped import GroupedPool
 from heldout.reuse.pool import SMOOTHING
+from heldout.reuse.scored import ScoredPool
 from heldout.reuse.similarity import SimilarityResult
 from heldout.statistics.binomial import lower_tail, upper_tail
 from heldout.statistics.mcnemar_power import MOST_EXAMPLES, POWER, detectable_gap, examples_for_gap
-from heldout.statistics.search import first_where
+from heldout.statistics.search import first_where, from_here_on
 
 GAP = 0.01  # one percentage point, where no other gap is asked for
 MOST_DRAWN = 1_000  # models; beyond, examples are told by the pool's own error bar
 DRAWS, MOST_CELLS = 20_000, 4_000_000  # of a normal vector over the models, and of its entries
+MOST_STEPS, SCANNED = 4_000, 100_000_000  # numbers of examples looked at one by one; entries compared for them
 SOME = 60  # models whose pairs tell what groups cost a difference
 ROUND = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 FINEST = 1e-6
+ROUNDING = 1e-9  # a lead below this is none
+STEPS = 40  # halvings
 
 Floats = NDArray[np.float64]
 
@@ -44,19 +48,21 @@ class Needed:
     epsilon : float
         Error bar asked for.
     examples_for_epsilon : int or None
-        Examples at which all are within epsilon with probability 1 - delta; None past 10^12.
+        Examples from which on all are within epsilon with probability 1 - delta; no more than there are where the
+        pool's own error bar is within epsilon; whole groups, where examples come in groups; None past 10^12.
     disagreement : float
-        Share of examples on which exactly one of two models is right, on average over pairs.
+        Share of examples on which exactly one of two models is right, on average over pairs. For scores the variance
+        of the difference of two models on an example (times its design effect), median over pairs.
     gap_now : float
         The smallest true difference between two models, named beforehand, that their paired test at level delta shows
-        with probability `power` on the examples there are; NaN where there are too few for any.
+        with probability `power` on the examples there are; NaN where there are too few examples or groups for any.
     gap : float
         Difference asked for.
     examples_for_gap : int or None
         Examples that show it; None past 10^12.
     first_gap, examples_for_first
         The difference between the first two on the leaderboard, and the examples that show one as large at their own
-        disagreement; None where the two are equal, and past 10^12.
+        disagreement; None where the two are equal or the other way round on the examples both have, and past 10^12.
     """
 
     n_models: int
@@ -114,7 +120,7 @@ def pool_needed(
         for_gap: Callable[[float, float], int | None] = partial(examples_for_gap, level=delta)
         now = detectable_gap(n, disagreement, level=delta)
     else:
-        test = _GroupedGap(groups, delta)
+        test = _grouped_gap(groups, delta)
         for_gap, now = test.examples, test.now(disagreement)
     return Needed(
         n_models=counts.n_models,
@@ -147,8 +153,10 @@ def numbers_needed(
     )
 
 
-def examples_within(errors: Floats, normals: Floats, epsilon: float, delta: float) -> int | None:
-    r"""Examples at which all errors are within epsilon, ends included, with probability 1 - delta; None past 10^12.
+def examples_within(
+    errors: Floats, normals: Floats, epsilon: float, delta: float, *, effects: Floats | None = None
+) -> int | None:
+    r"""Examples from which on all errors are within epsilon, ends included, with probability 1 - delta.
 
     Each count of wrong answers has its own binomial tails; that they move together is carried over by normal vectors:
     with N examples all models are within where
@@ -159,39 +167,70 @@ def examples_within(errors: Floats, normals: Floats, epsilon: float, delta: floa
     Z normal with the correlations of the models' errors (a Gaussian copula). A bound over all models would ask for
     more: a fifth more examples and beyond where models are alike.
 
+    Counts are whole, so (1) comes and goes before it stays: of models that err half the time all are within 0.1 with
+    94 examples, not with 96, and from 99 on. Tails that are continuous in N and no smaller,
+
+    .. math:: P(S > x) \le I_p(x, N - x + 1),    \tag{2}
+
+    stay below delta once they are; the last number that fails lies a little below.
+
     Parameters
     ----------
     errors : (k,) float
         Error rates.
     normals : (draws, k) float
         Draws of Z; for one model, whatever stands here is not looked at.
+    effects : (k,) float, optional
+        Design effects: N examples are worth N over this. The counts are then not whole, and the tails are taken half
+        way between two whole ones.
+
+    Returns
+    -------
+    int or None
+        None past 10^12.
 
     Examples
     --------
     One model that errs half the time: (1.96 / 0.02)² / 4, and a little for whole counts.
 
     >>> examples_within(np.array([0.5]), np.ones((1, 1)), 0.02, 0.05)
-    2375
+    2424
+    >>> examples_within(np.array([0.5]), np.ones((1, 1)), 0.1, 0.05)
+    99
     """
-    z = -float(ndtri(delta / 2))
-    largest = float(errors[np.argmax(errors * (1 - errors))])
-    least = largest * (1 - largest) * (z / epsilon) ** 2  # of one model, by the normal law
     many = -float(ndtri(delta / 2 / len(errors)))
-    most = 2 * errors.max() * (many / epsilon) ** 2 + many / epsilon + 1
+    times = 1.0 if effects is None else max(1.0, float(effects.max()))
+    most = (2 * float(errors.max()) * (many / epsilon) ** 2 + many / epsilon + 1) * times
     if most > MOST_EXAMPLES:
         return None
+    top, bottom = errors + epsilon, errors - epsilon
 
-    def holds(n: int) -> bool:
-        above = upper_tail(np.floor(n * (errors + epsilon) + 1e-9) + 1, n, errors)
-        below = lower_tail(np.ceil(n * (errors - epsilon) - 1e-9) - 1, n, errors)
+    def inside(above: Floats, below: Floats) -> bool:
         if len(errors) == 1:
             return float(above[0] + below[0]) <= delta
         with np.errstate(divide="ignore"):
-            inside = (normals <= -ndtri(above)) & (normals >= ndtri(below))  # (1)
-        return float(np.mean(inside.all(axis=1))) >= 1 - delta
+            within = (normals <= -ndtri(above)) & (normals >= ndtri(below))  # (1)
+        return float(np.mean(within.all(axis=1))) >= 1 - delta
 
-    start, end = max(1, math.floor(least / 2)), max(2, math.ceil(4 * most))
-    return first_where(holds, start, end)
+    def whole(n: int) -> bool:
+        above = upper_tail(np.floor(n * top + 1e-9) + 1, n, errors)
+        return inside(above, lower_tail(np.ceil(n * bottom - 1e-9) - 1, n, errors))
+
+    def smooth(n: int) -> bool:
+        worth = np.full(len(errors), float(n)) if effects is None else n / effects
+        half = 0.0 if effects is None else 0.5
+        with np.errstate(invalid="ignore"):  # (2)
+            above = np.where(top >= 1, 0.0, betainc(worth * top + half, worth * (1 - top) + 1 - half, errors))
+            below = np.where(
+                bottom <= 0, 0.0, betainc(worth * (1 - bottom) + half, worth * bottom + 1 - half, 1 - errors)
+            )
+        return inside(np.nan_to_num(above), np.nan_to_num(below))
+
+    end = max(2, math.ceil(4 * most))
+    if effects is not None:
+        return first_where(smooth, 1, end)
+    steps = min(MOST_STEPS, SCANNED // max(1, normals.size))
+    return from_here_on(whole, smooth, 1, end, most=steps)
 
 
 def _pool_examples(
@@ -206,22 +245,98 @@ def _pool_examples(
 ) -> int | None:
     k = counts.n_models
     if k > MOST_DRAWN:
-        return _whole(n * (reach / epsilon) ** 2)  # error bars shrink as the root of n
-    draws = min(DRAWS, MOST_CELLS // k)
+        return _by_the_root(n, reach, epsilon)
     if groups is None:
         smooth = counts.wrong + 2 * SMOOTHING, counts.observed + 4 * SMOOTHING
-        return examples_within(smooth[0] / smooth[1], _draws(_correlations(counts), draws, rng), epsilon, delta)
-    residuals = groups.residuals()
-    n_groups = residuals.shape[1]
-    covariance = residuals @ residuals.T * n_groups / (n_groups - 1)
-    sd = np.sqrt(np.diag(covariance))
-    scale = np.where(sd > 0, sd, 1.0)
-    farthest = np.abs(_draws(covariance / np.outer(scale, scale), draws, rng) * sd).max(axis=1)
-    return _whole(n * (float(np.quantile(farthest, 1 - delta)) / epsilon) ** 2)
+        found = examples_within(smooth[0] / smooth[1], _draws(_correlations(counts), rng), epsilon, delta)
+        return _no_more_than_there_are(found, n, reach, epsilon)
+    m = groups.errors
+    effects, _ = m.spread(m.correlation())
+    errors = (m.total / effects + 2 * SMOOTHING) / (m.n / effects + 4 * SMOOTHING)
+    found = examples_within(
+        errors, _draws(_residual_correlations(groups.residuals()), rng), epsilon, delta, effects=effects
+    )
+    return _no_more_than_there_are(_whole_groups(found, n, len(groups.sizes)), n, reach, epsilon)
 
 
-def _whole(n: float) -> int | None:
-    return max(1, math.ceil(n)) if n <= MOST_EXAMPLES else None
+def score_needed(
+    pool: ScoredPool,
+    spread: Floats,
+    lead: tuple[float, float] | None,
+    *,
+    epsilon: float,
+    delta: float,
+    gap: float,
+    reach: float,
+    rng: np.random.Generator,
+) -> Needed:
+    """The same for scores between 0 and 1.
+
+    Parameters
+    ----------
+    spread : (pairs,) float
+        Standard errors of the differences of all pairs.
+    lead : (float, float), optional
+        Difference of the first two on the leaderboard, on the examples both have, and its standard error.
+    reach : float
+        The pool's own error bar.
+    """
+    n, k = pool.table.n_examples, pool.table.n_models
+    test = _score_gap(pool, delta)
+    known = spread[np.isfinite(spread)]
+    typical = n * float(np.median(known)) ** 2 if len(known) else math.nan
+    told = lead if lead is not None and lead[0] > ROUNDING and math.isfinite(lead[1]) else None
+    return Needed(
+        n_models=k,
+        epsilon=epsilon,
+        examples_for_epsilon=_score_examples(pool, epsilon, delta, reach=reach, rng=rng),
+        disagreement=typical,
+        gap_now=test.now(typical),
+        gap=gap,
+        examples_for_gap=test.examples(gap, typical),
+        first_gap=None if told is None else told[0],
+        examples_for_first=None if told is None else test.examples(told[0], n * told[1] ** 2),
+    )
+
+
+def _score_examples(
+    pool: ScoredPool, epsilon: float, delta: float, *, reach: float, rng: np.random.Generator
+) -> int | None:
+    """Mean scores as shares of right answers with as much variance: over (1) with examples worth more, or less."""
+    n, k = pool.table.n_examples, pool.table.n_models
+    if k > MOST_DRAWN:
+        return _by_the_root(n, reach, epsilon)
+    m = pool.moments
+    times, _ = m.spread(m.correlation())
+    added = 2 * SMOOTHING * times  # at either end, as for right and wrong
+    mean = (m.total + added) / (m.n + 2 * added)
+    variance = (m.square + added) / (m.n + 2 * added) - mean**2
+    effects = times * np.minimum(1.0, variance / (mean * (1 - mean)))
+    sums = pool.sums(pool.scores)
+    sizes = pool.sums(np.ones(n, dtype=bool) if pool.observed is None else pool.observed)
+    normals = _draws(_residual_correlations(sums - (m.total / m.n)[:, None] * sizes), rng)
+    found = examples_within(mean, normals, epsilon, delta, effects=effects)
+    return _no_more_than_there_are(_whole_groups(found, n, sums.shape[-1]), n, reach, epsilon)
+
+
+def _by_the_root(n: int, reach: float, epsilon: float) -> int | None:
+    """Error bars shrink as the root of n."""
+    found = n * (reach / epsilon) ** 2
+    return max(1, math.ceil(found - 1e-9)) if found <= MOST_EXAMPLES else None
+
+
+def _no_more_than_there_are(found: int | None, n: int, reach: float, epsilon: float) -> int | None:
+    """Those that there are will do where the pool's own error bar says so."""
+    if reach <= epsilon * (1 + 1e-12):
+        return n if found is None else min(n, found)
+    return found
+
+
+def _whole_groups(found: int | None, n: int, n_groups: int) -> int | None:
+    """So many examples, rounded up to whole groups of the size they have here."""
+    if found is None or n_groups == n:
+        return found
+    return math.ceil(math.ceil(found * n_groups / n - 1e-9) * n / n_groups - 1e-9)
 
 
 def _correlations(counts: SimilarityResult) -> Floats:
@@ -237,8 +352,19 @@ def _correlations(counts: SimilarityResult) -> Floats:
     return out
 
 
-def _draws(correlation: Floats, draws: int, rng: np.random.Generator) -> Floats:
+def _residual_correlations(residuals: Floats) -> Floats:
+    """(k, k) of what groups or examples add beyond their share; 0 with a model that does not vary."""
+    covariance = residuals @ residuals.T
+    sd = np.sqrt(np.diag(covariance))
+    scale = np.where(sd > 0, sd, 1.0)
+    correlation = covariance / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0)
+    return np.asarray(correlation)
+
+
+def _draws(correlation: Floats, rng: np.random.Generator) -> Floats:
     """Normal vectors with these correlations; where pairs have different examples, with the nearest that exist."""
+    draws = min(DRAWS, MOST_CELLS // len(correlation))
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     length = np.sqrt((root**2).sum(axis=1, keepdims=True))
@@ -246,37 +372,88 @@ def _draws(correlation: Floats, draws: int, rng: np.random.Generator) -> Floats:
     return np.asarray(rng.standard_normal((draws, len(values))) @ root.T)
 
 
-class _GroupedGap:
-    """What the test on sums over groups can see: Student's law with the design effect that differences have here."""
+class BoundedGap:
+    r"""What the paired test of bounded differences can see, over examples with scores or over whole groups.
 
-    def __init__(self, groups: GroupedPool, level: float) -> None:
-        self.level = level
-        self.n = float(groups.sizes.sum())
-        k = len(groups.counts)
-        some = np.argsort(groups.similarity.errors, kind="stable")[
-            np.linspace(0, k - 1, min(k, SOME)).round().astype(np.intp)
-        ]
-        parts = [groups.spread(first, some[place + 1 :]) for place, first in enumerate(some[:-1].tolist())]
-        times, df = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
-        self.times, self.df = float(np.median(times)), float(np.median(df))
+    Its p-value is 2 P(sum of W_u D_u <= c W_0), D_u the difference of a unit, c the largest that can be (1, or the size
+    of the largest group) and W independent exponentials: one unit more is counted, as bad as a unit can be. With mean m
+    and the sum of squares :math:`\tau^2` of the D_u, the sum being nearly normal,
+
+    .. math:: p(m) = 2\,\Phi\Big(-\frac{n m}{\tau}\Big) + 2 \exp\Big(\frac{\tau^2}{2 c^2} - \frac{n m}{c}\Big)
+              \Phi\Big(\frac{n m}{\tau} - \frac{\tau}{c}\Big), \qquad \tau^2 = n v + m^2 \sum_g n_g^2,    \tag{3}
+
+    v the variance of a difference times its design effect. A gap d is told where the observed mean exceeds the m* at
+    which p is the level, with probability :math:`\Phi((d - m^*) \sqrt{n / v})`.
+
+    Parameters
+    ----------
+    sizes : (G,) float
+        Examples of each group there is; ones, where examples stand alone.
+    level : float
+        Of the test, two-sided.
+    variance : function
+        From disagreement and gap to v.
+    """
+
+    def __init__(self, sizes: Floats, level: float, variance: Callable[[float, float], float]) -> None:
+        self.level, self.variance = level, variance
+        self.n, self.largest = float(sizes.sum()), float(sizes.max())
+        self.squares = float((sizes**2).sum()) / self.n  # for each example
+        self.best = float(np.log1p(sizes / self.largest).sum()) / self.n  # log p where every unit is at its best
 
     def power(self, n: float, disagreement: float, gap: float) -> float:
-        psi = max(disagreement, gap)
-        df = max(1.0, (self.df + 1) * n / self.n - 1)
-        spread = math.sqrt(max(psi - gap * gap, 1e-12) * self.times / n)
-        return float(nct.sf(-stdtrit(df, self.level / 2), df, gap / spread))
+        """Probability that n examples tell such a gap; 0 where p is never so small."""
+        if not math.isfinite(disagreement) or math.log(2) - self.best * n > math.log(self.level):
+            return 0.0
+        v = max(self.variance(disagreement, gap), 1e-12)
+        return float(ndtr((gap - self._just(n, v)) * math.sqrt(n / v)))
+
+    def _just(self, n: float, v: float) -> float:
+        """m* of (3)."""
+        c, low, high = self.largest, 0.0, 1.0
+        for _ in range(STEPS):
+            m = (low + high) / 2
+            tau = math.sqrt(n * (v + m * m * self.squares))
+            tail = tau * tau / (2 * c * c) - n * m / c + float(log_ndtr(n * m / tau - tau / c))
+            if 2 * (float(ndtr(-n * m / tau)) + math.exp(min(tail, 0.0))) <= self.level:
+                high = m
+            else:
+                low = m
+        return high
 
     def now(self, disagreement: float) -> float:
-        return self._smallest(lambda i: self.power(self.n, disagreement, i * FINEST) >= POWER)
-
-    def _smallest(self, holds: Callable[[int], bool]) -> float:
+        """The smallest gap that is told with the examples there are; NaN where none is."""
         steps = round(1 / FINEST)
-        return first_where(holds, 1, steps) * FINEST if holds(steps - 1) else math.nan
+
+        def told(i: int) -> bool:
+            return self.power(self.n, disagreement, i * FINEST) >= POWER
+
+        return first_where(told, 1, steps) * FINEST if told(steps - 1) else math.nan
 
     def examples(self, gap: float, disagreement: float) -> int | None:
-        z = -float(ndtri(self.level / 2)) + float(ndtri(POWER))
-        start = max(disagreement, gap) * self.times * (z / gap) ** 2
-        if start > MOST_EXAMPLES / 4:
+        """Examples that tell a gap; None past 10^12, and where there is nothing to go by."""
+        if not math.isfinite(disagreement):
             return None
-        most = math.ceil(4 * start + 40 * self.n / (self.df + 1))
-        return first_where(lambda n: self.power(float(n), disagreement, gap) >= POWER, max(2, int(start / 8)), most)
+        z = -float(ndtri(self.level / 2)) + float(ndtri(POWER))
+        extreme = self.largest * math.log(2 / self.level) / gap
+        most = 4 * (self.variance(disagreement, gap) * (z / gap) ** 2 + extreme) + 4 / self.best
+        if most > MOST_EXAMPLES:
+            return None
+        return first_where(lambda n: self.power(float(n), disagreement, gap) >= POWER, 2, math.ceil(4 * most))
+
+
+def _grouped_gap(groups: GroupedPool, level: float) -> BoundedGap:
+    """At the design effect that differences have here."""
+    k = len(groups.counts)
+    some = np.argsort(groups.similarity.errors, kind="stable")[
+        np.linspace(0, k - 1, min(k, SOME)).round().astype(np.intp)
+    ]
+    parts = [groups.spread(first, some[place + 1 :])[0] for place, first in enumerate(some[:-1].tolist())]
+    times = float(np.median(np.concatenate(parts)))
+    return BoundedGap(groups.sizes, level, lambda psi, gap: (max(psi, gap) - gap * gap) * times)
+
+
+def _score_gap(pool: ScoredPool, level: float) -> BoundedGap:
+    """At the variance given."""
+    sizes = pool.sums(np.ones(pool.table.n_examples, dtype=bool))
+    return BoundedGap(sizes, level, lambda variance, gap: variance)

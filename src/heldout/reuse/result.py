@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.files import read_result, write_result
-from heldout.groups import FEW
 from heldout.reuse.adjusted import Adjusted
 from heldout.reuse.bounds import LARGEST, TestableModels
 from heldout.reuse.cover import CoverCurve
 from heldout.reuse.curves import Curve, models_by_epsilon, models_by_similarity
+from heldout.reuse.few import few_warnings, too_few_groups, too_few_sentence
 from heldout.reuse.first import TOPS, list_names
 from heldout.reuse.grouped import ExampleGroups
 from heldout.reuse.label_noise import LabelNoise, SecondLabels
@@ -164,6 +164,8 @@ class BudgetResult:
         Examples that an error bar and a difference take, and the difference that can be told now.
     seed : int or None
         Of the draws behind `needed` and the winner's expected drop; None where nothing was drawn.
+    notes : tuple of str
+        What else is to be known of the table: how tasks were pooled, that all trials agree.
     """
 
     n_models: int | None
@@ -184,6 +186,13 @@ class BudgetResult:
     source: str
     data_digest: str | None
     version: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def too_few(self) -> bool:
+        """Whether groups are too few to say anything."""
+        p = self.pool
+        return p is not None and too_few_groups(p.example_groups, p.epsilon["similarity"], self.delta)
 
     @property
     def further(self) -> dict[str, int | None]:
@@ -229,27 +238,34 @@ class BudgetResult:
             f"similarity (mean)            {self.mean_similarity:.4f}   ({self.independent_similarity:.4f} if errors "
             "were independent)",
             *([] if self.pool is None else _adjusted_lines(self.pool.adjusted)),
-            f"models, union bound          {count_text(t.union)}",
-            f"models, similarity bound     {count_text(t.similarity)}",
-            f"models, Naive Bayes bound    {count_text(t.naive_bayes)}"
-            + (f"   ({self.assumption_text})" if t.naive_bayes is not None else ""),
         ]
-        if self.pool is not None and self.pool.example_groups is not None:
-            lines = lines[:-2]  # nothing is said of bounds that are for independent examples
-        elif t.reason:
-            lines.append(f"  {t.reason}.")
+        if not self.too_few:
+            lines.append(f"models, union bound          {count_text(t.union)}")
+        if self.pool is None or self.pool.example_groups is None:  # the others are for independent examples
+            lines += [
+                f"models, similarity bound     {count_text(t.similarity)}",
+                f"models, Naive Bayes bound    {count_text(t.naive_bayes)}"
+                + (f"   ({self.assumption_text})" if t.naive_bayes is not None else ""),
+            ]
+            if t.reason:
+                lines.append(f"  {t.reason}.")
         if self.pool is not None and self.equal is not None:
             counts = ", ".join(count_text(k) for k in self.equal.to_dict().values())
             lines.append(
                 f"the same, were all equal     {counts}   (mean error and similarity plugged in, as in the paper)"
             )
-        if self.pool is not None:
-            lines += [*_bar_lines(self.pool, sure), *self._needed_lines(sure), *_pool_lines(self.pool, sure)]
-        else:
+        if self.pool is None:
             lines += self._needed_lines(sure)
-        if self.pool is not None:
-            lines += noise_lines(self.pool)
+        else:
+            lines += [*_bar_lines(self.pool, sure), *self._needed_lines(sure), *self._note_lines()]
+            lines += [*_pool_lines(self.pool, sure), *noise_lines(self.pool)]
         return "\n".join([*lines, "", *textwrap.wrap(self._rests_on(), TERMINAL)])
+
+    def _note_lines(self) -> list[str]:
+        """Warnings, and what else is to be known of the table."""
+        groups = None if self.pool is None else self.pool.example_groups
+        told = (*few_warnings(self.n_examples, groups), *self.notes)
+        return [line for sentence in told for line in textwrap.wrap(sentence, TERMINAL)]
 
     @property
     def assumption_text(self) -> str:
@@ -271,6 +287,9 @@ class BudgetResult:
         one = "model like these" if used else "such model"
         like = one if fit == 1 else one.replace("model", "models")
         within = f"to within ±{self.epsilon:g}"
+        if self.too_few and self.pool is not None and self.pool.example_groups is not None:
+            few = too_few_sentence(self.pool.example_groups, len(self.pool.order), self.pool.epsilon["similarity"])
+            return "\n".join(textwrap.wrap(few, TERMINAL))
         if fit == 0:
             text = f"These {self.n_examples:,} examples cannot measure even one {one} {within} with {sure}: "
             text += f"{self._enough} would do. {self._holds_now}"
@@ -313,11 +332,14 @@ class BudgetResult:
         lines = [f"This test set has {self.n_examples:,} examples{of}.", ""]
         if self.pool is not None:
             lines += _bar_lines(self.pool, sure)[:1]
-        told = [*lines, *self._needed_lines(sure), "", *textwrap.wrap(self._rests_on(), TERMINAL)]
+        asked = self._headline(sure).splitlines() if self.too_few else self._needed_lines(sure)
+        told = [*lines, *asked, *self._note_lines(), "", *textwrap.wrap(self._rests_on(), TERMINAL)]
         return "\n".join(told)
 
     def _needed_lines(self, sure: str) -> list[str]:
         """Examples for the error bar and for a gap, and the gap that can be told now."""
+        if self.too_few:
+            return []
         need = self.needed
         who = "one such model" if self.n_models is None else f"all {need.n_models:,} models like these at once"
         lines = [
@@ -365,6 +387,7 @@ class BudgetResult:
             "plug_in": True,
             "adaptive": False,
             "pool": None if pool is None else _pool_dict(pool),
+            "notes": list(self.notes),
             "seed": self.seed,
             "source": self.source,
             "data_digest": self.data_digest,
@@ -434,6 +457,7 @@ class BudgetResult:
             equal = record.pop("equal")
             record["equal"] = None if equal is None else TestableModels(**equal)
             record["testable"] = TestableModels(**record["testable"])
+            record["notes"] = tuple(record["notes"])
             record["needed"] = Needed(**record["needed"])
             record |= {name: Fraction(record[name]) for name in ("exact_error", "exact_similarity")}
             return cls(pool=pool, **record)
@@ -442,7 +466,7 @@ class BudgetResult:
 
 
 _PLAIN = ("n_models", "n_examples", "examples_each", "mean_error", "mean_similarity", "independent_similarity",
-          "epsilon", "delta", "seed", "source", "data_digest", "version")  # fmt: skip
+          "epsilon", "delta", "seed", "source", "data_digest", "version", "notes")  # fmt: skip
 _SIMILARITY = ("wrong", "observed", "both_wrong", "common", "first_wrong", "second_wrong", "difficulty")
 _POOL = ("low", "high", "order", "ranks", "difficulty_forecast")
 _COVER = ("eta", "size")
@@ -480,7 +504,7 @@ def examples_text(count: int | None, *, bare: bool = False) -> str:
 
 def _gap_text(need: Needed) -> str:
     if not math.isfinite(need.gap_now):
-        return "none, with so few examples"
+        return "none, with so few examples or groups"
     parting = f"parting on {100 * need.disagreement:.3g} % of examples"
     return f"{need.gap_now:.4f}   (two models named beforehand, {100 * need.power:g} % power, {parting})"
 
@@ -554,9 +578,10 @@ def second_sentences(second: SecondLabels) -> list[str]:
     """What a second set of labels says."""
     moved = max(abs(a - b) for a, b in zip(second.ranks, second.second_ranks, strict=True))
     change = [b - a for a, b in zip(second.errors, second.second_errors, strict=True)]
+    interval = f"{100 * (1 - second.level):g} %: {100 * second.low:.2f} to {100 * second.high:.2f} %"
     return [
         f"By the second labels ({second.source}) {second.n_changed:,} of {second.n_examples:,} labels are others "
-        f"({100 * second.share:.2f} %, 95 %: {100 * second.low:.2f} to {100 * second.high:.2f} %). Errors change by "
+        f"({100 * second.share:.2f} %, {interval}). Errors change by "
         f"{min(change):+.4f} to {max(change):+.4f}, places by {moved} at most (Kendall's tau {second.kendall:.3f}). Of "
         f"{second.n_significant:,} pairs told apart by the first labels {second.n_both:,} are by the second, the same "
         f"way, {second.n_turned:,} the other way round; the second tell {second.n_second:,} apart."
@@ -621,11 +646,6 @@ def _group_lines(groups: ExampleGroups, n: int) -> list[str]:
         effects = f"{groups.median_effect:.2f} (median over models), {groups.largest_effect:.2f} (largest)"
         worth = f"{n:,} examples are worth about {n / max(1.0, groups.median_effect):,.0f}"
         lines.append(_line("design effect", f"{effects}: {worth}"))
-    if groups.few:
-        lines.append(
-            f"Warning: {groups.n_groups} groups are few (fewer than {FEW}): the law for many groups is rough, and "
-            "little can be told."
-        )
     return lines
 
 
@@ -652,6 +672,7 @@ def _pool_dict(pool: PoolResult) -> dict[str, Any]:
         "level": dict(pool.level),
         "independent": pool.unit,
         "n_pairs": s.n_pairs,
+        "n_significant": pool.n_significant,
         "pairs_significant": pool.n_significant,
         "pairs_below_chance": s.below_chance,
         "n_missing": pool.n_missing,

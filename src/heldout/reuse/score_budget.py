@@ -3,377 +3,26 @@
 from __future__ import annotations
 
 import math
-import textwrap
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from heldout._version import __version__
 from heldout.errors import InputError
-from heldout.files import read_result, write_result
 from heldout.predictions import Predictions
 from heldout.progress import plain_bar
-from heldout.reuse.bounds import LARGEST, TestableModels
-from heldout.reuse.first import TOPS, exclusion_level, list_names
-from heldout.reuse.grouped import ExampleGroups, Grouping
-from heldout.reuse.needed import Needed, round_up
+from heldout.reuse.few import nothing_fits, nothing_needed, too_few_groups
+from heldout.reuse.first import may_be_among
+from heldout.reuse.grouped import Grouping
+from heldout.reuse.leaderboard import MOST_RANKED, TestedPairs, rank_ranges, tied_groups
+from heldout.reuse.needed import round_up, score_needed
+from heldout.reuse.score_result import ScoreBudgetResult, ScoreComparison
 from heldout.reuse.scored import ScoredPool
 from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics.grouped import Floats
-from heldout.statistics.mcnemar_power import MOST_EXAMPLES, POWER
-from heldout.statistics.stepdown import holm_log_adjusted
 
-SHOWN = 20  # models printed in a terminal
-TERMINAL = 118  # characters
-MOST_RANKED = 3_000  # models; every pair is tested
-NAMED = 8  # that may be first, by name
-MORE_TRIALS = 2  # times as many, in words
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoreComparison:
-    """Two models that stand beside each other on the leaderboard."""
-
-    better: int
-    worse: int
-    difference: float  # of mean scores on the examples that both have
-    log_p_value: float  # of this pair alone, two-sided
-    log_adjusted: float  # over all pairs, by Holm
-    survives: bool
-    contradicted: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ScoreBudgetResult:
-    """What a test set says of k models whose answers have scores between 0 and 1.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Models.
-    scores, low, high : (k,) float
-        Mean scores, and intervals that hold for all models at once with probability 1 - delta.
-    n_observed : (k,) int
-        Examples of each model.
-    error_bar : float
-        All means are within this of the truth at once, by the union bound; `level` is that of each interval, delta / k.
-    testable : TestableModels
-        Models like these that fit at epsilon.
-    order : (k,) int
-        The leaderboard, highest score first.
-    ranks : (k, 2) int
-        Smallest and largest rank that is left open by all pairs, family-wise (Holm).
-    neighbours : tuple of ScoreComparison
-        Each model against the next one down.
-    bands : tuple of tuples of int
-        No model of a band can be told from its first.
-    trials : (3,) int
-        Fewest, median and most trials of a cell.
-    between, within, trial_share : (k,) float
-        Variances between and inside examples, and the share of the squared error bar that is chance inside examples;
-        NaN where trials are not known.
-    pair_trial_share : float
-        The same for the difference of two models, median over pairs.
-    top : dict
-        For 1, 3 and 10: models that cannot be excluded from so high a rank, each at 1 - delta.
-    winner : Winner
-        The first on the leaderboard, and what its score is expected to lose on fresh examples.
-    needed : Needed
-        Examples for the error bar and for a gap, by the normal law; `disagreement` is the mean squared difference of
-        two models on an example, median over pairs, which for right and wrong is the share on which they differ.
-    example_groups : ExampleGroups or None
-    """
-
-    names: tuple[str, ...]
-    n_examples: int
-    scores: Floats
-    low: Floats
-    high: Floats
-    n_observed: NDArray[np.int64]
-    error_bar: float
-    level: float
-    epsilon: float
-    delta: float
-    testable: TestableModels
-    order: NDArray[np.intp]
-    ranks: NDArray[np.int64]
-    neighbours: tuple[ScoreComparison, ...]
-    bands: tuple[tuple[int, ...], ...]
-    n_significant: int
-    n_missing: int
-    trials: NDArray[np.int64]
-    between: Floats
-    within: Floats
-    trial_share: Floats
-    pair_trial_share: float
-    top: dict[int, tuple[int, ...]]
-    winner: Winner
-    needed: Needed
-    example_groups: ExampleGroups | None
-    seed: int
-    source: str
-    data_digest: str
-    version: str
-
-    @property
-    def n_models(self) -> int:
-        """The number k of models."""
-        return len(self.names)
-
-    @property
-    def n_pairs(self) -> int:
-        """All pairs of models."""
-        return self.n_models * (self.n_models - 1) // 2
-
-    @property
-    def further_models(self) -> int:
-        """How many more models fit at epsilon beside those that are there."""
-        union = self.testable.union
-        return union if union >= LARGEST else max(0, union - self.n_models)
-
-    @property
-    def first(self) -> list[str]:
-        """Models that cannot be excluded from rank 1."""
-        return [self.names[i] for i in self.top[1]]
-
-    @property
-    def median_trial_share(self) -> float:
-        """Median over models of the share that trials make; NaN where it is not known."""
-        known = self.trial_share[np.isfinite(self.trial_share)]
-        return float(np.median(known)) if len(known) else math.nan
-
-    def shrinks(self, more: float, *, pairs: bool = False) -> float:
-        """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be."""
-        share = self.pair_trial_share if pairs else self.median_trial_share
-        return math.sqrt(1 - share * (1 - 1 / more))
-
-    def models(self) -> list[dict[str, Any]]:
-        """The leaderboard as plain rows."""
-        band = {model: number for number, members in enumerate(self.bands, start=1) for model in members}
-        return [
-            {
-                "name": self.names[i],
-                "score": float(self.scores[i]),
-                "low": float(self.low[i]),
-                "high": float(self.high[i]),
-                "place": place,
-                "group": band[i],
-                "n_examples": int(self.n_observed[i]),
-                "rank_low": int(self.ranks[i, 0]),
-                "rank_high": int(self.ranks[i, 1]),
-                "variance_between": _defined(float(self.between[i])),
-                "variance_within": _defined(float(self.within[i])),
-                "trial_share": _defined(float(self.trial_share[i])),
-            }
-            for place, i in enumerate(self.order.tolist(), start=1)
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON; an undefined number is None."""
-        known = math.isfinite(self.median_trial_share)
-        return {
-            "kind": "scores",
-            "n_models": self.n_models,
-            "n_examples": self.n_examples,
-            "mean_score": float(self.scores.mean()),
-            "target": {"epsilon": self.epsilon, "delta": self.delta},
-            "epsilon": {"union": self.error_bar, "similarity": None},
-            "testable_models": self.testable.to_dict(),
-            "further_models": {"union": self.further_models, "similarity": None, "naive_bayes": None},
-            "reason": self.testable.reason,
-            "needed": self.needed.to_dict(),
-            "trials": {
-                "fewest": int(self.trials[0]),
-                "median": int(self.trials[1]),
-                "most": int(self.trials[2]),
-                "share_of_error_bar": self.median_trial_share if known else None,
-                "with_twice_as_many": self.shrinks(2) if known else None,
-                "with_endlessly_many": self.shrinks(math.inf) if known else None,
-                "share_of_gap": _defined(self.pair_trial_share),
-                "gap_with_twice_as_many": self.shrinks(2, pairs=True) if known else None,
-            },
-            "first": self.first,
-            "top": {str(t): [self.names[i] for i in models] for t, models in self.top.items() if t > 1},
-            "winner": self.winner.to_dict(),
-            "models": self.models(),
-            "pool": {
-                "level": {"union": self.level, "similarity": None},
-                "independent": self.unit,
-                "n_pairs": self.n_pairs,
-                "n_significant": self.n_significant,
-                "n_missing": self.n_missing,
-                "neighbours": [
-                    {**asdict(c), "better": self.names[c.better], "worse": self.names[c.worse]} for c in self.neighbours
-                ],
-                "groups": [[self.names[i] for i in band] for band in self.bands],
-            },
-            "example_groups": None if self.example_groups is None else self.example_groups.to_dict(),
-            "adaptive": False,
-            "seed": self.seed,
-            "source": self.source,
-            "data_digest": self.data_digest,
-            "version": self.version,
-        }
-
-    @property
-    def unit(self) -> str:
-        """What has to be independent."""
-        return "examples" if self.example_groups is None else "groups"
-
-    def trial_sentence(self) -> str:
-        """What more trials would bring."""
-        fewest, _, most = self.trials.tolist()
-        if most <= 1:
-            return "One trial per example, so how much of it is chance inside examples cannot be told."
-        count = f"{fewest:,} trials" if fewest == most else f"{fewest:,} to {most:,} trials"
-        share = self.median_trial_share
-        if not math.isfinite(share):
-            return f"{count} per cell, not known one by one, so what more of them would bring cannot be told."
-        between, within = (float(np.nanmedian(v)) for v in (self.between, self.within))
-        twice, all_of_them = (100 * (1 - self.shrinks(m)) for m in (MORE_TRIALS, math.inf))
-        text = (
-            f"{count} per cell: variance {within:.4f} inside an example (one trial), {between:.4f} between examples "
-            f"(medians over models). Twice as many trials would shorten the error bars by {twice:.1f} %, endlessly "
-            f"many by {all_of_them:.1f} %"
-        )
-        if math.isfinite(self.pair_trial_share):
-            gap, least = (100 * (1 - self.shrinks(m, pairs=True)) for m in (MORE_TRIALS, math.inf))
-            text += f", and the gap that can be told between two models by {gap:.1f} % and {least:.1f} %"
-        return f"{text}; four times as many examples would halve them."
-
-    def __str__(self) -> str:
-        sure = f"{100 * (1 - self.delta):g} %"
-        lines = textwrap.wrap(self.headline(), TERMINAL)
-        lines += [
-            "",
-            f"{'score (mean)':28s} {self.scores.mean():.4f}",
-            f"{f'all {self.n_models:,} within, at {sure}':28s} ±{self.error_bar:.5f}   (union bound over {self.unit})",
-            f"{'models like these':28s} {count_text(self.testable.union)} fit at ±{self.epsilon:g}",
-            *self._needed_lines(sure),
-        ]
-        if (groups := self.example_groups) is not None:
-            lines.append(f"{'groups of examples':28s} {groups.n_groups:,} of {groups.smallest:,} to {groups.largest:,}")
-        if self.n_missing:
-            lines.append(f"{'missing cells':28s} {self.n_missing:,}, left out (they must be missing by chance)")
-        lines += ["", *textwrap.wrap(f"Trials: {self.trial_sentence()}", TERMINAL)]
-        lines += ["", f"{'':4s}{'model':32s} {'score':>7s}  {'interval, all at once':21s}  {'rank':>9s}"]
-        beaten = {c.better for c in self.neighbours if c.survives}
-        for row, i in zip(self.models()[:SHOWN], self.order.tolist(), strict=False):
-            name = row["name"] if len(row["name"]) <= 32 else row["name"][:31] + "…"
-            rank = f"{row['rank_low']} to {row['rank_high']}"
-            lines.append(
-                f"{row['place']:3d} {name:32s} {row['score']:7.4f}  {row['low']:.4f} to {row['high']:.4f}"
-                f"       {rank:>9s}" + ("   significantly better than the next" if i in beaten else "")
-            )
-        if self.n_models > SHOWN:
-            lines.append(f"    ... and {self.n_models - SHOWN:,} more (--json or the report)")
-        lines += ["", *textwrap.wrap(self.pairs_sentence(), TERMINAL), *textwrap.wrap(self.first_sentence(), TERMINAL)]
-        return "\n".join([*lines, "", *textwrap.wrap(self.rests_on(), TERMINAL)])
-
-    def needed_text(self) -> str:
-        """How many examples are needed, alone."""
-        sure = f"{100 * (1 - self.delta):g} %"
-        lines = [f"This test set has {self.n_examples:,} examples, {self.n_models:,} models with scores.", ""]
-        lines.append(f"{f'all {self.n_models:,} within, at {sure}':28s} ±{self.error_bar:.5f}")
-        return "\n".join([*lines, *self._needed_lines(sure), "", *textwrap.wrap(self.trial_sentence(), TERMINAL)])
-
-    def _needed_lines(self, sure: str) -> list[str]:
-        need = self.needed
-        lines = [
-            f"{f'examples for ±{need.epsilon:g}':28s} {_examples(need.examples_for_epsilon)}   (all {need.n_models:,} "
-            f"models like these at once, at {sure})"
-        ]
-        if math.isfinite(need.gap_now) and need.gap_now > 0:
-            lines += [
-                f"{'gap that can be told now':28s} {need.gap_now:.4f}   (two models named beforehand, at {sure}, "
-                f"{100 * need.power:g} % power)",
-                f"{f'examples for a gap of {need.gap:g}':28s} {_examples(need.examples_for_gap)}",
-            ]
-        if need.first_gap is not None:
-            apart = f"{need.first_gap:.4g} apart"
-            lines.append(f"{'examples, first from second':28s} {_examples(need.examples_for_first)}   ({apart})")
-        return lines
-
-    def headline(self) -> str:
-        """The answer in a sentence or two."""
-        within = f"±{self.error_bar:.3g}"
-        text = (
-            f"These {self.n_examples:,} examples measure the mean scores of all {self.n_models:,} models to within "
-            f"{within}, all at once, with {100 * (1 - self.delta):g} %."
-        )
-        fit, left = self.testable.union, self.further_models
-        if fit == 0:
-            return f"{text} They cannot measure even one to within ±{self.epsilon:g}."
-        more = f"{count_text(left)} more fit" if left else "no more fit"
-        return f"{text} To within ±{self.epsilon:g} they can measure {count_text(fit)} like these: {more}."
-
-    def pairs_sentence(self) -> str:
-        """How many differences are significant."""
-        survive = sum(c.survives for c in self.neighbours)
-        return (
-            f"Significant differences: {self.n_significant:,} of {self.n_pairs:,} pairs, {survive} of "
-            f"{len(self.neighbours)} between neighbours (paired over {self.unit}, Student's law, family-wise "
-            f"{100 * (1 - self.delta):g} % by Holm)."
-        )
-
-    def first_sentence(self) -> str:
-        """Who may be first, and what the winner's score is worth."""
-        first, w = self.first, self.winner
-        sure = f"{100 * (1 - self.delta):g} %"
-        text = f"May be first, at {sure}: {len(first):,} of {self.n_models:,} ({list_names(first, NAMED)})."
-        if not math.isfinite(w.expected_drop):
-            return f"{text} What the winner will lose on fresh examples cannot be told from so few {self.unit}."
-        return (
-            f"{text} The winner, {w.name}, has {w.score:.4f}. It was chosen for that: on as many fresh examples a "
-            f"winner like it drops by {w.expected_drop:.4f} on average, to {w.corrected:.4f}."
-        )
-
-    def rests_on(self) -> str:
-        """The conditions, always at the end."""
-        return (
-            f"Error bars are over {self.unit}, which must be independent; the trials of an example are kept together. "
-            "They hold for models chosen without looking at this test set; a model tuned on it is not covered. What "
-            "is for right and wrong only (similarity, attacks) needs --threshold 0.5."
-        )
-
-    def save(self, path: str | Path) -> None:
-        """Write `path`.npz (everything) and `path`.json (what `to_dict` gives)."""
-        values = dict(vars(self))
-        arrays = {name: values.pop(name) for name in _ARRAYS}
-        values["testable"] = asdict(self.testable)
-        values["neighbours"] = [asdict(c) for c in self.neighbours]
-        values |= {"winner": asdict(self.winner), "needed": asdict(self.needed)}
-        if (groups := values["example_groups"]) is not None:
-            arrays["design_effect"] = groups.design_effect
-            values["example_groups"] = {k: v for k, v in vars(groups).items() if k != "design_effect"}
-        write_result(path, plain=self.to_dict(), record={"scores": True, **values}, arrays=arrays)
-
-    @classmethod
-    def load(cls, path: str | Path) -> ScoreBudgetResult:
-        """Read what `save` wrote; every number comes back to the last bit."""
-        record, arrays = read_result(path)
-        try:
-            del record["scores"]
-            effect = arrays.pop("design_effect", None)
-            if (groups := record["example_groups"]) is not None and effect is not None:
-                groups["repeated_in"] = tuple(groups["repeated_in"])
-                record["example_groups"] = ExampleGroups(**groups, design_effect=effect)
-            record["testable"] = TestableModels(**record["testable"])
-            record["neighbours"] = tuple(ScoreComparison(**c) for c in record["neighbours"])
-            record["bands"] = tuple(tuple(band) for band in record["bands"])
-            record["names"] = tuple(record["names"])
-            record["top"] = {int(top): tuple(models) for top, models in record["top"].items()}
-            record["winner"], record["needed"] = Winner(**record["winner"]), Needed(**record["needed"])
-            return cls(**record, **arrays)  # type: ignore[arg-type]
-        except Exception as error:
-            raise InputError(f"{path}.npz is not a saved budget of scores: {error!r}.") from error
-
-
-_ARRAYS = ("scores", "low", "high", "n_observed", "order", "ranks", "trials", "between", "within", "trial_share")
+__all__ = ["ScoreBudgetResult", "ScoreComparison", "score_budget"]
 
 
 def score_budget(
@@ -384,6 +33,7 @@ def score_budget(
     delta: float,
     gap: float,
     seed: int,
+    notes: tuple[str, ...] = (),
     progress: bool = False,
 ) -> ScoreBudgetResult:
     """What a table of scores says of its models; `budget` calls it where cells are not right or wrong."""
@@ -396,21 +46,23 @@ def score_budget(
         )
     means, level = pool.means, delta / k
     low, high = pool.intervals(level)
-    log_p, differences, spread, pair_shares = _all_pairs(pool, progress=progress)
-    known = pair_shares[np.isfinite(pair_shares)]
-    adjusted = holm_log_adjusted(log_p)
-    told = adjusted <= math.log(delta)
+    tests = ScorePairs(pool, delta, progress=progress)
+    known = tests.trial_share[np.isfinite(tests.trial_share)]
     order = np.argsort(-means, kind="stable")
     between, within, share = pool.variances()
-    trials = table.trials if table.trials is not None else np.ones((1, 1), dtype=np.int64)
-    there = trials if table.observed is None or table.trials is None else trials[table.observed]
-    compare = _Pairs(k, log_p, adjusted, differences, told)
-    error_bar = pool.reach(delta)
+    error_bar, groups = pool.reach(delta), pool.described()
     target = round_up(error_bar) if epsilon is None else epsilon
     codes = None if grouping is None else grouping.codes
-    drop = expected_drop(table.scores, observed=table.observed, codes=codes, rng=np.random.default_rng(seed))
-    neighbours = tuple(compare.one(a, b) for a, b in zip(order[:-1].tolist(), order[1:].tolist(), strict=True))
-    best = int(order[0])
+    rng = np.random.default_rng(seed)
+    drop = expected_drop(table.scores, observed=table.observed, codes=codes, rng=rng)
+    pairs = zip(order[:-1].tolist(), order[1:].tolist(), strict=True)
+    neighbours = tuple(tests.compare(better, worse) for better, worse in pairs)
+    best, second = order[:2].tolist()
+    lead = neighbours[0].difference, float(tests.error[tests.place(best, second)])
+    testable = pool.testable(target, delta)
+    needed = score_needed(pool, tests.error, lead, epsilon=target, delta=delta, gap=gap, reach=error_bar, rng=rng)
+    if groups is not None and too_few_groups(groups, error_bar, delta):
+        testable, needed = nothing_fits(groups), nothing_needed(needed)
     return ScoreBudgetResult(
         names=table.names,
         n_examples=table.n_examples,
@@ -422,24 +74,23 @@ def score_budget(
         level=level,
         epsilon=target,
         delta=delta,
-        testable=pool.testable(target, delta),
+        testable=testable,
         order=order,
-        ranks=compare.ranks(),
+        ranks=rank_ranges(tests),
         neighbours=neighbours,
-        bands=compare.bands(order.tolist()),
-        n_significant=int(told.sum()),
+        bands=tied_groups(tests, order),
+        n_significant=tests.n_significant or 0,
         n_missing=table.n_missing,
-        trials=np.array([there.min(), np.median(there), there.max()]).astype(np.int64),
+        trials=_trials(table),
         between=between,
         within=within,
         trial_share=share,
         pair_trial_share=float(np.median(known)) if len(known) else math.nan,
-        top={top: compare.among(top, order.tolist(), delta) for top in TOPS},
+        top=may_be_among(tests, order),
         winner=Winner(model=best, name=table.names[best], score=float(means[best]), expected_drop=drop),
-        needed=_needed(
-            table.n_examples, k, error_bar, spread, neighbours[0] if neighbours else None, compare, target, delta, gap
-        ),
-        example_groups=pool.described(),
+        needed=needed,
+        example_groups=groups,
+        notes=notes,
         seed=seed,
         source=table.source,
         data_digest=table.digest(),
@@ -447,124 +98,52 @@ def score_budget(
     )
 
 
-def _all_pairs(pool: ScoredPool, *, progress: bool) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of every pair, in pdist's order: log p, the mean difference, its standard error, and what trials make of that."""
-    k = pool.table.n_models
-    parts: list[tuple[Floats, Floats, Floats, Floats]] = []
-    with plain_bar(k - 1, "pairs of models", unit="models", shown=progress and k > 200) as bar:
-        for i in range(k - 1):
-            others = np.arange(i + 1, k)
-            log_p, difference, error = pool.log_p_values(i, others)
-            parts.append((log_p, difference, error, pool.pair_trial_shares(i, others, error)))
-            bar.update()
-    if not parts:
-        return np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)
-    log_p, difference, error, share = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return log_p, difference, error, share
+def _trials(table: Predictions) -> NDArray[np.int64]:
+    """(3,) fewest, median and most of a cell; zeros where nothing is known of them."""
+    if table.trials is None:
+        return np.zeros(3, dtype=np.int64)
+    there = table.trials if table.observed is None else table.trials[table.observed]
+    return np.array([there.min(), np.median(there), there.max()]).astype(np.int64)
 
 
-def _needed(
-    n: int,
-    k: int,
-    error_bar: float,
-    spread: Floats,
-    first: ScoreComparison | None,
-    pairs: _Pairs,
-    epsilon: float,
-    delta: float,
-    gap: float,
-) -> Needed:
-    """Examples by the law of large numbers: error bars and standard errors shrink with the root of their number."""
-    reach = float(ndtri(POWER) - ndtri(delta / 2))
-    typical = float(np.median(spread)) if len(spread) else math.nan
-    lead, own = (None, math.nan) if first is None else (abs(first.difference), pairs.error(spread, first))
+class ScorePairs(TestedPairs):
+    """Pairs of models with scores: differences, their standard errors, and what trials make of these."""
 
-    def examples(error: float, wanted: float) -> int | None:
-        if not (math.isfinite(error) and wanted > 0):
-            return None
-        found = math.ceil(n * (reach * error / wanted) ** 2)
-        return found if found <= MOST_EXAMPLES else None
+    def __init__(self, pool: ScoredPool, delta: float, *, progress: bool = False) -> None:
+        k = pool.table.n_models
+        super().__init__(k, delta)
+        parts: list[tuple[Floats, Floats, Floats, Floats]] = []
+        with plain_bar(k - 1, "pairs of models", unit="models", shown=progress and k > 200) as bar:
+            for i in range(k - 1):
+                others = np.arange(i + 1, k)
+                log_p, difference, error = pool.log_p_values(i, others)
+                parts.append((log_p, difference, error, pool.pair_trial_shares(i, others, error)))
+                bar.update()
+        self._log_p, self.difference, self.error, self.trial_share = (
+            np.concatenate(part) for part in zip(*parts, strict=True)
+        )
 
-    return Needed(
-        n_models=k,
-        epsilon=epsilon,
-        examples_for_epsilon=math.ceil(n * (error_bar / epsilon) ** 2),
-        disagreement=n * typical**2,
-        gap_now=reach * typical,
-        gap=gap,
-        examples_for_gap=examples(typical, gap),
-        first_gap=lead if lead else None,
-        examples_for_first=examples(own, lead) if lead else None,
-    )
+    @property
+    def log_p(self) -> Floats:
+        """(pairs,) two-sided, of each pair alone, in pdist's order."""
+        return self._log_p
 
+    @cached_property
+    def sign(self) -> NDArray[np.int8]:
+        """(pairs,) 1 where the first is better on the examples both have, -1 where the second is."""
+        return np.asarray(np.sign(self.difference), dtype=np.int8)
 
-def _examples(count: int | None) -> str:
-    return "more than can be counted" if count is None else f"{count:,}"
-
-
-class _Pairs:
-    """Every pair of the pool, tested."""
-
-    def __init__(self, k: int, log_p: Floats, adjusted: Floats, difference: Floats, told: NDArray[np.bool_]) -> None:
-        self.k, self.log_p, self.adjusted, self.difference, self.told = k, log_p, adjusted, difference, told
-
-    def _place(self, one: int, other: int) -> int:
-        first, second = sorted((one, other))
-        return first * (2 * self.k - first - 1) // 2 + second - first - 1
-
-    def error(self, spread: Floats, pair: ScoreComparison) -> float:
-        """Standard error of a pair's difference."""
-        return float(spread[self._place(pair.better, pair.worse)])
-
-    def among(self, top: int, order: list[int], delta: float) -> tuple[int, ...]:
-        """Models that cannot be excluded from the top so many, by one-sided tests (`heldout.reuse.first`)."""
-        if top >= self.k:
-            return tuple(order)
-        told = self.log_p <= math.log(2 * exclusion_level(top, self.k, delta))
-        first, second = np.triu_indices(self.k, 1)
-        up, down = told & (self.difference > 0), told & (self.difference < 0)
-        beaten = np.bincount(second[up], minlength=self.k) + np.bincount(first[down], minlength=self.k)
-        return tuple(i for i in order if beaten[i] < top)
-
-    def one(self, better: int, worse: int) -> ScoreComparison:
+    def compare(self, better: int, worse: int) -> ScoreComparison:
         """One pair, held to what all of them leave it."""
-        place, first = self._place(better, worse), min(better, worse)
-        difference = float(self.difference[place]) * (1 if better == first else -1)
-        told = bool(self.told[place])
+        place = self.place(better, worse)
+        difference = float(self.difference[place]) * (1 if better < worse else -1)
+        told = float(self.log_p[place]) <= math.log(self.level)
         return ScoreComparison(
             better=better,
             worse=worse,
             difference=difference,
             log_p_value=float(self.log_p[place]),
-            log_adjusted=float(self.adjusted[place]),
+            log_adjusted=float(self.log_adjusted[place]),
             survives=told and difference > 0,
             contradicted=told and difference < 0,
         )
-
-    def ranks(self) -> NDArray[np.int64]:
-        """(k, 2) smallest and largest rank that the comparisons leave open."""
-        first, second = np.triu_indices(self.k, 1)
-        up, down = self.told & (self.difference > 0), self.told & (self.difference < 0)
-        better = np.bincount(second[up], minlength=self.k) + np.bincount(first[down], minlength=self.k)
-        worse = np.bincount(first[up], minlength=self.k) + np.bincount(second[down], minlength=self.k)
-        return np.stack([1 + better, self.k - worse], axis=1).astype(np.int64)
-
-    def bands(self, order: list[int]) -> tuple[tuple[int, ...], ...]:
-        """Cut the leaderboard where a model is told from the first of its band for the first time."""
-        bands: list[list[int]] = []
-        for model in order:
-            pair = self.one(bands[-1][0], model) if bands else None
-            if pair is None or pair.survives or pair.contradicted:
-                bands.append([model])
-            else:
-                bands[-1].append(model)
-        return tuple(tuple(band) for band in bands)
-
-
-def count_text(count: int) -> str:
-    """A number of models in words."""
-    return "over 10^18" if count >= LARGEST else f"{count:,}"
-
-
-def _defined(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -28,11 +28,12 @@ from heldout.groups import group_sizes
 from heldout.predictions import Predictions
 from heldout.reuse.bounds import TestableModels, whole_models
 from heldout.reuse.grouped import ExampleGroups, Grouping, group_moments
+from heldout.statistics.binomial import sign_test_log_pvalue
+from heldout.statistics.bounded_differences import bounded_log_p_values
 from heldout.statistics.grouped import Floats, GroupMoments
 from heldout.statistics.score_means import mean_score_intervals, mean_score_levels
 
 FINEST = 1e-5  # of an error bar, to which it is found
-ROUNDING = 1e-9  # a difference of scores below this is none
 SCORES_ONLY = (
     "the similarity and Naive Bayes bounds are for answers that are right or wrong, so only the union bound is given "
     "(--threshold 0.5 makes them so)"
@@ -139,41 +140,42 @@ class ScoredPool:
     def pair_trial_shares(self, first: int, others: NDArray[np.intp], error: Floats) -> Floats:
         """The share (2) that trials make of the squared standard errors of differences; NaN where it is not known."""
         _, of_mean = self._inside
+        n = np.full(len(others), float(self.table.n_examples))
+        if self.observed is not None:
+            n = (self.observed[first] & self.observed[others]).sum(axis=1).astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
-            n = np.minimum(self.moments.n[first], self.moments.n[others])
             share = (of_mean[first] + of_mean[others]) / (n * error**2)
         return np.asarray(np.minimum(1.0, share))
 
-    def differences(self, first: int, others: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Scores of one model less those of each of some others on the examples that both have; summed over groups.
-
-        Also the number of such examples in each group.
-        """
+    def differences(self, first: int, others: NDArray[np.intp]) -> tuple[Floats, NDArray[np.bool_]]:
+        """Scores of one model less those of each of some others on the examples that both have, and where these are."""
+        apart = self.scores[first] - self.scores[others]
         if self.observed is None:
-            sizes = np.broadcast_to(self._sizes, (len(others), len(self._sizes)))
-            return self.sums(self.scores[first] - self.scores[others]), sizes
+            return apart, np.ones((len(others), 1), dtype=bool)
         common = self.observed[first] & self.observed[others]
-        return self.sums(np.where(common, self.scores[first] - self.scores[others], 0.0)), self.sums(common)
+        return np.where(common, apart, 0.0), common
+
+    @cached_property
+    def _right_or_wrong(self) -> NDArray[np.bool_]:
+        """(k,) models whose scores are all 0 or 1."""
+        whole = (self.scores == 0) | (self.scores == 1)
+        return np.asarray((whole if self.observed is None else whole | ~self.observed).all(axis=1))
 
     def log_p_values(self, first: int, others: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
         """Log p-values, two-sided, that one model is as good as each of some others; mean differences, standard errors.
 
-        Student's law for the studentised mean of the differences, no smaller than that of as many fair coins as there
-        are units on which the two differ.
+        Those of `compare`: a test of the mean of bounded differences (`heldout.statistics.bounded_differences`), which
+        is McNemar's exact test where both are right or wrong on every example.
         """
-        sums, sizes = self.differences(first, others)
-        if self.observed is None:
-            apart = self.scores[first] - self.scores[others]
-        else:
-            apart = np.where(
-                self.observed[first] & self.observed[others], self.scores[first] - self.scores[others], 0.0
-            )
+        apart, common = self.differences(first, others)
+        sums = self.sums(apart)
+        sizes = np.broadcast_to(self._sizes, sums.shape) if self.observed is None else self.sums(common)
         moments = group_moments(sums, sizes, np.einsum("ij,ij->i", apart, apart))
+        log_p = bounded_log_p_values(sums, sizes)
+        if self._alone and self._right_or_wrong[first]:
+            for k in np.flatnonzero(self._right_or_wrong[others]).tolist():
+                log_p[k] = sign_test_log_pvalue(int((apart[k] > 0).sum()), int((apart[k] < 0).sum()))
         above, below = moments.correlation_parts()
         own = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
-        alike = np.clip(own, 0.0, 1.0)
-        log_p = moments.log_p_values(alike)
-        coins = (1 - np.count_nonzero(np.abs(sums) > ROUNDING, axis=-1)) * math.log(2)
-        log_p = np.where(np.abs(moments.total) <= ROUNDING, 0.0, np.maximum(log_p, np.minimum(0.0, coins)))
-        error = np.sqrt(moments.within * moments.spread(alike)[0]) / moments.n
+        error = np.sqrt(moments.within * moments.spread(np.clip(own, 0.0, 1.0))[0]) / moments.n
         return log_p, np.asarray(moments.total / moments.n), np.asarray(error)

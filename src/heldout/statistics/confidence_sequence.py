@@ -8,7 +8,9 @@ a non-negative martingale if the mean is m, whatever the law, and decreasing in 
 shares. It ever reaches 2 / alpha with probability alpha / 2 at most (Ville), so all m at which it has not, and at which
 the same bet that the mean is *below* has not, are an interval that holds at all t at once with 1 - alpha, and so does
 what the intervals of all looks have in common. What is needed: given the past, each difference has the same mean, as in
-random order or in a stream of independent examples.
+random order or in a stream of independent examples. A file that is sorted, by topic or by difficulty, does not have
+that: intervals of early and late looks may then have nothing in common, or nothing with the mean of all, and both is
+told (`moved`).
 
 References
 ----------
@@ -54,6 +56,8 @@ class ConfidenceSequence:
         Units after which 0 was outside for the first time, looked at after every one.
     level : float
         Probability that some interval, at some look, misses the mean.
+    upward : bool
+        Whether the bet that the mean is above 0 has gained more than the one that it is below.
     """
 
     looks: NDArray[np.int64]
@@ -63,6 +67,14 @@ class ConfidenceSequence:
     log_p_value: float
     first: int | None
     level: float
+    upward: bool
+
+    @property
+    def moved(self) -> bool:
+        """Whether the mean moved with the order: no one mean is inside the intervals of all looks, or not that of all
+        units."""
+        low, high = self.interval
+        return not low <= min(max(float(self.means[-1]), -1.0), 1.0) <= high
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -128,12 +140,8 @@ def confidence_sequence(
     if not len(at) or at[0] < 1 or at[-1] > n:
         raise InputError(f"`looks` must lie between 1 and the {n:,} differences there are.")
     bar = math.log(2.0 / level)
-    firsts: list[int | None] = []
-    largest = 0.0
-    for values in (x, -x):
-        first, top = _watch_zero(values, bar)
-        firsts.append(first)
-        largest = max(largest, top)
+    (first_up, up), (first_down, down) = (_watch_zero(values, bar) for values in (x, -x))
+    firsts = (first_up, first_down)
     low = _lower_ends(x, at, bar)
     high = -_lower_ends(-x, at, bar)
     low, high = np.maximum.accumulate(low), np.minimum.accumulate(high)
@@ -150,9 +158,10 @@ def confidence_sequence(
         means=np.cumsum(x)[at - 1] / at,
         low=low,
         high=high,
-        log_p_value=min(0.0, math.log(2.0) - largest),
+        log_p_value=min(0.0, math.log(2.0) - max(up, down)),
         first=min(found) if found else None,
         level=level,
+        upward=up >= down,
     )
 
 

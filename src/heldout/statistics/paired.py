@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, ndtri, xlog1py, xlogy
 
-from heldout.statistics.binomial import upper_tail
+from heldout.statistics.binomial import sign_test_log_pvalue, upper_tail
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +37,17 @@ ABOVE_ZERO = 1e-9  # an end next to 0 that 0 is not inside of
 BATCH = 100  # pairs whose sums are taken together
 CLOSE = 1e-7  # normal quantiles, to which an end is found
 REACH = 8.5  # standard deviations of the number of discordant examples; beyond is 1e-17
+
+
+def is_told(log_p: ArrayLike, level: float) -> NDArray[np.bool_]:
+    """Whether a p-value is at most a level: the one comparison that verdicts and intervals go by.
+
+    Examples
+    --------
+    >>> bool(is_told(math.log(0.1 / 3), 0.1 / 3)), bool(is_told(math.log(0.051), 0.05))
+    (True, False)
+    """
+    return np.asarray(np.asarray(log_p) <= math.log(level) + 1e-9)  # rounding must not decide
 
 
 def difference_tail(least: ArrayLike, n: ArrayLike, p10: ArrayLike, p01: ArrayLike) -> Floats:
@@ -103,18 +114,27 @@ def mcnemar_intervals(b: ArrayLike, c: ArrayLike, n: ArrayLike, *, level: float 
         b_, c_, n_ = first[some], second[some], size[some]
         low[some] = _lower_ends(b_, c_, n_, level)
         high[some] = -_lower_ends(c_, b_, n_, level)
-    told = 2 * upper_tail(np.maximum(first, second), first + second, 0.5) <= level
+    told = is_told(_log_p(first, second), level)
     # Far out, at 0.001 and below, the tails of (1) at 0 can be heavier than those of McNemar's coin.
     low = np.where(told & (first > second), np.maximum(low, ABOVE_ZERO), np.where(told, low, np.minimum(low, 0.0)))
     high = np.where(told & (second > first), np.minimum(high, -ABOVE_ZERO), np.where(told, high, np.maximum(high, 0.0)))
     return low.reshape(shape), high.reshape(shape)
 
 
+def _log_p(b: Floats, c: Floats) -> Floats:
+    """McNemar's exact p of each pair, as `sign_test_log_pvalue` has it."""
+    pairs, place = np.unique(np.stack([b, c], axis=1), axis=0, return_inverse=True)
+    known = np.array([sign_test_log_pvalue(round(up), round(down)) for up, down in pairs.tolist()])
+    return np.asarray(known[place.reshape(-1)]) if len(known) else np.zeros(0)
+
+
 def _lower_ends(b: Floats, c: Floats, n: Floats, level: float) -> Floats:
     """Where the tail (1) is level / 2: by secants of its normal quantile, which is nearly straight in delta."""
     s, z = b - c, float(ndtri(level / 2))
     out = np.full(len(s), -1.0)
-    left = np.flatnonzero(s > -n)
+    left = np.flatnonzero(s > -n)  # where the second model alone is right everywhere the end is -1
+    if not len(left):
+        return out
     low, high = np.full(len(left), -1.0), s[left] / n[left]
     sd = np.sqrt(np.maximum(b + c, 4.0)[left]) / n[left]
     at, before, f_before = np.clip(high + (z - 0.3) * sd, -1.0 + 1e-12, high), high, np.full(len(left), np.nan)

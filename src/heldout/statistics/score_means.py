@@ -67,18 +67,20 @@ def mean_score_intervals(moments: GroupMoments, correlation: ArrayLike, level: A
     level : array
         Probability of a miss, both sides together.
     """
-    m = moments
-    times, df = m.spread(correlation)
+    return _intervals(moments, *moments.spread(correlation), level)
+
+
+def _intervals(m: GroupMoments, times: Floats, df: Floats, level: ArrayLike) -> tuple[Floats, Floats]:
     gain = steadiness(m.n, m.total, m.square, level)
     return korn_graubard(m.total / m.n, np.where(m.n_groups > 1, gain * m.n / times, 0.0), df, level)
 
 
 def mean_score_levels(moments: GroupMoments, correlation: ArrayLike, epsilon: float) -> Floats:
     """The smallest level of each whose interval lies within epsilon of the mean: what epsilon costs; 1 if none does."""
-    share = moments.total / moments.n
+    share, (times, df) = moments.total / moments.n, moments.spread(correlation)
 
     def fits(log_level: Floats) -> NDArray[np.bool_]:
-        low, high = mean_score_intervals(moments, correlation, np.exp(log_level))
+        low, high = _intervals(moments, times, df, np.exp(log_level))
         return np.asarray(np.maximum(high - share, share - low) <= epsilon)
 
     bad, good = np.full(share.shape, np.log(LEAST_LEVEL)), np.full(share.shape, np.log(1 - 1e-9))

@@ -19,6 +19,7 @@ from heldout.pages.budget.words import (
 )
 from heldout.pages.numbers import bar_text, count_words
 from heldout.reuse.bounds import LARGEST
+from heldout.reuse.few import too_few_sentence
 from heldout.reuse.result import BudgetResult
 
 
@@ -41,6 +42,8 @@ def headline(result: BudgetResult) -> str:
     """The answer in a few words."""
     room, fit = result.further_models, result.fitting_models
     at = f"at {bar_text(result.epsilon)}"
+    if result.too_few:
+        return "Too few groups to say anything"
     if fit == 0:
         return f"Not even one model fits {at}"
     if room == 0:
@@ -84,6 +87,9 @@ def _sentence(result: BudgetResult) -> str:
     within = f"within {points_text(result.epsilon)} of the true one"
     sure = f"with probability {confidence_text(result)}"
     examples = f"{result.n_examples:,} examples"
+    groups = groups_of(result)
+    if result.too_few and groups is not None and result.pool is not None:
+        return too_few_sentence(groups, len(result.pool.order), result.pool.epsilon["similarity"])
     if fit == 0:
         text = f"{examples} cannot keep even a single model’s measured error {within} {sure}; {enough_text(result)}."
         if result.pool is not None:

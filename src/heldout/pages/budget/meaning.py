@@ -132,8 +132,8 @@ def _grouped(pool: PoolResult) -> list[str]:
             f"{groups.largest_effect:.2f}), so that {n:,} examples are worth about {worth:,.0f} independent ones."
         )
     points.append(
-        f"The examples come in {groups_text(groups)}, and whole groups are the unit.{cost} Error bars, intervals and "
-        "comparisons rest on Student’s law for the groups there are, not on exact binomial tails."
+        f"The examples come in {groups_text(groups)}, and whole groups are the unit.{cost} Error bars and intervals "
+        "rest on Student’s law for the groups there are, not on exact binomial tails."
     )
     if groups.few:
         points.append(
@@ -235,8 +235,10 @@ def next_steps(result: BudgetResult) -> list[str]:
             f" {bar_text(pool.epsilon['similarity'], full=True)} holds for {models_text(result)} today;" if pool else ""
         )
         points.append(
-            f"Ask for less or collect more:{bar} for {bar_text(result.epsilon)} {enough_text(result)}, where there are "
-            f"{n:,}."
+            "Collect examples from more groups: those there are say nothing."
+            if result.too_few
+            else f"Ask for less or collect more:{bar} for {bar_text(result.epsilon)} {enough_text(result)}, where "
+            f"there are {n:,}."
         )
     if pool is not None:
         points.append(

@@ -12,6 +12,8 @@ from heldout.reuse.result import BudgetResult, examples_text
 
 def needed_view(result: BudgetResult) -> dict[str, Any]:
     """One line a question."""
+    if result.too_few:
+        return {"facts": []}
     need, n = result.needed, result.n_examples
     who = "one such model" if need.n_models == 1 else f"{need.n_models:,} models like these, all at once"
     facts = [

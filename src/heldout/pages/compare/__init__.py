@@ -11,13 +11,14 @@ from heldout.pages import svg
 from heldout.pages.budget.leaderboard import axis
 from heldout.pages.numbers import NOT_DEFINED, PERCENT, fixed, pair, percent
 from heldout.pages.svg.shapes import shorten
-from heldout.reuse.compare_result import CompareAllResult, CompareResult, Parted, p_text
+from heldout.reuse.compare_result import MOVED, CompareAllResult, CompareResult, Parted, p_text
 
 __all__ = ["summarise", "summarise_all"]
 
 LONGEST = 40  # characters of a model's name
 LISTED = 50  # examples shown on each side
 WIDEST = 0.5  # interval of a sequence that is drawn
+FEWEST = 20  # looks that are drawn
 OPEN = 8  # of them before the fold
 PAIRS = 300  # pairs shown
 
@@ -26,7 +27,7 @@ def summarise(result: CompareResult) -> dict[str, Any]:
     """Everything the template shows of one pair."""
     return {
         "headline": headline(result),
-        "found": result.better is not None,
+        "tone": "quiet" if result.better is None else "neutral",
         "sentence": result.sentence(),
         "subject": f"{result.source}: {result.n_examples:,} examples{_inside(result)}",
         "numbers": _numbers(result),
@@ -53,7 +54,7 @@ def summarise_all(result: CompareAllResult) -> dict[str, Any]:
     grid = [low + i * step for i in range(round((high - low) / step) + 1)]
     return {
         "headline": f"{result.n_told_apart:,} of {len(result):,} pairs are told apart",
-        "found": result.n_told_apart > 0,
+        "tone": "neutral" if result.n_told_apart else "quiet",
         "sentence": result.sentence(),
         "subject": f"{one.source}: {len(result):,} pairs of models",
         "axis": [f"{value:+.3g}".replace("-", "−") for value in (low, high)],
@@ -74,6 +75,8 @@ def summarise_all(result: CompareAllResult) -> dict[str, Any]:
 
 def headline(result: CompareResult) -> str:
     """The answer in a few words."""
+    if result.verdict == MOVED:
+        return "The difference moved with the order"
     if result.better is None:
         return "Not told apart"
     return f"{shorten(result.better, LONGEST)} is better"
@@ -92,14 +95,15 @@ def _numbers(result: CompareResult) -> list[tuple[str, str, str]]:
     digits = _digits(result)
     seen = result.detectable_difference
     part = "right" if result.binary else "higher"
+    first, second = (shorten(name, LONGEST) for name in (result.first, result.second))
+    within = f"{sure}: {pair(result.interval, digits, sign=True)}" if result.verdict != MOVED else "no interval"
     return [
-        ("Difference", fixed(result.difference, digits, sign=True),
-         f"{sure}: {pair(result.interval, digits, sign=True)}"),
+        ("Difference", fixed(result.difference, digits, sign=True), within),
         ("p", p_text(result.log_p_value), "valid at every look" if result.sequence is not None else result.test),
         ("They part on", f"{result.n_discordant:,} examples",
-         f"only the first {part}: {result.first_only:,}; only the second: {result.second_only:,}"),
+         f"only {first} {part}: {result.first_only:,}; only {second}: {result.second_only:,}"),
         ("Could have been seen", fixed(seen, digits) if math.isfinite(seen) else NOT_DEFINED,
-         "true difference found four times in five"),
+         result.never or "true difference found four times in five"),
     ]  # fmt: skip
 
 
@@ -109,9 +113,9 @@ def _chart(result: CompareResult) -> str | None:
     digits = _digits(result)
     text = f"{fixed(result.difference, digits, sign=True)} ({pair(result.interval, digits, sign=True)})"
     return svg.interval_chart(
-        [svg.Row(name="first less second", value=result.difference, text=text, interval=result.interval)],
+        [svg.Row(name="", value=result.difference, text=text, interval=result.interval)],
         label=f"Difference of {result.first} and {result.second}: {text}",
-        x_label="difference of mean scores; right of the line the first model is better",
+        x_label=f"difference of mean scores; right of the line {shorten(result.first, LONGEST)} is better",
         reference=0.0,
     )
 
@@ -122,7 +126,13 @@ def _sequence(result: CompareResult) -> dict[str, Any] | None:
         return None
     # Early intervals hold nearly everything; the picture begins where they begin to tell.
     kept = np.flatnonzero(s.high - s.low < WIDEST)
-    kept = kept if len(kept) > 1 else np.arange(max(0, len(s.looks) - 2), len(s.looks))
+    start = int(kept[0]) if len(kept) else len(s.looks) - FEWEST
+    if s.first is not None:  # the look at which zero was left out is in the picture
+        start = min(start, int(np.searchsorted(s.looks, s.first)) - 1)
+    kept = np.arange(max(0, min(start, len(s.looks) - FEWEST)), len(s.looks))
+    if s.moved:  # the band ends where nothing is left in it
+        kept = kept[s.low[kept] <= s.high[kept]]
+        kept = kept if len(kept) > 1 else np.arange(min(2, len(s.looks)))
     looks, means, low, high = (v[kept].tolist() for v in (s.looks, s.means, s.low, s.high))
     rows = zip(looks, means, low, high, strict=True)
     chart = svg.line_chart(
@@ -140,7 +150,7 @@ def _sequence(result: CompareResult) -> dict[str, Any] | None:
         label=f"Difference after every look, with an interval that holds at all looks at once; the last is "
         f"{low[-1]:+.4f} to {high[-1]:+.4f}",
         x_label=f"{result.unit} seen, in the order of the file",
-        y_label="first less second",
+        y_label="difference so far",
         x_log=True,
         reference=(0.0, "equal"),
         named=False,
@@ -161,9 +171,11 @@ def _means(result: CompareResult) -> list[str]:
     if result.better is not None:
         size = sorted((abs(low), abs(high)))
         points.append(
-            f"{result.better} is better by {fixed(size[0], digits)} to {fixed(size[1], digits)}, with probability "
-            f"{100 * (1 - result.interval_level):.6g}{PERCENT}."
+            f"{result.better} is better by {fixed(size[0], digits)} to {fixed(size[1], digits)}: an interval made this "
+            f"way holds the true difference in {100 * (1 - result.interval_level):.6g}{PERCENT} of test sets."
         )
+    elif result.verdict == MOVED:
+        points.append(result.verdict_sentence())
     else:
         points.append(
             f"Either may be better: a difference between {pair(result.interval, digits, sign=True)} is compatible with "

@@ -10,26 +10,34 @@ import numpy as np
 from heldout.independence.result import pvalue_text
 from heldout.pages import svg
 from heldout.pages.budget.leaderboard import axis
-from heldout.pages.budget.words import LONGEST, groups_text
+from heldout.pages.budget.words import LONGEST, groups_text, points_text
 from heldout.pages.numbers import PERCENT, bar_text, percent, scientific
 from heldout.pages.svg.shapes import shorten
-from heldout.reuse.score_budget import ScoreBudgetResult, count_text
+from heldout.reuse.few import few_warnings
+from heldout.reuse.first import TOPS, list_names
+from heldout.reuse.result import count_text, examples_text
+from heldout.reuse.score_result import ScoreBudgetResult
 
 __all__ = ["summarise"]
 
 SHOWN = 200  # rows of a leaderboard
+NAMED = 12  # models by name
 
 
 def summarise(result: ScoreBudgetResult) -> dict[str, Any]:
     """Everything the template shows."""
     sure = f"{100 * (1 - result.delta):g}{PERCENT}"
     return {
-        "headline": f"All {result.n_models:,} mean scores are within {bar_text(result.error_bar)}",
+        "headline": "Too few groups to say anything"
+        if result.too_few
+        else f"All {result.n_models:,} mean scores are within {bar_text(result.error_bar)}",
         "sentence": result.headline(),
         "subject": f"{result.source}: {result.n_models:,} models on {result.n_examples:,} {_inside(result)}",
         "numbers": _numbers(result),
         "means": [result.first_sentence(), result.pairs_sentence(), result.trial_sentence()],
-        "not_means": [result.rests_on()],
+        "not_means": [*few_warnings(result.n_examples, result.example_groups), result.rests_on()],
+        "needed": _needed(result),
+        "first": _first(result),
         "next": _next(result),
         "facts": _facts(result),
         "board": _board(result),
@@ -51,21 +59,42 @@ def _inside(result: ScoreBudgetResult) -> str:
 
 
 def _numbers(result: ScoreBudgetResult) -> list[tuple[str, str, str]]:
+    if result.too_few:
+        return []
     numbers = [
         (f"Models like these at {bar_text(result.epsilon)}", count_text(result.testable.union),
          f"{count_text(result.further_models)} more than there are"),
-        (f"Examples for {bar_text(result.epsilon)} on all", f"{result.needed.examples_for_epsilon:,}",
-         f"there are {result.n_examples:,}"),
+        (f"Examples for {bar_text(result.epsilon)} on all",
+         examples_text(result.needed.examples_for_epsilon, bare=True), f"there are {result.n_examples:,}"),
     ]  # fmt: skip
-    if result.needed.gap_now > 0:
+    if math.isfinite(result.needed.gap_now):
         numbers.append(
             (
                 "Gap between two models that can be told",
-                percent(result.needed.gap_now, 2),
+                points_text(result.needed.gap_now),
                 "80 % power, named beforehand",
             )
         )
     return numbers
+
+
+def _needed(result: ScoreBudgetResult) -> list[tuple[str, str]]:
+    """One line a question; none where nothing can be told."""
+    if result.too_few:
+        return []
+    facts = result.needed_facts(f"{100 * (1 - result.delta):g}{PERCENT}")
+    return [(name[0].upper() + name[1:], value) for name, value in facts]
+
+
+def _first(result: ScoreBudgetResult) -> list[tuple[str, str]]:
+    """The models that may be first, and among the top 3 and 10."""
+    sets = []
+    for top in TOPS:
+        if top < result.n_models:
+            names = [shorten(result.names[i], LONGEST) for i in result.top[top]]
+            title = "May be first" if top == 1 else f"May be among the top {top}"
+            sets.append((title, f"{len(names):,}: {list_names(names, NAMED)}"))
+    return sets
 
 
 def _next(result: ScoreBudgetResult) -> list[str]:
@@ -86,6 +115,8 @@ def _next(result: ScoreBudgetResult) -> list[str]:
 def _facts(result: ScoreBudgetResult) -> list[tuple[str, str]]:
     low, mid, high = result.trials.tolist()
     trials = f"{low:,} each" if low == high else f"{low:,} to {high:,}, median {mid:,}"
+    if high == 0:
+        trials = "not known"
     facts = [
         ("Test set", f"n = {result.n_examples:,} examples"),
         ("Models", f"k = {result.n_models:,}, from {result.source}"),

@@ -1,0 +1,211 @@
+"""McNemar's test carried over to scores and groups: special cases by hand, level in skewed laws, coverage, power."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from heldout.errors import InputError
+from heldout.statistics import bounded_differences
+from heldout.statistics.bounded_differences import bounded_detectable, bounded_intervals, bounded_log_p_values
+
+LEVEL = math.log(0.05)
+
+
+@pytest.mark.parametrize(("b", "c"), [(6, 0), (5, 1), (10, 2), (20, 8), (60, 30), (400, 300), (8, 20)])
+def test_right_and_wrong_is_mcnemar(b, c):
+    d = np.repeat([1.0, -1.0, 0.0], [b, c, 50])
+    exact = 2 * binom.sf(max(b, c) - 1, b + c, 0.5)
+    assert math.exp(bounded_log_p_values(d)) == pytest.approx(exact, rel=0.025 if b + c < 20 else 0.005)
+
+
+def test_one_sign_is_a_product():
+    for d in (np.full(20, 0.1), np.array([0.3, 0.5, 0.0, 1.0])):
+        assert bounded_log_p_values(d) == pytest.approx(min(0.0, math.log(2) - np.log1p(d).sum()), abs=1e-12)
+    assert math.exp(bounded_log_p_values(np.ones(12))) == pytest.approx(2 / 2**12)  # never below fair coins
+    assert bounded_log_p_values([4.0, 2.0, 1.0], [4, 3, 1]) == pytest.approx(math.log(2) - math.log(2 * 1.5 * 1.25))
+
+
+@pytest.mark.parametrize("n", [6, 25])
+def test_tails_against_draws(n):
+    """(1) itself, by 400,000 draws of the weights."""
+    rng = np.random.default_rng(n)
+    d = rng.choice([-1, -0.5, -0.2, 0.1, 0.3, 0.8, 1], size=n) + 0.2
+    d = np.clip(d * np.sign(d.sum()), -1, 1)
+    w = rng.exponential(size=(400_000, n + 1))
+    drawn = float((w[:, :-1] @ d <= w[:, -1]).mean())
+    assert math.exp(bounded_log_p_values(d)) == pytest.approx(min(1.0, 2 * drawn), rel=0.02)
+
+
+def test_float32_and_rounded_scores(rng):
+    """Numbers that are thirds only nearly: the same p as thirds, and no crash."""
+    a, b = rng.integers(0, 4, size=(2, 40))
+    exact = bounded_log_p_values((a - b) / 3)
+    narrow = np.stack([a, b]).astype(np.float32) / np.float32(3)
+    assert bounded_log_p_values(narrow[0].astype(float) - narrow[1]) == pytest.approx(exact, abs=1e-5)
+
+
+def test_rows_are_the_same_alone(rng):
+    d, sizes = rng.uniform(-0.3, 0.5, size=(30, 40)), rng.integers(0, 3, size=(30, 40)).astype(float)
+    d *= sizes
+    together = bounded_log_p_values(d, sizes), *bounded_intervals(d, sizes), bounded_detectable(d, sizes)
+    for i in range(30):
+        kept = sizes[i] > 0
+        alone = (
+            bounded_log_p_values(d[i], sizes[i]),
+            *bounded_intervals(d[i][kept], sizes[i][kept]),
+            bounded_detectable(d[i][kept], sizes[i][kept]),
+        )
+        np.testing.assert_allclose([part[i] for part in together], alone, rtol=1e-3, atol=2e-5)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_zero_is_inside_exactly_where_p_is_above_the_level(rng, grouped):
+    sizes = rng.integers(1, 9, size=60).astype(float) if grouped else np.ones(60)
+    d = rng.uniform(-0.6, 0.9, size=(200, 60)) * sizes
+    low, high = bounded_intervals(d, sizes)
+    assert np.array_equal((low <= 0) & (high >= 0), bounded_log_p_values(d, sizes) > LEVEL)
+    mean = d.sum(axis=1) / sizes.sum()
+    assert ((low >= -1) & (low < mean) & (mean < high) & (high <= 1)).all()
+
+
+def test_ends_are_where_the_shifted_differences_are_at_the_level(rng):
+    """Differences less the lower end, on a scale on which the worst is -1 again, have p = level."""
+    d = rng.uniform(-0.5, 0.8, size=50)
+    low, high = (float(end) for end in bounded_intervals(d))
+    for end, side in ((low, 1.0), (high, -1.0)):
+        shifted = side * (d - end) / (1 + side * end)
+        log_p = math.log(2) + bounded_differences._log_tail(shifted[None], np.ones((1, 1)), np.ones(1))[0][0]
+        assert log_p == pytest.approx(LEVEL, abs=1e-4)
+    turned = bounded_intervals(-d)
+    np.testing.assert_allclose((low, high), (-turned[1], -turned[0]), atol=1e-6)
+
+
+def test_many_symmetric_units_are_students(rng):
+    d = rng.normal(0.02, 0.2, size=3_000).clip(-1, 1)
+    low, high = bounded_intervals(d)
+    half = 1.9608 * d.std(ddof=1) / math.sqrt(3_000)
+    np.testing.assert_allclose((low, high), (d.mean() - half, d.mean() + half), atol=1.2 / 3_000)
+
+
+def test_very_many_units_on_a_grid(rng, monkeypatch):
+    d = rng.normal(0.01, 0.3, size=6_000).clip(-1, 1)
+    p, ends = bounded_log_p_values(d), bounded_intervals(d)
+    trials = rng.binomial(5, 0.5, size=6_000) / 5 - 0.48
+    few = bounded_log_p_values(trials)
+    monkeypatch.setattr(bounded_differences, "DISTINCT", 10_000)
+    assert bounded_log_p_values(d) == pytest.approx(p, rel=1e-4)
+    np.testing.assert_allclose(bounded_intervals(d), ends, atol=1e-5)
+    assert bounded_log_p_values(trials) == pytest.approx(few, rel=1e-9)
+
+
+def test_equal_answers_have_an_interval_within_the_range():
+    low, high = bounded_intervals(np.zeros(100))
+    assert -0.1 < low < 0 < high < 0.1
+    assert [float(end) for end in bounded_intervals(np.ones(3))] == [pytest.approx(-0.6, abs=0.2), 1.0]
+    low, high = bounded_intervals([40.0, -3.0], [40, 30])
+    assert -1 <= low < high <= 1
+
+
+def test_detectable():
+    assert float(bounded_detectable(np.zeros(1000))) == pytest.approx(0.0079, rel=0.03)  # McNemar's
+    assert math.isnan(bounded_detectable([0.1, 0.2, 0.3]))
+    assert math.isnan(bounded_detectable(np.zeros(12), [231, 75, 44, 34, 32, 22, 22, 19, 10, 8, 2, 1]))  # one is half
+    assert float(bounded_detectable(np.full(50, 0.1))) > 0.05
+    rng = np.random.default_rng(0)
+    for n, sd in ((100, 0.2), (500, 0.1)):
+        gap = float(bounded_detectable(rng.normal(0.05, sd, n)))
+        found = bounded_log_p_values(rng.normal(gap, sd, (600, n)).clip(-1, 1)) <= LEVEL
+        assert found.mean() == pytest.approx(0.8, abs=0.08)
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="`differences`"):
+        bounded_log_p_values([0.1, math.nan])
+    with pytest.raises(InputError, match="`sizes`"):
+        bounded_intervals([0.1, 0.2], [1])
+    with pytest.raises(InputError, match="size of their group"):
+        bounded_log_p_values([1.5, 0.2])
+
+
+def choice(values, shares):
+    return lambda rng, shape: rng.choice(values, p=shares, size=shape)
+
+
+def steady(mean, wrong):
+    """A model near one score, against one that is right or wrong."""
+    return lambda rng, shape: mean + rng.uniform(-0.01, 0.01, shape) - (rng.random(shape) >= wrong)
+
+
+LAWS = {
+    "0.1 better on 30 %, 1 worse on 3 %": choice([0.1, -1, 0], [0.3, 0.03, 0.67]),
+    "0.05 better on 90 %, 1 worse on 4.5 %": choice([0.05, -1, 0], [0.9, 0.045, 0.055]),
+    "0.2 better on 50 %, 1 worse on 10 %": choice([0.2, -1, 0], [0.5, 0.1, 0.4]),
+    "0.01 better on 99 %, 0.99 worse on 1 %": choice([0.01, -0.99], [0.99, 0.01]),
+    "0.25 better on 8 %, 1 worse on 2 %": choice([0.25, -1, 0], [0.08, 0.02, 0.9]),
+    "beta": lambda rng, shape: rng.beta(0.3, 2.7, shape) - 0.1,
+    "five trials": lambda rng, shape: np.where(
+        rng.random(shape) < 0.05, -1.0, rng.binomial(5, 0.05 / 0.95, shape) / 5.0
+    ),
+    "near 0.9 against 0 and 1": steady(0.9, 0.1),
+    "near 0.05 against 0 and 1": steady(0.05, 0.95),
+    "nearly right and wrong": lambda rng, shape: rng.choice([-1, 1, 0.5, -0.5, 0], p=[0.1, 0.1, 0.01, 0.01, 0.78],
+                                                            size=shape),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_level_of_skewed_laws(law):
+    """Means are 0, and sign flips reject up to 82 % of these: here no more than 5 %, at any number of examples."""
+    rng = np.random.default_rng(1)
+    for n in (20, 50, 100):
+        told = bounded_log_p_values(LAWS[law](rng, (400, n))) <= LEVEL
+        assert told.mean() <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS)
+def test_intervals_cover(law):
+    rng = np.random.default_rng(2)
+    for n in (10, 20, 50, 84, 100, 300):
+        low, high = bounded_intervals(LAWS[law](rng, (2_000, n)))
+        missed = ((low > 1e-12) | (high < -1e-12)).mean()
+        assert missed <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2_000)
+
+
+def sparse(rng, n, share, positive):
+    return np.where(rng.random(n) < share, rng.beta(2, 2, n) * np.where(rng.random(n) < positive, 1, -1), 0.0), None
+
+
+def grouped(rng, n_groups, first, second):
+    """Two models that are right on whole groups or not, 70 % alike."""
+    sizes = rng.integers(1, 21, n_groups)
+    group = np.repeat(np.arange(n_groups), sizes)
+
+    def right(p):
+        return np.where(rng.random(len(group)) < 0.7, (rng.random(n_groups) < p)[group], rng.random(len(group)) < p)
+
+    return np.bincount(group, right(first) * 1.0 - right(second)), sizes.astype(float)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("draw", "arguments", "mean"),
+    [
+        (sparse, (100, 0.05, 1.0), 0.025),
+        (sparse, (300, 0.02, 0.8), 0.006),
+        (sparse, (1000, 0.01, 1.0), 0.005),
+        (grouped, (8, 0.7, 0.6), 0.1),
+        (grouped, (30, 0.95, 0.95), 0.0),
+        (grouped, (30, 0.95, 0.85), 0.1),
+        (grouped, (60, 0.7, 0.6), 0.1),
+    ],
+)
+def test_interval_covers_away_from_zero(rng, draw, arguments, mean):
+    drawn = [draw(rng, *arguments) for _ in range(800)]
+    d = np.stack([values for values, _ in drawn])
+    low, high = bounded_intervals(d, None if drawn[0][1] is None else np.stack([sizes for _, sizes in drawn]))
+    assert np.mean((low <= mean) & (mean <= high)) >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 800)
