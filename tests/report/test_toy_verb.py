@@ -107,3 +107,10 @@ def test_a_series_that_is_not_drawn_is_among_the_numbers() -> None:
     assert chart.rows() == (("1", "+1.0", "+1.0"), ("2", "+2.0", "vacuous"))
     assert "told" not in chart.description + draw(chart)
     assert Axis(label="y", spec="+.1f").text(-0.01) == "0.0"
+
+
+def test_a_log_axis_says_so() -> None:
+    line = Series(name="a", x=(1, 10), y=(1.0, 2.0))
+    chart = LineChart(title="t", x=Axis(label="answers", kind="log"), y=Axis(label="y"), series=(line,))
+    assert "answers (log scale)" in draw(chart)
+    assert chart.columns() == ("answers", "a")

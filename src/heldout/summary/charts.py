@@ -20,8 +20,8 @@ AxisKind = Literal["linear", "log", "decades"]
 class Axis:
     """What an axis measures and how.
 
-    `kind` "log" takes values and places their logarithms; "decades" takes logarithms to base 10, for what would
-    underflow. `whole` axes have ticks at whole numbers only. `spec` formats its values.
+    `kind` "log" takes values and places their logarithms, and is named so in the chart; "decades" takes logarithms to
+    base 10, for what would underflow. `whole` axes have ticks at whole numbers only. `spec` formats its values.
     """
 
     label: str
@@ -29,6 +29,11 @@ class Axis:
     whole: bool = False
     range: Point | None = None
     spec: str = ".4g"
+
+    @property
+    def heading(self) -> str:
+        """What stands beside the axis."""
+        return f"{self.label} (log scale)" if self.kind == "log" and "log" not in self.label else self.label
 
     def text(self, value: float) -> str:
         """A value in words.
@@ -137,7 +142,7 @@ class LineChart(_Chart):
             for s in self.series
             if s.drawn and (y := next((v for v in reversed(s.y) if math.isfinite(v)), None)) is not None
         ]
-        return f"{self.title}; at the right end: {', '.join(ends)}" if ends else self.title
+        return f"{self.title}; in the end: {', '.join(ends)}" if ends else self.title
 
     def hover(self, series: Series) -> tuple[str, ...]:
         """What a pointer is told at each point of a line."""
