@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -537,3 +538,16 @@ def test_the_date_can_be_set(monkeypatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     result = stress(100, 2, queries=5, trials=1)
     assert result.to_dict()["created"] == dict(result.summary().origin)["Date"] == "1970-01-02"
+
+
+def key_paths(plain: object, at: str = "") -> set[str]:
+    if isinstance(plain, dict):
+        return {f"{at}.{k}".lstrip(".") for k in plain}.union(*(key_paths(v, f"{at}.{k}") for k, v in plain.items()))
+    return set().union(*(key_paths(v, f"{at}[]") for v in plain)) if isinstance(plain, list) else set()
+
+
+def test_no_key_of_the_json_is_ever_lost() -> None:
+    """json_keys.txt holds those of the first release that had a stress test."""
+    expected = (Path(__file__).parent / "json_keys.txt").read_text().split("\n")[:-1]
+    found = set().union(*(key_paths(variant(name).to_dict()) for name in VARIANTS))
+    assert set(expected) <= found

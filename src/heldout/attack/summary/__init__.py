@@ -9,18 +9,17 @@ from heldout.attack.result import StressResult
 from heldout.attack.summary.evidence import compared_blocks, curve_block, public_blocks, theory_sections
 from heldout.attack.summary.sentences import (
     answers_text,
+    bound_reason,
     bound_text,
     facts,
     headline,
     kind_of_forecast,
     means,
     next_steps,
-    no_bound,
     not_computed,
     not_means,
     note_text,
     points,
-    sure,
     title,
     transfers_text,
 )
@@ -78,11 +77,6 @@ def _figures(result: StressResult) -> tuple[Figure, ...]:
     forecast = "none", "not available for this attack and these answers"
     if math.isfinite(result.forecast):
         forecast = percent(result.forecast, 2), kind_of_forecast(run)
-    bound = f"no attack passes it, {sure(result)}"
-    if math.isnan(result.upper_bound):
-        bound = no_bound(result)
-    elif run.vacuous:
-        bound = f"the bound excludes nothing at {counted(result.queries, 'such answer')}"
     return (
         Figure(name="Accuracy before", value=percent(run.baseline, 2), note=before, strong=False),
         Figure(
@@ -91,7 +85,7 @@ def _figures(result: StressResult) -> tuple[Figure, ...]:
             note="one trial, so the spread is not known" if math.isnan(result.std) else spread,
         ),
         Figure(name="Forecast", value=forecast[0], note=forecast[1], strong=False),
-        Figure(name="Upper bound", value=bound_text(result.upper_bound), note=bound, strong=False),
+        Figure(name="Upper bound", value=bound_text(result.upper_bound), note=bound_reason(result), strong=False),
     )
 
 
@@ -102,15 +96,9 @@ def _lines(result: StressResult) -> Iterator[tuple[str, str]]:
     yield "accuracy after", f"{result.accuracy:.4f}"
     yield "advantage", f"{result.advantage:+.4f}{_spread(result.std, f' over {run.trials} trials')}"
     yield "forecast", f"{result.forecast:.4f}" if math.isfinite(result.forecast) else "none for such answers"
-    if math.isnan(result.upper_bound):
-        yield "nobody passes", f"unknown: {no_bound(result)}"
-    elif run.vacuous:
-        such = counted(result.queries, "such answer")
-        yield "nobody passes", f"vacuous: with {such} no accuracy below 1 is excluded"
-    else:
-        theorem = "vacuous" if result.theorem_bound >= 1 else f"{result.theorem_bound:.4f}"
-        beside = "" if math.isnan(result.theorem_bound) else f"; Theorem 3.1: {theorem}"
-        yield "nobody passes", f"{result.upper_bound:.4f} ({sure(result)}{beside})"
+    bound, theorem = (f"{b:.4f}" if b < 1 else bound_text(b) for b in (result.upper_bound, result.theorem_bound))
+    beside = f"; Theorem 3.1: {theorem}" if result.upper_bound < 1 and math.isfinite(result.theorem_bound) else ""
+    yield "upper bound", f"{bound} ({bound_reason(result)}{beside})"
     if split is not None:
         yield "public part", f"{split.n_public:,} examples, all of the above; {split.n_private:,} are private"
         if len(split.public):

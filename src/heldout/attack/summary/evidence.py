@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from heldout.attack.public import PublicSplit
 from heldout.attack.result import StressResult, StressRun
 from heldout.attack.summary.sentences import (
+    bound_reason,
     bound_text,
     kind_of_forecast,
     last_telling,
@@ -42,6 +43,7 @@ from heldout.summary.numbers import counted, percent
 ROOM = 2.5  # times the height that the data need; a bound that asks for more would press them flat, so it is cut
 FLAT = 1e-9  # points: gains of zero up to rounding
 DEPTH, DEPTH_COMPARED = 50, 1000  # a log axis shows no gain that is so many times smaller than the largest
+GAIN = "gain, percentage points"
 STYLES: tuple[Style, ...] = get_args(Style)
 
 
@@ -72,7 +74,7 @@ def public_blocks(result: StressResult, split: PublicSplit) -> tuple[Block, ...]
         title="Gains on both parts",
         caption="A hidden half stops such an analyst: labels of private examples are in no answer. It does not stop "
         "the choice of the best of many honest models by their public score, some of which is luck.",
-        x_label="gain, percentage points; bars are one standard deviation over the trials",
+        x_label=f"{GAIN}; bars are one standard deviation over the trials",
         intervals=tuple(
             Interval(
                 name=name,
@@ -125,7 +127,7 @@ def curve_block(result: StressResult) -> Block:
     log = LineChart(
         title="The same on log scales",
         caption="Here the whole bound has room.",
-        x=Axis(label="answers (log scale)", kind="log", whole=True, spec=",.0f"),
+        x=Axis(label="answers", kind="log", whole=True, spec=",.0f"),
         y=_gain_axis([*simulated.y, *forecast, *telling], least=max(simulated.y) / DEPTH),
         series=lines(bounded=True),
         tabled=False,
@@ -158,13 +160,12 @@ def _computed(
 def _gain_axis(values: Sequence[float], *, least: float = 0.0) -> Axis:
     """An axis of gains in points; a log one, from `least` on, where that is given."""
     shown = [v for v in values if math.isfinite(v)]
-    label, spec = "gain, percentage points", "+.3f"
     if least > 0:
         low = max(least, min(v for v in shown if v > 0))
-        return Axis(label=f"{label} (log scale)", kind="log", range=(low / 1.3, max(shown) * 1.3), spec=spec)
+        return Axis(label=GAIN, kind="log", range=(low / 1.3, max(shown) * 1.3), spec="+.3f")
     low, high = min(0.0, *shown), max(0.0, *shown)
     pad = 0.06 * (high - low) if high - low > FLAT else 1.0
-    return Axis(label=label, range=(low - pad if low < 0 else 0.0, high + pad), spec=spec)
+    return Axis(label=GAIN, range=(low - pad if low < 0 else 0.0, high + pad), spec="+.3f")
 
 
 def _bound_in_chart(result: StressResult, *, seen: bool, fits: bool) -> str:
@@ -194,14 +195,13 @@ def compared_blocks(
     lines = [_gains(r, name, style=STYLES[i % 6]) for i, (r, name) in enumerate(zip(runs, names, strict=True))]
     log = log and all(s.y[-1] > 0 for s in lines)
     bars = any(r.trials > 1 for r in runs)
-    caption = f"Gain{'; bars are one standard deviation over the trials' if bars else ''}."
-    if log:
-        caption += " Both scales are logarithmic, so that small gains can be seen; gains of 0 or less are not drawn."
+    caption = "Bars are one standard deviation over the trials. " if bars else ""
+    caption += "Both scales are logarithmic; gains of 0 or less are not drawn." if log else ""
     values = [v for s in lines for v in (*s.y, *(() if log else (*(s.low or ()), *(s.high or ()))))]
     chart = LineChart(
-        title=f"Gain against the number of answers by {what.lower()}",
-        caption=caption,
-        x=Axis(label="answers (log scale)", kind="log", whole=True, spec=",.0f"),
+        title=f"{what}: gain against the number of answers",
+        caption=caption.strip(),
+        x=Axis(label="answers", kind="log", whole=True, spec=",.0f"),
         y=_gain_axis(values, least=max(values) / DEPTH_COMPARED if log else 0.0),
         series=tuple(lines),
     )
@@ -237,14 +237,12 @@ def theory_sections(result: StressResult) -> Iterator[Section]:
         yield Section(title="How many answers bring how many points", blocks=(table,), level=3)
     tail = "Tail under the prior" if result.prior else "Exact binomial tail"
     bounds = [
-        (tail, result.upper_bound, f"no attack passes it, {sure(result)}"),
+        (tail, result.upper_bound, bound_reason(result)),
         ("Theorem 3.1", result.theorem_bound, "the same as printed in the paper"),
         ("Expectation form", result.expected_bound, "no attack passes it on average (after Remark 3.2)"),
     ]
     rows = [
-        (name, bound_text(bound), points(bound - run.baseline), says)
-        if bound < 1
-        else (name, bound_text(bound), "–", "excludes nothing at so many answers")
+        (name, bound_text(bound), points(bound - run.baseline) if bound < 1 else "–", says)
         for name, bound, says in bounds
         if not math.isnan(bound)
     ]

@@ -134,6 +134,15 @@ def bound_text(bound: float) -> str:
     return "unknown" if math.isnan(bound) else "vacuous" if bound >= 1 else percent(bound, 2)
 
 
+def bound_reason(result: StressResult) -> str:
+    """What the upper bound after all answers says, or why it says nothing."""
+    if math.isnan(result.upper_bound):
+        return no_bound(result)
+    if result.run.vacuous:
+        return f"it excludes nothing at {counted(result.queries, 'such answer')}"
+    return f"no attack passes it, {sure(result)}"
+
+
 def kind_of_forecast(run: StressRun) -> str:
     """What kind of number the forecast is."""
     if run.attack == "reconstruction":
