@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,6 +108,12 @@ def test_a_series_that_is_not_drawn_is_among_the_numbers() -> None:
     assert chart.rows() == (("1", "+1.0", "+1.0"), ("2", "+2.0", "vacuous"))
     assert "told" not in chart.description + draw(chart)
     assert Axis(label="y", spec="+.1f").text(-0.01) == "0.0"
+
+
+def test_a_long_name_fits_its_legend() -> None:
+    lines = tuple(Series(name=name * 99, x=(1, 2), y=(1.0, 2.0)) for name in "ab")
+    drawn = draw(LineChart(title="t", x=Axis(label="x"), y=Axis(label="y"), series=lines))
+    assert max(len(text) for text in re.findall("<text.*?>([^<]*)</text>", drawn)) == 40
 
 
 def test_a_log_axis_says_so() -> None:

@@ -104,10 +104,13 @@ class Table:
         rows: Iterable[Sequence[str | Cell]],
         *,
         words: Collection[str] = (),
+        minor: Collection[str] = (),
         chosen: int | None = None,
         role: str = "",
     ) -> Table:
         """A table from its cells; the first column and those in `words` stand to the left, numbers to the right.
+
+        Columns in `minor` are left out where there is no room.
 
         Examples
         --------
@@ -117,7 +120,8 @@ class Table:
         return cls(
             caption=caption,
             columns=tuple(
-                Column(name=n, align="left" if not i or n in words else "right") for i, n in enumerate(names)
+                Column(name=name, align="left" if not i or name in words else "right", minor=name in minor)
+                for i, name in enumerate(names)
             ),
             rows=tuple(
                 Row(cells=tuple(row), chosen=i == chosen, role=role if i == chosen else "")
