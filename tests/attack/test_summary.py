@@ -25,6 +25,7 @@ from heldout.attack.summary.sentences import HOW, NOTES, TITLES, points
 from heldout.errors import InputError
 from heldout.summary import Facts, IntervalChart, LineChart, Points, Section, SideBySide, Table
 from heldout.summary.numbers import percent
+from tests.report.browser import look, needs_chromium
 from tests.report.pages import check_drawings, check_self_contained, words
 
 HOSTILE = "<script>alert('&amp;')</script>\"><img src=x onerror=alert(1)>|`a`*b_c"
@@ -551,3 +552,10 @@ def test_no_key_of_the_json_is_ever_lost() -> None:
     expected = (Path(__file__).parent / "json_keys.txt").read_text().split("\n")[:-1]
     found = set().union(*(key_paths(variant(name).to_dict()) for name in VARIANTS))
     assert set(expected) <= found
+
+
+@needs_chromium
+def test_fits_a_phone(tmp_path) -> None:
+    found = look(variant("hostile").html(command="heldout stress " + "very-long-path/" * 20), tmp_path, width=360)
+    assert (found["client"], found["scroll"], found["wide"]) == (360, 360, [])
+    assert set(found["cut"]) == {0}

@@ -36,14 +36,12 @@ METHOD = (
 
 def summarise(result: StressResult) -> Summary:
     """What the result says."""
-    run = result.run
-    times = "once" if run.trials == 1 else f"{run.trials:,} times"
     start = "starts from prior knowledge of the labels, " if result.prior else ""
     return Summary(
         kind="Stress test",
         headline=headline(result),
         sentences=(
-            f"The analyst is simulated, {times}: it {start}asks for {answers_text(run)} and nothing else, and learns "
+            f"The analyst is simulated: it {start}asks for {answers_text(result.run)} and nothing else, and learns "
             "nothing that would help on fresh data.",
         ),
         subject=_subject(result),
@@ -97,8 +95,9 @@ def _lines(result: StressResult) -> Iterator[tuple[str, str]]:
     yield "advantage", f"{result.advantage:+.4f}{_spread(result.std, f' over {run.trials} trials')}"
     yield "forecast", f"{result.forecast:.4f}" if math.isfinite(result.forecast) else "none for such answers"
     bound, theorem = (f"{b:.4f}" if b < 1 else bound_text(b) for b in (result.upper_bound, result.theorem_bound))
-    beside = f"; Theorem 3.1: {theorem}" if result.upper_bound < 1 and math.isfinite(result.theorem_bound) else ""
-    yield "upper bound", f"{bound} ({bound_reason(result)}{beside})"
+    yield "upper bound", f"{bound} ({bound_reason(result)})"
+    if result.upper_bound < 1 and math.isfinite(result.theorem_bound):
+        yield "Theorem 3.1", theorem
     if split is not None:
         yield "public part", f"{split.n_public:,} examples, all of the above; {split.n_private:,} are private"
         if len(split.public):
@@ -111,7 +110,7 @@ def _lines(result: StressResult) -> Iterator[tuple[str, str]]:
             yield "without knowing it", "a reconstruction has to know what it attacks"
     if result.reach:
         steps = ", ".join(f"+{100 * a:g} {'point' if a == 0.01 else 'points'} {k:,}" for a, k in result.reach.items())
-        yield "answers needed", f"{steps} (naive Bayes, exact answers, forecast)"
+        yield "answers needed", f"{steps} (forecast, exact answers)"
     others = (
         [(title(r), r) for r in result.by_attack if r != run],
         [(r.answers, r) for r in result.by_digits if r != run],

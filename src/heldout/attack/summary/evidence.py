@@ -72,9 +72,10 @@ def public_blocks(result: StressResult, split: PublicSplit) -> tuple[Block, ...]
         text += " A reconstruction has to know what it attacks."
     chart = IntervalChart(
         title="Gains on both parts",
-        caption="A hidden half stops such an analyst: labels of private examples are in no answer. It does not stop "
-        "the choice of the best of many honest models by their public score, some of which is luck.",
-        x_label=f"{GAIN}; bars are one standard deviation over the trials",
+        caption="Bars are one standard deviation over the trials. A hidden half stops such an analyst: labels of "
+        "private examples are in no answer. It does not stop the choice of the best of many honest models by their "
+        "public score, some of which is luck.",
+        x_label=GAIN,
         intervals=tuple(
             Interval(
                 name=name,
@@ -249,7 +250,7 @@ def theory_sections(result: StressResult) -> Iterator[Section]:
     if rows:
         says = "What it says"
         caption = f"Bounds on the accuracy after {counted(result.queries, 'answer')}"
-        table = Table.of(caption, ("Bound", "Accuracy", "Gain, points", says), rows, words=(says,))
+        table = Table.of(caption, ("Bound", "Accuracy", "Gain, points", says), rows, words=(says,), minor=(says,))
         yield Section(title="What nobody can pass", blocks=(table,), level=3)
     without = (Prose("For an analyst without the prior."),) if result.prior else ()
     yield Section(title="The regime of section 4", blocks=(*without, Facts(regime(result))), level=3)

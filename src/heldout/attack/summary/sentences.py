@@ -331,14 +331,17 @@ def facts(result: StressResult) -> tuple[tuple[str, str], ...]:
     labels = f"all {run.n_classes:,} labels" if run.top is None else f"{run.top:,} of {run.n_classes:,} labels"
     chosen = " (chosen by forecast, without labels)" if run.chosen else ""
     moves = "answering some examples wrongly on purpose" if result.prior else "keeping labels fixed at some examples"
+    prior = "" if result.prior else ", each equally likely to the analyst"
     return (
         ("Test set", f"n = {counted(run.n_examples, 'example')}, m = {run.n_classes:,} classes"),
-        ("Labels", result.labels),
-        ("Prior", result.prior or "none: every label is equally likely"),
+        ("Labels", f"{result.labels}{prior}"),
+        *([("Prior", result.prior)] if result.prior else []),
         ("Attack", f"{title(run)} on {which}, {labels} at each{chosen}"),
         *([("Parked", f"on a rounding edge, by {moves}")] if run.parked else []),
-        ("Answers", f"k = {result.queries:,} {answers_text(run)}"),
-        ("Simulation", f"{counted(run.trials, 'trial')}; the upper bound is for delta = {result.delta:g}"),
+        (
+            "Simulation",
+            f"k = {result.queries:,} {answers_text(run)}, {counted(run.trials, 'trial')}, delta = {result.delta:g}",
+        ),
     )
 
 
