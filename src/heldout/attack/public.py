@@ -12,7 +12,6 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +22,16 @@ from heldout.attack.oracle import AccuracyOracle, Exact, is_maker
 from heldout.attack.outlook import VOTES
 from heldout.attack.task import Task
 from heldout.errors import InputError
+from heldout.results import Record
 
 Floats = NDArray[np.float64]
 
 NEGLIGIBLE = 0.0005  # a public gain of which no share can be told
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PublicSplit:
-    """What an analyst who does not know which examples are public gains on both parts, one number a trial.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PublicSplit(Record):
+    """What an analyst who does not know which examples are public gains on both parts, one number per trial.
 
     Parameters
     ----------
@@ -44,6 +44,9 @@ class PublicSplit:
     face_value : bool
         Answers are rounded, and this analyst takes them at face value.
     """
+
+    unlisted = ("public", "private")
+    derived = ("gain_public", "gain_private", "std_public", "std_private", "transfers", "transfers_error")
 
     share: float
     n_public: int
@@ -75,29 +78,25 @@ class PublicSplit:
         rest = self.private - self.transfers * self.public
         return float(rest.std(ddof=1) / math.sqrt(len(rest)) / self.gain_public)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; an undefined number is None."""
-        several = len(self.public) > 1
-        plain = {
-            "share": self.share,
-            "n_public": self.n_public,
-            "n_private": self.n_private,
-            "gain_public": self.gain_public,
-            "gain_private": self.gain_private,
-            "std_public": float(self.public.std(ddof=1)) if several else math.nan,
-            "std_private": float(self.private.std(ddof=1)) if several else math.nan,
-            "transfers": self.transfers,
-            "transfers_error": self.transfers_error,
-        }
-        return {name: value if math.isfinite(value) else None for name, value in plain.items()} | {
-            "face_value": self.face_value
-        }
+    @property
+    def std_public(self) -> float:
+        """Standard deviation of the public gain over the trials; NaN for fewer than two."""
+        return _std(self.public)
+
+    @property
+    def std_private(self) -> float:
+        """The same on the rest."""
+        return _std(self.private)
+
+
+def _std(gains: Floats) -> float:
+    return float(gains.std(ddof=1)) if len(gains) > 1 else math.nan
 
 
 def split_public(task: Task, share: float) -> tuple[Task, int]:
     """The public part as a task of its own, for an analyst who knows it; and its size."""
     if not 0 < share < 1:
-        raise InputError(f"`public` is {share:g} (--public); the share of public examples lies between 0 and 1.")
+        raise InputError(f"`public` is {share:g} (--public); the share of public examples must be between 0 and 1.")
     n_public = round(share * task.n)
     if not 1 <= n_public < task.n:
         raise InputError(
@@ -126,7 +125,7 @@ def _mask(task: Task, n_public: int, trial: int = 0) -> NDArray[np.bool_]:
 def simulate_public(
     task: Task, part: Task, share: float, *, n_jobs: int = 1, tell: Callable[[float], None] | None = None
 ) -> PublicSplit:
-    """The analyst who does not know which examples are public, once a trial."""
+    """The analyst who does not know which examples are public, once per trial."""
     n_public = part.n
     rounded = task.digits is not None
     if task.attack == "reconstruction":

@@ -23,6 +23,7 @@ from heldout.attack.knowledge import Knowledge, without_prior
 from heldout.attack.linear_scan import LinearScan, expected_scan_accuracy
 from heldout.attack.oracle import AccuracyOracle, Exact, Mechanism, MechanismMaker, Rounded, is_maker
 from heldout.attack.outlook import (
+    VOTES,
     bound_curves,
     expected_accuracy,
     expected_guess,
@@ -31,7 +32,7 @@ from heldout.attack.outlook import (
     refutes,
 )
 from heldout.attack.public import simulate_public, split_public
-from heldout.attack.result import StressResult, StressRun
+from heldout.attack.result import Noticed, StressResult, StressRun
 from heldout.attack.task import ATTACKS, Task, make_analyst, make_task
 from heldout.errors import InputError, import_extra
 from heldout.progress import plain_bar
@@ -41,10 +42,7 @@ DIGITS = (3, 2, 1)
 GAINS = (0.01, 0.02, 0.05, 0.1)
 CLEARLY = 0.0005  # better, in accuracy
 COUNTING = 0.25  # the oracle's part of the work
-REFUTED = (
-    "The labels refute the prior: its best guess, which it expects to be right on {expected:.4f} of the examples, is "
-    "right on {right:.4f}, or another rank is right too often. The upper bound, which rests on the prior, is not given."
-)
+LARGER = 4  # times as many examples, for what a larger test set would give away
 
 
 def stress(
@@ -121,7 +119,7 @@ def stress(
     if n_jobs == 0:
         raise InputError("`n_jobs` is 0; give a number of threads, or -1 for all cores.")
     if not 0 < delta < 1:
-        raise InputError(f"`delta` is {delta}; it must lie strictly between 0 and 1.")
+        raise InputError(f"`delta` is {delta}; it must be between 0 and 1, both excluded.")
     whole = task
     if public is not None:
         task, _ = split_public(whole, float(public))
@@ -155,6 +153,7 @@ def stress(
         expected_bound=expected_accuracy_bound(n, m, task.queries) if free and run.answers == "exact" else math.nan,
         reach={a: queries_to_reach(a, n, m) for a in GAINS if a < 1 - 1 / m} if free else {},
         regime=_regime(n, m, task.queries),
+        gain_on_fourfold=_gain_on_fourfold(task, run),
         public=both,
         seed=task.seed,
         delta=delta,
@@ -211,9 +210,9 @@ def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], Non
         forecast=forecast,
         upper_bound=upper,
         theorem_bound=theorem,
-        notes=tuple(
-            [REFUTED.format(right=before, expected=expected_guess(aim))] * refuted
-            + _notes(task, float(forecast[-1]), float(upper[-1]), [r.attack for r in results])
+        noticed=tuple(
+            [Noticed(kind="refuted", values={"right": before, "expected": expected_guess(aim)})] * refuted
+            + _noticed(task, float(forecast[-1]), float(upper[-1]), [r.attack for r in results])
         ),
     )
 
@@ -263,7 +262,7 @@ def _trial(
 def _comparisons(task: Task) -> dict[str, list[Task]]:
     """The same with another attack, with answers of other digits, with other numbers of classes."""
     plain = isinstance(task.mechanism, Exact | Rounded)
-    attacks = ["nb", "majority", "plurality"]
+    attacks = [*VOTES]
     if task.prior is None and task.points is None:
         attacks.append("linear-scan")
     levels: list[int | None] = [None, *DIGITS]
@@ -275,7 +274,7 @@ def _comparisons(task: Task) -> dict[str, list[Task]]:
             if plain and d != task.digits
         ],
     }
-    if task.prior is None and task.attack in ("nb", "majority", "plurality", "linear-scan"):
+    if task.prior is None and task.attack in (*VOTES, "linear-scan"):
         compared["by_classes"] = [replace(task, m=m, labels=None) for m in CLASSES if m != task.m]
     return compared
 
@@ -287,44 +286,40 @@ _ORDER: dict[str, Callable[[StressRun], Any]] = {
 }
 
 
-def _notes(task: Task, forecast: float, upper: float, attacks: list[Any]) -> list[str]:
-    notes = []
+def _noticed(task: Task, forecast: float, upper: float, attacks: list[Any]) -> list[Noticed]:
+    found = []
     if task.labels is not None:
         commonest = float(np.bincount(task.labels).max()) / task.n
         if any(commonest > limit for limit in (forecast, upper)):  # neither need be known
-            notes.append(
-                f"The commonest label alone is right on {commonest:.4f} of the examples: who knows that needs no "
-                "answer, and is not held by the upper bound. Give a prior that knows it."
-            )
-    if task.attack in ("nb", "majority", "plurality") and task.prior is None and isinstance(task.mechanism, Exact):
+            found.append(Noticed(kind="commonest", values={"share": commonest}))
+    if task.attack in VOTES and task.prior is None and isinstance(task.mechanism, Exact):
         scan = expected_scan_accuracy(task.n, task.m, task.queries)
         if scan > forecast + CLEARLY:
-            notes.append(
-                f"With so many exact answers for so few labels a linear scan does better: {scan:.4f} on average "
-                "(--attack linear-scan)."
-            )
+            found.append(Noticed(kind="scan_better", values={"accuracy": scan}))
     step = 0.0 if task.digits is None else 10.0**-task.digits
     if task.attack == "linear-scan" and step > 1 / task.n:
-        notes.append(
-            f"A single label moves the accuracy by {1 / task.n:g}, which answers of {task.mechanism} do not show: a "
-            "linear scan then takes right labels for wrong ones."
-        )
+        found.append(Noticed(kind="unseen_step", values={"step": 1 / task.n, "answers": str(task.mechanism)}))
     if task.attack == "reconstruction":
         solved = sum(bool(a.found[task.queries].unique) for a in attacks)
-        t = attacks[0].known.n_points
-        notes.append(
-            f"In {solved} of {task.trials} trials all {t:,} labels came back for certain: no other labelling fits the "
-            "answers. Where they did not, they are those of naive Bayes. The forecast is the accuracy where they do."
-        )
+        values: dict[str, float | int | str] = {"solved": solved, "trials": task.trials}
+        found.append(Noticed(kind="reconstructed", values={**values, "points": attacks[0].known.n_points}))
         if task.prior is None and isinstance(task.mechanism, Exact):
             nb = expected_accuracy(task.n, task.m, task.queries)
             if nb > forecast + CLEARLY:
-                notes.append(f"Naive Bayes on all examples gains more here: {nb:.4f} by its forecast (--attack nb).")
-    return notes
+                found.append(Noticed(kind="bayes_better", values={"accuracy": nb}))
+    return found
+
+
+def _gain_on_fourfold(task: Task, run: StressRun) -> float:
+    """What the answers would give away on more examples; NaN where the forecast is not for all of them."""
+    told = task.attack in VOTES and run.answers == "exact" and run.points == task.n and task.prior is None
+    if not told or math.isnan(run.forecast[-1]):
+        return math.nan
+    return float(expected_accuracy(LARGER * task.n, task.m, task.queries, attack=task.attack) - 1 / task.m)
 
 
 def _regime(n: int, m: int, k: int) -> dict[str, float]:
-    """Section 4 for these numbers."""
+    """Section 4 of the paper for these numbers."""
     t = min(n, reconstructable(k, m))
     k_min = math.log(n) + m * math.log(m)
     return {

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from heldout.attack.inputs import KINDS, read_named_labels, read_prior
 from heldout.attack.stress import stress
 from heldout.attack.task import ATTACKS
-from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
+from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, add_output, make_folder, say, show
 from heldout.errors import InputError
 
 SLOW = 5e8  # labels drawn that take a quarter of a minute or so without numba
@@ -89,8 +87,7 @@ def add_stress(verbs: Any) -> None:
 
     out = verb.add_argument_group("reporting")
     out.add_argument("--fail-over", type=float, metavar="A", help="exit 1 when the accuracy gained exceeds A (0.02)")
-    out.add_argument("--out", type=Path, metavar="DIR", help="write report.html, result.npz, result.json")
-    out.add_argument("--json", action="store_true", help="print JSON")
+    add_output(out)
     verb.set_defaults(command=run_stress)
 
 
@@ -152,13 +149,7 @@ def run_stress(args: argparse.Namespace) -> int:
         source=args.labels or args.prior,
         prior_source=prior_source,
     )
-    if args.out is not None:
-        from heldout.pages import write_stress_report
-
-        result.save(args.out / "result")
-        report = write_stress_report(result, args.out, command=args.line)
-    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
-    say(f"report: {report}" if args.out is not None else "add --out DIR for a report with pictures")
+    show(result, args)
     if args.fail_over is not None and result.advantage > args.fail_over:
         say(f"heldout: this analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
         return EXIT_CHECK_FAILED

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heldout.attack.result import StressResult
 from heldout.files import write_text
 from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
@@ -16,7 +15,6 @@ from heldout.pages.compare.html import compare_html
 from heldout.pages.memorization.html import memorization_html
 from heldout.pages.score_audit.html import score_audit_html
 from heldout.pages.scores.html import scores_html
-from heldout.pages.stress.html import stress_html
 from heldout.reuse.compare_result import CompareAllResult, CompareResult
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.score_budget import ScoreBudgetResult
@@ -30,14 +28,12 @@ __all__ = [
     "memorization_html",
     "score_audit_html",
     "scores_html",
-    "stress_html",
     "write_audit_report",
     "write_budget_report",
     "write_compare_report",
     "write_demo_report",
     "write_memorization_report",
     "write_score_audit_report",
-    "write_stress_report",
 ]
 
 
@@ -80,13 +76,6 @@ def write_compare_report(
     """The same for a comparison."""
     path = Path(folder) / "report.html"
     write_text(path, compare_html(result, command=command))
-    return path
-
-
-def write_stress_report(result: StressResult, folder: str | Path, *, command: str | None = None) -> Path:
-    """The same for a stress test."""
-    path = Path(folder) / "report.html"
-    write_text(path, stress_html(result, command=command))
     return path
 
 

@@ -3,6 +3,7 @@ cells of a table and the names of models are taken as they are."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -94,6 +95,39 @@ class Table:
     more: int = 0
     wide: bool = False
     rows_printed: int = 20
+
+    @classmethod
+    def of(
+        cls,
+        caption: str,
+        names: Sequence[str],
+        rows: Iterable[Sequence[str | Cell]],
+        *,
+        words: Collection[str] = (),
+        minor: Collection[str] = (),
+        chosen: int | None = None,
+        role: str = "",
+    ) -> Table:
+        """A table from its cells; the first column and those in `words` stand to the left, numbers to the right.
+
+        Columns in `minor` are left out where there is no room.
+
+        Examples
+        --------
+        >>> Table.of("All", ("Model", "Score"), [("a", "0.5")]).columns[0].align
+        'left'
+        """
+        return cls(
+            caption=caption,
+            columns=tuple(
+                Column(name=name, align="left" if not i or name in words else "right", minor=name in minor)
+                for i, name in enumerate(names)
+            ),
+            rows=tuple(
+                Row(cells=tuple(row), chosen=i == chosen, role=role if i == chosen else "")
+                for i, row in enumerate(rows)
+            ),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

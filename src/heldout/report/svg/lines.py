@@ -32,7 +32,8 @@ SPACE = 14.0  # between the texts of two marked points
 
 def line_chart(chart: LineChart, *, named: bool = True) -> str:
     """Lines on common axes; `named` says whether they are named above, or the page has a legend of its own."""
-    series, width, height = chart.series, NARROW if chart.small else WIDTH, SMALL if chart.small else HEIGHT
+    series = [s for s in chart.series if s.drawn]
+    width, height = (NARROW, SMALL) if chart.small else (WIDTH, HEIGHT)
     marked = {m.style for m in chart.marks}
     names, names_height = legend(
         [(s.name, s.style) for s in series if named],
@@ -42,7 +43,7 @@ def line_chart(chart: LineChart, *, named: bool = True) -> str:
     across = _scale(chart.x, [v for s in series for v in s.x], LEFT + 8, right - 8)
     ys = [v for s in series for values in (s.y, s.low or (), s.high or ()) for v in values if math.isfinite(v)]
     up = _scale(chart.y, ys + ([chart.reference[0]] if chart.reference else []), bottom, top)
-    parts = [names, *y_axis(up, chart.y.label, right=right), *x_axis(across, bottom, chart.x.label, right=right)]
+    parts = [names, *y_axis(up, chart.y.heading, right=right), *x_axis(across, bottom, chart.x.heading, right=right)]
     for g in chart.guides:
         (x1, y1), (x2, y2) = ((across.place(x), up.place(y)) for x, y in (g.start, g.end))
         parts.append(line("reference", x1, y1, x2, y2))

@@ -10,6 +10,7 @@ from heldout.summary.charts import Style, Variant
 
 WIDTH = 420.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
+LONGEST = 40  # characters of a name in a legend
 CHARACTER = 6.4  # estimated width of a character at the charts' font size
 
 
@@ -83,7 +84,8 @@ def legend(
     if len(entries) < 2:
         return "", 20.0
     parts, x, y = [], LEFT, 10.0
-    for (name, style), (joined, marked) in zip(entries, drawn or [(True, True)] * len(entries), strict=True):
+    for (whole, style), (joined, marked) in zip(entries, drawn or [(True, True)] * len(entries), strict=True):
+        name = shorten(whole, LONGEST)
         width = 30 + len(name) * CHARACTER
         if x > LEFT and x + width > WIDTH:
             x, y = LEFT, y + 18
