@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import math
+import operator
+import os
 import types
 import typing
 from collections.abc import Mapping
@@ -26,7 +29,7 @@ class Record:
     A subclass is a dataclass with `frozen=True, kw_only=True, eq=False, repr=False`. Its fields may hold numbers,
     texts, arrays, fractions, tuples, dicts with plain keys, and other records or dataclasses; their annotations say
     what `load` brings back. Fields in `unlisted` are saved but not in the JSON; `derived` names properties that are in
-    the JSON as well.
+    the JSON as well, or maps keys of the JSON to attributes: {"length": "size", "level": "test.level"}.
 
     Examples
     --------
@@ -46,12 +49,14 @@ class Record:
     """
 
     unlisted: ClassVar[tuple[str, ...]] = ()
-    derived: ClassVar[tuple[str, ...]] = ()
+    derived: ClassVar[tuple[str, ...] | Mapping[str, str]] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON; an undefined number is None."""
-        names = [f.name for f in _fields(self) if f.name not in self.unlisted]
-        return {name: plain(getattr(self, name)) for name in (*names, *self.derived)}
+        """Plain data, ready for JSON, short values first; an undefined number is None."""
+        paths = {f.name: f.name for f in _fields(self) if f.name not in self.unlisted}
+        paths |= self.derived if isinstance(self.derived, Mapping) else {name: name for name in self.derived}
+        values = {key: plain(operator.attrgetter(path)(self)) for key, path in paths.items()}
+        return dict(sorted(values.items(), key=lambda item: isinstance(item[1], (list, dict))))
 
     def save(self, path: str | Path) -> None:
         """Write `path`.npz, from which every number comes back to the last bit, and `path`.json for everybody else."""
@@ -79,6 +84,25 @@ class Record:
     def __repr__(self) -> str:
         told = ", ".join(f"{f.name}={_short(getattr(self, f.name))}" for f in _fields(self) if f.repr)
         return f"{type(self).__name__}({told})"
+
+
+def today() -> str:
+    """The date of a result as it is made; SOURCE_DATE_EPOCH sets it, as in reproducible builds.
+
+    Examples
+    --------
+    >>> os.environ["SOURCE_DATE_EPOCH"] = "0"
+    >>> today()
+    '1970-01-01'
+    >>> del os.environ["SOURCE_DATE_EPOCH"]
+    """
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    now = (
+        datetime.datetime.now(datetime.UTC)
+        if not seconds
+        else datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
+    )
+    return now.date().isoformat()
 
 
 def saved_kind(path: str | Path) -> str:

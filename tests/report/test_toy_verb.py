@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.report import Result
+from heldout.report.svg import draw
 from heldout.summary import Axis, Facts, Figure, LineChart, Section, Series, Summary
 
 HOSTILE = "<script>alert(1)</script>|`a`*b_c"
@@ -83,3 +84,26 @@ def test_foreign_and_old_files_are_refused_in_a_sentence(toy: ToyResult, tmp_pat
     (tmp_path / "damaged.npz").write_bytes(b"PK not")
     with pytest.raises(InputError, match="damaged"):
         ToyResult.load(tmp_path / "damaged.npz")
+
+
+def test_json_keys_may_differ_from_fields() -> None:
+    @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+    class Named(ToyResult):
+        unlisted = ("curve",)
+        derived = {"points": "curve.size", "answer": "best"}  # noqa: RUF012
+        best = 3.0
+
+    plain = Named(answer=0.1, curve=np.array([1.0]), name="a").to_dict()
+    assert plain == {"answer": 3.0, "name": "a", "points": 1}
+
+
+def test_a_series_that_is_not_drawn_is_among_the_numbers() -> None:
+    lines = tuple(
+        Series(name=name, x=(1, 2), y=(1.0, nan), drawn=drawn, missing="vacuous")
+        for name, drawn, nan in (("seen", True, 2.0), ("told", False, float("nan")))
+    )
+    chart = LineChart(title="t", x=Axis(label="x"), y=Axis(label="y", spec="+.1f"), series=lines)
+    assert chart.columns() == ("x", "seen", "told")
+    assert chart.rows() == (("1", "+1.0", "+1.0"), ("2", "+2.0", "vacuous"))
+    assert "told" not in chart.description + draw(chart)
+    assert Axis(label="y", spec="+.1f").text(-0.01) == "0.0"

@@ -42,15 +42,19 @@ class Axis:
             return "not defined"
         if self.kind == "decades":
             return f"{10.0**value:.3g}" if value > -300 else f"10^{value:.0f}"
-        return f"{value:{self.spec}}".replace("-", "−")
+        text = f"{value:{self.spec}}"
+        if not any(digit in text for digit in "123456789"):
+            text = text.lstrip("+-")  # a zero has no sign, also one that rounding made
+        return text.replace("-", "−")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
     """A line, with a band around it where `low` and `high` are given, or with `whiskers` an error bar at each point.
 
-    A `y` that is NaN leaves a gap. Without `markers` a point only answers to a pointer; points that are not `joined`
-    have no line. With `step` y[i] holds on (x[i - 1], x[i]].
+    A `y` that is NaN leaves a gap, and is called `missing` among the numbers. Without `markers` a point only answers to
+    a pointer; points that are not `joined` have no line. With `step` y[i] holds on (x[i - 1], x[i]]. A series that is
+    not `drawn` stands among the numbers only.
     """
 
     name: str
@@ -66,6 +70,8 @@ class Series:
     whiskers: bool = False
     step: bool = False
     faint: bool = False
+    drawn: bool = True
+    missing: str = "not defined"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +135,7 @@ class LineChart(_Chart):
         ends = [
             f"{s.name} {self.y.text(y)}"
             for s in self.series
-            if (y := next((v for v in reversed(s.y) if math.isfinite(v)), None)) is not None
+            if s.drawn and (y := next((v for v in reversed(s.y) if math.isfinite(v)), None)) is not None
         ]
         return f"{self.title}; at the right end: {', '.join(ends)}" if ends else self.title
 
@@ -159,7 +165,7 @@ class LineChart(_Chart):
                 band = ""
                 if s.low is not None and s.high is not None and math.isfinite(s.low[i]):
                     band = f" ({self.y.text(s.low[i])} to {self.y.text(s.high[i])})"
-                cells.setdefault(x, {})[j] = f"{self.y.text(y)}{band}"
+                cells.setdefault(x, {})[j] = f"{self.y.text(y) if math.isfinite(y) else s.missing}{band}"
         return tuple((self.x.text(x), *(cells[x].get(j, "") for j in range(len(self.series)))) for x in sorted(cells))
 
 

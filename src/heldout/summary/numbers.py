@@ -105,6 +105,17 @@ def share_text(value: float) -> str:
     return f"{100 * value:.3g}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
 
 
+def counted(count: int, what: str) -> str:
+    """So many of something.
+
+    Examples
+    --------
+    >>> counted(1, "trial"), counted(5200, "answer")
+    ('1 trial', '5,200 answers')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 KNOWN = 10**12  # counts beyond are not known to the last digit
 WORDS = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (10**3, "thousand"))
 

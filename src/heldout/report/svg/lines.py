@@ -32,7 +32,8 @@ SPACE = 14.0  # between the texts of two marked points
 
 def line_chart(chart: LineChart, *, named: bool = True) -> str:
     """Lines on common axes; `named` says whether they are named above, or the page has a legend of its own."""
-    series, width, height = chart.series, NARROW if chart.small else WIDTH, SMALL if chart.small else HEIGHT
+    series = [s for s in chart.series if s.drawn]
+    width, height = (NARROW, SMALL) if chart.small else (WIDTH, HEIGHT)
     marked = {m.style for m in chart.marks}
     names, names_height = legend(
         [(s.name, s.style) for s in series if named],
