@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, make_folder, say
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, add_output, make_folder, say, show
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
 from heldout.files import read_npz
@@ -144,11 +143,9 @@ def add_memorization(verbs: Any) -> None:
     run.add_argument("--batch-size", type=int, metavar="N")
     run.add_argument("--device", default=None, help="cpu (default) or cuda")
     run.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
-    run.add_argument("--out", type=Path, default=Path("heldout-memorization"), metavar="DIR",
-                     help="report.html, result.npz, result.json (default heldout-memorization)")  # fmt: skip
+    add_output(run)
     run.add_argument("--resume", action="store_true", help="go on with the unfinished work in --out")
-    run.add_argument("--json", action="store_true", help="print JSON")
-    verb.set_defaults(command=run_memorization)
+    verb.set_defaults(command=run_memorization, out=Path("heldout-memorization"))  # unfinished work has to go somewhere
 
 
 def run_memorization(args: argparse.Namespace) -> int:
@@ -165,18 +162,13 @@ def run_memorization(args: argparse.Namespace) -> int:
     if args.validation_labels and not args.validation:
         raise InputError("--validation-labels goes with --validation.")
     result = finished_models(args) if args.model else trained_anew(args)
-    from heldout.pages import write_memorization_report
-
-    result.save(args.out / "result")
-    report = write_memorization_report(result, args.out, command=args.line)
-    if not result.failures:  # else --resume, once the training is mended, does only what failed
+    show(result, args)
+    if not result.failures:  # else --resume, once the training is repaired, does only what failed
         shutil.rmtree(args.out / "checkpoint", ignore_errors=True)
-    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
-    say(f"report: {report}")
     if result.failures:
         say(
-            f"heldout: {len(result.failures)} trainings failed, first {result.failures[0]}. The others are kept: mend "
-            "it and go on with --resume."
+            f"heldout: {len(result.failures)} trainings failed, first {result.failures[0]}. The others are kept: repair "
+            "it and continue with --resume."
         )
         return EXIT_BAD_INPUT
     return EXIT_FINE

@@ -201,7 +201,7 @@ def _curve(
             rates, done = np.append(0.0, rates), np.concatenate([np.ones_like(done), done])
             correct = np.concatenate([np.ones_like(correct), correct])
             wrong = np.concatenate([np.zeros_like(wrong), wrong])
-    return Curve(
+    return Curve.of(
         model=name,
         perturbation=kind,
         unit="share of wrong labels",

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from heldout.report import svg
-from heldout.report.inline import pieces
+from heldout.report.inline import pieces, writable
 from heldout.report.svg.axes import number_text, round_axis
 from heldout.summary import (
     Cell,
@@ -56,8 +56,7 @@ def to_html(summary: Summary, *, command: str | None = None, page: bool = True) 
             title=f"{summary.headline} · heldout",
         )
     )
-    # A file name that is not valid Unicode is an id like any other, but no UTF-8.
-    return text.lstrip().encode("utf-8", "backslashreplace").decode("utf-8")
+    return writable(text.lstrip())
 
 
 @cache

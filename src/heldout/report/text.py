@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from heldout.report.inline import bare
+from heldout.report.inline import bare, writable
 from heldout.summary import Block, Facts, LineChart, Note, Points, Prose, Ranges, SideBySide, Summary, Table
 
 WIDTH = 118
@@ -34,7 +34,7 @@ def to_text(summary: Summary) -> str:
         lines += ["", to_text(part)]
     for sentence in summary.closing:
         lines += ["", *wrapped(sentence)]
-    return "\n".join(lines)
+    return writable("\n".join(lines))
 
 
 def wrapped(sentence: str, indent: str = "", first: str | None = None) -> list[str]:
