@@ -75,8 +75,12 @@ def _facts(rows: Sequence[tuple[str, str]]) -> list[str]:
 
 def _table(table: Table) -> list[str]:
     kept = [i for i, column in enumerate(table.columns) if not column.minor]
-    rows = [[_cell(str(row.cells[i])) for i in kept] for row in table.rows[: table.rows_printed]]
-    marks = [f"   {row.role}" if row.role else "" for row in table.rows[: table.rows_printed]]
+    shown = table.rows[: table.rows_printed]
+    rows = [  # words are cut, numbers never
+        [_cell(str(row.cells[i])) if table.columns[i].align == "left" or not i else str(row.cells[i]) for i in kept]
+        for row in shown
+    ]
+    marks = [f"   {row.role}" if row.role else "" for row in shown]
     names = [_heading(table, i) for i in kept]
     left = [table.columns[i].align == "left" for i in kept]
     lines = columned([names, *rows], left)
