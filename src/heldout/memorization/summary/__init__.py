@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from heldout.groups import FEW
 from heldout.memorization.summary.answer import disputed, figures, headline, sentences
 from heldout.memorization.summary.meaning import METHOD
-from heldout.memorization.summary.phrases import examples_text, significant_text
+from heldout.memorization.summary.phrases import LEVEL_TEXT, examples_text
 from heldout.memorization.summary.sections import sections
 from heldout.summary import Summary
 from heldout.summary.names import TURNS, name_text
@@ -27,7 +27,7 @@ def summarise(result: MemorizationResult) -> Summary:
     subject = f"{name_text(result.models[0]) if one else counted(len(result.models), 'model')}, {examples_text(result)}"
     lines = [("measured", subject)]
     if result.rankings:
-        lines.append(("most memorised first", f"> significant, {significant_text(result)}; ~ not"))
+        lines.append(("most memorised first", f"> significant (family-wise {LEVEL_TEXT}), ~ not"))
     origin = [
         ("heldout", result.version),
         ("Date", result.created),

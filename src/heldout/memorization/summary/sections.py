@@ -271,17 +271,17 @@ def _metrics(result: MemorizationResult) -> Iterable[Block]:
         cells += [_plain(m.validation_accuracy), _cell(result, name, GAP, ends[GAP], reasons)] if fresh else []
         if audited:
             a = m.audit
-            cells += ["–"] * 3 if a is None else [
-                p_text(a.p_value), fixed(a.mean, sign=True), fixed(a.detectable_effect),
-            ]  # fmt: skip
-        rows.append(Row(cells=tuple(cells)))
+            note = "" if a is None else f"mean T {fixed(a.mean, sign=True)}, detectable {fixed(a.detectable_effect)}"
+            cells.append("–" if a is None else Cell(text=p_text(a.p_value), note=note))
+        unfit = any(c.unfit is not None for c in m.perturbations.values())
+        rows.append(Row(cells=tuple(cells), role="does not fit its labels" if unfit else ""))
     headings = [Heading(name="Model", align="left")]
     for c in columns:
         group = shorten(_group(c.perturbation), LONGEST_GROUP)
         headings.append(Heading(name=f"{c.metric} {_arrow(c)}", group=group))
     names = [*(["training"] if training else []), *(["validation", f"gap {_arrow(GAP)}"] if fresh else [])]
     headings += [Heading(name=name, group="Accuracy") for name in names]
-    headings += [Heading(name=name, group="Audit") for name in ("p", "mean T", "detectable") if audited]
+    headings += [Heading(name="p", group="Audit")] if audited else []
     if columns or fresh:
         yield Prose(
             f"Each with its {LEVEL_TEXT} interval, for one model and one metric at a time. ↑: larger means more "
@@ -367,7 +367,7 @@ def _absent(result: MemorizationResult) -> list[str]:
         if found and not any(defined(e) for e in found):
             for e in found:
                 why.setdefault(str(e.reason), {})[column.perturbation] = None
-    metrics = {(PMV,): "k_S", (PTV,): "k_PTV"}
+    metrics: dict[tuple[str, ...], str] = {(PMV,): "k_S", (PTV,): "k_PTV"}
     return [
         f"No {metrics.get(tuple(names), 'k_max and SSE')} of {', '.join(map(_group, names))}: {reason}"
         for reason, names in why.items()
@@ -443,7 +443,7 @@ def _disagreements(result: MemorizationResult) -> Iterable[Block]:
         n = len(pairs)
         yield Prose(
             f"{'1 pair of models is' if n == 1 else f'{n} pairs of models are'} ordered in opposite ways by different "
-            f"metrics, each significantly ({significant_text(result)})."
+            "metrics, each significantly."
         )
         told = [_opposed(models, *sides) for models, sides in list(pairs.items())[:MOST_PAIRS]]
         opened = n if n <= OPEN_PAIRS + 3 else OPEN_PAIRS  # three rows are not worth unfolding
@@ -452,9 +452,7 @@ def _disagreements(result: MemorizationResult) -> Iterable[Block]:
             more = [Note(f"And {n - MOST_PAIRS} more in the JSON.")] if n > MOST_PAIRS else []
             yield Fold(title=f"{len(told) - opened} more", blocks=(Points(tuple(told[opened:])), *more))
     else:
-        yield Prose(
-            f"No two metrics order two models in opposite ways, both significantly ({significant_text(result)})."
-        )
+        yield Prose("No two metrics order two models in opposite ways, both significantly.")
     if not result.correlations:
         return
     low, high = (f(result.correlations, key=lambda c: (c.kendall_tau, c.between)) for f in (min, max))
