@@ -16,7 +16,8 @@ ROWS = 20  # of the numbers behind a chart
 
 def to_text(summary: Summary) -> str:
     """What `print` shows of a result."""
-    lines = wrapped(" ".join([summary.headline, *summary.sentences[:1]]))
+    stop = "" if summary.headline.endswith((".", "!", "?", ":")) or not summary.sentences else "."
+    lines = wrapped(" ".join([f"{summary.headline}{stop}", *summary.sentences[:1]]))
     for sentence in summary.sentences[1:]:
         lines += wrapped(sentence)
     for warning in summary.warnings:
@@ -30,7 +31,7 @@ def to_text(summary: Summary) -> str:
                 lines += _block(block)
             while not lines[-1]:
                 lines.pop()
-    for part in summary.parts:
+    for part in summary.parts if summary.parts_printed else ():
         lines += ["", to_text(part)]
     for sentence in summary.closing:
         lines += ["", *wrapped(sentence)]
