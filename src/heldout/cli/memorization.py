@@ -112,7 +112,9 @@ def add_memorization(verbs: Any) -> None:
     models.add_argument("--random-moves", type=int, default=10, metavar="K", help="spatial-random (default 10)")
     models.add_argument("--padding", choices=("black", "border"), default="black",
                         help="what comes in from outside a moved picture (default black)")  # fmt: skip
-    models.add_argument("--allow-chance", action="store_true", help="continue although a model is no better than chance")
+    models.add_argument(
+        "--allow-chance", action="store_true", help="continue although a model is no better than chance"
+    )
     models.add_argument("--audit", action="store_true",
                         help="also `heldout audit` on these pictures, which need room to move in")  # fmt: skip
     models.add_argument("--radius", type=int, default=2, metavar="PX", help="of the audit (default 2)")
