@@ -128,8 +128,10 @@ def _groups(table: Table) -> list[tuple[str, int]]:
 
 def _numbers(chart: Chart) -> Table:
     """The numbers behind a chart; where lines are rows there are many columns, so intervals stand below values."""
-    columns = tuple(Column(name=name) for name in chart.columns())
     per_line = isinstance(chart, LineChart) and bool(chart.line_of)
+    columns = tuple(
+        Column(name=name, align="left" if per_line and i == 0 else "right") for i, name in enumerate(chart.columns())
+    )
     rows = tuple(Row(cells=(row[0], *map(_stacked, row[1:]))) if per_line else Row(cells=row) for row in chart.rows())
     return Table(caption=chart.table_caption, columns=columns, rows=rows, wide=per_line)
 
