@@ -457,7 +457,12 @@ def _disagreements(result: MemorizationResult) -> Iterable[Block]:
         return
     low, high = (f(result.correlations, key=lambda c: (c.kendall_tau, c.between)) for f in (min, max))
     least, most = (f"{fixed(c.kendall_tau, 2, sign=True)} ({' and '.join(c.between)})" for c in (low, high))
-    goes = f"is {least}" if len(result.correlations) == 1 else f"runs from {least} to {most}"
+    if len(result.correlations) == 1:
+        goes = f"is {least}"
+    elif low.kendall_tau == high.kendall_tau:
+        goes = f"is {fixed(low.kendall_tau, 2, sign=True)} throughout"
+    else:
+        goes = f"runs from {least} to {most}"
     yield Prose(f"Kendall’s tau between the orders of two metrics {goes}.")
     if len(result.rankings) > 2:
         yield _tau(result)
