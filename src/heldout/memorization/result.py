@@ -176,7 +176,8 @@ class MemorizationResult(Result):
 
     def curve(self, model: str, perturbation: str) -> Curve | None:
         """One of the curves, if it is there."""
-        return self.measured[model].perturbations.get(perturbation)
+        own = self.measured.get(model)
+        return None if own is None else own.perturbations.get(perturbation)
 
     @property
     def columns(self) -> tuple[Column, ...]:
