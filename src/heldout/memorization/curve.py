@@ -140,13 +140,15 @@ class Curve(Record):
         """
         accuracies = np.where(measured["done"], measured["correct"].mean(axis=2), np.nan)
         bare = cls(**measured, accuracies=accuracies, bands=np.zeros((2, 0)), estimates={}, design_effect=math.nan)
-        return cls(
+        made = cls(
             **measured,
             accuracies=accuracies,
             bands=_bands(bare),
             estimates={metric.name: _estimate(bare, metric) for metric in metrics_of(bare.perturbation)},
             design_effect=_design_effect(bare),
         )
+        vars(made).update({key: value for key, value in vars(bare).items() if key in ("shares", "spread")})
+        return made
 
     @property
     def n(self) -> int:
