@@ -84,7 +84,7 @@ class Runs:
 def curve(model: str, perturbation: str, strengths: np.ndarray, correct: np.ndarray, *, even: bool = True) -> Curve:
     correct = correct[:, None] if correct.ndim == 2 else correct
     unit = {"pmv": "share of wrong labels", "ptv": "share of wrong labels"}.get(perturbation)
-    return Curve(
+    return Curve.of(
         model=model, perturbation=perturbation, unit=unit or UNITS.get(perturbation, ("severity",))[0],
         strengths=strengths, correct=correct, done=np.ones(correct.shape[:2], dtype=bool), even=even, seed=0,
     )  # fmt: skip
@@ -338,12 +338,10 @@ def main() -> None:
     (HERE / "results" / "tables.md").write_text("\n".join(lines).rstrip() + "\n")
     print("\n".join(lines))
     if args.report:
-        from heldout.pages import write_memorization_report
-
         pool = [c for c in curves if "-C" in c.model]
         for family in FAMILIES:
             own = [c for c in pool if c.model.startswith(family)]
-            print(write_memorization_report(MemorizationResult.of(own, source="CIFAR-10"), args.report / family))
+            print(MemorizationResult.of(own, source="CIFAR-10").report(args.report / family))
 
 
 if __name__ == "__main__":

@@ -143,6 +143,8 @@ def test_finished_models(demo):
     assert kinds["fog"]["metrics"]["k_max"]["value"] is None
     page = (demo.folder / "heldout-memorization" / "report.html").read_text()
     assert "leaked" in page
+    code, out, err = demo("--perturbation", "gaussian", "--strengths", "0,16", "--format", "markdown")
+    assert out.startswith("# "), err
 
 
 def test_audit_and_gap(demo, honest_onnx):
@@ -151,9 +153,10 @@ def test_audit_and_gap(demo, honest_onnx):
         "--validation", honest_onnx.parent / "demo.npz",
     )  # fmt: skip
     assert code == 0, err
-    assert "audit (p-value; small:" in out
-    assert "mean T = " in out
-    assert "gap" in out
+    found = MemorizationResult.load(demo.folder / "heldout-memorization").measured["leaked"]
+    assert found.audit is not None
+    assert found.gap is not None
+    assert f"mean T {found.audit.mean:+.4f}" in out
 
 
 @pytest.mark.parametrize(
@@ -226,7 +229,7 @@ def test_failed_trainings_are_named_and_the_others_kept(run):
     assert code == 2
     assert "trainings failed" in out
     assert "RuntimeError: diverged" in out
-    assert "go on with --resume" in err
+    assert "continue with --resume" in err
     code, _, err = run(*options)
     assert code == 2
     assert "holds unfinished work" in err
@@ -317,8 +320,7 @@ def test_a_training_that_returns_a_torch_module(run):
 def test_the_corruptions_together(demo):
     code, out, _ = demo("--perturbation", "corruptions", "--strengths", "corruptions=0,5", "--limit", 55)
     assert code == 0
-    assert "mean over the corruptions" in out
-    assert out.count("not equal") == 1
+    assert "Mean over the 15 corruptions" in out
 
 
 def test_fgsm_on_a_torch_module(run):
@@ -353,7 +355,6 @@ def test_groups(run, tmp_path):
     (tmp_path / "groups.csv").write_text("id,group\n" + rows)
     code, out, err = run(*trainings, "--groups", "groups.csv", "--out", "a")
     assert code == 0, err
-    assert "300 examples in 100 groups, design effect" in out
     assert "for independent groups" in " ".join(out.split())
     assert all(c.units == 100 for c in MemorizationResult.load(tmp_path / "a" / "result").curves)
     with np.load("train.npz") as f:
@@ -378,8 +379,9 @@ def test_groups_of_pictures(run, tmp_path):
         "    w = np.random.default_rng(0).normal(size=(64, 10))\n"
         "    return lambda batch: batch.reshape(len(batch), -1)[:, :64] @ w\n"
     )
-    code, out, err = run("--model", "mynet:net", "--images", "pictures.npz", "--channels", "1", "--strengths", "0:2",
+    code, _, err = run("--model", "mynet:net", "--images", "pictures.npz", "--channels", "1", "--strengths", "0:2",
                          "--groups", "video", "--allow-chance", "--limit", "100")  # fmt: skip
     assert code == 0, err
-    assert "100 examples in " in out
-    assert "worst so far of 5 x 5 whole-pixel shifts and 5 turns" in out
+    (curve,) = MemorizationResult.load(tmp_path / "heldout-memorization").curves
+    assert curve.n == 100
+    assert 50 <= curve.n_groups <= 60  # pairs of frames, 120 before --limit

@@ -11,9 +11,25 @@ import pytest
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.report import Result
+from heldout.report import Result, to_html, to_text
 from heldout.report.svg import draw
-from heldout.summary import Axis, Facts, Figure, LineChart, Section, Series, Summary
+from heldout.summary import (
+    Axis,
+    Column,
+    Facts,
+    Figure,
+    LineChart,
+    Picture,
+    Pictures,
+    RangeRow,
+    Ranges,
+    Row,
+    Section,
+    Series,
+    SideBySide,
+    Summary,
+    Table,
+)
 
 HOSTILE = "<script>alert(1)</script>|`a`*b_c"
 
@@ -121,3 +137,54 @@ def test_a_log_axis_says_so() -> None:
     chart = LineChart(title="t", x=Axis(label="answers", kind="log"), y=Axis(label="y"), series=(line,))
     assert "answers (log scale)" in draw(chart)
     assert chart.columns() == ("answers", "a")
+
+
+def shown(*blocks) -> Summary:
+    return Summary(kind="Toy", headline="Seen", sections=(Section(title="All", blocks=blocks, printed=True),))
+
+
+def test_numbers_with_one_row_per_line_are_printed_without_intervals() -> None:
+    lines = (
+        Series(name="one", x=(0, 1), y=(1.0, 0.5), low=(0.9, 0.4), high=(1.0, 0.6)),
+        Series(name="two", x=(0, 2), y=(0.9, 0.1), style="b"),
+    )
+    chart = LineChart(
+        title="Falls", x=Axis(label="pixels"), y=Axis(label="accuracy", spec=".2f"), series=lines, line_of="model",
+        printed=True,
+    )  # fmt: skip
+    assert chart.rows() == (("one", "1.00 (0.90 to 1.00)", "0.50 (0.40 to 0.60)", ""), ("two", "0.90", "", "0.10"))
+    told = to_text(shown(SideBySide(charts=(chart,), legend=True))).splitlines()
+    assert told[3:] == [
+        "Falls, by pixels",
+        "model     0     1     2",
+        "one    1.00  0.50",
+        "two    0.90        0.10",
+    ]
+    other = LineChart(title="Other", x=chart.x, y=chart.y, series=(*lines, Series(name="three", x=(0,), y=(1.0,))))
+    page = to_html(shown(SideBySide(charts=(chart, other), legend=True)))
+    assert page.count('class="swatch"') == 3  # a line that only the second chart has is named too
+    assert "0.50</span><small>0.40 to 0.60" in page
+
+
+def test_a_table_that_is_too_wide_is_printed_in_parts() -> None:
+    columns = tuple(Column(name=f"column {i}") for i in range(20))
+    table = Table(caption="Wide", columns=columns, rows=(Row(cells=("model", *("0.1234",) * 19), role="chosen"),))
+    told = to_text(shown(table)).splitlines()
+    assert max(map(len, told)) <= 118
+    assert [line.split()[0] for line in told[3:] if line] == ["column", "model"] * 2
+    assert told[4].endswith("chosen")
+
+
+def test_a_leaderboard_finds_round_ends() -> None:
+    rows = tuple(
+        RangeRow(name=n, value=v, low=v - 0.1, high=v + 0.1, value_text=f"{v}", interval_text="", rank="1")
+        for n, v in (("a", 0.22), ("b", 0.71))
+    )
+    page = to_html(shown(Ranges(caption="c", columns=("Rank", "Model", "v", "Interval", "Next"), rows=rows)))
+    assert "<span>0.0</span><span>1.0</span>" in page
+
+
+def test_pictures_have_a_largest_side() -> None:
+    picture = Picture(pixels=np.random.default_rng(0).integers(0, 256, (90, 90, 3), dtype=np.uint8), alt="noise")
+    sizes = [len(to_html(shown(Pictures(groups=(("t", (picture,), ()),), side=side)))) for side in (90, 30)]
+    assert sizes[0] - sizes[1] > 20_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, make_folder, say
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, add_output, make_folder, say, show
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
 from heldout.files import read_npz
@@ -53,7 +52,7 @@ finished models, whose training pictures are perturbed (--model, --images):
   gaussian         noise; strengths in 1/255 of the pixel range
   fgsm             a step along the gradient's sign; strengths likewise; torch models only
   corruptions      all fifteen of Hendrycks and Dietterich, severities 0 to 5; or one by its name: fog, snow, ...
-training methods, which are trained anew on labels that are more and more wrong (--train, --data):
+training methods, which are retrained on labels that are more and more wrong (--train, --data):
   PMV              accuracy on the labels trained on; a model that memorises keeps it
   PTV              accuracy on the true labels; a model that memorises loses it
                    (a method that does not fit the labels it is trained on is named, and not ranked by them)
@@ -68,7 +67,7 @@ examples:
   heldout memorization --model mymodels:net --images train.npz --perturbation fgsm fog --limit 2000
   heldout memorization --train mytraining:train --data train.npz --label-noise 0:0.5:0.1 --n-jobs 2
 
-exit codes: 0 fine, 2 bad input or a training that failed, 3 a bug in heldout, 130 stopped (go on with --resume)
+exit codes: 0 fine, 2 bad input or a training that failed, 3 a bug in heldout, 130 stopped (continue with --resume)
 """
 
 
@@ -113,7 +112,9 @@ def add_memorization(verbs: Any) -> None:
     models.add_argument("--random-moves", type=int, default=10, metavar="K", help="spatial-random (default 10)")
     models.add_argument("--padding", choices=("black", "border"), default="black",
                         help="what comes in from outside a moved picture (default black)")  # fmt: skip
-    models.add_argument("--allow-chance", action="store_true", help="go on although a model is no better than chance")
+    models.add_argument(
+        "--allow-chance", action="store_true", help="continue although a model is no better than chance"
+    )
     models.add_argument("--audit", action="store_true",
                         help="also `heldout audit` on these pictures, which need room to move in")  # fmt: skip
     models.add_argument("--radius", type=int, default=2, metavar="PX", help="of the audit (default 2)")
@@ -126,7 +127,7 @@ def add_memorization(verbs: Any) -> None:
     trainings.add_argument("--x-key", metavar="KEY", help="array that holds the examples")
     trainings.add_argument("--y-key", metavar="KEY", help="array that holds the labels")
     trainings.add_argument("--label-noise", default="0:0.5:0.1", metavar="R", help="rates (default 0:0.5:0.1)")
-    trainings.add_argument("--repetitions", type=int, default=5, metavar="N", help="trainings a rate (default 5)")
+    trainings.add_argument("--repetitions", type=int, default=5, metavar="N", help="trainings per rate (default 5)")
     trainings.add_argument("--classes", type=int, metavar="M", help="labels are 0 to M - 1 (default: those that occur)")
     trainings.add_argument("--n-jobs", type=int, default=1, metavar="J", help="workers (default 1; -1: all cores)")
     trainings.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each training (default 1)")
@@ -138,17 +139,15 @@ def add_memorization(verbs: Any) -> None:
     run.add_argument("--validation", metavar="PATH", help="fresh examples, read as --images or --data: adds the gap")
     run.add_argument("--groups", metavar="G",
                      help="examples that depend on each other: a CSV file (id,group), an array of the .npz file, or a "
-                     "regular expression on file names; whole groups are then drawn anew")  # fmt: skip
+                     "regular expression on file names; intervals are then for groups drawn anew")  # fmt: skip
     run.add_argument("--validation-labels", metavar="FILE", help="as --labels, for --validation")
     run.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
     run.add_argument("--batch-size", type=int, metavar="N")
     run.add_argument("--device", default=None, help="cpu (default) or cuda")
     run.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
-    run.add_argument("--out", type=Path, default=Path("heldout-memorization"), metavar="DIR",
-                     help="report.html, result.npz, result.json (default heldout-memorization)")  # fmt: skip
-    run.add_argument("--resume", action="store_true", help="go on with the unfinished work in --out")
-    run.add_argument("--json", action="store_true", help="print JSON")
-    verb.set_defaults(command=run_memorization)
+    add_output(run)
+    run.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
+    verb.set_defaults(command=run_memorization, out=Path("heldout-memorization"))  # unfinished work has to go somewhere
 
 
 def run_memorization(args: argparse.Namespace) -> int:
@@ -165,18 +164,13 @@ def run_memorization(args: argparse.Namespace) -> int:
     if args.validation_labels and not args.validation:
         raise InputError("--validation-labels goes with --validation.")
     result = finished_models(args) if args.model else trained_anew(args)
-    from heldout.pages import write_memorization_report
-
-    result.save(args.out / "result")
-    report = write_memorization_report(result, args.out, command=args.line)
-    if not result.failures:  # else --resume, once the training is mended, does only what failed
+    show(result, args)
+    if not result.failures:  # else --resume, once the training is repaired, does only what failed
         shutil.rmtree(args.out / "checkpoint", ignore_errors=True)
-    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
-    say(f"report: {report}")
     if result.failures:
         say(
-            f"heldout: {len(result.failures)} trainings failed, first {result.failures[0]}. The others are kept: mend "
-            "it and go on with --resume."
+            f"heldout: {len(result.failures)} trainings failed, first {result.failures[0]}. The others are kept: "
+            "repair it and continue with --resume."
         )
         return EXIT_BAD_INPUT
     return EXIT_FINE
@@ -198,11 +192,11 @@ def checkpoints(args: argparse.Namespace) -> Path:
     folder: Path = args.out / "checkpoint"
     unfinished = folder.exists() and any(folder.rglob("*.npz"))
     if unfinished and not args.resume:
-        raise InputError(f"{folder} holds unfinished work; go on with --resume, or delete it to start anew.")
+        raise InputError(f"{folder} holds unfinished work; continue with --resume, or delete it to start again.")
     if args.resume and not unfinished:
-        say("there is nothing to resume: starting anew.")
+        say("there is nothing to resume: starting from the beginning.")
     if unfinished and args.train:
-        say("going on; of a training function only the name is compared, not what it does.")
+        say("continuing; of a training function only the name is compared, not what it does.")
     return folder
 
 

@@ -1,11 +1,11 @@
-"""A curve: accuracy on the training set as it is perturbed more and more, and its metrics."""
+"""A curve: accuracy on the training set as it is perturbed more and more, with its bands and metrics."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from heldout.memorization.metrics import (
     estimate,
 )
 from heldout.memorization.spread import Spread, shares, spread_of
+from heldout.results import Record
 from heldout.statistics.binomial import clopper_pearson
 
 PMV, PTV = "pmv", "ptv"
@@ -48,32 +49,41 @@ class Exhibits:
     right: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Curve:
-    """Accuracy of one model at growing strengths of one perturbation.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Curve(Record):
+    """Accuracy of one model at growing strengths of one perturbation; `Curve.of` makes it from answers.
 
     Parameters
     ----------
     model, perturbation : str
-        Names. Of label noise there are two curves: "pmv" is the accuracy on the labels that were trained on, "ptv"
-        the one on the true labels.
+        Names. Label noise has two curves: "pmv" is the accuracy on the labels that were trained on, "ptv" the one on
+        the true labels.
     unit : str
         What the strengths count.
     strengths : (p,) float
         Beginning with 0, growing.
     correct : (p, s, n) bool
-        Whether the model of the s-th training is right on the n-th example; s = 1 for a model that is not trained anew.
+        Whether the model of the s-th training is right on the n-th example; s = 1 for a model that is not retrained.
     done : (p, s) bool
         Trainings that ended well; the others do not count.
     even : bool
         Whether equal steps of strength are equal by definition, so that the largest step and SSE have a meaning.
     seed : int
         Of the draws behind the intervals.
+    accuracies : (p, s) float
+        Of every training; NaN where it did not end well.
+    bands : (2, p) float
+        Each point's own interval: exact for independent answers of one training, else as for the metrics.
+    estimates : dict of str to Estimate
+        Every metric of this curve with its interval, or why it has no meaning here.
+    design_effect : float
+        How many times the variance over examples is what it would be if they were independent, at the largest: 1
+        without groups, NaN where no strength tells.
     wrong : (p, s, n) bool, optional
-        Under label noise, which labels were made wrong. How many is fixed, so the accuracy on them and on the others
-        are two means: without it intervals are too wide.
+        Under label noise, which labels were made wrong. Their number is fixed, so the accuracy on them and on the
+        others are two means: without `wrong` intervals are too wide.
     groups : (n,) int, optional
-        Codes of groups of examples that depend on each other; intervals then are for groups drawn anew.
+        Codes of groups of examples that depend on each other; intervals are then for groups drawn anew.
     examples : str
         A hash of the examples (and of the wrong labels): models with equal ones are compared example by example.
     unfit : str, optional
@@ -81,9 +91,18 @@ class Curve:
     undefined : str, optional
         Why the curve has no metric.
     assumed : bool
-        The first point was not measured but taken for granted (PTV from a single rate).
+        The first point was not measured but assumed (PTV from a single rate).
     exhibits : Exhibits, optional
     """
+
+    unlisted: ClassVar = (
+        "model", "strengths", "correct", "done", "even", "seed", "accuracies", "bands", "estimates", "undefined",
+        "assumed", "exhibits", "wrong", "unfit",
+    )  # fmt: skip
+    derived: ClassVar = {
+        "examples": "n", "groups": "n_groups", "trainings": "trainings", "curve": "points", "metrics": "estimates",
+        "does_not_fit": "unfit",
+    }  # fmt: skip
 
     model: str
     perturbation: str
@@ -93,6 +112,10 @@ class Curve:
     done: NDArray[np.bool_]
     even: bool
     seed: int
+    accuracies: NDArray[np.float64]
+    bands: NDArray[np.float64]
+    estimates: dict[str, Estimate]
+    design_effect: float
     undefined: str | None = None
     assumed: bool = False
     exhibits: Exhibits | None = None
@@ -101,15 +124,46 @@ class Curve:
     examples: str = ""
     unfit: str | None = None
 
+    @classmethod
+    def of(cls, **measured: Any) -> Curve:
+        """The curve of what was measured: all fields but accuracies, bands, estimates and design effect, which follow.
+
+        Examples
+        --------
+        >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
+        >>> curve = Curve.of(
+        ...     model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,
+        ...     done=np.ones((3, 1), dtype=bool), even=True, seed=0,
+        ... )
+        >>> curve.accuracy.tolist(), curve.estimates["k_max"].value
+        ([1.0, 0.5, 0.25], 0.5)
+        """
+        accuracies = np.where(measured["done"], measured["correct"].mean(axis=2), np.nan)
+        bare = cls(**measured, accuracies=accuracies, bands=np.zeros((2, 0)), estimates={}, design_effect=math.nan)
+        made = cls(
+            **measured,
+            accuracies=accuracies,
+            bands=_bands(bare),
+            estimates={metric.name: _estimate(bare, metric) for metric in metrics_of(bare.perturbation)},
+            design_effect=_design_effect(bare),
+        )
+        vars(made).update({key: value for key, value in vars(bare).items() if key in ("shares", "spread")})
+        return made
+
     @property
     def n(self) -> int:
         """Examples."""
         return int(self.correct.shape[2])
 
     @property
-    def accuracies(self) -> NDArray[np.float64]:
-        """(p, s) accuracy of every training; NaN where it did not end well."""
-        return np.where(self.done, self.correct.mean(axis=2), np.nan)
+    def n_groups(self) -> int | None:
+        """Groups of them, where there are any."""
+        return None if self.groups is None else int(self.groups.max()) + 1
+
+    @property
+    def units(self) -> int:
+        """What is drawn anew: groups, or examples."""
+        return self.n_groups or self.n
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
@@ -119,14 +173,27 @@ class Curve:
         )
 
     @property
-    def units(self) -> int:
-        """What is drawn anew: groups, or examples."""
-        return self.n if self.groups is None else int(self.groups.max()) + 1
-
-    @property
     def used(self) -> NDArray[np.bool_]:
         """(p,) strengths with a training."""
         return np.asarray(self.done.any(axis=1))
+
+    @property
+    def trainings(self) -> int | None:
+        """How many ended well, of a model that is retrained."""
+        return int(self.done[int(self.assumed) :].sum()) if self.perturbation in (PMV, PTV) else None
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """One per strength, for JSON."""
+        found = []
+        for i, (strength, accuracy) in enumerate(zip(self.strengths, self.accuracy, strict=True)):
+            point = {"strength": strength, "accuracy": accuracy, "low": self.bands[0, i], "high": self.bands[1, i]}
+            if self.assumed and i == 0:
+                point["assumed"] = True
+            elif self.correct.shape[1] > 1:
+                point["accuracies"] = self.accuracies[i]
+            found.append(point)
+        return found
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -138,65 +205,6 @@ class Curve:
     def spread(self) -> Spread:
         """The error of the curve at the strengths that are used."""
         return spread_of([self.shares], self.accuracies[self.used], self.done[self.used])
-
-    @cached_property
-    def bands(self) -> NDArray[np.float64]:
-        """(2, p) each point's own interval: exact for independent answers of one training, else as the metrics' are."""
-        out = np.full((2, len(self.strengths)), np.nan)
-        for place, i in enumerate(np.flatnonzero(self.used)):
-            if self.assumed and i == 0:
-                out[:, i] = self.accuracy[i]
-            elif self.correct.shape[1] == 1 and self.wrong is None and self.groups is None:
-                out[:, i] = clopper_pearson(int(self.correct[i].sum()), self.n, confidence=LEVEL)
-            else:
-                one = np.eye(int(self.used.sum()))[place]
-                far = math.hypot(self.spread.quantile(one, (1 - LEVEL) / 2), -math.log(1 - LEVEL) / self.units)
-                out[:, i] = np.clip([self.accuracy[i] - far, self.accuracy[i] + far], 0.0, 1.0)
-        return out
-
-    @property
-    def design_effect(self) -> float:
-        """How many times the variance over examples is what it would be, were they independent: at the largest.
-
-        1 without groups; NaN where no strength tells.
-        """
-        if self.groups is None:
-            return 1.0
-        found = [design_effect(right[ok].mean(axis=0), self.groups) for right, ok in self._measured]
-        return max((d for d in found if not math.isnan(d)), default=math.nan)
-
-    @property
-    def _measured(self) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-        rows = [i for i in np.flatnonzero(self.used) if not (self.assumed and i == 0)]
-        return [(self.correct[i], self.done[i]) for i in rows]
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """What is asked of a curve of this kind."""
-        return {PMV: (K_S,), PTV: (K_PTV,)}.get(self.perturbation, (K_MAX, SSE))
-
-    def estimate(self, metric: Metric, *, level: float = LEVEL) -> Estimate:
-        """One metric with its interval, or why it has no meaning here."""
-        used = self.used
-        strengths = self.strengths[used]
-        reason = self.undefined
-        if reason is None and self.units < 2:
-            reason = f"one {'example' if self.groups is None else 'group'} has no interval."
-        if reason is None and len(strengths) < metric.points:
-            reason = f"{metric.points} strengths at least are needed."
-        if reason is None and metric.even and not self.even:
-            reason = f"steps of {self.unit} are not equal, so that the largest one and a straight line mean nothing."
-        if reason is None and metric.even and not equal_steps(strengths):
-            reason = "the strengths are not equally far apart."
-        if reason is not None:
-            return Estimate.undefined(reason)
-        rng = np.random.default_rng([self.seed, 1])
-        return estimate(metric, self.accuracy[used], strengths, spread=self.spread, rng=rng, level=level)
-
-    @cached_property
-    def estimates(self) -> dict[str, Estimate]:
-        """Every metric of this curve."""
-        return {metric.name: self.estimate(metric) for metric in self.metrics}
 
     def comparable(self, other: Curve) -> bool:
         """Whether metrics of two curves say the same thing: equal perturbation, unit and strengths that count."""
@@ -210,41 +218,49 @@ class Curve:
             return False
         return self.groups is None or np.array_equal(self.groups, np.asarray(other.groups))
 
-    def _trainings_dict(self, i: int) -> dict[str, Any]:
-        if self.assumed and i == 0:
-            return {"assumed": True}
-        return {"accuracies": [plain(a) for a in self.accuracies[i]]} if self.correct.shape[1] > 1 else {}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        low, high = self.bands
-        return {
-            "perturbation": self.perturbation,
-            "unit": self.unit,
-            "examples": self.n,
-            **({} if self.groups is None else {"groups": self.units, "design_effect": plain(self.design_effect)}),
-            "trainings": int(self.done[int(self.assumed) :].sum()) if self.perturbation in (PMV, PTV) else None,
-            "curve": [
-                {
-                    "strength": float(strength),
-                    "accuracy": plain(accuracy),
-                    "low": plain(low[i]),
-                    "high": plain(high[i]),
-                    **self._trainings_dict(i),
-                }
-                for i, (strength, accuracy) in enumerate(zip(self.strengths, self.accuracy, strict=True))
-            ],
-            "metrics": {name: estimate_dict(found) for name, found in self.estimates.items()},
-            **({} if self.unfit is None else {"does_not_fit": self.unfit}),
-        }
+def metrics_of(perturbation: str) -> tuple[Metric, ...]:
+    """What is asked of a curve of this kind."""
+    return {PMV: (K_S,), PTV: (K_PTV,)}.get(perturbation, (K_MAX, SSE))
 
 
-def plain(value: float) -> float | None:
-    """A number for JSON, where NaN is none."""
-    return None if np.isnan(value) else float(value)
+def _bands(curve: Curve) -> NDArray[np.float64]:
+    out = np.full((2, len(curve.strengths)), np.nan)
+    accuracy = curve.accuracy
+    for place, i in enumerate(np.flatnonzero(curve.used)):
+        if curve.assumed and i == 0:
+            out[:, i] = accuracy[i]
+        elif curve.correct.shape[1] == 1 and curve.wrong is None and curve.groups is None:
+            out[:, i] = clopper_pearson(int(curve.correct[i].sum()), curve.n, confidence=LEVEL)
+        else:
+            one = np.eye(int(curve.used.sum()))[place]
+            far = math.hypot(curve.spread.quantile(one, (1 - LEVEL) / 2), -math.log(1 - LEVEL) / curve.units)
+            out[:, i] = np.clip([accuracy[i] - far, accuracy[i] + far], 0.0, 1.0)
+    return out
 
 
-def estimate_dict(found: Estimate) -> dict[str, Any]:
-    """An estimate for JSON."""
-    out = {"value": plain(found.value), "low": plain(found.low), "high": plain(found.high)}
-    return out if found.reason is None else {**out, "reason": found.reason}
+def _design_effect(curve: Curve) -> float:
+    if curve.groups is None:
+        return 1.0
+    rows = [i for i in np.flatnonzero(curve.used) if not (curve.assumed and i == 0)]
+    found = [design_effect(curve.correct[i][curve.done[i]].mean(axis=0), curve.groups) for i in rows]
+    return max((d for d in found if not math.isnan(d)), default=math.nan)
+
+
+def _estimate(curve: Curve, metric: Metric) -> Estimate:
+    """One metric with its interval, or why it has no meaning here."""
+    used = curve.used
+    strengths = curve.strengths[used]
+    reason = curve.undefined
+    if reason is None and curve.units < 2:
+        reason = f"one {'example' if curve.groups is None else 'group'} has no interval."
+    if reason is None and len(strengths) < metric.points:
+        reason = f"at least {metric.points} strengths are needed."
+    if reason is None and metric.even and not curve.even:
+        reason = f"steps of {curve.unit} are not equal, so that the largest one and a straight line mean nothing."
+    if reason is None and metric.even and not equal_steps(strengths):
+        reason = "the strengths are not equally far apart."
+    if reason is not None:
+        return Estimate.undefined(reason)
+    rng = np.random.default_rng([curve.seed, 1])
+    return estimate(metric, curve.accuracy[used], strengths, spread=curve.spread, rng=rng, level=LEVEL)

@@ -126,7 +126,7 @@ def perturbation_curve(
                     spoke = time.monotonic()
         finally:  # also where something stops it
             state.save(correct)
-    return Curve(
+    return Curve.of(
         model=name or model.name,
         perturbation=way.name,
         unit=way.unit,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-import numpy as np
-
-from heldout.memorization.curve import LEVEL, PMV, PTV, Curve, plain
+from heldout.memorization.curve import LEVEL, PMV, PTV, Curve, metrics_of
 from heldout.memorization.metrics import Estimate
+from heldout.results import Record
+
+EQUAL = 1e-12  # values that differ by less are the same
 
 
 @dataclass(frozen=True)
@@ -28,101 +30,109 @@ class Column:
             return "gap"
         return f"{ {PMV: 'PMV', PTV: 'PTV'}.get(self.perturbation, self.perturbation) } {self.metric}"
 
-    @property
-    def direction(self) -> str:
-        """Which way to read it."""
-        return f"{'larger' if self.memorised == 'high' else 'smaller'} means more memorised"
-
 
 GAP = Column("gap", "gap", "high")
 
 
 @dataclass(frozen=True)
-class Ranking:
-    """Models in the order of one metric, the one that memorised most first.
+class Ranked:
+    """A model's place: its metric with its interval, and the first and last rank that comparisons leave open."""
 
-    Parameters
-    ----------
-    models : tuple of str
-    estimates : tuple of Estimate
-        Each with an interval of its own. Models that share their examples are compared in pairs, which tells more than
-        whether two intervals overlap.
-    above : frozenset of (str, str)
-        Pairs of models of which the first memorised more: significant, family-wise over all pairs of the metric.
-    ranks : tuple of (int, int)
-        First and last place that each model may have, by these pairs.
-    level : float
-        Of the whole family: among models that do not differ, anything in `above` is rarer than 1 - level.
-    """
-
-    column: Column
-    models: tuple[str, ...]
-    estimates: tuple[Estimate, ...]
-    above: frozenset[tuple[str, str]]
-    ranks: tuple[tuple[int, int], ...]
-    level: float
-
-    def differs(self, first: str, second: str) -> bool:
-        """Whether the first memorised significantly more than the second."""
-        return (first, second) in self.above
-
-    def __str__(self) -> str:
-        parts = [f"{self.models[0]} {self.estimates[0].value:.4f}"]
-        for before, after, found in zip(self.models, self.models[1:], self.estimates[1:], strict=False):
-            parts.append(f"{'>' if self.differs(before, after) else '~'} {after} {found.value:.4f}")
-        return " ".join(parts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "perturbation": self.column.perturbation,
-            "metric": self.column.metric,
-            "memorised": self.column.memorised,
-            "family_wise_level": self.level,
-            "significant": sorted(list(pair) for pair in self.above),
-            "most_memorised_first": [
-                {
-                    "model": model,
-                    "value": plain(e.value),
-                    "low": plain(e.low),
-                    "high": plain(e.high),
-                    "ranks": list(ranks),
-                }
-                for model, e, ranks in zip(self.models, self.estimates, self.ranks, strict=True)
-            ],
-        }
+    model: str
+    value: float
+    low: float
+    high: float
+    ranks: tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Disagreement:
-    """Two metrics that order two models differently, each significantly."""
+class Ranking:
+    """Models in the order of one metric.
 
-    first: Column
-    second: Column
-    model: str  # memorised more by the first metric
-    other: str  # memorised more by the second
-    by_first: tuple[float, float]  # of model and other
-    by_second: tuple[float, float]
+    Parameters
+    ----------
+    family_wise_level : float
+        Among models that do not differ, anything in `significant` is rarer than 1 - level.
+    significant : tuple of (str, str)
+        Pairs of models of which the first memorised more: significant, family-wise over all pairs of the metric.
+    most_memorised_first : tuple of Ranked
+        Each with an interval of its own. Models that share their examples are compared in pairs, which tells more than
+        whether two intervals overlap.
+    """
 
-    def __str__(self) -> str:
-        return (
-            f"{self.model} memorised more than {self.other} by {self.first.title} ({self.by_first[0]:.4f} against "
-            f"{self.by_first[1]:.4f}), less by {self.second.title} ({self.by_second[0]:.4f} against "
-            f"{self.by_second[1]:.4f})"
-        )
+    perturbation: str
+    metric: str
+    memorised: Literal["high", "low"]
+    family_wise_level: float
+    significant: tuple[tuple[str, str], ...]
+    most_memorised_first: tuple[Ranked, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "by": [self.first.title, self.second.title],
-            "models": [self.model, self.other],
-            "values": [list(self.by_first), list(self.by_second)],
-        }
+    @property
+    def column(self) -> Column:
+        """What the models are ranked by."""
+        return Column(self.perturbation, self.metric, self.memorised)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Their names, the one that memorised most first."""
+        return tuple(r.model for r in self.most_memorised_first)
+
+    def of(self, model: str) -> Ranked:
+        """The place of a model."""
+        return next(r for r in self.most_memorised_first if r.model == model)
+
+    def differs(self, first: str, second: str) -> bool:
+        """Whether the first memorised significantly more than the second."""
+        return (first, second) in self.significant
+
+    @property
+    def ends_differ(self) -> bool:
+        """Whether the first model memorised significantly more than the last."""
+        return self.differs(self.models[0], self.models[-1])
+
+    @property
+    def tied(self) -> bool:
+        """Whether all models have the same value, up to rounding in sums."""
+        return abs(self.most_memorised_first[0].value - self.most_memorised_first[-1].value) < EQUAL
 
 
-def columns_of(curves: Sequence[Curve]) -> list[Column]:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Disagreement(Record):
+    """Two metrics that order two models differently, each significantly.
+
+    Parameters
+    ----------
+    columns : (Column, Column)
+    models : (str, str)
+        The first memorised more by the first metric, the second by the second.
+    values : pairs of float
+        Of both models, by the first metric and by the second.
+    """
+
+    unlisted: ClassVar = ("columns",)
+    derived: ClassVar = ("by",)
+
+    columns: tuple[Column, Column]
+    models: tuple[str, str]
+    values: tuple[tuple[float, float], tuple[float, float]]
+
+    @property
+    def by(self) -> tuple[str, str]:
+        """The metrics by name."""
+        return self.columns[0].title, self.columns[1].title
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Kendall's tau of the orders by two metrics."""
+
+    between: tuple[str, str]
+    kendall_tau: float
+
+
+def columns_of(curves: Iterable[Curve]) -> list[Column]:
     """All metrics there are, in the order of the curves."""
-    found = [Column(c.perturbation, m.name, m.memorised) for c in curves for m in c.metrics]
+    found = [Column(c.perturbation, m.name, m.memorised) for c in curves for m in metrics_of(c.perturbation)]
     return list(dict.fromkeys(found))
 
 
@@ -142,37 +152,54 @@ def rank(
         the time. It is asked once for each pair, of the one with the larger value: the share is (1 - level) over twice
         the number of pairs, so that anything said wrongly anywhere is rarer than 1 - level (Bonferroni).
     """
-    known = {model: e for model, e in estimates.items() if not np.isnan(e.value)}
+    known = {model: e for model, e in estimates.items() if not math.isnan(e.value)}
     if len(known) < 2:
         return None
     sign = -1.0 if column.memorised == "high" else 1.0
     order = sorted(known, key=lambda model: (sign * known[model].value, model))
     pairs = list(itertools.combinations(order, 2))  # the one that memorised more by value first
     tail = (1 - level) / (2 * len(pairs))
-    above = frozenset(
+    above = {
         (more, less)
         for more, less in pairs
         if larger(*((more, less) if column.memorised == "high" else (less, more)), tail)
-    )
-    ranks = tuple(
-        (
-            1 + sum((other, model) in above for other in order),
-            len(order) - sum((model, other) in above for other in order),
+    }
+    places = [
+        Ranked(
+            model,
+            known[model].value,
+            known[model].low,
+            known[model].high,
+            (
+                1 + sum((other, model) in above for other in order),
+                len(order) - sum((model, other) in above for other in order),
+            ),
         )
         for model in order
-    )
-    return Ranking(column, tuple(order), tuple(known[model] for model in order), above, ranks, level)
+    ]
+    return Ranking(column.perturbation, column.metric, column.memorised, level, tuple(sorted(above)), tuple(places))
 
 
-def disagreements(rankings: Sequence[Ranking]) -> list[Disagreement]:
+def disagreements(rankings: Sequence[Ranking]) -> tuple[Disagreement, ...]:
     """Every pair of models that two metrics order in opposite ways, each significantly."""
     found = []
     for first, second in itertools.combinations(rankings, 2):
+        more, less = (set(r.significant) for r in (first, second))
         for a, b in itertools.permutations(first.models, 2):
-            if {a, b} <= set(second.models) and first.differs(a, b) and second.differs(b, a):
-                values = [tuple(r.estimates[r.models.index(model)].value for model in (a, b)) for r in (first, second)]
-                found.append(Disagreement(first.column, second.column, a, b, values[0], values[1]))  # type: ignore[arg-type]
-    return found
+            if (a, b) in more and (b, a) in less:
+                by_first, by_second = ((r.of(a).value, r.of(b).value) for r in (first, second))
+                columns = first.column, second.column
+                found.append(Disagreement(columns=columns, models=(a, b), values=(by_first, by_second)))
+    return tuple(found)
+
+
+def correlations(rankings: Sequence[Ranking]) -> tuple[Correlation, ...]:
+    """Kendall's tau of each two metrics' orders, where at least three models share them."""
+    found = [
+        Correlation((a.column.title, b.column.title), rank_correlation(a, b))
+        for a, b in itertools.combinations(rankings, 2)
+    ]
+    return tuple(c for c in found if not math.isnan(c.kendall_tau))
 
 
 def rank_correlation(first: Ranking, second: Ranking) -> float:
@@ -185,5 +212,5 @@ def rank_correlation(first: Ranking, second: Ranking) -> float:
     values = []
     for r in (first, second):
         sign = 1.0 if r.column.memorised == "high" else -1.0
-        values.append([sign * r.estimates[r.models.index(model)].value for model in shared])
+        values.append([sign * r.of(model).value for model in shared])
     return float(kendalltau(*values).statistic)

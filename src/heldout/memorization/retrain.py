@@ -103,7 +103,7 @@ def retrain(
     rates : sequence of float
         Shares of wrong labels, beginning with 0 and growing; or one alone.
     repetitions : int
-        Trainings a rate, each with labels and a seed of its own.
+        Trainings per rate, each with labels and a seed of its own.
     n_jobs : int
         Workers, as joblib counts them, on whatever backend `joblib.parallel_config` says; default 1, or what that says.
     threads : int

@@ -16,7 +16,7 @@ from heldout.memorization.curve import PMV, PTV, Curve
 from heldout.memorization.label_noise import check_labels
 from heldout.memorization.retrain import Retrainings, count, name_of, retrain
 
-ENOUGH = 5  # trainings a rate, of which an interval can be made
+ENOUGH = 5  # trainings per rate, of which an interval can be made
 LEAST = 0.8  # of what a method would reach that learned from the true labels alone
 HALF = 0.5  # of the labels, without noise
 
@@ -87,7 +87,7 @@ def label_noise_curve(
         Shares of wrong labels, beginning with 0 and growing. One rate alone, greater than 0, gives PTV as (1 - A) / r,
         the slope from an accuracy of 1 without noise: at least the slope there would be from the true one.
     repetitions : int
-        Trainings a rate; intervals need 5 at least.
+        Trainings per rate; intervals need at least 5.
     groups, validation_groups : (n,) and (v,) text or whole numbers, optional
         The group of each example, where examples depend on each other (frames of a video, crops of a patient);
         intervals and comparisons then are for groups drawn anew.
@@ -201,7 +201,7 @@ def _curve(
             rates, done = np.append(0.0, rates), np.concatenate([np.ones_like(done), done])
             correct = np.concatenate([np.ones_like(correct), correct])
             wrong = np.concatenate([np.zeros_like(wrong), wrong])
-    return Curve(
+    return Curve.of(
         model=name,
         perturbation=kind,
         unit="share of wrong labels",
@@ -232,7 +232,7 @@ def _notes(found: Retrainings, name: str, *, own: bool, asked: bool) -> list[str
                 if repetitions == 1
                 else "too little of how trainings differ"
             )
-            + f"; {ENOUGH} trainings a rate are needed for that."
+            + f"; {ENOUGH} trainings per rate are needed for that."
         )
     if len(found.rates) == 1:
         notes.append(
@@ -249,7 +249,7 @@ def _notes(found: Retrainings, name: str, *, own: bool, asked: bool) -> list[str
     right = found.clean_right[0][found.done[0]]
     if own and len(right) > 1 and found.rates[0] == 0 and (right == right[0]).all() and not right[0].all():
         notes.append(
-            f"{name} gives the same answers for {len(right)} different seeds without noise: it is deterministic, or "
+            f"{name} gives the same predictions for {len(right)} different seeds without noise: it is deterministic, or "
             "ignores its seed, and trainings differ by their labels alone."
         )
     return notes

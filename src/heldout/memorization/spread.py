@@ -21,7 +21,7 @@ And trainings differ, by their wrong labels, their seeds, and by what examples d
 
 which holds what (S2) leaves out, so nothing counts twice. A number that is linear in the accuracies with weights w has
 the variance w'Ew + sum_r w_r² V_r. Each V_r is known from S_r - 1 degrees of freedom, E from n - 1, so the quantile is
-Student's, with the degrees of freedom of Welch and Satterthwaite. With one training a rate there is no (S3), and (S2)
+Student's, with the degrees of freedom of Welch and Satterthwaite. With one training per rate there is no (S3), and (S2)
 is all that the examples tell.
 
 Where examples come in groups, u is added up over each group, and groups take the place of examples.
@@ -154,7 +154,7 @@ def spread_of(parts: Sequence[Floats], accuracies: Floats, done: NDArray[np.bool
         Of each training. q = p, or 2 p where the accuracies of a second model follow, which shares examples and
         trainings' labels with the first.
     done : (p, s) bool
-        Trainings that count, one a rate at least.
+        Trainings that count, at least one per rate.
     """
     p, q, counts = len(done), len(accuracies), done.sum(axis=1)
     rates = np.arange(q) % p

@@ -7,12 +7,10 @@ from pathlib import Path
 from heldout.files import write_text
 from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
-from heldout.memorization.result import MemorizationResult
 from heldout.pages.audit.comparison import comparison_table
 from heldout.pages.audit.html import audit_html, demo_html
 from heldout.pages.budget.html import budget_html
 from heldout.pages.compare.html import compare_html
-from heldout.pages.memorization.html import memorization_html
 from heldout.pages.score_audit.html import score_audit_html
 from heldout.pages.scores.html import scores_html
 from heldout.reuse.compare_result import CompareAllResult, CompareResult
@@ -25,14 +23,12 @@ __all__ = [
     "compare_html",
     "comparison_table",
     "demo_html",
-    "memorization_html",
     "score_audit_html",
     "scores_html",
     "write_audit_report",
     "write_budget_report",
     "write_compare_report",
     "write_demo_report",
-    "write_memorization_report",
     "write_score_audit_report",
 ]
 
@@ -76,11 +72,4 @@ def write_compare_report(
     """The same for a comparison."""
     path = Path(folder) / "report.html"
     write_text(path, compare_html(result, command=command))
-    return path
-
-
-def write_memorization_report(result: MemorizationResult, folder: str | Path, *, command: str | None = None) -> Path:
-    """The same for a measurement of memorization."""
-    path = Path(folder) / "report.html"
-    write_text(path, memorization_html(result, command=command))
     return path

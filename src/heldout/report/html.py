@@ -11,9 +11,24 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from heldout.report import svg
-from heldout.report.inline import pieces
-from heldout.report.svg.shapes import shorten
-from heldout.summary import Chart, Column, Picture, RangeRow, Ranges, Row, Section, Series, Summary, Table
+from heldout.report.inline import pieces, writable
+from heldout.report.svg.axes import number_text, round_axis
+from heldout.summary import (
+    Cell,
+    Chart,
+    Column,
+    LineChart,
+    Picture,
+    RangeRow,
+    Ranges,
+    Row,
+    Section,
+    Series,
+    SideBySide,
+    Summary,
+    Table,
+)
+from heldout.summary.names import shorten
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -21,7 +36,7 @@ if TYPE_CHECKING:
 
 _MARKS = {"plain": "{}", "code": "<code>{}</code>", "strong": "<strong>{}</strong>"}
 LONGEST = 48  # characters of a name; the whole one is told to a pointer
-SIDE = 224  # pixels of a picture's longer side, at most
+SIDE = 112  # pixels of a picture's longer side, at most, as it is shown: 24 pictures of noise take 1.2 MB
 PIXELATED = 96  # pixels; smaller pictures are shown with sharp edges
 
 
@@ -41,8 +56,7 @@ def to_html(summary: Summary, *, command: str | None = None, page: bool = True) 
             title=f"{summary.headline} · heldout",
         )
     )
-    # A file name that is not valid Unicode is an id like any other, but no UTF-8.
-    return text.lstrip().encode("utf-8", "backslashreplace").decode("utf-8")
+    return writable(text.lstrip())
 
 
 @cache
@@ -58,8 +72,10 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "anchor": _anchor,
+        "axis": _axis,
         "drawing": _drawing,
         "groups": _groups,
+        "lines": _lines,
         "linked": _linked,
         "named": _named,
         "numbers": _numbers,
@@ -111,9 +127,24 @@ def _groups(table: Table) -> list[tuple[str, int]]:
 
 
 def _numbers(chart: Chart) -> Table:
-    """The numbers behind a chart."""
-    columns = tuple(Column(name=name) for name in chart.columns())
-    return Table(caption=chart.title, columns=columns, rows=tuple(Row(cells=row) for row in chart.rows()))
+    """The numbers behind a chart; where lines are rows there are many columns, so intervals stand below values."""
+    per_line = isinstance(chart, LineChart) and bool(chart.line_of)
+    columns = tuple(
+        Column(name=name, align="left" if per_line and i == 0 else "right") for i, name in enumerate(chart.columns())
+    )
+    rows = tuple(Row(cells=(row[0], *map(_stacked, row[1:]))) if per_line else Row(cells=row) for row in chart.rows())
+    return Table(caption=chart.table_caption, columns=columns, rows=rows, wide=per_line)
+
+
+def _stacked(text: str) -> str | Cell:
+    value, found, interval = text.removesuffix(")").partition(" (")
+    return Cell(text=value, note=interval) if found else text
+
+
+def _lines(block: SideBySide) -> list[Series]:
+    """Every line that is drawn in any of the charts, once."""
+    drawn = (s for chart in block.charts if isinstance(chart, LineChart) for s in chart.series if s.drawn)
+    return list({s.name: s for s in drawn}.values())
 
 
 def _drawing(chart: Chart, named: bool = True) -> Markup:
@@ -128,21 +159,30 @@ def _swatch(series: Series) -> Markup:
     return Markup(svg.swatch(series.style, variant=series.variant, label=f"line of {series.name}"))
 
 
+def _axis(board: Ranges) -> tuple[tuple[float, float], tuple[str, str], tuple[float, ...]]:
+    """The ends of a leaderboard's axis, their names, and its grid: those that are given, or round ones."""
+    if board.axis is not None:
+        return board.axis, board.axis_text, board.grid
+    low, high, step = round_axis(min(r.low for r in board.rows), max(r.high for r in board.rows))
+    grid = tuple(low + i * step for i in range(round((high - low) / step) + 1))
+    return (low, high), (number_text(low, step), number_text(high, step)), grid
+
+
 def _range(row: RangeRow, board: Ranges) -> Markup:
     from markupsafe import Markup
 
-    low, high = board.axis
+    (low, high), _, grid = _axis(board)
     label = f"{row.value_text} ({row.interval_text})"
-    return Markup(svg.range_mark(row.value, (row.low, row.high), low=low, high=high, label=label, grid=board.grid))
+    return Markup(svg.range_mark(row.value, (row.low, row.high), low=low, high=high, label=label, grid=grid))
 
 
-def _picture(picture: Picture) -> Markup:
+def _picture(picture: Picture, side: int = SIDE) -> Markup:
     from markupsafe import Markup
     from PIL import Image
 
     pixels: Any = picture.pixels
-    image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels[:, :, :3])
-    image.thumbnail((SIDE, SIDE))
+    image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] < 3 else pixels[:, :, :3])
+    image.thumbnail((side, side))
     file = io.BytesIO()
     image.save(file, format="PNG", optimize=True)
     source = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")

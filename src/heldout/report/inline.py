@@ -39,3 +39,14 @@ def bare(text: str) -> str:
     'give one of `a` and `b`'
     """
     return re.sub(r"\*\*(.+?)\*\*", r"\1", text)
+
+
+def writable(text: str) -> str:
+    """The text as UTF-8 can have it: a file name that is not valid Unicode is a name like any other, but no UTF-8.
+
+    Examples
+    --------
+    >>> writable("a\\udcffb")
+    'a\\\\udcffb'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from heldout.report.inline import pieces
+from heldout.report.inline import pieces, writable
 from heldout.summary import (
     Block,
     Facts,
@@ -41,7 +41,7 @@ def to_markdown(summary: Summary, *, level: int = 1) -> str:
     parts += [marked(sentence) for sentence in summary.closing]
     parts += [_facts(summary.origin)] if summary.origin else []
     parts += [summary.method] if summary.method else []
-    return "\n\n".join(parts) + ("\n" if level == 1 else "")
+    return writable("\n\n".join(parts) + ("\n" if level == 1 else ""))
 
 
 def escaped(text: str) -> str:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from heldout.report.inline import bare
-from heldout.summary import Block, Facts, Note, Points, Prose, Ranges, Summary, Table
+from heldout.report.inline import bare, writable
+from heldout.summary import Block, Facts, LineChart, Note, Points, Prose, Ranges, SideBySide, Summary, Table
 
 WIDTH = 118
 NAME = 28  # characters of a name before its value
 LONGEST = 40  # characters of a cell
+ROWS = 20  # of the numbers behind a chart
 
 
 def to_text(summary: Summary) -> str:
     """What `print` shows of a result."""
-    lines = wrapped(" ".join([summary.headline, *summary.sentences[:1]]))
+    stop = "" if summary.headline.endswith((".", "!", "?", ":")) or not summary.sentences else "."
+    lines = wrapped(" ".join([f"{summary.headline}{stop}", *summary.sentences[:1]]))
     for sentence in summary.sentences[1:]:
         lines += wrapped(sentence)
     for warning in summary.warnings:
@@ -27,11 +29,14 @@ def to_text(summary: Summary) -> str:
             lines += ["", *([f"{section.title}:"] if section.title else [])]
             for block in section.blocks:
                 lines += _block(block)
-    for part in summary.parts:
+            while not lines[-1]:
+                lines.pop()
+    for part in summary.parts if summary.parts_printed else ():
         lines += ["", to_text(part)]
     for sentence in summary.closing:
         lines += ["", *wrapped(sentence)]
-    return "\n".join(lines)
+    # Only now, since lines do not break at a no-break space; a terminal may know ASCII only.
+    return writable("\n".join(lines).replace("\N{MINUS SIGN}", "-").replace("\N{NO-BREAK SPACE}", " "))
 
 
 def wrapped(sentence: str, indent: str = "", first: str | None = None) -> list[str]:
@@ -58,7 +63,11 @@ def _block(block: Block) -> list[str]:
         return _table(block)
     if isinstance(block, Ranges):
         return _ranges(block)
-    return []  # charts, pictures and folds are for pages
+    if isinstance(block, SideBySide):
+        return [line for chart in block.charts for line in _block(chart)]
+    if isinstance(block, LineChart) and block.printed:
+        return _chart(block)
+    return []  # other charts, pictures and folds are for pages
 
 
 def _facts(rows: Sequence[tuple[str, str]]) -> list[str]:
@@ -68,14 +77,25 @@ def _facts(rows: Sequence[tuple[str, str]]) -> list[str]:
 
 def _table(table: Table) -> list[str]:
     kept = [i for i, column in enumerate(table.columns) if not column.minor]
-    rows = [[_cell(str(row.cells[i])) for i in kept] for row in table.rows[: table.rows_printed]]
-    marks = [f"   {row.role}" if row.role else "" for row in table.rows[: table.rows_printed]]
+    shown = table.rows[: table.rows_printed]
+    rows = [  # words are cut, numbers never
+        [_cell(str(row.cells[i])) if table.columns[i].align == "left" or not i else str(row.cells[i]) for i in kept]
+        for row in shown
+    ]
+    marks = [f"   {row.role}" if row.role else "" for row in shown]
     names = [_heading(table, i) for i in kept]
     left = [table.columns[i].align == "left" for i in kept]
-    lines = aligned([names, *rows], left)
-    return [f"{line}{mark}".rstrip() for line, mark in zip(lines, ["", *marks], strict=True)] + _left_out(
-        len(table.rows) - len(rows) + table.more
-    )
+    lines = columned([names, *rows], left)
+    lines[: len(rows) + 1] = [f"{line}{mark}".rstrip() for line, mark in zip(lines, ["", *marks], strict=False)]
+    return lines + _left_out(len(table.rows) - len(rows) + table.more)
+
+
+def _chart(chart: LineChart) -> list[str]:
+    """The numbers behind a chart, without intervals."""
+    rows = [[_cell(cell) for cell in row] for row in chart.rows(bands=False)]
+    left = [bool(chart.line_of), *(False for _ in chart.columns()[1:])]
+    lines = columned([chart.columns(), *rows[:ROWS]], left)
+    return [*wrapped(chart.table_caption), *lines, *_left_out(len(rows[ROWS:])), ""]
 
 
 def _heading(table: Table, i: int) -> str:
@@ -99,6 +119,21 @@ def _cell(text: str) -> str:
 
 def _left_out(count: int) -> list[str]:
     return [f"... and {count:,} more (--json or the report)"] if count else []
+
+
+def columned(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:
+    """Rows in columns; where they are too wide, in parts below each other that all begin with the first column."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(left))]
+    parts: list[list[int]] = [[0]]
+    for i in range(1, len(left)):
+        if len(parts[-1]) > 1 and sum(widths[j] + 2 for j in parts[-1]) + widths[i] > WIDTH:
+            parts.append([0])
+        parts[-1].append(i)
+    lines: list[str] = []
+    for part in parts:
+        lines += [""] if lines else []
+        lines += [line.rstrip() for line in aligned([[r[i] for i in part] for r in rows], [left[i] for i in part])]
+    return lines
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:

@@ -152,15 +152,16 @@ class RangeRow:
 class Ranges:
     """A leaderboard: estimates with intervals on one common axis.
 
-    `axis` names both ends of the axis; `columns` are the headings of rank, name, value, interval and next.
+    `axis` has both ends of the axis, `axis_text` their names; round ends around all intervals unless given. `columns`
+    are the headings of rank, name, value, interval and next.
     """
 
     kind: ClassVar[str] = "ranges"
     caption: str
     columns: tuple[str, str, str, str, str]
     rows: tuple[RangeRow, ...]
-    axis: tuple[float, float]
-    axis_text: tuple[str, str]
+    axis: tuple[float, float] | None = None
+    axis_text: tuple[str, str] = ("", "")
     grid: tuple[float, ...] = ()
     more: int = 0
     rows_printed: int = 20
@@ -178,11 +179,15 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pictures:
-    """Groups of pictures, each with a title and lines of text: before and after, or a strip of growing strength."""
+    """Groups of pictures, each with a title and lines of text: before and after, or a strip of growing strength.
+
+    `side` is the longer side of a picture in pixels, at most: many pictures must be small ones.
+    """
 
     kind: ClassVar[str] = "pictures"
     groups: tuple[tuple[str, tuple[Picture, ...], tuple[str, ...]], ...]
     layout: Literal["cards", "strips"] = "cards"
+    side: int = 224
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -111,6 +111,11 @@ class _Chart:
         """For those who do not see the chart."""
         return self.title
 
+    @property
+    def table_caption(self) -> str:
+        """Of the numbers behind the chart."""
+        return self.title
+
     def columns(self) -> tuple[str, ...]:
         """Headings of the numbers behind the chart; none where a table beside it has them."""
         return ()
@@ -122,7 +127,11 @@ class _Chart:
 
 @dataclass(frozen=True, kw_only=True)
 class LineChart(_Chart):
-    """Lines on common axes, with reference lines, guides and marks."""
+    """Lines on common axes, with reference lines, guides and marks.
+
+    With `line_of` ("model") its numbers have one row per line and one column per x; else one row per x. `print` shows
+    the numbers of charts that are `printed`, without intervals.
+    """
 
     kind: ClassVar[str] = "lines"
     x: Axis
@@ -133,6 +142,8 @@ class LineChart(_Chart):
     marks: tuple[Mark, ...] = ()
     guides: tuple[Guide, ...] = ()
     tabled: bool = True
+    line_of: str = ""
+    printed: bool = False
 
     @property
     def description(self) -> str:
@@ -156,22 +167,39 @@ class LineChart(_Chart):
             told.append(f"{series.name} at {self.x.text(x)}: {self.y.text(y)}{band}")
         return tuple(told)
 
-    def columns(self) -> tuple[str, ...]:
-        """The x axis, then one column per line."""
-        return (self.x.label, *(s.name for s in self.series)) if self.tabled else ()
+    @property
+    def table_caption(self) -> str:
+        """The title; where the x axis is no column, its label too."""
+        return f"{self.title}, by {self.x.label}" if self.line_of else self.title
 
-    def rows(self) -> tuple[tuple[str, ...], ...]:
-        """One row per x that any line has."""
+    @property
+    def _places(self) -> list[float]:
+        return sorted({x for s in self.series for x in s.x})
+
+    def columns(self) -> tuple[str, ...]:
+        """The x axis, then one column per line; or lines, then one column per x."""
         if not self.tabled:
             return ()
-        cells: dict[float, dict[int, str]] = {}
-        for j, s in enumerate(self.series):
-            for i, (x, y) in enumerate(zip(s.x, s.y, strict=True)):
-                band = ""
-                if s.low is not None and s.high is not None and math.isfinite(s.low[i]):
-                    band = f" ({self.y.text(s.low[i])} to {self.y.text(s.high[i])})"
-                cells.setdefault(x, {})[j] = f"{self.y.text(y) if math.isfinite(y) else s.missing}{band}"
-        return tuple((self.x.text(x), *(cells[x].get(j, "") for j in range(len(self.series)))) for x in sorted(cells))
+        if self.line_of:
+            return (self.line_of, *(self.x.text(x) for x in self._places))
+        return (self.x.label, *(s.name for s in self.series))
+
+    def rows(self, *, bands: bool = True) -> tuple[tuple[str, ...], ...]:
+        """One row per x that any line has, or one per line."""
+        if not self.tabled:
+            return ()
+        found = [{x: self._cell(s, i, bands) for i, x in enumerate(s.x)} for s in self.series]
+        if self.line_of:
+            return tuple(
+                (s.name, *(own.get(x, "") for x in self._places)) for s, own in zip(self.series, found, strict=True)
+            )
+        return tuple((self.x.text(x), *(own.get(x, "") for own in found)) for x in self._places)
+
+    def _cell(self, s: Series, i: int, bands: bool) -> str:
+        value = self.y.text(s.y[i]) if math.isfinite(s.y[i]) else s.missing
+        if bands and s.low is not None and s.high is not None and math.isfinite(s.low[i]):
+            return f"{value} ({self.y.text(s.low[i])} to {self.y.text(s.high[i])})"
+        return value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from heldout.report.svg.shapes import CHARACTER, LEFT, RIGHT, WIDTH, line, text
 from heldout.summary.charts import AxisKind
+from heldout.summary.names import shorten
 
 EVEN = 4  # times as much; a log axis that is shorter has even steps
 
@@ -27,6 +28,21 @@ def linear_ticks(low: float, high: float, *, count: int = 5) -> list[float]:
     step = min((m * power for m in (1, 2, 5, 10)), key=lambda s: abs(math.log(s / raw)))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(i * step, 12) + 0.0 for i in range(first, last + 1)]
+
+
+def round_axis(low: float, high: float) -> tuple[float, float, float]:
+    """Round ends around [low, high], and the step between grid lines.
+
+    Examples
+    --------
+    >>> [round(v, 3) for v in round_axis(0.166, 0.235)]
+    [0.16, 0.24, 0.02]
+    """
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    ticks = linear_ticks(low, high, count=4)
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else high - low
+    return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, step
 
 
 def log_ticks(low: float, high: float) -> list[float]:
@@ -167,5 +183,6 @@ def x_axis(
         if centre - half >= free:
             parts.append(text(centre, bottom + 18, name, "middle"))
             free = centre + half + 8
-    parts.append(text((left + right) / 2, bottom + 37, label, "middle"))
+    fits = int((right + RIGHT) / CHARACTER)
+    parts.append(text((left + right) / 2, bottom + 37, shorten(label, fits), "middle"))
     return parts

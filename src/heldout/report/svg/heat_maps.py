@@ -9,8 +9,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.report.svg.shapes import CHARACTER, RIGHT, WIDTH, rect, shorten, svg_element, text, title
+from heldout.report.svg.shapes import CHARACTER, RIGHT, WIDTH, rect, svg_element, text, title
 from heldout.summary.charts import HeatMap
+from heldout.summary.names import shorten
 
 N_COLOURS = 9  # .heat-0 to .heat-8 of the style
 NAMES = 126.0  # room for the names at the left

@@ -108,17 +108,3 @@ def swatch(style: Style, *, label: str, variant: Variant | None = None) -> str:
     """A piece of line with its marker, for a legend outside the picture."""
     parts = [f'<path class="{line_class(style, variant)}" d="M2 7h28"/>', marker(16, 7, style, None, variant=variant)]
     return svg_element(14, label, parts, width=32)
-
-
-def shorten(name: str, most: int) -> str:
-    """A long name with its middle left out: what tells versions apart stands at the end.
-
-    Examples
-    --------
-    >>> shorten("shake_shake_26_2x64d_SSI_cutout16", 20), shorten("resnet50", 20)
-    ('shake_shake…cutout16', 'resnet50')
-    """
-    if len(name) <= most:
-        return name
-    tail = (most - 1) * 2 // 5 + 1
-    return f"{name[: most - 1 - tail]}…{name[-tail:]}"

@@ -1,0 +1,239 @@
+"""Several models: the gap of each to fresh examples, and who memorised more by which metric."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.memorization.comparison import larger
+from heldout.memorization.curve import LEVEL, PMV, Curve, metrics_of
+from heldout.memorization.metrics import Estimate, linear_estimate
+from heldout.memorization.ranking import GAP, Column, Ranking, columns_of, rank
+from heldout.memorization.spread import Spread, apart, shares, spread_of
+from heldout.results import Record
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Audited(Record):
+    """What `heldout audit` says of a model and its training pictures."""
+
+    unlisted: ClassVar = ("mean",)
+    derived: ClassVar = {"mean_T": "mean"}
+
+    p_value: float
+    mean: float  # of T
+    detectable_effect: float  # on T, at level 0.05 with power 0.8
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Validation:
+    """How a model does on examples it was not trained on.
+
+    Parameters
+    ----------
+    right : (s, v) bool
+        Whether each training is right on each example.
+    examples : str
+        A hash of the examples: equal ones are compared example by example.
+    groups : (v,) int, optional
+        Codes of groups of examples.
+    """
+
+    right: NDArray[np.bool_]
+    examples: str = ""
+    groups: NDArray[np.intp] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ModelResult(Record):
+    """The curves of one model, by perturbation, and what else was measured.
+
+    Parameters
+    ----------
+    gap : Estimate, optional
+        Accuracy on the training examples less that on validation examples.
+    """
+
+    unlisted: ClassVar = ("validation",)
+    derived: ClassVar = ("validation_accuracy",)
+
+    perturbations: dict[str, Curve]
+    validation: Validation | None = None
+    gap: Estimate | None = None
+    audit: Audited | None = None
+
+    @property
+    def validation_accuracy(self) -> float | None:
+        """On fresh examples, without noise."""
+        return None if self.validation is None else float(self.validation.right.mean())
+
+    @property
+    def training_accuracy(self) -> float | None:
+        """On the training set as it is; None where that was not measured."""
+        return next((float(c.accuracy[0]) for c in self._untouched()), None)
+
+    def _untouched(self) -> Iterator[Curve]:
+        """Curves whose first point is the plain training accuracy: of a finished model, or on true labels."""
+        for c in self.perturbations.values():
+            if c.perturbation != PMV and not c.assumed and c.strengths[0] == 0 and c.done[0].any():
+                yield c
+
+    @property
+    def _gap_curve(self) -> Curve | None:
+        """The curve whose first point is of the trainings that were validated."""
+        if self.validation is None:
+            return None
+        found = (c for c in self._untouched() if int(c.done[0].sum()) == len(self.validation.right))
+        return next(found, None)
+
+    def gap_parts(self) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]] | None:
+        """Shares of training and of validation examples in the error of the gap, and the gap of each training."""
+        curve = self._gap_curve
+        if curve is None or self.validation is None:
+            return None
+        right, trained = self.validation.right, curve.correct[0][curve.done[0]]
+        parts = [shares(trained[None], groups=curve.groups), -shares(right[None], groups=self.validation.groups)]
+        return parts, (trained.mean(axis=1) - right.mean(axis=1))[None]
+
+    def gap_paired(self, other: ModelResult) -> bool:
+        """Whether two gaps are between the same examples and trainings, so that they are compared in pairs."""
+        a, b, mine, theirs = self._gap_curve, other._gap_curve, self.validation, other.validation
+        if a is None or b is None or mine is None or theirs is None:
+            return False
+        if not a.shares_examples(b) or not np.array_equal(a.done[0], b.done[0]):
+            return False
+        alike = (mine.groups is None) == (theirs.groups is None) and (
+            mine.groups is None or np.array_equal(mine.groups, np.asarray(theirs.groups))
+        )
+        return mine.examples != "" and mine.examples == theirs.examples and alike
+
+
+@dataclass(frozen=True)
+class Unranked:
+    """Models that were measured at other strengths than those that are ranked."""
+
+    perturbation: str
+    models: tuple[str, ...]
+    ranked: tuple[str, ...]
+
+
+Models = Mapping[str, ModelResult]
+
+
+def gap_of(model: ModelResult) -> Estimate | None:
+    """The gap with its interval; None where it was not measured."""
+    found = model.gap_parts()
+    if found is None:
+        return None
+    parts, gaps = found
+    if min(u.shape[2] for u in parts) < 2:
+        return Estimate.undefined("one example has no interval.")
+    return linear_estimate(float(gaps.mean()), spread_of(parts, gaps, np.ones_like(gaps, bool)), level=LEVEL)
+
+
+def all_curves(models: Models) -> list[Curve]:
+    """The curves of all models, one model after the other."""
+    return [c for model in models.values() for c in model.perturbations.values()]
+
+
+def all_columns(models: Models) -> tuple[Column, ...]:
+    """What the models are compared by."""
+    return (*columns_of(all_curves(models)), *([GAP] if any(m.validation for m in models.values()) else []))
+
+
+def estimate_of(model: ModelResult, column: Column) -> Estimate | None:
+    """One metric of one model; None where it was not measured."""
+    if column == GAP:
+        return model.gap
+    curve = model.perturbations.get(column.perturbation)
+    return None if curve is None else curve.estimates[column.metric]
+
+
+def rank_models(models: Models, *, seed: int) -> tuple[Ranking, ...]:
+    """Models in the order of each metric, family-wise over all pairs of models, one metric at a time.
+
+    Only curves at the same strengths are ranked: those of the first model, or of the most; and by label noise only
+    methods that fit their labels.
+    """
+    found = []
+    for column in all_columns(models):
+        names = models if column == GAP else ranked(models, column.perturbation)
+        estimates = {name: estimate_of(models[name], column) for name in names}
+        compared = _larger_gap(models) if column == GAP else _larger_by(models, column, seed)
+        found.append(rank(column, {name: e for name, e in estimates.items() if e is not None}, compared))
+    return tuple(r for r in found if r is not None)
+
+
+def ranked(models: Models, perturbation: str) -> list[str]:
+    """Models whose metrics say the same thing, the most there are."""
+    curves = [c for c in all_curves(models) if c.perturbation == perturbation and c.unfit is None]
+    groups = [[other.model for other in curves if c.comparable(other)] for c in curves]
+    return max(groups, key=len, default=[])
+
+
+def unranked(models: Models) -> tuple[Unranked, ...]:
+    """Per perturbation the models that were measured at other strengths than the ones that are ranked."""
+    found = []
+    for name in dict.fromkeys(c.perturbation for c in all_curves(models)):
+        kept = ranked(models, name)
+        curves = [c for c in all_curves(models) if c.perturbation == name and c.model not in kept and c.unfit is None]
+        if curves:
+            found.append(Unranked(name, tuple(c.model for c in curves), tuple(kept)))
+    return tuple(found)
+
+
+def unpaired(models: Models, rankings: tuple[Ranking, ...]) -> tuple[tuple[str, str], ...]:
+    """Ranked models that do not share their examples, so that they are compared as if independent."""
+    found: dict[tuple[str, str], None] = {}
+    for r in rankings:
+        for first, second in itertools.combinations([name for name in models if name in r.models], 2):
+            a, b = models[first], models[second]
+            if r.column == GAP:
+                paired = a.gap_paired(b)
+            else:
+                paired = a.perturbations[r.perturbation].shares_examples(b.perturbations[r.perturbation])
+            if not paired:
+                found[first, second] = None
+    return tuple(found)
+
+
+def _larger_by(models: Models, column: Column, seed: int) -> Callable[[str, str, float], bool]:
+    metric = next(m for m in metrics_of(column.perturbation) if m.name == column.metric)
+
+    def compared(first: str, second: str, tail: float) -> bool:
+        a, b = (models[name].perturbations[column.perturbation] for name in (first, second))
+        done = a.done[a.used] & b.done[b.used] if a.shares_examples(b) else np.zeros((1, 1), dtype=bool)
+        if done.any(axis=1).all():  # the same examples, and trainings of the same labels
+            each = [c.accuracies[c.used] for c in (a, b)]
+            spread = spread_of([np.concatenate([a.shares, b.shares])], np.concatenate(each), done)
+            curves = [np.array([row[ok].mean() for row, ok in zip(rows, done, strict=True)]) for rows in each]
+        else:
+            spread, curves = apart(a.spread, b.spread), [c.accuracy[c.used] for c in (a, b)]
+        rng = np.random.default_rng([seed, 5])
+        return larger(metric, curves[0], curves[1], a.strengths[a.used], spread=spread, tail=tail, rng=rng)
+
+    return compared
+
+
+def _larger_gap(models: Models) -> Callable[[str, str, float], bool]:
+    def compared(first: str, second: str, tail: float) -> bool:
+        found = [models[name].gap_parts() for name in (first, second)]
+        assert found[0] is not None
+        assert found[1] is not None
+        (parts, gaps), (others, other_gaps) = found[0], found[1]
+        ones = np.ones_like(gaps, dtype=bool)
+        if models[first].gap_paired(models[second]):
+            both = [np.concatenate(pair) for pair in zip(parts, others, strict=True)]
+            spread: Spread = spread_of(both, np.concatenate([gaps, other_gaps]), ones)
+        else:
+            spread = apart(spread_of(parts, gaps, ones), spread_of(others, other_gaps, np.ones_like(other_gaps, bool)))
+        far = math.hypot(spread.quantile(np.array([1.0, -1.0]), tail), -math.log(2 * tail) / spread.units)
+        return float(gaps.mean() - other_gaps.mean()) > far
+
+    return compared
