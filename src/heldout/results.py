@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import math
 import types
@@ -79,6 +80,11 @@ class Record:
     def __repr__(self) -> str:
         told = ", ".join(f"{f.name}={_short(getattr(self, f.name))}" for f in _fields(self) if f.repr)
         return f"{type(self).__name__}({told})"
+
+
+def today() -> str:
+    """The date for a result's field `created`."""
+    return datetime.date.today().isoformat()
 
 
 def saved_kind(path: str | Path) -> str:

@@ -15,7 +15,8 @@ LONGEST = 40  # characters of a cell
 
 def to_text(summary: Summary) -> str:
     """What `print` shows of a result."""
-    lines = wrapped(" ".join([summary.headline, *summary.sentences[:1]]))
+    stop = "" if summary.headline.endswith((".", "!", "?", ":")) or not summary.sentences else "."
+    lines = wrapped(" ".join([f"{summary.headline}{stop}", *summary.sentences[:1]]))
     for sentence in summary.sentences[1:]:
         lines += wrapped(sentence)
     for warning in summary.warnings:
@@ -27,7 +28,7 @@ def to_text(summary: Summary) -> str:
             lines += ["", *([f"{section.title}:"] if section.title else [])]
             for block in section.blocks:
                 lines += _block(block)
-    for part in summary.parts:
+    for part in summary.parts if summary.parts_printed else ():
         lines += ["", to_text(part)]
     for sentence in summary.closing:
         lines += ["", *wrapped(sentence)]

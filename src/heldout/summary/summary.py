@@ -77,6 +77,8 @@ class Summary:
         The papers, with their addresses in angle brackets.
     parts : tuple of Summary
         Several results on one page, below what they have in common.
+    parts_printed : bool
+        Whether `print` shows them as well.
     """
 
     kind: str
@@ -92,3 +94,4 @@ class Summary:
     origin: tuple[tuple[str, str], ...] = ()
     method: str = ""
     parts: tuple[Summary, ...] = ()
+    parts_printed: bool = True
