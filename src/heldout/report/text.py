@@ -32,7 +32,8 @@ def to_text(summary: Summary) -> str:
         lines += ["", to_text(part)]
     for sentence in summary.closing:
         lines += ["", *wrapped(sentence)]
-    return "\n".join(lines)
+    # Only now, since lines do not break at a no-break space; a terminal may know ASCII only.
+    return "\n".join(lines).replace("\N{MINUS SIGN}", "-").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def wrapped(sentence: str, indent: str = "", first: str | None = None) -> list[str]:
