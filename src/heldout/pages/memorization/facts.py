@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from heldout.images.preprocessing import preprocessing_text
 from heldout.memorization.curve import PMV, PTV
 from heldout.memorization.result import MemorizationResult
-from heldout.pages.audit.origin import preprocessing_text
 from heldout.pages.memorization.words import (
     NOISE,
     and_text,

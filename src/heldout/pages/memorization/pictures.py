@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +13,9 @@ from numpy.typing import NDArray
 
 from heldout.memorization.curve import Curve
 from heldout.memorization.result import MemorizationResult
-from heldout.pages.audit.exhibits import PICTURE_SIDE, class_text, picture_uri
 from heldout.pages.memorization.words import finished, name_text, perturbation_text
 
+PICTURE_SIDE = 112  # pixels
 MOST = 11  # strengths of a strip
 FULL = 4  # perturbations up to which all examples are shown, and that are unfolded
 FEW = 2  # examples where there are more
@@ -75,3 +78,26 @@ def _strips(curve: Curve, names: tuple[str, ...] | None, most: int, side: int) -
         "width": f"{len(kept) * PITCH:.2f}",
         "strips": strips,
     }
+
+
+def class_text(number: int, names: Sequence[str] | None) -> str:
+    """A class by name where it has one.
+
+    Examples
+    --------
+    >>> class_text(1, ("cat", "dog")), class_text(7, ("cat", "dog")), class_text(0, None)
+    ('dog', 'class 7', 'class 0')
+    """
+    return names[number] if names is not None and 0 <= number < len(names) else f"class {number}"
+
+
+def picture_uri(pixels: NDArray[np.uint8], *, side: int = PICTURE_SIDE) -> str:
+    """A (height, width, channels) picture as a PNG inside a data URI, its longer side never above `side`."""
+    from PIL import Image
+
+    array = np.ascontiguousarray(pixels if pixels.ndim == 3 else pixels[:, :, None])
+    image = Image.fromarray(array[:, :, :3] if array.shape[2] >= 3 else array[:, :, 0])
+    image.thumbnail((side, side), Image.Resampling.LANCZOS)
+    file = io.BytesIO()
+    image.save(file, format="PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")

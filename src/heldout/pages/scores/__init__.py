@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from heldout.independence.result import pvalue_text
 from heldout.pages import svg
 from heldout.pages.budget.leaderboard import axis
 from heldout.pages.budget.words import LONGEST, groups_text
 from heldout.pages.numbers import PERCENT, bar_text, percent, scientific
 from heldout.pages.svg.shapes import shorten
 from heldout.reuse.score_budget import ScoreBudgetResult, count_text
+from heldout.summary.numbers import pvalue_text
 
 __all__ = ["summarise"]
 
