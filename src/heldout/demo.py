@@ -127,7 +127,7 @@ def demo_summary(audits: Mapping[str, AuditResult]) -> Summary:
         opening += f" With references the verdict is the leak test's: {', '.join(against)}."
     table = Table(
         caption="The models side by side",
-        columns=(Column(name="", align="left"), *(Column(name=name) for name in names)),
+        columns=(Column(name="Model", align="left"), *(Column(name=name) for name in names)),
         rows=tuple(Row(cells=(name, *values), chosen=name == "verdict") for name, values in comparison_rows(audits)),
     )
     return Summary(

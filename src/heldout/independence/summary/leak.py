@@ -48,6 +48,19 @@ def tied(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
+def spoken(sentence: str, level: float) -> str:
+    """A verdict's sentence where a headline stands before it.
+
+    Examples
+    --------
+    >>> spoken("at level 0.05: no difference was found", 0.05), spoken("at level 0.05 (n = 3).", 0.05)
+    ('At level 0.05, no difference was found', 'Nothing was found at level 0.05 (n\\xa0=\\xa03).')
+    """
+    at = f"at level {level:g}"
+    rest = sentence.removeprefix(at)
+    return tied(f"{at}, {rest[2:]}" if rest.startswith(": ") else f"nothing was found {at}{rest}")
+
+
 def side_text(alternative: Alternative) -> str:
     """What a test against a control looks for.
 
@@ -375,11 +388,14 @@ def leak_table(leak: LeakEvidence, digits: int) -> Table:
         for name, of, meaning in told
     ]  # fmt: skip
     smallest = min(1.0, 1 / (test.mean.n_resamples + 1))
-    together = f"{counts_text(leak)}; {test.mean.n_resamples:,} permutations, so never below {p_text(smallest)}."
+    together = (
+        f"{side_text(test.alternative)}; {counts_text(leak)}; {test.mean.n_resamples:,} permutations, so never below "
+        f"{p_text(smallest)}."
+    )
     both = Row(
         cells=("Both together", "", p_text(test.p_two_sided), p_text(test.p_greater), "", tied(together)),
         chosen=True,
-        role=f"the verdict, {side_text(test.alternative)}",
+        role="the verdict",
     )
     caption = "Test minus control, on the scores" + (" less what references expect" if leak.reference_names else "")
     return Table(caption=caption, columns=DIFFERENCE_COLUMNS, rows=(*rows, both))

@@ -13,7 +13,7 @@ from heldout.independence.summary.leak import (
     leak_lines,
     share_of_test_text,
     side_text,
-    tied,
+    spoken,
     unmatched_text,
     way_text,
 )
@@ -97,7 +97,7 @@ def audit_summary(result: AuditResult) -> Summary:
     return Summary(
         kind="Audit: verdict",
         headline=HEADLINES[result.outcome],
-        sentences=(tied(sentence_of(result)),),
+        sentences=(spoken(sentence_of(result), result.evidence.level),),
         tone="found" if result.ruling.found else "quiet",
         subject=_subject(result),
         figures=_figures(result),

@@ -23,6 +23,7 @@ from heldout.independence.summary.leak import (
     residual_chart,
     seen_text,
     side_text,
+    spoken,
     tied,
     unmatched_text,
 )
@@ -115,7 +116,7 @@ def score_summary(result: ScoreAuditResult) -> Summary:
     return Summary(
         kind="Audit of scores: verdict",
         headline=HEADLINES[result.outcome],
-        sentences=(tied(_sentence(result)),),
+        sentences=(spoken(_sentence(result), result.level),),
         tone="found" if result.ruling.found else "quiet",
         subject=f"{result.model_name or 'model'}: {result.n_examples:,} test examples ({result.sources[0]}) and "
         f"{result.n_control:,} control examples ({result.sources[1]})",

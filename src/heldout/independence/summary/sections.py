@@ -627,7 +627,7 @@ def p_values(result: AuditResult) -> Section:
         caption="All p-values",
         columns=(Column(name="Test", align="left"), Column(name="p"), Column(name="Notes", align="left")),
         rows=tuple(
-            Row(cells=(name, value, note), chosen=chosen, role="the verdict" if chosen else "information")
+            Row(cells=(name, value, note), chosen=chosen, role="the verdict" if chosen else "")
             for name, value, note, chosen in rows
         ),
     )
