@@ -51,8 +51,8 @@ def needed_summary(found: AuditNeeds) -> Summary:
         kind="Audit: forecast",
         headline=f"What leak an audit of {found.n_examples:,} test examples would find",
         sentences=(
-            tied(f"against this control of {found.n_control:,}{groups} ({_compared(found)})."),
-            tied(f"{moves_text(found.two_valued)}{towards}:"),
+            tied(f"a forecast from a control of {found.n_control:,}{groups} ({_compared(found)})."),
+            tied(f"columns: {'how often' if found.two_valued else 'how far'} {moves_text(found.two_valued)}{towards}."),
         ),
         tone="neutral",
         subject=f"control of {found.n_control:,} examples{groups}{of}",
