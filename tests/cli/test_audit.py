@@ -69,8 +69,7 @@ def test_version_and_help(capsys):
 def test_audit_prints_a_verdict_and_writes_everything(run, tmp_path):
     code, out, err = run()
     assert code == 0
-    assert "independence" in out
-    assert "two assumptions" in out
+    assert out.startswith("No evidence against independence")
     assert re.search(
         r"accuracy (\S+) % untouched, \1 % in the frame \(its centre is the untouched picture\), on 60", err
     )

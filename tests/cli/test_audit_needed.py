@@ -38,11 +38,17 @@ def needed(tables, capsys, monkeypatch):
 def test_a_table_from_scores(needed, tables):
     code, out, err = needed("--control-scores", "control.csv", "--reference-scores", "old.csv", "other.csv")
     assert code == 0
-    assert out.startswith("What leak an audit would find, of 300 test examples against this control of 300\n")
+    assert out.startswith("What leak an audit of 300 test examples would find.")
     assert "margin less 2 references" in out
-    assert out.count("chance to find it") == out.count("examples for 0.8") == 4
     assert "control: 300 examples, margin" in err
-    assert not (tables / "heldout-audit").exists()  # nothing is written
+    assert not (tables / "heldout-audit").exists()  # nothing is written unasked
+
+
+def test_a_report_where_it_is_asked_for(needed, tmp_path):
+    code, _, err = needed("--control-scores", "control.csv", "--out", tmp_path / "out")
+    assert code == 0
+    assert "report: " in err
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["report.html", "result.json", "result.npz"]
 
 
 def test_one_cell_as_json(needed):
@@ -67,7 +73,6 @@ def test_a_table_from_pictures(needed, demo_arrays, honest_onnx, leaked_onnx, tm
     code, out, _ = needed("--model", leaked_onnx, "--control", path, "--wrap", "--limit", 100)
     assert code == 0
     assert "control of 100" in out
-    assert "the error rate's half alone" in out
 
 
 @pytest.mark.parametrize(
@@ -83,7 +88,7 @@ def test_a_table_from_pictures(needed, demo_arrays, honest_onnx, leaked_onnx, tm
         ("--control-scores control.csv --reference-scores same.csv", "as the model itself does"),
         ("--control-scores control.csv --reference-scores few.csv", "no score for 260 of 300 examples"),
         ("--scores control.csv --control-scores control.csv", "--scores says how an audit is run"),
-        ("--control-scores control.csv --out here --fail-under 0.1", "--out, --fail-under say how an audit is run"),
+        ("--control-scores control.csv --resume --fail-under 0.1", "--resume, --fail-under say how an audit is run"),
         ("--control-scores control.csv --resize 3 --reference a.onnx", "--reference, --resize go with --control"),
         ("--model m.onnx --control x --classes c", "--classes goes with --control-scores"),
         ("--control-scores control.csv --share 2", "`share` is 2.0"),

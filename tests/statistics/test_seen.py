@@ -79,7 +79,6 @@ def test_groups_are_judged_and_listed_as_one():
     assert found.p_values == pytest.approx([p[0], p[1], p[1], p[0], p[2], p[2]])
     assert sorted(found.listed) == [1, 2]
     assert (found.n_listed, found.n_groups_listed, found.n_compared, found.fewest) == (2, 1, 3, 1)
-    assert str(found).startswith("1 of 3 groups (2 examples), of which at most 10 % wrongly")
 
 
 def test_groups_of_other_sizes_cannot_be_ranked():  # means of ten have less spread than single examples
@@ -88,7 +87,6 @@ def test_groups_of_other_sizes_cannot_be_ranked():  # means of ten have less spr
     assert found.other_sizes
     assert (found.n_listed, found.fewest, found.n_compared) == (0, None, 0)
     assert np.isnan(found.p_values).all()
-    assert str(found).startswith("no list: groups have other sizes")
 
 
 def test_groups_of_several_classes_are_compared_among_themselves():
@@ -136,8 +134,6 @@ def test_the_shortest_list_there_can_be(n_test, n_control, q):
     assert found.fewest == shortest(n_test, n_control, q)
     assert found.floor == 1 / (max(n_control) + 1)
     assert found.n_listed == 0
-    told = "a list of fewer than" if found.fewest else "no list: the control is too small"
-    assert told in str(found)
 
 
 def test_plain_data():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
 from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
-from heldout.cli.common import make_folder, say
+from heldout.cli.common import add_output, make_folder, say, show
 from heldout.cli.fail_under import check_fail_under, exit_code
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
@@ -22,7 +21,7 @@ from heldout.scorers import load_scorer
 
 FORMATS = """\
 pictures (--images, --control):
-  a folder with one subfolder a class    test/cat/1.png, test/dog/7.jpg
+  a folder with one subfolder per class   test/cat/1.png, test/dog/7.jpg
   a folder and a CSV (--labels)          file,label  /  1.png,0  /  2.png,cat
   an .npz file                           images (n, height, width[, 3]) uint8 or float, labels (n,)
 models (--model, --reference):
@@ -135,8 +134,7 @@ def add_audit(verbs: Any) -> None:
     run.add_argument("--batch-size", type=int, metavar="N")
     run.add_argument("--device", default=None, help="cpu (default) or cuda")
     run.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
-    run.add_argument("--out", type=Path, default=Path("heldout-audit"), metavar="DIR",
-                     help="report.html, result.npz, result.json, checkpoints (default heldout-audit)")  # fmt: skip
+    add_output(run)
     run.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
     run.add_argument(
         "--fail-under",
@@ -145,10 +143,9 @@ def add_audit(verbs: Any) -> None:
         help="exit 1 when the verdict's p (times --planned-audits) is below P; per audit, not per pipeline, without "
         "--planned-audits",
     )
-    run.add_argument("--json", action="store_true", help="print JSON")
     add_score_options(verb)
     add_needed_options(verb)
-    verb.set_defaults(command=run_audit, parser=verb)
+    verb.set_defaults(command=run_audit, parser=verb, out=Path("heldout-audit"))
 
 
 def run_audit(args: argparse.Namespace) -> int:
@@ -159,8 +156,6 @@ def run_audit(args: argparse.Namespace) -> int:
     check_either(args)
     if args.scores is not None:
         return run_audit_scores(args)
-    from heldout.pages import write_audit_report
-
     orbit = Translations(args.radius)
     # without references the verdict is twice the smaller of two p-values
     check_fail_under(args, halves=1 if args.reference else 2, has_control=bool(args.control))
@@ -222,12 +217,10 @@ def run_audit(args: argparse.Namespace) -> int:
         allow_frame_drop=args.allow_frame_drop,
         checkpoint=checkpoints,
         resume=args.resume,
+        sources=(args.images, *([args.control] if args.control else [])),
         notify=say,
         progress=True,
     )
-    result.save(args.out / "result")
-    report = write_audit_report(result, args.out, command=args.line)
+    show(result, args)
     shutil.rmtree(checkpoints, ignore_errors=True)  # only now: the result is safe
-    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
-    say(f"report: {report}")
-    return exit_code(args, result.evidence.adjusted_p_value, result.ruling)
+    return exit_code(args, result.evidence.adjusted_p_value, result.summary().headline)

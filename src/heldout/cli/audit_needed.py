@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from heldout.cli.audit_scores import PICTURE_OPTIONS, SCORE_OPTIONS, read_scores, typed
-from heldout.cli.common import EXIT_FINE, say
+from heldout.cli.common import EXIT_FINE, make_folder, say, show
 from heldout.cli.pictures import frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
 from heldout.images import open_source
@@ -16,7 +15,7 @@ from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.leak_power import PULLS
 
 NEEDED_FORMATS = """\
-power before the run (--needed), from a control alone; nothing is audited or written:
+power before the run (--needed), from a control alone; nothing is audited, and written only with --out:
   heldout audit --needed --control-scores control.csv --reference-scores old.csv other.csv
   heldout audit --needed --model new.onnx --control fresh/ --reference old.onnx --resize 256 --crop 224
   a table: share of the test set that was seen, and how far a seen example moves towards the 95 % quantile of the
@@ -25,7 +24,7 @@ power before the run (--needed), from a control alone; nothing is audited or wri
 
 _OF_RUNS = """
 scores images labels images_key labels_key control_ids reference_control_scores rule radius tolerance resamples
-expect_accuracy allow_frame_drop out resume fail_under
+expect_accuracy allow_frame_drop resume fail_under
 """
 
 
@@ -72,8 +71,12 @@ def check_needed(args: argparse.Namespace) -> None:
 
 def run_audit_needed(args: argparse.Namespace) -> int:
     """`heldout audit --needed`."""
+    if not typed(args, ("out",)):
+        args.out = None
+    else:
+        make_folder(args.out)
     found = _of_pictures(args) if args.control is not None else _of_scores(args)
-    print(json.dumps(found.to_dict(), indent=2, allow_nan=False) if args.json else found)
+    show(found, args)
     return EXIT_FINE
 
 
@@ -127,6 +130,7 @@ def _of_pictures(args: argparse.Namespace) -> AuditNeeds:
         planned_audits=args.planned_audits,
         allow_chance=args.allow_chance,
         seed=args.seed,
+        source=args.control,
         notify=say,
         progress=True,
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from typing import Any
 
-from heldout.cli.common import make_folder, say
+from heldout.cli.common import make_folder, say, show
 from heldout.cli.fail_under import check_fail_under, exit_code
 from heldout.errors import InputError
 from heldout.independence.scores import audit_scores
@@ -115,8 +114,6 @@ def check_either(args: argparse.Namespace) -> None:
 
 def run_audit_scores(args: argparse.Namespace) -> int:
     """`heldout audit --scores`."""
-    from heldout.pages import write_score_audit_report
-
     check_fail_under(args, halves=1, has_control=True)
     if (args.control_scores is None) == (args.control_ids is None):
         if args.control_scores is not None:
@@ -155,8 +152,5 @@ def run_audit_scores(args: argparse.Namespace) -> int:
         n_resamples=args.resamples,
         seed=args.seed,
     )
-    result.save(args.out / "result")
-    report = write_score_audit_report(result, args.out, command=args.line)
-    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
-    say(f"report: {report}")
-    return exit_code(args, result.adjusted_p_value, result.ruling)
+    show(result, args)
+    return exit_code(args, result.adjusted_p_value, result.summary().headline)

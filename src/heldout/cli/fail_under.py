@@ -6,7 +6,6 @@ import argparse
 
 from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, say
 from heldout.errors import InputError
-from heldout.independence.verdict import Verdict
 
 
 def check_fail_under(args: argparse.Namespace, *, halves: int, has_control: bool) -> None:
@@ -25,10 +24,10 @@ def check_fail_under(args: argparse.Namespace, *, halves: int, has_control: bool
         )
 
 
-def exit_code(args: argparse.Namespace, p_value: float, ruling: Verdict) -> int:
+def exit_code(args: argparse.Namespace, p_value: float, headline: str) -> int:
     """1, with a sentence, where the verdict's p (times the planned audits) is below `--fail-under`."""
     if args.fail_under is None or p_value >= args.fail_under:
         return EXIT_FINE
     times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
-    say(f"heldout: p = {p_value:.3g}{times} is below --fail-under {args.fail_under}: {ruling.title.lower()}.")
+    say(f"heldout: p = {p_value:.3g}{times} is below --fail-under {args.fail_under}: {headline.lower()}.")
     return EXIT_CHECK_FAILED

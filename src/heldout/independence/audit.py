@@ -15,6 +15,7 @@ from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.images import LabelledImages
 from heldout.independence.dependence import Dependence, dependence
+from heldout.independence.drawn import draw
 from heldout.independence.engine import Engine
 from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import most_suspicious, most_telling_exhibits
@@ -53,6 +54,7 @@ class AuditOptions(TypedDict, total=False):
     allow_frame_drop: bool
     checkpoint: str | Path | None
     resume: bool
+    sources: Sequence[str]
     notify: Notify | None
     progress: bool
 
@@ -108,6 +110,7 @@ def audit_many(
     allow_frame_drop: bool = False,
     checkpoint: str | Path | None = None,
     resume: bool = False,
+    sources: Sequence[str] = (),
     notify: Notify | None = None,
     progress: bool = False,
 ) -> AuditResult:
@@ -158,6 +161,8 @@ def audit_many(
         more than chance.
     checkpoint : path, optional
         Folder for the state of unfinished work; with `resume` it is taken up again.
+    sources : sequence of str
+        What test set and control are called in the report.
     notify : function of a sentence, optional
         Told what is about to happen.
     progress : bool
@@ -295,6 +300,8 @@ def audit_many(
         class_names=tuple(str(n) for n in names) if names is not None else None,
         version=__version__,
         untouched_pictures=untouched_pictures,
+        drawn=draw(examples["test"], orbit=orbit, rule=rule, alternative=alternative, tolerance=tolerance, seed=seed),
+        sources=tuple(str(source) for source in sources),
         reference_digests=tuple(m.digest() for m in others),
         reference_evaluations=0 if compared is None else compared.evaluations,
         seen_pictures=() if leak is None else most_suspicious(leak, examples["test"], images, sets["test"].rows),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,9 @@ from numpy.typing import NDArray
 from heldout.groups import design_effect, group_sizes
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import ADVERSARIAL, KINDS, WRONG
+from heldout.independence.verdict import Basis, Direction, Outcome, Verdict, judge
 from heldout.orbit import Rule, Translations
+from heldout.results import Record, plain
 from heldout.statistics import (
     ControlTestResult,
     Detectable,
@@ -33,7 +34,6 @@ from heldout.statistics.mean_zero import one_value_per_group
 from heldout.statistics.power import LEVEL
 
 CONFIDENCE = 0.975  # of the paper's intervals for the two error estimates
-CURVE_ORDERS = 16  # of the bets on each subset of the curve: their mean is what is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,11 @@ class Examples:
     def n_groups(self) -> int:
         """Independent units: groups, or examples where every group is of one."""
         return len(self) if self.groups is None else int(self.groups.max()) + 1
+
+    @property
+    def design_effect(self) -> float | None:
+        """Of T; None where every group is of one."""
+        return None if self.groups is None else design_effect(self.T, self.groups)
 
     @property
     def losses(self) -> NDArray[np.float64]:
@@ -92,14 +97,16 @@ class Examples:
         return np.asarray(order[self.kinds[0][order] == ADVERSARIAL][:count])
 
 
-@dataclass(frozen=True, kw_only=True)
-class ControlEvidence:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ControlEvidence(Record):
     """Test set against control, and the control against itself."""
 
     statistic: ControlTestResult  # on T: test minus control
     error_rate: ControlTestResult  # on -L of untouched pictures, so that "greater" means the test set is the easier one
     invariance_log_p_value: float  # betting on the control's own T
     untouched_error: float  # of the control, as the model is used in life
+    frame_error: float  # of the control, in the frame's centre
+    frame_error_interval: tuple[float, float]  # at CONFIDENCE
     detectable_error: Detectable  # difference in the error rate that would have been found
     leak: LeakEvidence | None = None  # against references; where there are any, this is the verdict
 
@@ -128,18 +135,20 @@ class ControlEvidence:
         """Plain data, ready for JSON."""
         return {
             "p_value": self.p_value,
-            "leak": None if self.leak is None else self.leak.to_dict(),
+            "leak": plain(self.leak),
             "p_greater": self.statistic.p_greater,
             "p_two_sided": self.statistic.p_two_sided,
             "p_error_rate": self.error_rate.p_value,
             "invariance_p_value": math.exp(self.invariance_log_p_value),
             "invariance_log_p_value": self.invariance_log_p_value,
             "difference": self.statistic.difference,
-            "interval": list(self.statistic.interval),
+            "interval": plain(self.statistic.interval),
             "error_difference": -self.error_rate.difference,
-            "error_interval": [-self.error_rate.interval[1], -self.error_rate.interval[0]],
+            "error_interval": plain((-self.error_rate.interval[1], -self.error_rate.interval[0])),
             "untouched_error": self.untouched_error,
-            "detectable_error": [self.detectable_error.low, self.detectable_error.high],
+            "frame_error": self.frame_error,
+            "frame_error_interval": list(self.frame_error_interval),
+            "detectable_error": plain((self.detectable_error.low, self.detectable_error.high)),
             "n_examples": self.statistic.n_control,
             "n_groups_test": self.statistic.n_groups_test,
             "n_groups": self.statistic.n_groups_control,
@@ -147,13 +156,15 @@ class ControlEvidence:
         }
 
 
-# easier, harder: than the control. rejected: independence or neutral shifts, and without a control nobody knows which.
-Outcome = Literal["no evidence", "easier", "harder", "rejected"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Evidence(Record):
     """Everything an audit concludes, as numbers."""
+
+    unlisted = ("test_error_variance", "adversarial_estimate_variance", "detectable")
+    derived = (
+        "outcome", "direction", "verdict_by", "p_value", "log_p_value", "adjusted_p_value", "p_values", "variances",
+        "detectable_effect", "detectable_range",
+    )  # fmt: skip
 
     test_error: float  # R_S, in the frame's centre
     untouched_error: float  # as the model is used in life
@@ -187,13 +198,20 @@ class Evidence:
         return math.exp(self.adjusted_log_p_value)
 
     @property
+    def ruling(self) -> Verdict:
+        """The verdict as data."""
+        direction = self.tested_statistic if self.control is None else self.control.spoke.difference
+        return judge(self.adjusted_log_p_value, direction, level=self.level, rests_on=self.verdict_by)
+
+    @property
     def outcome(self) -> Outcome:
-        """What was found at the level; with a control also in which direction."""
-        if self.adjusted_log_p_value > math.log(self.level) + 1e-12:
-            return "no evidence"
-        if self.control is None:
-            return "rejected"
-        return "easier" if self.control.spoke.difference > 0 else "harder"
+        """What was found at the level."""
+        return self.ruling.outcome
+
+    @property
+    def direction(self) -> Direction | None:
+        """Where something was found: whether the test set, as it stands, looks too easy or too hard."""
+        return self.ruling.direction
 
     @property
     def log_p_value(self) -> float:
@@ -201,7 +219,7 @@ class Evidence:
         return math.log(self.control.p_value) if self.control else self.log_p_values["betting"]
 
     @property
-    def verdict_by(self) -> str:
+    def verdict_by(self) -> Basis:
         """Which test the verdict is, as declared by what the audit was given."""
         if self.control is None:
             return "betting"
@@ -211,6 +229,21 @@ class Evidence:
     def p_value(self) -> float:
         """The verdict's; may underflow to 0 where `log_p_value` does not."""
         return self.control.p_value if self.control else math.exp(self.log_p_values["betting"])
+
+    @property
+    def p_values(self) -> dict[str, float]:
+        """Of the test set alone; they may underflow."""
+        return {name: math.exp(log_p) for name, log_p in self.log_p_values.items()}
+
+    @property
+    def variances(self) -> dict[str, float]:
+        """Of both error estimates."""
+        return {"test_error": self.test_error_variance, "adversarial_estimate": self.adversarial_estimate_variance}
+
+    @property
+    def detectable_range(self) -> tuple[float, float]:
+        """Effects on T that are found four times in five, by how they come about."""
+        return self.detectable.low, self.detectable.high
 
 
 def weigh(
@@ -376,11 +409,14 @@ def _control_evidence(
     statistic = against(test.T, control.T)
     right = 1.0 - test.untouched_losses.mean(axis=0)
     error_rate = against(-test.untouched_losses.mean(axis=0), -control.untouched_losses.mean(axis=0))
+    framed = control.losses.mean(axis=0)
     return ControlEvidence(
         statistic=statistic,
         error_rate=error_rate,
         invariance_log_p_value=invariance.log_p_value,
         untouched_error=float(control.untouched_losses.mean()),
+        frame_error=float(framed.mean()),
+        frame_error_interval=error_interval(framed, control.groups),
         detectable_error=_detectable_difference(error_rate, right, test.groups, level),
         leak=leak,
     )
@@ -398,53 +434,3 @@ def _detectable_difference(
         level=level / 2,
         alternative=test.alternative,
     )
-
-
-def subset_curve(
-    examples: Examples,
-    *,
-    sizes: Sequence[int],
-    n_subsets: int,
-    lower: float,
-    upper: float,
-    alternative: Alternative,
-    tolerance: float = 0.0,
-    seed: int = 0,
-    rng: np.random.Generator,
-) -> list[dict[str, Any]]:
-    """p and both error estimates against sample size over random subsets: figure 8 of v1.
-
-    Subsets of one size overlap, so their spread shows how much the sample decides, and is no
-    standard error.
-    """
-    values, losses, weighted = examples.T, examples.losses.mean(axis=0), examples.weighted_losses
-
-    def groups(rows: NDArray[np.intp]) -> NDArray[np.intp] | None:
-        return None if examples.groups is None else np.unique(examples.groups[rows], return_inverse=True)[1]
-
-    rows = []
-    for size in sizes:
-        whole = size == len(values)
-        drawn = [rng.permutation(len(values))[:size] for _ in range(1 if whole else n_subsets)]
-        row: dict[str, Any] = {"size": int(size)}
-        for method in ("betting", "bernstein"):
-            row[method] = [
-                independence_test(
-                    values[i],
-                    lower=lower,
-                    upper=upper,
-                    method=method,
-                    alternative=alternative,
-                    groups=groups(i),
-                    tolerance=tolerance,
-                    seed=seed,
-                    n_orders=None if whole else CURVE_ORDERS,
-                ).log_p_value
-                for i in drawn
-            ]
-        for name, of in (("test_error", losses), ("adversarial_estimate", weighted)):
-            intervals = np.array([bernstein_interval(of[i], groups(i)) for i in drawn])
-            row[name] = float(np.mean([of[i].mean() for i in drawn]))
-            row[f"{name}_interval"] = [float(v) for v in intervals.mean(axis=0)]
-        rows.append(row)
-    return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.stats import norm, rankdata
 
 from heldout.errors import InputError
 from heldout.groups import group_codes
+from heldout.results import Record
 from heldout.statistics.checks import Alternative, Floats
 from heldout.statistics.leak import (
     ALTERNATIVE,
@@ -37,21 +38,38 @@ SAME_RANKS = 0.9999
 SAME_MARGINS = 0.98
 FEW_INSIDE = 20  # pictures
 FEW_WRONG = 10  # pictures; with as many wrong answers, how far they are wrong tells one model from another
+N_BARS = 40  # of the histograms of residuals
 OTHER_WAY = 0.001  # level at which a reference's ranks go against the model's
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeakEvidence:
+class Residuals:
+    """Histograms of what is left of the scores of both sets."""
+
+    edges: tuple[float, ...]
+    test: tuple[int, ...]  # counts
+    control: tuple[int, ...]
+    mean_test: float
+    mean_control: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LeakEvidence(Record):
     """Test set against control on scores less what references lead one to expect, and what it could have found."""
+
+    unlisted = ("test", "scores", "n_test", "reference_names", "level", "two_valued", "residuals")
+    derived = ("references",)
 
     test: LeakTestResult
     scores: LeakScores = field(repr=False)  # of both sets together, the test set's first
     n_test: int
     seen: SeenExamples = field(repr=False)
     detectable: tuple[DetectableLeak, ...]
+    residuals: Residuals = field(repr=False)
     reference_names: tuple[str, ...]
     kind: str  # of score, as printed; larger is better
     level: float  # for which `detectable` holds
+    two_valued: bool  # right or wrong: a seen example moves all the way or not at all
 
     @property
     def p_value(self) -> float:
@@ -62,11 +80,6 @@ class LeakEvidence:
     def spoke(self) -> ControlTestResult:
         """The statistic with the smaller p; its difference is positive where the test set is easier."""
         return self.test.spoke
-
-    @property
-    def two_valued(self) -> bool:
-        """Right or wrong: a seen example moves all the way or not at all."""
-        return two_valued(self.scores)
 
     def disagree(self, level: float) -> bool:
         """Whether mean and tail would each be the verdict on its own, in opposite directions."""
@@ -82,54 +95,31 @@ class LeakEvidence:
         """(n_control,)."""
         return self.scores.residuals[self.n_test :]
 
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Names of the models that were compared with."""
+        return self.reference_names
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON; an undefined number is None."""
-        return {
-            "kind": self.kind,
-            "references": list(self.reference_names),
-            **self.test.to_dict(),
-            "detectable": [found.to_dict() for found in self.detectable],
-            "seen": self.seen.to_dict(),
-        }
+        """Plain data, ready for JSON, the leak test's among it."""
+        return {**super().to_dict(), **self.test.to_dict()}
 
-    def parts(self, prefix: str = "leak_") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What `heldout.files.write_result` takes: a record, and arrays under names with this prefix."""
-        arrays = {
-            "scores": self.scores.scores,
-            "expected": self.scores.expected,
-            "spread": self.scores.spread,
-            "p_values": self.seen.p_values,
-            "order": self.seen.order,
-        }
-        record = {
-            "test": asdict(self.test),
-            "scores": _without(vars(self.scores), {*arrays, "gains"}),
-            "seen": _without(vars(self.seen), set(arrays)),
-            "detectable": [asdict(found) for found in self.detectable],
-            "n_test": self.n_test,
-            "reference_names": list(self.reference_names),
-            "kind": self.kind,
-            "level": self.level,
-        }
-        return record, {prefix + name: array for name, array in arrays.items()}
 
-    @classmethod
-    def from_parts(cls, record: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str = "leak_") -> LeakEvidence:
-        """What `parts` took apart, to the last bit."""
-        of = {name: arrays[prefix + name] for name in ("scores", "expected", "spread", "p_values", "order")}
-        test = dict(record["test"])
-        for name in ("mean", "sparse"):
-            test[name] = ControlTestResult(**{**test[name], "interval": tuple(test[name]["interval"])})
-        return cls(
-            test=LeakTestResult(**test),
-            scores=LeakScores(scores=of["scores"], expected=of["expected"], spread=of["spread"], **record["scores"]),
-            n_test=record["n_test"],
-            seen=SeenExamples(p_values=of["p_values"], order=of["order"], **record["seen"]),
-            detectable=tuple(DetectableLeak(**found) for found in record["detectable"]),
-            reference_names=tuple(record["reference_names"]),
-            kind=record["kind"],
-            level=record["level"],
-        )
+def residual_histograms(residuals: Floats, n_test: int) -> Residuals:
+    """Of both sets, the test set's residuals first, over the same edges."""
+    low, high = float(residuals.min()), float(residuals.max())
+    if high - low < 1e-9:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, N_BARS + 1)
+    edges[0], edges[-1] = low - 1e-9, high + 1e-9
+    test, control = residuals[:n_test], residuals[n_test:]
+    return Residuals(
+        edges=tuple(edges.tolist()),
+        test=tuple(np.histogram(test, bins=edges)[0].tolist()),
+        control=tuple(np.histogram(control, bins=edges)[0].tolist()),
+        mean_test=float(test.mean()),
+        mean_control=float(control.mean()),
+    )
 
 
 def weigh_leak(
@@ -206,9 +196,11 @@ def weigh_leak(
             alternative=alternative,
             tail=found.tail_counts,
         ),
+        residuals=residual_histograms(both.residuals, n_test),
         reference_names=tuple(reference_names),
         kind=kind,
         level=level,
+        two_valued=two_valued(both),
     )
 
 
@@ -294,7 +286,3 @@ def _correlation(x: Floats, y: Floats) -> float:
     a, b = x - x.mean(), y - y.mean()
     scale = math.sqrt(float(a @ a) * float(b @ b))
     return float(a @ b) / scale if scale > 0.0 else 0.0
-
-
-def _without(fields: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name not in names}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout._version import __version__
 from heldout.errors import InputError
-from heldout.groups import FEW, Codes
+from heldout.groups import Codes
 from heldout.images import LabelledImages
 from heldout.independence.audit import check_level
 from heldout.independence.dependence import dependence
 from heldout.independence.leak import check_references
-from heldout.independence.leak_text import kind_text, moves_text, side_text, way_text
 from heldout.independence.preflight import Preflight, check_looks, looked_at, preflight
 from heldout.independence.references import Untouched, check_apart, check_given, look_at_reference, untouched_answers
 from heldout.independence.score_inputs import (
@@ -32,27 +32,33 @@ from heldout.independence.score_inputs import (
     join_part,
     names_of,
 )
+from heldout.independence.summary.needed import FEWEST, needed_summary, notes_of
 from heldout.independence.untouched import ORIGINAL
 from heldout.orbit import Translations
 from heldout.predictions.score_kinds import LargerIs
 from heldout.predictions.scores import Scores, as_scores
+from heldout.report import Result
+from heldout.results import today
 from heldout.scorers import Scorer, as_scorer
 from heldout.statistics.checks import Alternative, Floats, check_alternative
 from heldout.statistics.leak import ALTERNATIVE, LeakScores, leak_scores
 from heldout.statistics.leak_power import PULLS, examples_needed, leak_power, two_valued
 from heldout.statistics.power import LEVEL, POWER
+from heldout.summary import Summary
 
 SHARES = (0.01, 0.03, 0.1, 0.3)  # of the test set
-FEWEST = 50  # examples of a control from which a forecast is made
 FEWEST_GROUPS = 20  # of a control
 FEWEST_SEEN = 3  # examples, or groups: a leak of fewer follows no normal law
 
 Table = tuple[tuple[Any, ...], ...]  # a row for each share, a column for each pull
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditNeeds:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class AuditNeeds(Result):
     """What leak an audit would find, and how many examples it would take."""
+
+    unlisted = ("shares", "pulls", "power", "needed", "target", "reference_names", "two_valued", "two_halves")
+    derived = ("references", "target_power", "cells", "notes")
 
     shares: tuple[float, ...]  # of the test set that was seen
     pulls: tuple[float, ...]  # of the way up that a seen example moves
@@ -70,113 +76,37 @@ class AuditNeeds:
     level: float
     planned_audits: int
     alternative: Alternative
+    source: str = ""  # of the control, where it has a name
+    version: str = __version__
+    created: str = field(default_factory=today)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Names of the models that the audited one would be compared with."""
+        return self.reference_names
+
+    @property
+    def target_power(self) -> float:
+        """The chance that `needed` is for."""
+        return self.target
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """The table, cell by cell."""
+        return [
+            {"share": share, "pull": pull, "power": power, "examples_needed": n}
+            for share, powers, numbers in zip(self.shares, self.power, self.needed, strict=True)
+            for pull, power, n in zip(self.pulls, powers, numbers, strict=True)
+        ]
 
     @property
     def notes(self) -> list[str]:
         """What a reader must know."""
-        told = []
-        if self.two_halves:
-            told.append(
-                "without references the verdict is twice the smaller of two p-values, of T and of the error rate; this "
-                "is the error rate's half alone. With references (--reference) the audit compares margins, and finds "
-                "more."
-            )
-        elif not self.reference_names:
-            told.append("references take off what makes some examples harder than others; with them less is needed.")
-        if self.n_groups is not None and self.n_groups < FEW:
-            told.append(
-                f"the control has only {self.n_groups} groups: the chances are too high below {FEW}, by up to 0.2 with "
-                "20 groups."
-            )
-        return told
+        return notes_of(self)
 
-    def __str__(self) -> str:
-        what = kind_text(self.kind)
-        if self.reference_names:
-            taken = (
-                ""
-                if math.isnan(self.variance_removed)
-                else f", {100 * self.variance_removed:.0f} % of its variance off"
-            )
-            what += f" less {len(self.reference_names)} reference{'s' * (len(self.reference_names) > 1)}{taken}"
-        shared = f" / {self.planned_audits} audits" if self.planned_audits > 1 else ""
-        groups = "" if self.n_groups is None else f" in {self.n_groups:,} groups"
-        sizes = f"{self.n_examples:,} test examples against this control of {self.n_control:,}{groups}"
-        moves = moves_text(self.two_valued)
-        moves = f"{moves[0].upper()}{moves[1:]}" + (
-            "" if self.two_valued else " towards the 95 % quantile of the scores"
-        )
-        lines = [
-            f"What leak an audit would find, of {sizes}",
-            f"({what}; level {self.level:g}{shared}, {side_text(self.alternative)}).",
-            f"{moves}:",
-            "",
-            f"{'seen, of the test set':28s}"
-            + "".join(f"{way_text(pull, self.two_valued):>22s}" for pull in self.pulls),
-        ]
-        for share, powers, numbers in zip(self.shares, self.power, self.needed, strict=True):
-            lines += [
-                f"{f'{100 * share:g} %':6s}{'chance to find it':22s}" + "".join(f"{_chance(p):>22s}" for p in powers),
-                f"{'':6s}{f'examples for {self.target:g}':22s}" + "".join(f"{_number(n):>22s}" for n in numbers),
-            ]
-        within = "simulated audits of 100 to 2,000 examples found leaks as often to within 0.07."
-        if self.n_groups is not None:
-            within = "with groups it is rougher: simulated audits found leaks less often, by up to 0.1 with 30 groups."
-        lines += [
-            "",
-            "Examples: of the test set, and as many of the control. All of this is a forecast from the control, by a",
-            "normal law; " + within,
-        ]
-        return "\n".join(lines + [f"note: {sentence}" for sentence in self.notes])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON; an undefined number is None."""
-        return {
-            "n_examples": self.n_examples,
-            "n_control": self.n_control,
-            "n_groups": self.n_groups,
-            "kind": self.kind,
-            "references": list(self.reference_names),
-            "variance_removed": None if math.isnan(self.variance_removed) else self.variance_removed,
-            "level": self.level,
-            "planned_audits": self.planned_audits,
-            "alternative": self.alternative,
-            "target_power": self.target,
-            "cells": [
-                {"share": share, "pull": pull, "power": None if math.isnan(p) else p, "examples_needed": n}
-                for share, powers, numbers in zip(self.shares, self.power, self.needed, strict=True)
-                for pull, p, n in zip(self.pulls, powers, numbers, strict=True)
-            ],
-            "notes": self.notes,
-        }
-
-
-def _chance(power: float) -> str:
-    """
-    Examples
-    --------
-    >>> _chance(0.123), _chance(0.999), _chance(math.nan)
-    ('0.12', '0.99+', 'cannot be told')
-    """
-    if math.isnan(power):
-        return "cannot be told"
-    return "0.99+" if power > 0.99 else f"{power:.2f}"
-
-
-def _number(n: int | None) -> str:
-    """A number of examples, to three digits.
-
-    Examples
-    --------
-    >>> _number(12345), _number(60), _number(12), _number(None)
-    ('12,400', '60', 'under 50', 'no number')
-    """
-    if n is None:
-        return "no number"
-    if n < FEWEST:  # where a normal law says little
-        return f"under {FEWEST}"
-    digits = max(0, len(str(n)) - 3)
-    return f"{-(-n // 10**digits) * 10**digits:,}"
+    def summary(self) -> Summary:
+        """What the forecast says."""
+        return needed_summary(self)
 
 
 def forecast(
@@ -194,6 +124,7 @@ def forecast(
     planned_audits: int,
     alternative: Alternative,
     target: float = POWER,
+    source: str = "",
 ) -> AuditNeeds:
     """The table, from the weighed scores of a control."""
     n = len(scores.scores)
@@ -253,6 +184,7 @@ def forecast(
         level=level,
         planned_audits=planned_audits,
         alternative=alternative,
+        source=source,
     )
 
 
@@ -340,6 +272,7 @@ def audit_scores_needed(
         level=level,
         planned_audits=planned_audits,
         alternative=alternative,
+        source=own.source,
     )
 
 
@@ -358,6 +291,7 @@ def audit_needed(
     planned_audits: int = 1,
     allow_chance: bool = False,
     seed: int = 0,
+    source: str = "",
     notify: Callable[[str], None] | None = None,
     progress: bool = False,
 ) -> AuditNeeds:
@@ -374,6 +308,8 @@ def audit_needed(
         As in `audit_scores_needed`.
     limit : int, optional
         A random subset of the control.
+    source : str
+        What the control is called in the report.
     """
     alternative = alternative or (ALTERNATIVE if references else "two-sided")
     _check_options(level, planned_audits, alternative)
@@ -433,6 +369,7 @@ def audit_needed(
         level=level,
         planned_audits=planned_audits,
         alternative=alternative,
+        source=source,
     )
 
 

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.independence.audit import check_level
-from heldout.independence.leak import weigh_leak
+from heldout.independence.leak import LeakEvidence, weigh_leak
 from heldout.independence.score_inputs import Reference, gather
-from heldout.independence.score_result import ScoreAuditResult
+from heldout.independence.score_result import ScoreAuditResult, SeenExample
 from heldout.predictions.score_kinds import LargerIs
 from heldout.predictions.scores import Scores
 from heldout.statistics.checks import Alternative, check_alternative
@@ -134,14 +134,16 @@ def audit_scores(
         rng=rng,
         n_resamples=n_resamples,
     )
+    ids = sets.test.ids or tuple(str(i) for i in range(len(sets.test)))
     within = strata or sets.strata
     if within is not None and sets.test.classes is not None and sets.control.classes is not None:
         within = f"{within} ({len(np.intersect1d(sets.test.classes, sets.control.classes)):,} in both sets)"
     return ScoreAuditResult(
         leak=leak,
-        ids=sets.test.ids or tuple(str(i) for i in range(len(sets.test))),
+        ids=ids,
         values=sets.test.values,
         values_control=sets.control.values,
+        look_seen=_look_seen(leak, ids, sets.test),
         kind=sets.test.kind,
         larger_is_better=bool(sets.test.larger_is_better),
         clipping=clipping,
@@ -153,11 +155,28 @@ def audit_scores(
         planned_audits=planned_audits,
         model_name=sets.test.name,
         sources=(sets.test.source, sets.control.source),
-        digests=(
-            sets.test.digest(),
-            sets.control.digest(),
-            *(part.digest() for pair in sets.references for part in pair),
-        ),
+        digests={
+            "test": sets.test.digest(),
+            "control": sets.control.digest(),
+            "references": {
+                name: {"test": one.digest(), "control": other.digest()}
+                for name, (one, other) in zip(sets.reference_names, sets.references, strict=True)
+            },
+        },
         seed=seed,
         version=__version__,
+    )
+
+
+def _look_seen(leak: LeakEvidence, ids: Sequence[str], test: Scores) -> tuple[SeenExample, ...]:
+    """The listed examples, with scores and expectations in the unit of the scores as they came."""
+    sign = 1.0 if test.larger_is_better else -1.0
+    return tuple(
+        SeenExample(
+            id=ids[i],
+            score=float(test.values[i]),
+            expected=sign * float(leak.scores.expected[i]),
+            p_value=float(leak.seen.p_values[i]),
+        )
+        for i in leak.seen.listed.tolist()
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from heldout.independence.leak_text import pvalue_text
 from heldout.reuse.bounds import LARGEST
+from heldout.summary.numbers import pvalue_text
 
 NOT_DEFINED = "not defined"
 PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line

@@ -13,6 +13,7 @@ from scipy.optimize import nnls
 
 from heldout.errors import InputError
 from heldout.groups import sizes_differ
+from heldout.results import Record
 from heldout.statistics.checks import Alternative, Floats
 from heldout.statistics.permutation import ControlTestResult, ControlTestsResult, control_tests
 
@@ -90,9 +91,11 @@ def sparse_of(log_ratios: Floats) -> Floats:
     return np.asarray(np.log1p(SHARE * np.expm1(log_ratios)))  # (2)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeakTestResult:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LeakTestResult(Record):
     """Test set against control on residual scores: their mean, their upper tail, and both together."""
+
+    derived = ("p_value", "alternative")
 
     mean: ControlTestResult  # residuals, in the unit of the scores
     sparse: ControlTestResult  # (2), which sees a few examples far above what was expected
@@ -132,21 +135,6 @@ class LeakTestResult:
             f"residual, test minus control {self.mean.difference:+.4f} (95 % {low:+.4f} to {high:+.4f}); "
             f"p = {self.p_value:.2g} ({side}; mean {self.mean.p_value:.2g}, tail {self.sparse.p_value:.2g})"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "p_value": self.p_value,
-            "p_greater": self.p_greater,
-            "p_two_sided": self.p_two_sided,
-            "alternative": self.alternative,
-            "mean": self.mean.to_dict(),
-            "sparse": self.sparse.to_dict(),
-            "tail_counts": self.tail_counts,
-            "n_references": self.n_references,
-            "method": self.method,
-            "variance_removed": None if math.isnan(self.variance_removed) else self.variance_removed,
-        }
 
 
 def leak_scores(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +13,7 @@ from scipy.stats import norm
 
 from heldout.errors import InputError
 from heldout.groups import group_codes, group_means
+from heldout.results import Record
 from heldout.statistics.checks import Alternative, Floats, check_alternative
 from heldout.statistics.leak import (
     ALTERNATIVE,
@@ -37,16 +37,12 @@ SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9,
 MOST_CORRELATION = 0.9999  # keeps the integrand of (3) smooth enough for its nodes
 
 
-@dataclass(frozen=True)
-class DetectableLeak:
+@dataclass(frozen=True, eq=False, repr=False)
+class DetectableLeak(Record):
     """The smallest share of the test set whose leak is found four times in five."""
 
     pull: float  # share of the way up that a seen example moves
     share: float  # of the test set; NaN where not even a leak of all of it is found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {"pull": self.pull, "share": None if math.isnan(self.share) else self.share}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 
 from heldout.errors import InputError
 from heldout.groups import group_codes, group_means, group_sizes
+from heldout.results import Record
 from heldout.statistics.checks import Alternative, Floats, check_alternative
 
 CHUNK_CELLS = 4_000_000  # counts drawn at a time, so that memory stays bounded
@@ -19,9 +20,11 @@ SEVERAL = -1  # class of a group whose examples are of several classes
 TIE = 1e-7  # relative; above what rounding does to a studentised difference whose spread is not FLAT
 
 
-@dataclass(frozen=True, kw_only=True)
-class ControlTestResult:
-    """Test set against control on one number an example."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ControlTestResult(Record):
+    """Test set against control on one number per example."""
+
+    derived = ("p_value",)
 
     difference: float  # test minus control, within class
     standard_error: float
@@ -48,10 +51,6 @@ class ControlTestResult:
             f"test minus control {self.difference:+.5f} (95 % {low:+.5f} to {high:+.5f}), "
             f"permutation p = {self.p_value:.2g} ({self.alternative})"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {**vars(self), "interval": list(self.interval), "p_value": self.p_value}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from scipy.stats import chi2_contingency
 
 from heldout.errors import InputError
 from heldout.groups import group_codes, group_sizes, sizes_differ
+from heldout.results import Record
 from heldout.statistics.checks import Floats
 from heldout.statistics.permutation import SEVERAL, one_row_per_group, read_sets
 
@@ -19,12 +20,15 @@ Q = 0.1  # false discovery rate of the list
 OTHER_MIX = 0.05  # level at which two sets are taken to differ in their mix of classes
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeenExamples:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SeenExamples(Record):
     """Test examples in the order in which they look seen, and how many of them can be listed at the rate q.
 
     With groups the group is what is judged: all of its examples have its p, and are listed together.
     """
+
+    unlisted = ("p_values", "order")
+    derived = ("listed",)
 
     p_values: Floats  # (n_test,) NaN where the control has none of the class
     order: NDArray[np.intp]  # (n_test,) most suspicious first, those without a p last
@@ -41,36 +45,6 @@ class SeenExamples:
     def listed(self) -> NDArray[np.intp]:
         """Positions of the listed examples in the test set, most suspicious first."""
         return self.order[: self.n_listed]
-
-    def __str__(self) -> str:
-        units = "examples" if self.n_groups_listed is None else "groups"
-        if self.other_sizes:
-            return "no list: groups have other sizes in the control than in the test set, so that they cannot be ranked"
-        if self.fewest is None:
-            return f"no list: the control is too small to list any of {self.n_compared:,} {units} at q = {self.q:g}"
-        many = f"{self.n_listed:,} of {self.n_compared:,} examples"
-        if self.n_groups_listed is not None:
-            many = f"{self.n_groups_listed:,} of {self.n_compared:,} groups ({self.n_listed:,} examples)"
-        among = "within class" if self.within_class else "among all of the control"
-        wrongly = f", of which at most {100 * self.q:g} % wrongly, on average" if self.n_listed else ""
-        return (
-            f"{many}{wrongly} (ranked {among}; the smallest p with this control is {self.floor:.2g}: a list of "
-            f"fewer than {self.fewest:,} is not possible)"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON, without the arrays."""
-        return {
-            "n_listed": self.n_listed,
-            "n_groups_listed": self.n_groups_listed,
-            "q": self.q,
-            "floor": None if math.isnan(self.floor) else self.floor,
-            "fewest": self.fewest,
-            "n_compared": self.n_compared,
-            "within_class": self.within_class,
-            "other_sizes": self.other_sizes,
-            "listed": self.listed.tolist(),
-        }
 
 
 def seen_examples(

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from heldout.independence.result import pvalue_text
 from heldout.pages import svg
 from heldout.pages.budget.words import LONGEST, confidence_text, contradicted_text, first_text, steps_text
 from heldout.pages.numbers import PERCENT, scientific
 from heldout.pages.svg.axes import linear_ticks
 from heldout.pages.svg.shapes import shorten
 from heldout.reuse.result import BudgetResult, PoolResult
+from heldout.summary.numbers import pvalue_text
 
 OPEN = 30  # rows unfolded
 ALL = 200  # pools up to this size are shown whole

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from heldout.independence.result import pvalue_text
 from heldout.pages import svg
 from heldout.pages.budget.leaderboard import axis
 from heldout.pages.budget.words import LONGEST, groups_text, points_text
@@ -17,6 +16,7 @@ from heldout.reuse.few import few_warnings
 from heldout.reuse.first import TOPS, list_names
 from heldout.reuse.result import count_text, examples_text
 from heldout.reuse.score_result import ScoreBudgetResult
+from heldout.summary.numbers import pvalue_text
 
 __all__ = ["summarise"]
 

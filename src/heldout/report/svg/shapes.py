@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from heldout.summary.charts import Style, Variant
+from heldout.summary.names import shorten
 
 WIDTH = 420.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0

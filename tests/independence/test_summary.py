@@ -1,0 +1,451 @@
+"""What audits say: Summary fields, every number on the page, every rendering, saving and loading."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from heldout import audit_scores, audit_scores_needed
+from heldout.demo import DemoResult
+from heldout.errors import InputError
+from heldout.images import LabelledImages, Wrap, from_arrays
+from heldout.images.preprocessing import preprocessing_text
+from heldout.independence.audit import audit, audit_many
+from heldout.independence.result import AuditResult, Exhibit
+from heldout.orbit import Translations
+from heldout.report import Result
+from heldout.statistics import holm
+from heldout.summary import Fold, Histogram, Pictures, Section, SideBySide, Table
+from heldout.summary.numbers import NOT_DEFINED, fixed, p_text, percent, pvalue_text
+from tests.report.browser import PHONE, look, needs_chromium
+from tests.report.pages import LIMIT, Page, check_drawings, check_self_contained, plain_spaces, words
+
+HOSTILE = "<script>alert('&amp;')</script>|`a`*b_c"
+Pixels = NDArray[Any]
+
+
+def pictures(n: int, seed: int, *, framed: bool = True) -> tuple[Pixels, NDArray[np.int64]]:
+    """Noise; if framed, with a subject at a fixed place, so that shifts are not neutral."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, n)
+    images = rng.integers(0, 256, (n, 8, 8), dtype=np.uint8)
+    if framed:
+        images[labels == 1, 2:6, 4:] //= 3
+    return images, labels
+
+
+def images_of(n: int, seed: int, *, framed: bool = True, groups: bool = False) -> LabelledImages:
+    source = from_arrays(*pictures(n, seed, framed=framed))
+    source.class_names = [HOSTILE, "dark & right"]
+    return LabelledImages(source, Wrap(), groups=[f"{seed}/{i // 5}" for i in range(n)] if groups else None)
+
+
+def halves(bias: float = 0.0) -> Any:
+    """Compares the two halves of a picture: honest, since it was never trained."""
+
+    def logits(batch: Pixels) -> Pixels:
+        left, right = batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))
+        return np.stack([right + bias, left], axis=1)
+
+    return logits
+
+
+def memory(known: Pixels, labels: NDArray[np.int64]) -> Any:
+    """Knows the given pictures by heart, and else compares halves: a leak."""
+    table = {p.astype(np.float32).tobytes(): int(y) for p, y in zip(known, labels, strict=True)}
+    fallback = halves()
+
+    def logits(batch: Pixels) -> Pixels:
+        out = fallback(batch)
+        for row, picture in zip(out, batch, strict=True):
+            label = table.get(np.round(picture.squeeze() * 255).astype(np.float32).tobytes())
+            if label is not None:
+                row[:] = np.eye(2)[label] * 100
+        return out
+
+    return logits
+
+
+def uneven(seed: int) -> Any:
+    """Compares the halves as well, but does not see all pixels alike: a reference."""
+    weights = 1.0 + 0.5 * np.random.default_rng(seed).normal(size=(8, 8))
+
+    def logits(batch: Pixels) -> Pixels:
+        return np.asarray(halves()(batch * weights))
+
+    return logits
+
+
+def all_right(batch: Pixels) -> Pixels:
+    mean = batch.mean((1, 2, 3))
+    return np.stack([mean - 0.5, 0.5 - mean], axis=1)
+
+
+def easy(n: int, seed: int) -> LabelledImages:
+    labels = np.arange(n) % 2
+    noise = np.random.default_rng(seed).integers(0, 40, (n, 8, 8))
+    return LabelledImages(from_arrays((np.where(labels == 0, 200, 30)[:, None, None] + noise).astype(np.uint8), labels),
+                          Wrap())  # fmt: skip
+
+
+def run(
+    model: Any, *, n: int = 100, control: bool = False, groups: bool = False, framed: bool = True, **options: Any
+) -> AuditResult:
+    fresh = {"control": images_of(90, 1, groups=groups), "n_resamples": 199} if control else {}
+    images = images_of(n, 0, groups=groups, framed=framed)
+    return audit(model, images, orbit=Translations(1), **{**fresh, "allow_chance": True, **options})
+
+
+def known_by_heart(n: int = 100, seed: int = 0) -> Any:
+    return memory(*pictures(n, seed))
+
+
+def scores(part: str, **options: Any) -> Any:
+    rng = np.random.default_rng(7)
+    hard = rng.normal(size=300)
+    model, *others = (2.0 * (hard + 0.3 * rng.normal(size=300)) for _ in range(3))
+    model[:25] += 6.0
+    sets = [(x[:160], x[160:]) for x in (model, *others)]
+    settings = {"references": sets[1:], "kind": "margin", "n_resamples": 199, **options}
+    if part == "harder":
+        sets = [pair[::-1] for pair in sets]
+        settings["references"] = sets[1:]
+    if part == "correct":
+        sets = [tuple((x > 0) * 1.0 for x in pair) for pair in sets]
+        settings |= {"references": sets[1:], "kind": "correct"}
+    return audit_scores(*sets[0], **settings)
+
+
+def needed(**options: Any) -> Any:
+    rng = np.random.default_rng(0)
+    return audit_scores_needed(rng.normal(size=200), kind="margin", **options)
+
+
+VARIANTS: dict[str, Callable[[], Result]] = {
+    "plain": lambda: run(halves(), n=150, framed=False, sources=["test.npz"]),
+    "groups": lambda: run(halves(), groups=True),
+    "leaked": lambda: run(known_by_heart(), control=True),
+    "honest": lambda: run(halves(), control=True, alternative="greater"),
+    "harder": lambda: run(known_by_heart(90, 1), control=True),
+    "many": lambda: audit_many([halves(b) for b in np.linspace(-1, 1, 14)], images_of(100, 0), orbit=Translations(1),
+                               allow_chance=True),
+    "random_rule": lambda: run(halves(), n=60, rule="random", tolerance=0.01),
+    "perfect": lambda: audit(all_right, easy(40, 0), orbit=Translations(1)),
+    "perfect_control": lambda: audit(all_right, easy(40, 0), orbit=Translations(1), control=easy(30, 1),
+                                     n_resamples=99),
+    "seen": lambda: run(known_by_heart(), control=True, references=[uneven(0), uneven(1)]),
+    "unseen": lambda: run(halves(), control=True, references=[uneven(0)]),
+    "planned": lambda: run(halves(), control=True, groups=True, planned_audits=2),
+    "scores": lambda: scores("easier"),
+    "scores_alone": lambda: scores("easier", references=(), halves=True),
+    "scores_harder": lambda: scores("harder"),
+    "scores_two_sided": lambda: scores("harder", alternative="two-sided"),
+    "scores_correct": lambda: scores("correct"),
+    "needed": needed,
+    "needed_groups": lambda: needed(groups=np.arange(200) // 10, planned_audits=3),
+    "demo": lambda: DemoResult(audits={"honest": made("honest"), "leaked": made("seen")}),
+}  # fmt: skip
+AUDITS = [name for name in VARIANTS if not name.startswith(("scores", "needed", "demo"))]
+
+
+@cache
+def made(name: str) -> Any:
+    """Each result once; the date is fixed."""
+    result = VARIANTS[name]()
+    return result if isinstance(result, DemoResult) else replace(result, created="2026-01-02")
+
+
+def section(result: Result, title: str) -> Section:
+    return next(s for s in result.summary().sections if s.title.startswith(title))
+
+
+def table(result: Result, title: str) -> Table:
+    return next(block for block in section(result, title).blocks if isinstance(block, Table))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_rendering(name: str, tmp_path: Any) -> None:
+    result = made(name)
+    page = result.html(command="heldout audit")
+    check_self_contained(page)
+    if name not in ("needed", "needed_groups"):
+        assert len(check_drawings(page)) >= 1
+    result.save(tmp_path / "result")
+    again = type(result).load(tmp_path / "result")
+    assert again == result
+    assert (again.html(command="heldout audit"), again.markdown(), str(again)) == (page, result.markdown(), str(result))
+    for text in (words(page), result.markdown(), str(result)):
+        assert " nan" not in text.lower()
+        assert "None" not in text.replace("None to show", "")
+    if name != "demo":
+        assert "2026-01-02" in words(page)
+        assert result.to_dict()["created"] == "2026-01-02"
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_the_answer(name: str) -> None:
+    """p and what could have been found stand beside the headline; one p-value is the verdict's."""
+    result = made(name)
+    summary, plain = result.summary(), result.to_dict()
+    assert summary.figures[0].value == pvalue_text(result.evidence.adjusted_log_p_value)
+    assert any(figure.name.startswith("Detectable") for figure in summary.figures)
+    assert summary.tone == ("found" if result.outcome != "no evidence" else "quiet")
+    assert (summary.headline == "No evidence against independence") == (result.outcome == "no evidence")
+    assert (plain["outcome"], plain["direction"]) == (result.outcome, result.ruling.direction)
+    assert result.verdict.split(" ")[0].isupper()
+    (chosen,) = (row for row in table(result, "Every p-value").rows if row.chosen)
+    by = {"betting": "Betting", "T and error rate": "Test against control", "references": "Leak test, against"}
+    assert str(chosen.cells[0]).startswith(by[result.ruling.rests_on])
+    assert chosen.cells[1] == pvalue_text(result.evidence.log_p_value)
+    assert [s.title for s in summary.sections][:4] == [
+        "Two estimates of one error", "What this means", "What it does not mean", "What to do next",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_every_number_is_on_the_page(name: str) -> None:
+    result = made(name)
+    text, e, c = words(result.html()), result.evidence, result.evidence.control
+    expected = [
+        fixed(e.test_error), fixed(e.adversarial_error), fixed(e.adversarial_estimate),
+        fixed(e.statistic, 5, sign=True), *(fixed(v) for interval in e.intervals.values() for v in interval),
+        *(pvalue_text(v) for v in e.log_p_values.values()), *(f"{count:,}" for count in result.counts.values()),
+        f"n = {len(result.test):,}", f"radius {result.orbit.radius}", result.rule, result.orbit.name,
+        f"{e.test_error_variance:.3g}".replace("-", "−"), f"{e.adversarial_estimate_variance:.3g}".replace("-", "−"),
+        result.version, result.data_digest, f"{result.evaluations:,}", "1903.02380", *result.model_names,
+    ]  # fmt: skip
+    if c is not None:
+        expected += [
+            fixed(c.statistic.difference, 5, sign=True), fixed(-c.error_rate.difference, 5, sign=True),
+            p_text(c.statistic.p_greater), p_text(c.statistic.p_two_sided), p_text(c.error_rate.p_value),
+            pvalue_text(c.invariance_log_p_value), fixed(c.frame_error), str(result.control_digest),
+        ]  # fmt: skip
+        if name != "perfect_control":
+            expected += [fixed(v, 5, sign=True) for v in (*c.statistic.interval, *(-v for v in c.error_rate.interval))]
+    if result.leak is not None:
+        test = result.leak.test
+        expected += [
+            fixed(test.mean.difference, 4, sign=True), fixed(test.sparse.difference, 4, sign=True),
+            p_text(test.mean.p_two_sided), p_text(test.sparse.p_greater), p_text(result.leak.p_value),
+            plain_spaces(percent(test.variance_removed, 0)), p_text(result.leak.seen.floor), *result.references,
+        ]  # fmt: skip
+    assert [x for x in expected if x not in text] == []
+    printed = str(result)
+    for value in (e.test_error, e.adversarial_error, e.adversarial_estimate):
+        assert f"{value:.4f}" in printed
+    assert f"{e.statistic:+.5f}" in printed
+
+
+def test_outcomes() -> None:
+    found = {
+        name: (made(name).outcome, made(name).direction) for name in ("honest", "leaked", "harder", "many", "seen")
+    }
+    assert found == {
+        "honest": ("no evidence", None), "leaked": ("easier", "easier"), "harder": ("harder", "harder"),
+        "many": ("rejected", "easier"), "seen": ("easier", "easier"),
+    }  # fmt: skip
+    leaked = made("leaked")
+    errors = [leaked.evidence.untouched_error, leaked.evidence.control.untouched_error]
+    assert [f.value for f in leaked.summary().figures[1:3]] == [percent(v) for v in errors]
+    # Without a control nobody is accused.
+    page = words(made("many").html()).lower()
+    assert "not independent" not in page.replace("these p-values are not independent", "")
+
+
+def test_many_models() -> None:
+    result = made("many")
+    groups = result.drawn.model_groups
+    for of in groups:
+        assert of.log_p_values == result.n_model_test(of.size).log_p_values
+        assert sum(of.counts) == len(of.log_p_values)
+    assert list(result.drawn.holm) == pytest.approx(holm(result.n_model_test(1).p_values))
+    first, fold = [b for b in section(result, "Each model alone").blocks if isinstance(b, (Table, Fold))]
+    assert (len(first.rows), len(fold.blocks[0].rows), first.more) == (12, 14, 2)
+    assert fold.blocks[0].rows[3].cells[3] == pvalue_text(groups[0].log_p_values[3])
+    (charts,) = [b for b in section(result, "One model against many").blocks if isinstance(b, SideBySide)]
+    assert [c.counts for c in charts.charts if isinstance(c, Histogram)] == [of.counts for of in groups]
+    assert str(result).count("halves.<locals>.logits  ") == 10  # rows that are printed
+    assert made("plain").drawn.model_groups == ()
+
+
+def test_undefined_has_its_reason() -> None:
+    """A detectable effect of 0 would be a plausible stand-in, and so would an interval of width 0."""
+    for name in ("perfect", "perfect_control"):
+        (figure,) = (f for f in made(name).summary().figures if f.name == "Detectable effect")
+        assert (figure.value, figure.note.startswith("because ")) == (NOT_DEFINED, True)
+    assert math.isnan(made("perfect").evidence.detectable_effect)
+    assert f"{NOT_DEFINED}: no spread" in words(made("perfect_control").html())
+
+
+def test_underflow_is_shown() -> None:
+    plain = made("plain")
+    tiny = replace(plain.evidence, log_p_values={**plain.evidence.log_p_values, "betting": -5000.0})
+    summary = replace(plain, evidence=tiny).summary()
+    assert summary.figures[0].value == pvalue_text(-5000.0)
+    assert summary.tone == "found"
+
+
+def test_pictures_that_look_seen() -> None:
+    seen, unseen = made("seen"), made("unseen")
+    assert seen.leak.seen.n_listed > 24 == len(seen.seen_pictures)
+    assert len(seen.look_seen) == seen.leak.seen.n_listed
+    assert len(unseen.seen_pictures) == 6
+    assert unseen.look_seen == ()
+    for result in (seen, unseen):
+        blocks = section(result, "Pictures that look seen").blocks
+        folded = [b.blocks[0] for b in blocks if isinstance(b, Fold)]
+        shown = [group for b in (*blocks, *folded) if isinstance(b, Pictures) for group in b.groups]
+        assert [group[1][0].pixels.tolist() for group in shown] == [x.picture.tolist() for x in result.seen_pictures]
+        assert [group[2][0] for group in shown] == [f"example {x.id}" for x in result.seen_pictures]
+        # The leak test looks for an easier test set unless told otherwise; T and the error rate look both ways.
+        plain = result.to_dict()
+        assert (plain["verdict_alternative"], plain["alternative"]) == ("greater", "two-sided")
+        assert plain["p_value"] == plain["control"]["leak"]["p_greater"]
+    assert "Against references" not in words(made("leaked").html())
+
+
+def test_warnings() -> None:
+    """Few groups; a harder test set, which a one-sided verdict does not look for."""
+    assert made("unseen").notes == []
+    assert len(made("groups").notes) == 1
+    assert len(made("planned").notes) == 2
+    harder = made("scores_harder")
+    assert harder.outcome == "no evidence"
+    assert harder.summary().warnings == tuple(harder.notes)
+    assert len(harder.notes) == 1 + len(made("scores_two_sided").notes)
+    assert made("scores_two_sided").outcome == "harder"
+
+
+def test_scores() -> None:
+    result = made("scores")
+    summary, text = result.summary(), words(result.html())
+    assert result.outcome == "easier"
+    assert summary.figures[0].value == p_text(result.adjusted_p_value)
+    assert [row.cells[0] for row in table(result, "Examples that look seen").rows] == [x.id for x in result.seen]
+    assert len(result.seen) == result.leak.seen.n_listed > 0
+    for number in (fixed(result.mean_test, 3), fixed(result.mean_control, 3),
+                   fixed(result.leak.test.mean.difference, 5, sign=True), p_text(result.leak.test.sparse.p_two_sided),
+                   *(fixed(v, 5, sign=True) for v in result.leak.test.mean.interval), *result.references,
+                   result.digests["test"], *result.sources):  # fmt: skip
+        assert number in text, number
+    assert "references" not in dict(made("scores_alone").summary().lines)
+    lines = dict(made("scores_correct").summary().lines)
+    assert "becomes right" in lines["detectable leak"]
+
+
+def test_verdicts_say_what_they_rest_on() -> None:
+    """The sentences that must not be lost, whatever their words."""
+    assert "--control" in made("plain").verdict
+    assert "not overfitting" in made("harder").verdict
+    assert "not overfitting" in made("scores_two_sided").verdict
+    assert "If the control is a random draw" in made("leaked").verdict
+    assert "If the control is a random draw" in made("seen").verdict
+    assert "planned audits" in made("planned").verdict
+    for name in ("plain", "honest", "unseen", "scores_harder"):
+        assert "would have been found" in made(name).verdict
+    assert "nothing but exposure" in made("scores_alone").assumes
+
+
+def test_demo() -> None:
+    demo = made("demo")
+    summary = demo.summary()
+    assert list(demo.to_dict()) == ["honest", "leaked"]
+    assert [(part.kind, part.tone) for part in summary.parts] == [("honest", "quiet"), ("leaked", "found")]
+    rows = {str(row.cells[0]): row.cells[1:] for row in table(demo, "The models").rows}
+    audits = demo.audits.values()
+    assert rows["verdict"] == ("NO EVIDENCE", "EASIER THAN THE CONTROL")
+    assert rows["verdict p"] == tuple(pvalue_text(a.evidence.log_p_value) for a in audits)
+    assert rows["test error"] == tuple(fixed(a.evidence.untouched_error) for a in audits)
+    assert rows["leak test p"][0] == "no reference"
+    assert "different settings" in str(demo)  # one of the two is one-sided
+    assert "Two estimates" not in str(demo)  # only the comparison is printed
+    assert "Two estimates of one error" in Page(demo.html()).headings
+
+
+def test_hostile_names() -> None:
+    plain = made("plain")
+    exhibits = tuple(replace(x, id=f'"><img src=x onerror=alert(1)>{HOSTILE}\udcff') for x in plain.exhibits)
+    hostile = replace(plain, exhibits=exhibits, model_names=(HOSTILE,), preprocessing={"frame": HOSTILE},
+                      sources=(HOSTILE,))  # fmt: skip
+    for page in (hostile.html(command=f"heldout {HOSTILE}"), DemoResult(audits={HOSTILE: hostile}).html()):
+        check_self_contained(page)
+        assert "<script" not in page.lower()
+        assert HOSTILE in words(page)
+        assert all("onerror" not in a for _, a in Page(page).tags)
+    assert "<script" not in hostile.markdown()
+
+
+def test_the_page_is_never_large() -> None:
+    """Two audits with twelve pairs each of large colour noise, which no PNG can shrink."""
+    rng = np.random.default_rng(0)
+    noise = [rng.integers(0, 256, (224, 224, 3), dtype=np.uint8) for _ in range(2)]
+    exhibit = Exhibit(
+        id="x", label=0, predicted=0, moved_predicted=1, move=(3, 1), weight=0.5, original=noise[0], moved=noise[1]
+    )
+    large = replace(made("plain"), exhibits=(exhibit,) * 12)
+    assert 1_000_000 < len(DemoResult(audits={"a": large, "b": large}).html().encode()) < LIMIT
+
+
+def test_a_loaded_result_needs_no_model(tmp_path: Any) -> None:
+    made("seen").save(tmp_path / "result")
+    code = (
+        "import sys; from heldout import AuditResult\n"
+        f"r = AuditResult.load({str(tmp_path / 'result')!r}); print(r); r.markdown(); r.html(); r.to_dict()\n"
+        "assert not {'torch', 'onnxruntime', 'matplotlib'} & set(sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == str(made("seen"))
+
+
+def test_another_kind_of_result_is_refused(tmp_path: Any) -> None:
+    made("scores").save(tmp_path / "result")
+    with pytest.raises(InputError, match="holds a ScoreAuditResult"):
+        AuditResult.load(tmp_path)
+
+
+def test_nothing_is_computed_when_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test, interval, histogram or bootstrap: what draws or permutes is gone."""
+    result = made("seen")
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("computed")
+
+    for name in ("histogram", "quantile"):
+        monkeypatch.setattr(np, name, refuse)
+    for name in ("default_rng", "Generator"):
+        monkeypatch.setattr(np.random, name, refuse)
+    for module in [m for n, m in sys.modules.items() if n.startswith("heldout.") and ".independence." in n]:
+        for name in ("n_model_test", "independence_test", "control_test", "error_interval", "bernstein_interval"):
+            monkeypatch.setattr(module, name, refuse, raising=False)
+    assert result.html()
+    assert result.to_dict()
+    assert str(made("many"))
+
+
+def test_words_for_what_is_done_to_a_picture() -> None:
+    crop = {"frame": "crop", "size": 24, "resize": None, "interpolation": "bilinear", "new": 3}
+    assert preprocessing_text(crop) == "crop 24; new 3"
+    assert "crop translations" in words(replace(made("leaked"), preprocessing=crop).html())
+    assert "cyclic translations" in words(made("leaked").html())
+
+
+@needs_chromium
+@pytest.mark.parametrize("name", ["many", "seen", "scores", "demo"])
+def test_it_fits_a_phone(name: str, tmp_path: Any) -> None:
+    page = made(name).html(command="heldout audit " + "very-long-path/" * 20)
+    found = look(page, tmp_path)
+    assert (found["client"], found["scroll"], found["wide"], found["broken"]) == (PHONE, PHONE, [], 0)
+    assert set(found["cut"]) <= {0}  # every column can be seen without scrolling  # type: ignore[call-overload]
+    assert float(str(found["largest"])) <= 120
+    assert float(str(found["smallest"])) >= 7
+    assert not re.search(r"\d %", page)  # numbers keep their percent sign
