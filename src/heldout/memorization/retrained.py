@@ -249,7 +249,7 @@ def _notes(found: Retrainings, name: str, *, own: bool, asked: bool) -> list[str
     right = found.clean_right[0][found.done[0]]
     if own and len(right) > 1 and found.rates[0] == 0 and (right == right[0]).all() and not right[0].all():
         notes.append(
-            f"{name} gives the same predictions for {len(right)} different seeds without noise: it is deterministic, or "
-            "ignores its seed, and trainings differ by their labels alone."
+            f"{name} gives the same predictions for {len(right)} different seeds without noise: it is deterministic, "
+            "or ignores its seed, and trainings differ by their labels alone."
         )
     return notes
