@@ -413,5 +413,5 @@ def test_the_least_resamples(torus_images, honest_onnx, leaked_onnx):
     with pytest.raises(InputError, match="must be at least 100"):
         audit(honest_onnx, torus_images(40), **options)
     audit(honest_onnx, torus_images(40), **options, references=[leaked_onnx])
-    with pytest.raises(InputError, match="must be 50 at least"):
+    with pytest.raises(InputError, match="must be at least 50"):
         audit(honest_onnx, torus_images(40), references=[leaked_onnx], **{**options, "n_resamples": 40})
