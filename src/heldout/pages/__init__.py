@@ -1,36 +1,20 @@
-"""Pages of budgets and comparisons."""
+"""Pages of comparisons."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from heldout.files import write_text
-from heldout.pages.budget.html import budget_html
 from heldout.pages.compare.html import compare_html
-from heldout.pages.scores.html import scores_html
 from heldout.reuse.compare_result import CompareAllResult, CompareResult
-from heldout.reuse.result import BudgetResult
-from heldout.reuse.score_budget import ScoreBudgetResult
 
-__all__ = ["budget_html", "compare_html", "scores_html", "write_budget_report", "write_compare_report"]
-
-
-def write_budget_report(
-    result: BudgetResult | ScoreBudgetResult, folder: str | Path, *, command: str | None = None
-) -> Path:
-    """Write `folder`/report.html, whole or not at all, and say where it is."""
-    path = Path(folder) / "report.html"
-    if isinstance(result, ScoreBudgetResult):
-        write_text(path, scores_html(result, command=command))
-    else:
-        write_text(path, budget_html(result, command=command))
-    return path
+__all__ = ["compare_html", "write_compare_report"]
 
 
 def write_compare_report(
     result: CompareResult | CompareAllResult, folder: str | Path, *, command: str | None = None
 ) -> Path:
-    """The same for a comparison."""
+    """Write `folder`/report.html, whole or not at all, and say where it is."""
     path = Path(folder) / "report.html"
     write_text(path, compare_html(result, command=command))
     return path
