@@ -1,4 +1,4 @@
-"""Pages of budgets and comparisons."""
+"""Pages of budgets."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from pathlib import Path
 
 from heldout.files import write_text
 from heldout.pages.budget.html import budget_html
-from heldout.pages.compare.html import compare_html
 from heldout.pages.scores.html import scores_html
-from heldout.reuse.compare_result import CompareAllResult, CompareResult
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.score_budget import ScoreBudgetResult
 
-__all__ = ["budget_html", "compare_html", "scores_html", "write_budget_report", "write_compare_report"]
+__all__ = ["budget_html", "scores_html", "write_budget_report"]
 
 
 def write_budget_report(
@@ -24,13 +22,4 @@ def write_budget_report(
         write_text(path, scores_html(result, command=command))
     else:
         write_text(path, budget_html(result, command=command))
-    return path
-
-
-def write_compare_report(
-    result: CompareResult | CompareAllResult, folder: str | Path, *, command: str | None = None
-) -> Path:
-    """The same for a comparison."""
-    path = Path(folder) / "report.html"
-    write_text(path, compare_html(result, command=command))
     return path
