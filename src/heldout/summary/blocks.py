@@ -107,6 +107,8 @@ class Table:
         minor: Collection[str] = (),
         chosen: int | None = None,
         role: str = "",
+        more: int = 0,
+        rows_printed: int = 20,
     ) -> Table:
         """A table from its cells; the first column and those in `words` stand to the left, numbers to the right.
 
@@ -127,6 +129,8 @@ class Table:
                 Row(cells=tuple(row), chosen=i == chosen, role=role if i == chosen else "")
                 for i, row in enumerate(rows)
             ),
+            more=more,
+            rows_printed=rows_printed,
         )
 
 
