@@ -34,12 +34,12 @@ def read_table(path: Path, *, what: str, example: str) -> tuple[list[str], list[
     return header, rows
 
 
-def write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Save arrays so that a reader sees the old file or the new one, never half of it."""
+def write_npz(path: Path, arrays: dict[str, NDArray[Any]], *, packed: bool = False) -> None:
+    """Save arrays, `packed` or as they are, so that a reader sees the old file or the new one, never half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     with part.open("wb") as f:
-        np.savez(f, **arrays)  # type: ignore[arg-type]
+        (np.savez_compressed if packed else np.savez)(f, **arrays)  # type: ignore[arg-type]
         f.flush()
         os.fsync(f.fileno())
     os.replace(part, path)

@@ -62,7 +62,7 @@ class Record:
         """Write `path`.npz, from which every number comes back to the last bit, and `path`.json for everybody else."""
         arrays: dict[str, Any] = {}
         record = {"format": FORMAT, "kind": type(self).__name__, "fields": _packed(self, "", arrays)}
-        write_npz(Path(f"{path}.npz"), {**arrays, "record": np.array(json.dumps(record))})
+        write_npz(Path(f"{path}.npz"), {**arrays, "record": np.array(json.dumps(record))}, packed=True)
         write_text(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
 
     @classmethod

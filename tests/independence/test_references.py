@@ -402,7 +402,7 @@ def test_functions_of_one_name_are_told_apart_by_their_answers(torus_images, hon
     assert model.digest() == reference.digest()
     options: dict[str, Any] = {"orbit": ORBIT, "control": torus_images(60, "control"), "n_resamples": 99}
     result = audit(model, torus_images(60), references=[reference], **options)
-    assert result.reference_names == ("logits",)
+    assert result.references == ("logits",)
     with pytest.raises(InputError, match="is the audited model itself"):
         audit(model, torus_images(60), references=[model], **options)
 
@@ -410,8 +410,8 @@ def test_functions_of_one_name_are_told_apart_by_their_answers(torus_images, hon
 def test_the_least_resamples(torus_images, honest_onnx, leaked_onnx):
     """With references the verdict is one p-value, without it is twice the smaller of two."""
     options: dict[str, Any] = {"orbit": ORBIT, "control": torus_images(40, "control"), "n_resamples": 60, "level": 0.02}
-    with pytest.raises(InputError, match="must be 100 at least"):
+    with pytest.raises(InputError, match="must be at least 100"):
         audit(honest_onnx, torus_images(40), **options)
     audit(honest_onnx, torus_images(40), **options, references=[leaked_onnx])
-    with pytest.raises(InputError, match="must be 50 at least"):
+    with pytest.raises(InputError, match="must be at least 50"):
         audit(honest_onnx, torus_images(40), references=[leaked_onnx], **{**options, "n_resamples": 40})

@@ -600,7 +600,7 @@ def test_facts() -> None:
         "Spatial and gaussian": "0, 1, 2, 3, 4 (1/255 of the pixel range)",
         "Fog": "0, 1, 2, 3, 4, 5 (severity)",
         "Classes": "10",
-        "Pixel range": "0 to 1",
+        "Preprocessing": "pixel range 0 to 1",
     }
     assert dict(found.origin) == {
         "heldout": plain().version, "Date": DAY, "Source": "digits", "Seed": "7", "Data digest": "ab" * 32,

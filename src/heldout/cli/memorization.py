@@ -61,6 +61,7 @@ models (--model):        an ONNX file, or package.module:factory (torch, scikit-
 trainings (--train):     package.module:name, a scikit-learn estimator or a function (x, y, seed) -> predictor
 pictures (--images):     a folder of class folders, a folder and a CSV (--labels), or an .npz file
 strengths:               0:8 (steps of 1), 0:0.5:0.1 (from, to, step), 0,1,2,4; of one perturbation: gaussian=0:64:8
+results (--out):         heldout-memorization unless another folder is given
 
 examples:
   heldout memorization --model a.onnx b.onnx --images train/ --perturbation spatial gaussian --strengths 0:8

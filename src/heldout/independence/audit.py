@@ -212,7 +212,7 @@ def audit_many(
         )
 
     # Look at every model and set before the first long run: nothing should fail after hours.
-    expected = _one_a_model(expect_accuracy, len(models))
+    expected = _one_per_model(expect_accuracy, len(models))
     looks = _look(jobs, expected, orbit, batch_size, rng_look, progress, say)
     for number in range(len(models)):
         check_looks(
@@ -369,16 +369,18 @@ def _check_options(
 
 
 def check_level(level: float, planned_audits: int, n_resamples: int | None, halves: int = 2) -> None:
-    """Refuse a level that is none, or that no p could reach; `halves` p-values are one verdict."""
+    """Refuse a level outside (0, 1), or one that no p could reach; `halves` p-values are one verdict."""
     if not 0 < level < 1:
-        raise InputError(f"`level` is {level} (--level); it must lie strictly between 0 and 1.")
+        raise InputError(f"`level` is {level} (--level); it must be between 0 and 1.")
     if planned_audits < 1:
-        raise InputError(f"`planned_audits` is {planned_audits} (--planned-audits); this audit is one of them.")
+        raise InputError(
+            f"`planned_audits` is {planned_audits} (--planned-audits); it must be at least 1, since this audit counts."
+        )
     if n_resamples is not None and halves * planned_audits / (n_resamples + 1) > level:
         raise InputError(
             f"with {n_resamples:,} resamplings no p against a control is below {halves / (n_resamples + 1):.2g}, so "
             f"that nothing could ever be found at `level` {level:g} with `planned_audits` {planned_audits}; "
-            f"`n_resamples` (--resamples) must be {math.ceil(halves * planned_audits / level)} at least, ten times "
+            f"`n_resamples` (--resamples) must be at least {math.ceil(halves * planned_audits / level)}, and ten times "
             "that to see anything."
         )
 
@@ -391,7 +393,7 @@ def _check_checkpoints(folder: Path, resume: bool, say: Notify) -> None:
         say("there is nothing to resume: starting anew.")
 
 
-def _one_a_model(expected: float | str | Sequence[float | str] | None, n_models: int) -> Sequence[float | str | None]:
+def _one_per_model(expected: float | str | Sequence[float | str] | None, n_models: int) -> Sequence[float | str | None]:
     if expected is None or isinstance(expected, (int, float, str)):
         return [expected] * n_models
     if len(expected) not in (1, n_models):

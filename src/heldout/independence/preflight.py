@@ -44,7 +44,7 @@ class Preflight:
     untouched_right: NDArray[np.bool_]
     untouched_clearly_right: NDArray[np.bool_]
     originals: Answers | None  # to all audited pictures; None where the frame's centre is untouched
-    note: str | None  # why originals were not looked at although the frame's centre is none
+    note: str | None  # why originals were not looked at although the frame's centre is not the original
     extra_evaluations: int  # spent on original pictures
     n_classes: int
     evaluations_per_second: float

@@ -65,7 +65,7 @@ class LeakScores:
 
     @property
     def sparse(self) -> Floats:
-        r"""The likelihood ratio of a test set of which a share was seen, one term an example:
+        r"""The likelihood ratio of a test set of which a share was seen, one term per example:
 
         .. math:: \log(1 + \varepsilon (e^\ell - 1)), \quad \varepsilon = 0.1    \tag{2}
 

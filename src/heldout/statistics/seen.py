@@ -72,7 +72,7 @@ def seen_examples(
     alike (Marandon et al. 2024). Groups count once, with their mean, as in `control_test`, and can be ranked only where
     they have the same law of sizes in both sets.
 
-    No p is smaller than 1 / (n' + 1), so that a short list cannot be had from a small control: with N test examples at
+    No p is smaller than 1 / (n' + 1), so a small control allows no short list: with N test examples at
     least the smallest k with f_(k) <= k q / N, where f_i is the smallest p that example i can have.
 
     Parameters

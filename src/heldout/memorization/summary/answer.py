@@ -230,8 +230,8 @@ def _measured(result: MemorizationResult) -> str:
 
 def figures(result: MemorizationResult) -> tuple[Figure, ...]:
     """The numbers beside the headline, the first one large."""
-    found = [Figure(name=name, value=value, note=note, strong=False) for name, value, note in _numbers(result)]
-    return tuple(Figure(name=f.name, value=f.value, note=f.note) if i == 0 else f for i, f in enumerate(found))
+    found = enumerate(_numbers(result))
+    return tuple(Figure(name=name, value=value, note=note, strong=i == 0) for i, (name, value, note) in found)
 
 
 def _numbers(result: MemorizationResult) -> list[tuple[str, str, str]]:

@@ -103,7 +103,7 @@ def opposed(result: MemorizationResult) -> dict[tuple[str, str], tuple[Values, V
     return pairs
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Line:
     """A curve at the strengths at which a training ended well."""
 
@@ -124,15 +124,8 @@ class Line:
 def line_of(curve: Curve) -> Line:
     """What is drawn of a curve."""
     used, (low, high) = curve.used, curve.bands
-    return Line(
-        model=curve.model,
-        unit=curve.unit,
-        x=curve.strengths[used],
-        y=curve.accuracy[used],
-        low=low[used],
-        high=high[used],
-        assumed=curve.assumed,
-    )
+    x, y = curve.strengths[used], curve.accuracy[used]
+    return Line(curve.model, curve.unit, x, y, low[used], high[used], curve.assumed)
 
 
 def mean_lines(result: MemorizationResult) -> list[Line]:
@@ -147,5 +140,5 @@ def mean_lines(result: MemorizationResult) -> list[Line]:
         own = [line_of(c) for c in result.curves if c.model == model and c.perturbation in names]
         if len(own) == len(names) and len({line.x.tobytes() for line in own}) == 1:
             y, low, high = (np.mean([getattr(line, key) for line in own], axis=0) for key in ("y", "low", "high"))
-            lines.append(Line(model=model, unit=own[0].unit, x=own[0].x, y=y, low=low, high=high))
+            lines.append(Line(model, own[0].unit, own[0].x, y, low, high))
     return lines

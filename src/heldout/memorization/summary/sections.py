@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -74,6 +73,7 @@ NUMBERED = 12  # metrics up to which the map of tau has numbers
 MOST_STRENGTHS = 11  # of a strip of pictures
 ALL_EXAMPLES, FEW_EXAMPLES = 4, 2  # perturbations up to which all examples are shown; examples where there are more
 PIXELS = 500_000  # of all pictures together: as much noise takes 2 MB
+Looks = dict[str, dict[str, Any]]  # how each model's line is drawn, the same in every chart
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 GUIDES = {
     PMV: "a model that learns without error and memorises nothing, so that it is right on exactly the true labels",
@@ -115,61 +115,49 @@ def _direction(column: Column) -> str:
     return f"{'larger' if column.memorised == 'high' else 'smaller'} means more memorised"
 
 
+def _table(caption: str, names: Sequence[str], rows: Iterable[tuple[str | Cell, ...]]) -> Table:
+    columns = tuple(Heading(name=name, align="left") for name in names)
+    return Table(caption=caption, columns=columns, rows=tuple(Row(cells=cells) for cells in rows))
+
+
 def _ends(result: MemorizationResult) -> Iterable[Section]:
     """Who is at which end of every metric."""
-    if not result.rankings:
-        return
-    rows = []
+    rows: list[tuple[str | Cell, ...]] = []
     for r in result.rankings:
         ends = [
             Cell(text=f"{'each model' if r.tied else name_text(e.model)} {fixed(e.value)}", note=pair((e.low, e.high)))
             for e in (r.most_memorised_first[0], r.most_memorised_first[-1])
         ]
         sure = "none" if r.tied else "significant" if r.ends_differ else "not significant"
-        rows.append(Row(cells=(Cell(text=r.column.title, note=_direction(r.column)), *ends, sure)))
-    table = Table(
-        caption=f"Intervals at {LEVEL_TEXT} each; differences {significant_text(result)}.",
-        columns=tuple(
-            Heading(name=name, align="left")
-            for name in ("Metric", "At the memorised end", "At the other end", "The difference")
-        ),
-        rows=tuple(rows),
-    )
-    yield Section(title="Who is at which end, metric by metric", blocks=(table,), anchor="ends")
+        rows.append((Cell(text=r.column.title, note=_direction(r.column)), *ends, sure))
+    caption = f"Intervals at {LEVEL_TEXT} each; differences {significant_text(result)}."
+    table = _table(caption, ("Metric", "At the memorised end", "At the other end", "The difference"), rows)
+    if rows:
+        yield Section(title="Who is at which end, metric by metric", blocks=(table,), anchor="ends")
 
 
 def _reading(result: MemorizationResult) -> Iterable[Section]:
     """Every metric of a single model, and what it would be at either end."""
     model = result.models[0]
-    own = [(c, result.table[model][c]) for c in lead_columns(result, model)]
-    table = Table(
-        caption=f"Intervals at {LEVEL_TEXT}.",
-        columns=tuple(Heading(name=name, align="left") for name in ("Metric", "Value", "What it would be")),
-        rows=tuple(
-            Row(cells=(c.title, Cell(text=fixed(e.value), note=pair((e.low, e.high))), reading(result, model, c)))
-            for c, e in own
-        ),
-    )
-    if own:
+    found = [(c, result.table[model][c]) for c in lead_columns(result, model)]
+    rows = [
+        (c.title, Cell(text=fixed(e.value), note=pair((e.low, e.high))), reading(result, model, c)) for c, e in found
+    ]
+    if rows:
+        table = _table(f"Intervals at {LEVEL_TEXT}.", ("Metric", "Value", "What it would be"), rows)
         yield Section(title="The numbers, read against their ends", blocks=(table,), anchor="reading")
 
 
-@dataclass(frozen=True)
-class _Look:
-    """How a model's line is drawn, the same in every chart."""
-
-    style: Style
-    variant: Variant | None
-    faint: bool
-
-
-def looks(models: Sequence[str]) -> dict[str, _Look]:
-    """A look for each model, as many as can be told apart; of more, ones spread evenly over their order."""
+def looks(models: Sequence[str]) -> Looks:
+    """As many as can be told apart; of more models, ones spread evenly over their order."""
     few = len(models) <= len(STYLES)
-    drawn = range(len(models)) if len(models) <= LINES else np.linspace(0, len(models) - 1, LINES).round().astype(int)
     return {
-        models[i]: _Look(STYLES[at % len(STYLES)], None if few else VARIANTS[at // len(STYLES)], not few)
-        for at, i in enumerate(drawn)
+        models[i]: {
+            "style": STYLES[at % len(STYLES)],
+            "variant": None if few else VARIANTS[at // len(STYLES)],
+            "faint": not few,
+        }
+        for at, i in enumerate(_spread(len(models), LINES))
     }
 
 
@@ -202,7 +190,7 @@ def _lines(result: MemorizationResult, name: str) -> list[Line]:
     return [line_of(c) for c in result.curves if c.perturbation == name]
 
 
-def _panel(result: MemorizationResult, name: str, shown: Mapping[str, _Look]) -> LineChart:
+def _panel(result: MemorizationResult, name: str, shown: Looks) -> LineChart:
     lines = _lines(result, name)
     last = max(float(line.x[-1]) for line in lines)
     guides = (Guide(start=(0.0, 1.0), end=(last, 1 - last)),) if name in NOISE and last <= 1 else ()
@@ -220,29 +208,24 @@ def _panel(result: MemorizationResult, name: str, shown: Mapping[str, _Look]) ->
 def _chart(
     title: str,
     lines: Sequence[Line],
-    shown: Mapping[str, _Look],
+    shown: Looks,
     *,
     caption: str = "",
     guides: tuple[Guide, ...] = (),
     small: bool = False,
 ) -> LineChart:
     last = max(float(line.x[-1]) for line in lines)
-    series = []
-    for line in lines:
-        look = shown.get(line.model)
-        series.append(
-            Series(
-                name=line.name,
-                x=tuple(line.x.tolist()),
-                y=tuple(line.y.tolist()),
-                low=tuple(line.low.tolist()),
-                high=tuple(line.high.tolist()),
-                style=look.style if look else "a",
-                variant=look.variant if look else None,
-                faint=bool(look and look.faint),
-                drawn=look is not None,
-            )
+    series = [
+        Series(
+            name=line.name,
+            x=tuple(line.x.tolist()),
+            y=tuple(line.y.tolist()),
+            low=tuple(line.low.tolist()),
+            high=tuple(line.high.tolist()),
+            **shown.get(line.model, {"drawn": False}),
         )
+        for line in lines
+    ]
     return LineChart(
         title=title,
         caption=caption,
@@ -352,11 +335,11 @@ def _cell(
             reasons.append(reason)
         return f"–{_footnote(reasons.index(reason))}"
     interval = pair((found.low, found.high)).replace(" to", "\N{NO-BREAK SPACE}to")
-    if ends is None or found.value not in ends or not _fits(result, model, column):
-        return Cell(text=fixed(found.value), note=interval)
-    if found.value == ends[0]:
-        return Cell(text=fixed(found.value), note=interval, mark="most", hover="most memorised")
-    return Cell(text=fixed(found.value), note=interval, mark="least", hover="least memorised")
+    marked = ends is not None and found.value in ends and _fits(result, model, column)
+    mark: Literal["", "most", "least"] = (
+        "" if not marked or ends is None else "most" if found.value == ends[0] else "least"
+    )
+    return Cell(text=fixed(found.value), note=interval, mark=mark, hover=f"{mark} memorised" if mark else "")
 
 
 def _absent(result: MemorizationResult) -> list[str]:
@@ -391,17 +374,13 @@ def _rankings(result: MemorizationResult) -> Iterable[Section]:
             )
         ),
     ]
-    rows, folded, opened = 0, [], []
-    for i, r in enumerate(result.rankings):
-        rows += len(r.models)
-        if i == 0 or rows <= OPEN_ROWS:
-            opened.append(Section(title=r.column.title, blocks=(_board(r),), level=3, anchor=f"rank-{i}"))
-        else:
-            folded.append(Fold(title=f"{r.column.title}: {_apart(r)}", blocks=(_board(r),)))
     yield Section(title="Who memorised more", blocks=tuple(blocks), anchor="ranking")
-    last = opened.pop()
-    yield from opened
-    yield Section(title=last.title, blocks=(*last.blocks, *folded), level=3, anchor=last.anchor)
+    rows = np.cumsum([len(r.models) for r in result.rankings])
+    opened = max(1, int((rows <= OPEN_ROWS).sum()))
+    folds = [Fold(title=f"{r.column.title}: {_apart(r)}", blocks=(_board(r),)) for r in result.rankings[opened:]]
+    for i, r in enumerate(result.rankings[:opened], start=1):
+        boards = (_board(r), *(folds if i == opened else ()))
+        yield Section(title=r.column.title, blocks=boards, level=3, anchor=f"rank-{i}")
 
 
 def _apart(r: Ranking) -> str:
@@ -569,48 +548,29 @@ def _facts(result: MemorizationResult) -> Iterable[tuple[str, str]]:
         yield "Validation", f"{listed([f'{n:,}' for n in sizes])} examples"
     if result.class_names is not None:
         yield "Classes", f"{len(result.class_names):,}"
-    yield from preprocessing_facts(result.preprocessing)
+    done = preprocessing_text(result.preprocessing)
+    if done:
+        yield "Preprocessing", done
 
 
-def preprocessing_facts(steps: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def preprocessing_text(steps: Mapping[str, Any]) -> str:
     """What was done to pictures, in words; what is always done is left out.
 
     Examples
     --------
-    >>> list(preprocessing_facts({"frame": "whole", "mean": [0.0], "std": [1.0], "scale": None, "bgr": False}))
-    []
-    >>> steps = {"frame": "crop", "size": 28, "resize": None, "mean": [0.5, 0.4], "std": [0.25], "bgr": True}
-    >>> ((name, told),) = preprocessing_facts(steps)
-    >>> told
-    'crop 28; BGR channel order; mean 0.5 and 0.4 subtracted; divided by a standard deviation of 0.25'
+    >>> preprocessing_text({"frame": "whole", "mean": [0.0], "std": [1.0], "scale": None, "bgr": False})
+    ''
+    >>> preprocessing_text({"frame": "crop", "size": 28, "mean": [0.5, 0.4], "std": [1.0], "bgr": True})
+    'frame crop; size 28; mean 0.5 and 0.4; bgr'
     """
-    left = {key: value for key, value in steps.items() if value is not None}
-    words = []
-    frame = left.get("frame")
-    if frame == "crop":
-        size, resize, how = (left.pop(key, None) for key in ("size", "resize", "interpolation"))
-        words.append(f"{f'resize the short side to {resize} ({how}), ' if resize else ''}crop {size}")
-    elif frame == "wrap":
-        words.append("cyclic shifts of the whole picture")
-    if frame in ("crop", "wrap", "whole"):
-        left.pop("frame")
-    if left.pop("bgr", False):
-        words.append("BGR channel order")
-    if "scale" in left:
-        words.append(f"pixels times {_values(left.pop('scale'))}")
-    for key, usual, told in (("mean", 0, "mean {} subtracted"), ("std", 1, "divided by a standard deviation of {}")):
-        value = left.pop(key, usual)
-        if any(v != usual for v in (value if isinstance(value, list | tuple) else [value])):
-            words.append(told.format(_values(value)))
-    if words:
-        yield "Preprocessing", "; ".join(words)
-    for key, value in left.items():
-        yield str(key).replace("_", " ").capitalize(), str(value)
-
-
-def _values(value: Any) -> str:
-    values = value if isinstance(value, list | tuple) else [value]
-    return listed([f"{v:g}" if isinstance(v, int | float) else str(v) for v in values])
+    usual = {"frame": "whole", "mean": 0, "std": 1, "bgr": False}
+    told = []
+    for key, value in steps.items():
+        values = value if isinstance(value, list | tuple) else [value]
+        if value is not None and any(v != usual.get(key) for v in values):
+            words = [f"{v:g}" if isinstance(v, float) else f"{v}" for v in values if v is not True]
+            told.append(f"{key.replace('_', ' ')} {listed(words)}".strip())
+    return "; ".join(told)
 
 
 def _missing(result: MemorizationResult) -> Iterable[str]:
