@@ -283,38 +283,39 @@ class BudgetResult(Result):
     @property
     def testable_if_equal(self) -> dict[str, int | None] | None:
         """`equal` by bound."""
-        return self.equal and self.equal.to_dict()
+        return None if self.equal is None else self.equal.to_dict()
 
     @property
     def assumption_a1(self) -> dict[str, Any] | None:
         """The pool's `assumption`, with names."""
-        fit = self.pool and self.pool.assumption
-        return fit.to_dict(self.pool.similarity.names) if self.pool and fit else None
+        if self.pool is None or self.pool.assumption is None:
+            return None
+        return self.pool.assumption.to_dict(self.pool.similarity.names)
 
     @property
     def example_groups(self) -> ExampleGroups | None:
         """Groups of examples that depend on each other."""
-        return self.pool and self.pool.example_groups
+        return None if self.pool is None else self.pool.example_groups
 
     @property
     def adjusted(self) -> Adjusted | None:
         """Chance-adjusted similarity, mean over pairs."""
-        return self.pool and self.pool.adjusted
+        return None if self.pool is None else self.pool.adjusted
 
     @property
     def winner(self) -> Winner | None:
         """The first on the leaderboard."""
-        return self.pool and self.pool.winner
+        return None if self.pool is None else self.pool.winner
 
     @property
     def label_noise(self) -> LabelNoise | None:
         """What a stated share of wrong labels would do."""
-        return self.pool and self.pool.label_noise
+        return None if self.pool is None else self.pool.label_noise
 
     @property
     def second_labels(self) -> SecondLabels | None:
         """What other labels say."""
-        return self.pool and self.pool.second_labels
+        return None if self.pool is None else self.pool.second_labels
 
     @property
     def top(self) -> dict[str, list[str]]:

@@ -53,8 +53,8 @@ from heldout.summary.numbers import PERCENT, bar_text, count_words, percent, sci
 __all__ = ["count_text", "notes_of", "summarise", "summarise_needed"]
 
 METHOD = (
-    "H. Mania, J. Miller, L. Schmidt, M. Hardt, B. Recht (2019), “Model similarity mitigates test set overuse”, NeurIPS "
-    "2019, <https://arxiv.org/abs/1905.12580>. Spanning-tree bound: D. Hunter (1976), K. J. Worsley (1982)."
+    "H. Mania, J. Miller, L. Schmidt, M. Hardt, B. Recht (2019), “Model similarity mitigates test set overuse”, "
+    "NeurIPS 2019, <https://arxiv.org/abs/1905.12580>. Spanning-tree bound: D. Hunter (1976), K. J. Worsley (1982)."
 )
 PLUG_IN = (
     "Errors and similarities are plugged in as if they were the true ones. The bounds hold for independent examples, "
@@ -97,7 +97,7 @@ def summarise_needed(result: BudgetResult) -> Summary:
     of = "" if result.pool is None else f", {result.n_models:,} models"
     return Summary(
         kind="Budget: examples needed",
-        headline=f"This test set has {result.n_examples:,} examples{of}",
+        headline=f"This test set has {result.n_examples:,} examples{of}.",
         sentences=told,
         tone="neutral",
         subject=_subject(result),

@@ -316,9 +316,9 @@ def curve_sections(result: BudgetResult) -> Iterator[Section]:
             )
         )
     charts = tuple(c for c in (by_similarity, by_epsilon) if c is not None)
-    yield Section(
-        title="What the budget depends on", blocks=(*blocks, *([SideBySide(charts=charts)] if charts else []))
-    )
+    if charts:
+        blocks.append(SideBySide(charts=charts))
+    yield Section(title="What the budget depends on", blocks=tuple(blocks))
 
 
 def _curve(
@@ -466,7 +466,7 @@ def bounds_section(result: BudgetResult) -> Section:
     for name, count in t.to_dict().items():
         if name != "union" and result.example_groups is not None:
             continue
-        cells = (TITLES[name], exact_text(count))
+        cells: tuple[str, ...] = (TITLES[name], exact_text(count))
         if pool is not None:
             bar = bar_text(pool.epsilon[name], full=True) if name in pool.epsilon else "–"
             cells += (exact_text(further[name]), exact_text(equal[name]), bar)

@@ -63,7 +63,7 @@ def who_is_first(pool: PoolResult) -> str:
 
 def winner_of(pool: PoolResult) -> str:
     """What the winner's score is worth."""
-    return winner_text(pool.winner, pool.unit, "is right on a share of")
+    return winner_text(pool.winner, pool.unit, "is right on {:.4f} of the examples")
 
 
 def _sentence(text: str) -> str:

@@ -63,7 +63,7 @@ def summarise_needed(result: ScoreBudgetResult) -> Summary:
     """How many examples are needed, alone."""
     return Summary(
         kind="Budget, from scores: examples needed",
-        headline=f"This test set has {result.n_examples:,} examples, {result.n_models:,} models with scores",
+        headline=f"This test set has {result.n_examples:,} examples, {result.n_models:,} models with scores.",
         sentences=(_sentence(result),) if result.too_few else (),
         tone="neutral",
         subject=_subject(result),
@@ -178,7 +178,7 @@ def _pairs(result: ScoreBudgetResult) -> str:
 
 def _sections(result: ScoreBudgetResult) -> Iterator[Section]:
     who = first_text(len(result.first), result.n_models, result.first[0], result.winner.name)
-    worth = winner_text(result.winner, result.unit, "has a mean score of")
+    worth = winner_text(result.winner, result.unit, "has a mean score of {:.4f}")
     yield Section(title="What this means", blocks=(Points((f"{who}. {worth}.", _pairs(result), _trials(result))),))
     yield Section(title="What it does not mean", blocks=(Points((_rests_on(result),)),))
     yield Section(title="What to do next", blocks=(Points(tuple(_next(result))),))

@@ -215,17 +215,19 @@ def first_text(n_first: int, n_models: int, only: str, winner: str) -> str:
     """How many models may be first."""
     if n_first == 1:
         return f"Only {shorten(only, LONGEST)} may be first: every other of the {n_models:,} models is excluded"
-    of = "Both models" if n_models == 2 else f"{n_first:,} of the {n_models:,} models"
+    of = f"{n_first:,} of the {n_models:,} models"
+    if n_first == n_models:
+        of = "Both models" if n_models == 2 else f"All {n_models:,} models"
     return f"{of} may be first, not only {shorten(winner, LONGEST)}, which has the highest score"
 
 
 def winner_text(w: Winner, unit: str, score: str) -> str:
-    """The winner's score, the drop to expect, and what is left; `score` says what was measured."""
+    """The winner's score, the drop to expect, and what is left; `score` says what it is, with {}."""
     name = shorten(w.name, LONGEST)
     if not math.isfinite(w.expected_drop):
         return f"What {name} will lose on fresh examples cannot be told from so few {unit}"
     return (
-        f"{name} {score} {w.score:.4f}. It was chosen for coming out highest, and on as many fresh examples a winner "
+        f"{name} {score.format(w.score)}. It was chosen for coming out highest, and on as many fresh examples a winner "
         f"like it drops by {w.expected_drop:.4f} on average: expect {w.corrected:.4f}"
     )
 
