@@ -23,7 +23,7 @@ SINK = kitchen_sink()
 def test_text_shows_what_is_to_be_printed() -> None:
     text = to_text(kitchen_sink("m"))
     lines = text.splitlines()
-    assert lines[0].startswith("All of it, for m Give --control")
+    assert lines[0].startswith("All of it, for m. Give --control")
     assert "Warning: only 3 groups in m." in lines
     assert re.search(r"^p +0\.05$", text, re.M)
     assert "this matters" in text  # no stars in a terminal

@@ -53,7 +53,7 @@ def test_line_chart_places_points() -> None:
     assert float(first.attrib["cx"]) < float(second.attrib["cx"])
     assert float(first.attrib["cy"]) > float(second.attrib["cy"])  # smaller p is lower
     assert [c.findtext("title") for c in (first, second)] == ["one", "two <i>"]
-    assert root.attrib["aria-label"] == "l; at the right end: <b>& 0.1"
+    assert root.attrib["aria-label"] == "l; in the end: <b>& 0.1"
     assert "0.05" in [t.text for t in root.findall("text")]
     assert "10⁻³" in [t.text for t in root.findall("text")]
 
