@@ -28,6 +28,7 @@ from heldout.reuse.budget_summary.meaning import (
 from heldout.reuse.budget_summary.words import (
     LITTLE,
     NAMES,
+    all_text,
     count_text,
     effect_text,
     enough_text,
@@ -268,7 +269,7 @@ def _bar_line(result: BudgetResult) -> Iterator[tuple[str, str]]:
     if (pool := result.pool) is not None:
         union = f" (union bound ±{pool.epsilon['union']:.5f})" if pool.example_groups is None else ""
         yield (
-            f"all {result.n_models:,} within, at {sure_text(result.delta)}",
+            f"{all_text(result.n_models)} within, at {sure_text(result.delta)}",
             f"±{pool.epsilon['similarity']:.5f}{union}",
         )
 
@@ -277,7 +278,7 @@ def _needed_lines(result: BudgetResult) -> tuple[tuple[str, str], ...]:
     if result.too_few:
         return ()
     need = result.needed
-    who = "one such model" if result.n_models is None else f"all {need.n_models:,} models like these at once"
+    who = "one such model" if result.n_models is None else f"{models_text(need.n_models)} like these at once"
     parting = f", parting on {100 * need.disagreement:.3g}{PERCENT} of examples"
     return needed_lines(need, result.delta, who=who, parting=parting)
 
@@ -326,7 +327,7 @@ def _needed_section(result: BudgetResult) -> Section:
 
 def _leaderboard(result: BudgetResult, pool: PoolResult) -> Iterator[Section]:
     s, groups, sure = pool.similarity, pool.example_groups, sure_text(result.delta)
-    n = "both" if s.n_models == 2 else f"all {s.n_models:,}"
+    n = all_text(s.n_models)
     bands = sum(len(group) > 1 for group in pool.groups)
     told = f" Bands of two or more models, none of which can be told from its first: {bands}." if bands else ""
     text = (

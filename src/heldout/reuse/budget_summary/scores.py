@@ -9,11 +9,13 @@ import numpy as np
 
 from heldout.reuse.budget_summary.board import TITLE, board, first_blocks, key
 from heldout.reuse.budget_summary.words import (
+    all_text,
     count_text,
     effect_text,
     few_warnings,
     first_text,
     groups_text,
+    models_text,
     needed_facts,
     needed_lines,
     needed_text,
@@ -40,7 +42,7 @@ def summarise(result: ScoreBudgetResult) -> Summary:
         kind="Budget, from scores",
         headline="Too few groups to say anything"
         if result.too_few
-        else f"All {result.n_models:,} mean scores are within {bar_text(result.error_bar)}",
+        else f"{all_text(result.n_models).capitalize()} mean scores are within {bar_text(result.error_bar)}",
         sentences=(_sentence(result),),
         subject=_subject(result),
         figures=() if result.too_few else tuple(_figures(result)),
@@ -78,7 +80,7 @@ def _sentence(result: ScoreBudgetResult) -> str:
         return too_few_text(result.example_groups, result.n_models, result.error_bar)
     fit, left = result.testable.union, result.further_models
     text = (
-        f"These {result.n_examples:,} examples measure the mean scores of all {result.n_models:,} models to within "
+        f"These {result.n_examples:,} examples measure the mean scores of {models_text(result.n_models)} to within "
         f"±{result.error_bar:.3g}, all at once, with probability {sure_text(result.delta)}."
     )
     if fit == 0:
@@ -136,12 +138,12 @@ def _lines(result: ScoreBudgetResult) -> Iterator[tuple[str, str]]:
 
 
 def _bar_line(result: ScoreBudgetResult) -> tuple[str, str]:
-    name = f"all {result.n_models:,} within, at {sure_text(result.delta)}"
+    name = f"{all_text(result.n_models)} within, at {sure_text(result.delta)}"
     return name, f"±{result.error_bar:.5f} (union bound over {result.unit})"
 
 
 def _needed_lines(result: ScoreBudgetResult) -> tuple[tuple[str, str], ...]:
-    who = f"all {result.needed.n_models:,} models like these at once"
+    who = f"{models_text(result.needed.n_models)} like these at once"
     return () if result.too_few else needed_lines(result.needed, result.delta, who=who)
 
 

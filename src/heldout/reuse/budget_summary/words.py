@@ -93,9 +93,14 @@ def list_names(names: Sequence[str], most: int = NAMED) -> str:
     return shown + (f" and {rest:,} more" if rest > 0 else "")
 
 
+def all_text(n_models: int | None) -> str:
+    """All of them, in a word or two."""
+    return "both" if n_models == 2 else f"all {n_models:,}"
+
+
 def models_text(n_models: int | None) -> str:
     """The models there are, as a part of a sentence."""
-    return "both models" if n_models == 2 else f"all {n_models:,} models"
+    return f"{all_text(n_models)} models"
 
 
 def ratio_text(count: int, union: int) -> str:
@@ -207,7 +212,7 @@ def unequal_text(result: BudgetResult) -> str:
 
 def enough_text(need: Needed) -> str:
     """Examples that the error bar asked for takes, and for how many models."""
-    of = "one such model" if need.n_models == 1 else f"all {need.n_models:,} models"
+    of = "one such model" if need.n_models == 1 else models_text(need.n_models)
     return f"{examples_text(need.examples_for_epsilon)} would do for {of}"
 
 
