@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from heldout import Predictions, SimilarityResult, budget, testable_models
-from heldout.pages import write_budget_report
 from heldout.reuse.pool import PoolBound
 from heldout.statistics.binomial import upper_tail
 from heldout.statistics.joint_binomial import joint_tail
@@ -62,7 +61,7 @@ if __name__ == "__main__":
     )
     table = table.select([name for name in table.names if not name.startswith("fv_")])
     pool = budget(table, epsilon=0.01)
-    write_budget_report(pool, Path("runs") / "mania")
+    pool.report(Path("runs") / "mania")
     rng = np.random.default_rng(0)
     plain = pool.to_dict()
     record = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-
-FORMAT = 2  # of saved results; 1 had neither groups nor what they bring with them
 
 
 def read_npz(path: Path) -> dict[str, NDArray[Any]]:
@@ -51,38 +48,3 @@ def write_text(path: Path, text: str) -> None:
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8")
     os.replace(part, path)
-
-
-def write_result(
-    path: str | Path, *, plain: dict[str, Any], record: dict[str, Any], arrays: dict[str, NDArray[Any]]
-) -> None:
-    """Write `path`.npz, from which a result comes back to the last bit, and `path`.json for everybody else.
-
-    NaN stays NaN in the record, whose JSON is ours alone; `plain` has none.
-    """
-    kept = {"format": FORMAT, **record}
-    write_npz(Path(f"{path}.npz"), {**arrays, "record": np.array(json.dumps(kept))})
-    write_text(Path(f"{path}.json"), json.dumps(plain, indent=2, allow_nan=False) + "\n")
-
-
-def read_result(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The record and the arrays that `write_result` wrote: `path`, one of its two files, or the folder of `result`."""
-    stem = Path(path)
-    if stem.is_dir():
-        stem = stem / "result"
-    elif stem.suffix in (".npz", ".json"):
-        stem = stem.with_suffix("")
-    file = Path(f"{stem}.npz")
-    if not file.exists():
-        raise InputError(f"{file} does not exist, so it is not a saved result.")
-    try:
-        arrays = read_npz(file)
-        record: dict[str, Any] = json.loads(str(arrays.pop("record")))
-    except Exception as error:
-        raise InputError(f"{file} is not a saved result, or is damaged: {error!r}.") from error
-    if record.pop("format", 1) != FORMAT and "version" in record:  # else it is no result at all
-        raise InputError(
-            f"{file} was saved by another version of heldout ({record.get('version', 'unknown')}), and lacks numbers "
-            "that this one shows; run it again."
-        )
-    return record, arrays

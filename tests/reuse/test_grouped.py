@@ -11,7 +11,6 @@ import pytest
 import heldout
 from heldout.errors import InputError
 from heldout.groups import design_effect
-from heldout.pages import budget_html, scores_html
 from heldout.predictions import Predictions
 from heldout.reuse.grouped import GroupedPool, Grouping, find_groups, group_moments
 from heldout.reuse.leaderboard import PairTests, rank_ranges
@@ -152,16 +151,17 @@ def test_names_of_groups_do_not_matter(rng):
 def test_what_is_said(rng, tmp_path):
     wrong, codes = draw(rng, 40, LADDER, 0.7)
     result = heldout.budget(~wrong, groups=codes, epsilon=0.1)
-    text = " ".join(str(result).split())
+    lines = dict(result.summary().lines)
     groups = result.pool.example_groups
     effects = [design_effect(row, codes) for row in wrong]
     assert groups.design_effect == pytest.approx(effects)
-    assert f"design effect {np.median(effects):.2f} (median over models), {max(effects):.2f} (largest)" in text
-    assert "rest on the law for many independent groups, here 40" in text
-    assert "family-wise 95 % over 15 pairs, for independent groups" in text
-    assert "similarity bound" not in text
-    assert "Naive Bayes" not in text
-    assert "Warning" not in text
+    told = f"{np.median(effects):.2f} (median over models), {max(effects):.2f} (largest)"
+    assert lines["design effect"].startswith(told)
+    assert "models, union bound" in lines
+    assert not {"models, similarity bound", "models, Naive Bayes bound"} & set(lines)
+    assert "for independent groups" in " ".join(str(result).split())
+    assert "here 40" in result.summary().closing[0]
+    assert result.summary().warnings == ()
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert plain["example_groups"]["n_groups"] == 40
     assert plain["example_groups"]["design_effect"]["largest"] == pytest.approx(max(effects))
@@ -171,12 +171,13 @@ def test_what_is_said(rng, tmp_path):
     assert "union bound is given" in plain["reason"]
     result.save(tmp_path / "result")
     again = BudgetResult.load(tmp_path / "result")
-    assert (again.to_dict(), str(again)) == (result.to_dict(), str(result))
+    assert again == result
 
 
 def test_few_groups_get_a_warning_with_the_number(rng):
     wrong, codes = draw(rng, 11, LADDER, 0.7)
-    assert "Warning: 11 groups are few (fewer than 30)" in str(heldout.budget(~wrong, groups=codes))
+    (warning,) = heldout.budget(~wrong, groups=codes).summary().warnings
+    assert "11 groups are few (fewer than 30)" in warning
 
 
 def test_never_of_width_zero(rng):
@@ -229,8 +230,8 @@ class TestRepeatedInputs:
         found = find_groups(table, None)
         assert found.codes.tolist() == [0, 1, 0, 2, 3, 4, 5, 0]
         assert (found.n_repeated, found.named, found.repeated_in) == (3, None, ("Question",))
-        text = str(heldout.budget(table))
-        assert "3 examples share theirs (Question) with another" in text
+        lines = dict(heldout.budget(table).summary().lines)
+        assert lines["repeated inputs"].startswith("3 examples share their input (Question)")
 
     def test_are_joined_with_the_groups_given(self):
         table = Predictions.from_correct(self.correct, columns={"question": self.texts})
@@ -256,19 +257,20 @@ def test_too_few_groups_lead_and_give_no_counts(rng, scores):
     """Three groups: an error bar of ±0.8 would hold for 10^14 models."""
     cells = rng.random((4, 60))
     result = heldout.budget(cells if scores else cells < 0.7, groups=np.arange(60) % 3)
-    text = str(result)
-    assert text.startswith("3 groups are too few to say anything")
-    assert "Warning: 3 groups are few" in text
-    assert "examples for" not in text
-    assert "union bound  " not in text
-    assert "too few to say anything" in result.needed_text()
+    summary, needed = result.summary(), result.needed_summary()
+    assert summary.headline == "Too few groups to say anything"
+    for shown in (summary, needed):
+        assert "3 groups are too few to say anything" in shown.sentences[0]
+        assert "3 groups are few" in shown.warnings[0]
+        names = [name for name, _ in shown.lines]
+        assert not [name for name in names if name.startswith(("models", "examples for"))]
+    assert "How many examples are needed" not in [s.title for s in summary.sections]
     assert (result.further_models, result.needed.examples_for_gap, result.needed.examples_for_epsilon) == (
         0,
         None,
         None,
     )
-    page = scores_html(result) if scores else budget_html(result)
-    assert "Too few groups to say anything" in page
-    many = heldout.budget(cells if scores else cells < 0.7, groups=np.arange(60) % 20)
-    assert str(many).startswith("These 60" if scores else "This test set of 60")
-    assert "Warning: 20 groups are few" in str(many)
+    many = heldout.budget(cells if scores else cells < 0.7, groups=np.arange(60) % 20).summary()
+    assert many.headline != summary.headline
+    assert "60 examples" in many.sentences[0]
+    assert "20 groups are few" in many.warnings[0]

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 
 from heldout import BudgetResult, InputError, Predictions, budget
-from heldout.pages import budget_html
 from heldout.reuse.label_noise import _survivors, find_second_labels, noise_factor
-from heldout.reuse.result import second_sentences
 from heldout.reuse.similarity import similarity
 from heldout.statistics.binomial import sign_test_log_pvalue
-from tests.report.pages import check_self_contained, words
 
 
 def spoiled(labels, share, m, rng):
@@ -117,13 +114,8 @@ def test_saved_and_shown(rng, tmp_path):
     )
     result.save(tmp_path / "result")
     back = BudgetResult.load(tmp_path / "result")
-    assert back.to_dict() == result.to_dict()
-    assert back.pool.label_noise == result.pool.label_noise
-    page = budget_html(result)
-    check_self_contained(page)
-    assert "If labels are wrong" in words(page)
+    assert back == result
     assert result.pool.label_noise.too_good == ("model 0",)
-    assert "Fewer errors than wrong labels: model 0" in " ".join(str(result).split())
 
 
 def test_with_groups(rng):
@@ -172,7 +164,6 @@ def test_second_labels_take_whole_groups(rng):
     wide, narrow = (budget(table, second_labels=second, delta=d).pool.second_labels for d in ("0.01", "0.2"))
     assert (wide.level, narrow.level) == (0.01, 0.2)
     assert wide.low < blind.low < narrow.low
-    assert "99 %:" in second_sentences(wide)[0]
 
 
 def test_second_labels_of_some_examples_in_one_group_are_refused(rng):

@@ -8,14 +8,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_CHECK_FAILED, EXIT_FINE, add_output, make_folder, say, show
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.predictions import Predictions
+from heldout.report import to_markdown, to_text
 from heldout.reuse.adjusted import read_probabilities
-from heldout.reuse.budget import budget, budget_from_numbers, pooling_notes
+from heldout.reuse.budget import budget, budget_from_numbers
+from heldout.reuse.budget_summary import count_text, notes_of
 from heldout.reuse.needed import GAP
-from heldout.reuse.result import BudgetResult, count_text
+from heldout.reuse.result import BudgetResult
 from heldout.reuse.score_budget import ScoreBudgetResult
 from heldout.reuse.thresholds import check_share
 
@@ -85,9 +87,7 @@ def add_budget(verbs: Any) -> None:
     numbers.add_argument("--similarity", metavar="S",
                          help="share of examples on which two models are both right or both wrong")  # fmt: skip
 
-    out = verb.add_argument_group("reporting")
-    out.add_argument("--out", type=Path, metavar="DIR", help="write report.html, result.npz, result.json")
-    out.add_argument("--json", action="store_true", help="print JSON")
+    add_output(verb.add_argument_group("reporting"))
     verb.set_defaults(command=run_budget)
 
 
@@ -109,10 +109,7 @@ def run_budget(args: argparse.Namespace) -> int:
     if args.per_task:
         raise InputError("--per-task needs files of predictions; four numbers say nothing about tasks.")
     result = from_file(args) if args.paths else from_numbers(args)
-    if args.out is not None:
-        report = _write(result, args.out, args.line)
-    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else _shown(result, args))
-    say(f"report: {report}" if args.out is not None else "add --out DIR for a report with pictures")
+    show(result, args, printed=result.needed_summary() if args.needed else None)
     if isinstance(result, BudgetResult) and result.pool is None and result.testable.reason is not None:
         say(f"heldout: {result.testable.reason}.")
         return EXIT_BAD_INPUT
@@ -130,10 +127,8 @@ def _exit_code(args: argparse.Namespace, result: BudgetResult | ScoreBudgetResul
 
 
 def _write(result: BudgetResult | ScoreBudgetResult, folder: Path, line: str) -> Path:
-    from heldout.pages import write_budget_report
-
     result.save(folder / "result")
-    return write_budget_report(result, folder, command=line)
+    return result.report(folder, command=line)
 
 
 def _per_task(args: argparse.Namespace) -> int:
@@ -155,23 +150,26 @@ def _per_task(args: argparse.Namespace) -> int:
                 make_folder(args.out / folders[name])
                 _write(result, args.out / folders[name], args.line)
         say(f"report: {_write(pooled, args.out, args.line)}, and one in a folder for each task")
-    if args.json:
+    if args.format == "json":
         tasks = {
             name: {"error": str(result)} if isinstance(result, InputError) else result.to_dict()
             for name, result in results.items()
         }
-        pooling = " ".join(pooling_notes([str(task) for task in table.columns["task"].tolist()]))
+        pooling = " ".join(notes_of(pooled.tasks))
         whole = {"tasks": tasks, "pooled": pooled.to_dict() | {"pooling": pooling}}
         print(json.dumps(whole, indent=2, allow_nan=False))
         return _exit_code(args, pooled)
+    heading = "# {}" if args.format == "markdown" else "== {} =="
     for name, result in results.items():
-        print(f"== {name} ==\n\n{f'No budget: {result}' if isinstance(result, InputError) else _shown(result, args)}\n")
-    print(f"== all tasks ==\n\n{_shown(pooled, args)}")
+        told = f"No budget: {result}" if isinstance(result, InputError) else _shown(result, args)
+        print(f"{heading.format(name)}\n\n{told}\n")
+    print(f"{heading.format('all tasks')}\n\n{_shown(pooled, args)}")
     return _exit_code(args, pooled)
 
 
 def _shown(result: BudgetResult | ScoreBudgetResult, args: argparse.Namespace) -> str:
-    return result.needed_text() if args.needed else str(result)
+    summary = result.needed_summary() if args.needed else result.summary()
+    return to_markdown(summary, level=2) if args.format == "markdown" else to_text(summary)
 
 
 def _folder_names(tasks: list[str]) -> dict[str, str]:

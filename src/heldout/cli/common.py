@@ -13,6 +13,7 @@ from heldout.errors import InputError
 
 if TYPE_CHECKING:
     from heldout.report import Result
+    from heldout.summary import Summary
 
 EXIT_FINE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_BUG, EXIT_STOPPED = 0, 1, 2, 3, 130
 
@@ -39,13 +40,15 @@ def add_output(group: Any) -> None:
     group.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
 
 
-def show(result: Result, args: argparse.Namespace) -> None:
-    """The shared ending: keep the result where that was asked for, and print it."""
+def show(result: Result, args: argparse.Namespace, *, printed: Summary | None = None) -> None:
+    """The shared ending: keep the result where that was asked for, and print it, or `printed` in its place."""
+    from heldout.report import to_markdown, to_text
+
     if args.out is not None:
         result.save(args.out / "result")
         report = result.report(args.out, command=args.line)
     if args.format == "json":
         print(json.dumps(result.to_dict(), indent=2, allow_nan=False))
     else:
-        print(result.markdown() if args.format == "markdown" else result)
+        print((to_markdown if args.format == "markdown" else to_text)(printed or result.summary()))
     say(f"report: {report}" if args.out is not None else "add --out DIR for a report with pictures")

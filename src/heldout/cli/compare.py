@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, make_folder, say
+from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, add_output, make_folder, say, show
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.reuse.compare import compare, compare_all
-from heldout.reuse.compare_result import MOVED, SECOND, CompareAllResult, CompareResult, p_text
+from heldout.reuse.compare_result import CompareAllResult, CompareResult
+from heldout.reuse.compare_summary import moved_text, worse_text
 
 EPILOG = f"""\
 {WHAT_CAN_BE_READ}
@@ -60,9 +60,7 @@ def add_compare(verbs: Any) -> None:
     asked.add_argument("--fail-under", type=float, metavar="P",
                        help="exit 1 where the first model of a pair is worse with p below P")  # fmt: skip
     add_reading(verb)
-    out = verb.add_argument_group("reporting")
-    out.add_argument("--out", type=Path, metavar="DIR", help="write report.html, result.npz, result.json")
-    out.add_argument("--json", action="store_true", help="print JSON")
+    add_output(verb.add_argument_group("reporting"))
     verb.set_defaults(command=run_compare)
 
 
@@ -95,13 +93,7 @@ def run_compare(args: argparse.Namespace) -> int:
     else:
         result = compare(table, *(models or (0, 1)), **asked)
         pairs = (result,)
-    if args.out is not None:
-        from heldout.pages import write_compare_report
-
-        result.save(args.out / "result")
-        report = write_compare_report(result, args.out, command=args.line)
-    print(json.dumps(result.to_dict(), indent=2, allow_nan=False) if args.json else result)
-    say(f"report: {report}" if args.out is not None else "add --out DIR for a report with pictures")
+    show(result, args)
     return _exit_code(args.fail_under, pairs)
 
 
@@ -128,15 +120,12 @@ def _files_and_models(args: argparse.Namespace, columns: tuple[str, ...]) -> tup
 
 def _exit_code(fail_under: float | None, pairs: tuple[CompareResult, ...]) -> int:
     """By the verdict at that level, so that it never says other than the text."""
-    moved = [pair for pair in pairs if pair.verdict == MOVED]
+    moved = [pair for pair in pairs if pair.ruling.outcome == "order matters"]
     for pair in moved[:5]:
-        say(f"warning: {pair.first} and {pair.second}: {pair.verdict_sentence()}")
+        say(f"warning: {pair.first} and {pair.second}: {moved_text(pair)}")
     if fail_under is None:
         return EXIT_FINE
-    worse = [pair for pair in pairs if pair.difference < 0 and pair.verdict_at(fail_under) == SECOND]
+    worse = [pair for pair in pairs if pair.difference < 0 and pair.verdict_at(fail_under) == "second better"]
     for pair in worse[:5]:
-        say(
-            f"heldout: {pair.first} is worse than {pair.second} (p = {p_text(pair.adjusted_log_p)}, below --fail-under "
-            f"{fail_under:g})."
-        )
+        say(f"heldout: {worse_text(pair, fail_under)}")
     return EXIT_CHECK_FAILED if worse else EXIT_FINE

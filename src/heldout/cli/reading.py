@@ -13,7 +13,7 @@ FAR_MORE = 3  # times as many models as examples: perhaps they were taken for ea
 # Options that say how files are read, by their names in Python.
 KEYS = ("predictions", "labels", "correct", "names", "ids", "trials")
 READING = (*(f"{name}_key" for name in KEYS), "models_axis", "missing", "classes", "metric", "scale", "threshold",
-           "task", "repeats", "all_ids", "format", "exclude")  # fmt: skip
+           "task", "repeats", "all_ids", "input_format", "exclude")  # fmt: skip
 WHAT_CAN_BE_READ = """\
 what can be read:
   an .npz file                  predictions (models x examples, or the other way round), labels, names
@@ -67,7 +67,8 @@ def add_reading(verb: argparse.ArgumentParser) -> None:
                       help="'trials': several answers of a model to one example (rows, files) are trials")  # fmt: skip
     read.add_argument("--all-ids", metavar="FILE",
                       help="ids of all examples, for files that list only what was solved")  # fmt: skip
-    read.add_argument("--format", metavar="F", help="npz, csv, tsv, parquet, json, jsonl, lm-eval, inspect, folder")
+    read.add_argument("--input-format", metavar="F",
+                      help="npz, csv, tsv, parquet, json, jsonl, lm-eval, inspect, folder")  # fmt: skip
     read.add_argument(
         "--exclude",
         action="append",
@@ -82,7 +83,7 @@ def read_predictions(args: argparse.Namespace, paths: Any, **rest: Any) -> Predi
     classes = int(args.classes) if args.classes and args.classes.isdigit() else args.classes
     table = Predictions.load(
         paths,
-        format=args.format,
+        format=args.input_format,
         models_axis=args.models_axis,
         missing=args.missing,
         classes=classes,

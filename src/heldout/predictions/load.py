@@ -90,11 +90,11 @@ def _read(path: Path, format: str | None, options: Options) -> Predictions:
         format = {"eval": "inspect"}.get(format, format)
         if format not in FORMATS:
             what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
-            raise InputError(f"{path.name} {what}; {', '.join(FORMATS)} can be read (format=, --format).")
+            raise InputError(f"{path.name} {what}; {', '.join(FORMATS)} can be read (format=, --input-format).")
     if format not in FORMATS:
-        raise InputError(f"`format` is {format!r} (--format); it can be {', '.join(FORMATS)}.")
+        raise InputError(f"`format` is {format!r} (--input-format); it can be {', '.join(FORMATS)}.")
     if path.is_dir() and format not in ("folder", "lm-eval", "inspect"):
-        raise InputError(f"{path} is a folder, but format={format!r} (--format) is that of a file.")
+        raise InputError(f"{path} is a folder, but format={format!r} (--input-format) is that of a file.")
     return FORMATS[format](path, options)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -17,6 +18,7 @@ from heldout.summary import (
     Cell,
     Chart,
     Column,
+    HeatMap,
     LineChart,
     Picture,
     RangeRow,
@@ -76,6 +78,7 @@ def _environment() -> Environment:
         "drawing": _drawing,
         "groups": _groups,
         "lines": _lines,
+        "narrow": _narrow,
         "linked": _linked,
         "named": _named,
         "numbers": _numbers,
@@ -151,6 +154,11 @@ def _drawing(chart: Chart, named: bool = True) -> Markup:
     from markupsafe import Markup
 
     return Markup(svg.draw(chart, named=named))  # texts are escaped there
+
+
+def _narrow(chart: HeatMap) -> HeatMap:
+    """A wide map for a phone, where cells are not square and nobody points."""
+    return replace(chart, wide=False, cell_hover=False, row_hover=())
 
 
 def _swatch(series: Series) -> Markup:

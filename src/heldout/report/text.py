@@ -104,12 +104,11 @@ def _heading(table: Table, i: int) -> str:
 
 
 def _ranges(board: Ranges) -> list[str]:
-    rank, name, value, interval, _ = board.columns
     shown = board.rows[: board.rows_printed]
     rows = [
         [r.rank, _cell(r.name), r.value_text, r.interval_text, " ".join([r.next, r.next_note]).strip()] for r in shown
     ]
-    lines = aligned([[rank, name, value, interval, ""], *rows], [False, True, False, True, True])
+    lines = aligned([board.columns, *rows], [False, True, False, True, True])
     return [line.rstrip() for line in lines] + _left_out(len(board.rows) - len(shown) + board.more)
 
 

@@ -56,10 +56,6 @@ class Adjusted:
     answers: float = math.nan
     probabilities: float = math.nan
 
-    def to_dict(self) -> dict[str, float | None]:
-        """Plain data; an undefined number is None."""
-        return {name: value if math.isfinite(value) else None for name, value in vars(self).items()}
-
 
 def adjusted_similarity(
     table: Predictions, counts: SimilarityResult, probabilities: ArrayLike | None = None

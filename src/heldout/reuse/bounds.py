@@ -212,6 +212,9 @@ class SimilarityBound:
         self.sd = math.sqrt(self.n * self.p * (1 - self.p))
         self._off_above = self.weights * upper_tail(self.hi, self.values, self.x)
         self._off_below = self.weights * lower_tail(self.lo, self.values, self.x)
+        self._trials = np.append(self.values, self.n)
+        self._rates = np.append(np.full(len(self.values), self.x), self.p)
+        self._found: dict[tuple[int, bool], tuple[float, float]] = {}
 
     def above(self, c: int) -> tuple[float, float]:
         """P(S1 >= c) and P(S2 >= hi, S1 <= c - 1)."""
@@ -231,12 +234,12 @@ class SimilarityBound:
         """
 
         def too_high(c: int) -> bool:
-            given = np.sum(self._off_above * binom.pmf(c, self.values, self.x))
-            return bool(others * given >= binom.pmf(c, self.n, self.p))
+            anchor, joint = self._at(c, above=True)
+            return others * joint >= anchor
 
         def too_low(d: int) -> bool:
-            given = np.sum(self._off_below * binom.pmf(d, self.values, self.x))
-            return bool(others * given >= binom.pmf(d, self.n, self.p))
+            anchor, joint = self._at(d, above=False)
+            return others * joint >= anchor
 
         # Beyond six standard deviations the anchor's own probability is no longer small for any delta below 1.
         first = max(0, math.floor(self.n * self.p - 6 * self.sd))
@@ -244,6 +247,15 @@ class SimilarityBound:
         c = first_where(too_high, min(first, self.hi), self.hi)
         d = -first_where(lambda minus: too_low(-minus), -max(last, self.lo), -self.lo)
         return c, d
+
+    def _at(self, count: int, *, above: bool) -> tuple[float, float]:
+        """P(S1 = count) and P(S2 is off on that side, S1 = count); searches ask for the same counts again and again."""
+        found = self._found.get((count, above))
+        if found is None:
+            off = self._off_above if above else self._off_below
+            pmf = binom.pmf(count, self._trials, self._rates)
+            found = self._found[count, above] = float(pmf[-1]), float(np.sum(off * pmf[:-1]))
+        return found
 
     def probability(self, k: float) -> float:
         """The bound on P(some of k models is off), at its best c and d."""

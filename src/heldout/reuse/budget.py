@@ -19,10 +19,13 @@ from heldout.predictions import Predictions
 from heldout.predictions.table import as_column
 from heldout.progress import plain_bar
 from heldout.reuse.adjusted import Adjusted, adjusted_similarity
+from heldout.reuse.alike import how_alike
 from heldout.reuse.bounds import TestableModels, equal_models, testable_models, union_models
+from heldout.reuse.budget_summary import count_text
 from heldout.reuse.cover import CoverCurve, cover_curve
+from heldout.reuse.curves import Curve, models_by_epsilon, models_by_similarity
 from heldout.reuse.few import nothing_fits, nothing_needed, too_few_groups
-from heldout.reuse.first import list_names, may_be_among
+from heldout.reuse.first import may_be_among
 from heldout.reuse.grouped import GroupedPool, Grouping, find_groups
 from heldout.reuse.label_noise import SecondLabels, find_second_labels
 from heldout.reuse.label_noise import label_noise as label_noise_of
@@ -38,17 +41,16 @@ from heldout.reuse.leaderboard import (
 from heldout.reuse.like_these import LikeThese, assumption_fit, difficulty_forecast
 from heldout.reuse.needed import GAP, examples_within, numbers_needed, pool_needed, round_up
 from heldout.reuse.pool import PoolBound, Tree, pool_level, pool_reach
-from heldout.reuse.result import BudgetResult, PoolResult, count_text
+from heldout.reuse.result import BudgetResult, PoolResult
 from heldout.reuse.score_budget import ScoreBudgetResult, score_budget
 from heldout.reuse.scored import ScoredPool
 from heldout.reuse.similarity import SimilarityResult, similarity
-from heldout.reuse.theorems import theorem2_epsilon, theorem2_equation5, theorem2_equation6
+from heldout.reuse.theorems import corollary4, theorem2_epsilon, theorem2_equation5, theorem2_equation6
 from heldout.reuse.thresholds import Number, check_share, exact, independent_similarity
 from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics import clopper_pearson
 
 USUAL_EPSILON, USUAL_MODELS = 0.01, 100  # four numbers, no error bar asked for: at least so wide, and for so many
-MOST_TASKS = 20  # named where tasks are pooled
 
 
 def budget(
@@ -131,7 +133,7 @@ def budget(
             delta=share,
             gap=float(exact(gap)),
             seed=seed,
-            notes=_notes(table),
+            tasks=task_sizes(table),
             progress=progress,
         )
     counts = similarity(table, progress=progress)
@@ -167,6 +169,9 @@ def budget(
         pool = replace(pool, label_noise=noise)
     if second_labels is not None:
         pool = replace(pool, second_labels=_second_labels(table, second_labels, grouping, share))
+    each = round(float(counts.observed.mean()))  # answers that a model has, on average
+    equal = None if grouped is not None else _equal(each, error, alike, epsilon=target, delta=share)
+    by_similarity, by_epsilon = (None, None) if equal is None else _curves(each, error, alike, target, share)
     needed = pool_needed(
         counts,
         grouped,
@@ -186,17 +191,20 @@ def budget(
         epsilon=float(target),
         delta=share,
         testable=fits(target),
-        equal=None if grouped is not None else _equal(counts, error, alike, epsilon=target, delta=share),
+        equal=equal,
         pool=pool,
         exact_error=error,
         exact_similarity=alike,
-        examples_each=_examples_each(counts),
+        examples_each=each,
         needed=nothing_needed(needed) if few else needed,
+        by_similarity=by_similarity,
+        by_epsilon=by_epsilon,
         seed=seed,
         source=table.source,
         data_digest=table.digest(),
         version=__version__,
-        notes=_notes(table),
+        tasks=task_sizes(table),
+        trials_agree=table.trials is not None,
     )
 
 
@@ -210,33 +218,11 @@ def _as_table(array: ArrayLike) -> Predictions:
     return Predictions.from_correct(array)
 
 
-def _notes(table: Predictions) -> tuple[str, ...]:
-    """What else is to be known of a table."""
-    notes = []
+def task_sizes(table: Predictions) -> dict[str, int]:
+    """Examples of each task; none where there are not several."""
     tasks = table.columns.get("task")
-    if tasks is not None:
-        notes += pooling_notes([str(task) for task in tasks.tolist()])
-    if table.is_binary and table.trials is not None:
-        notes.append("All trials of an example agree everywhere, so that more trials would bring nothing.")
-    return tuple(notes)
-
-
-def pooling_notes(tasks: Sequence[str]) -> list[str]:
-    """How the tasks of some examples were pooled; nothing for one task.
-
-    Examples
-    --------
-    >>> pooling_notes(["a", "a", "b"])[0][:88]
-    'All 2 tasks pooled: every example counts once, so that a task counts by its size (a 2, b'
-    """
-    sizes = Counter(tasks)
-    if len(sizes) < 2:
-        return []
-    named = list_names([f"{name} {size:,}" for name, size in sizes.items()], MOST_TASKS)
-    return [
-        f"All {len(sizes):,} tasks pooled: every example counts once, so that a task counts by its size ({named}), and "
-        "the mean over tasks may differ."
-    ]
+    sizes = {} if tasks is None else dict(Counter(str(task) for task in tasks.tolist()))
+    return sizes if len(sizes) > 1 else {}
 
 
 def _second_labels(
@@ -281,6 +267,8 @@ def budget_from_numbers(
     if epsilon is None:
         epsilon = _usual_epsilon(n_examples, error, similarity, delta)
     testable = testable_models(n_examples, error, similarity, epsilon=epsilon, delta=delta)
+    share = float(exact(delta))
+    by_similarity, by_epsilon = _curves(n_examples, exact(error), exact(similarity), exact(epsilon), share)
     return BudgetResult(
         n_models=None,
         n_examples=n_examples,
@@ -288,7 +276,7 @@ def budget_from_numbers(
         mean_similarity=float(exact(similarity)),
         independent_similarity=independent_similarity(error),
         epsilon=float(exact(epsilon)),
-        delta=float(exact(delta)),
+        delta=share,
         testable=testable,
         equal=testable,
         pool=None,
@@ -300,9 +288,11 @@ def budget_from_numbers(
             float(exact(error)),
             float(exact(similarity)),
             epsilon=float(exact(epsilon)),
-            delta=float(exact(delta)),
+            delta=share,
             gap=float(exact(gap)),
         ),
+        by_similarity=by_similarity,
+        by_epsilon=by_epsilon,
         seed=None,
         source="numbers",
         data_digest=None,
@@ -361,6 +351,7 @@ def _grouped_pool(grouped: GroupedPool, winner: Winner, n_missing: int, delta: f
     tests = PairTests(counts, delta, grouped)
     return PoolResult(
         similarity=counts,
+        alike=how_alike(counts, order),
         cover=cover_curve(counts),
         epsilon={"union": reach, "similarity": reach},
         level={"union": level, "similarity": level, "pairs": tests.level},
@@ -374,6 +365,7 @@ def _grouped_pool(grouped: GroupedPool, winner: Winner, n_missing: int, delta: f
         winner=winner,
         groups=tied_groups(tests, order),
         theorem2=dict.fromkeys(("eta", "cover", "epsilon", "equation_5", "equation_6"), math.nan),
+        adaptive=math.nan,
         difficulty_forecast=None,
         n_missing=n_missing,
         assumption=None,
@@ -403,6 +395,7 @@ def _pool(bound: PoolBound, winner: Winner, n_missing: int, delta: float, *, pro
         bar.update()
     result = PoolResult(
         similarity=counts,
+        alike=how_alike(counts, order),
         cover=curve,
         epsilon={"union": by_union / bound.largest, "similarity": by_similarity / bound.largest},
         level={"union": delta / counts.n_models, "similarity": level, "pairs": tests.level},
@@ -416,6 +409,7 @@ def _pool(bound: PoolBound, winner: Winner, n_missing: int, delta: float, *, pro
         winner=winner,
         groups=groups,
         theorem2=_theorem2(counts, curve, delta),
+        adaptive=corollary4(counts.n_examples, counts.n_models, alpha=0.0, delta=delta)[0],
         difficulty_forecast=difficulty_forecast(bound),
         n_missing=n_missing,
         assumption=assumption_fit(bound, delta),
@@ -436,9 +430,15 @@ def _means(counts: SimilarityResult) -> tuple[Fraction, Fraction]:
     return Fraction(wrong, n * k), 1 - Fraction(disagree, n * counts.n_pairs)
 
 
-def _equal(
-    counts: SimilarityResult, error: Fraction, alike: Fraction, *, epsilon: Number, delta: float
-) -> TestableModels | None:
+def _curves(n: int, error: Fraction, alike: Fraction, epsilon: Fraction, delta: float) -> tuple[Curve, Curve]:
+    """What fits were all equal, against similarity and against epsilon."""
+    return (
+        models_by_similarity(n, error, epsilon=float(epsilon), delta=delta),
+        models_by_epsilon(n, error, alike, delta=delta),
+    )
+
+
+def _equal(n: int, error: Fraction, alike: Fraction, *, epsilon: Number, delta: float) -> TestableModels | None:
     """The paper's plug-in, as if all models had the mean error and the mean similarity; None where no models have both.
 
     Where answers are missing the two means are of different examples, and may not fit together.
@@ -446,12 +446,7 @@ def _equal(
     both = error + (alike - 1) / 2
     if not 0 < error < 1 or not max(Fraction(0), 2 * error - 1) <= both <= error:
         return None
-    return equal_models(_examples_each(counts), error, both, epsilon=epsilon, delta=delta)
-
-
-def _examples_each(counts: SimilarityResult) -> int:
-    """Answers that a model has, on average."""
-    return round(float(counts.observed.mean()))
+    return equal_models(n, error, both, epsilon=epsilon, delta=delta)
 
 
 def _theorem2(counts: SimilarityResult, curve: CoverCurve, delta: float) -> dict[str, float]:

@@ -18,7 +18,7 @@ from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.predictions.keys import TEXTS, plain_name
 from heldout.progress import plain_bar
-from heldout.reuse.compare_result import FEW_EXAMPLES, CompareAllResult, CompareResult, Parted
+from heldout.reuse.compare_result import Basis, CompareAllResult, CompareResult, Parted, judge
 from heldout.reuse.grouped import Grouping, find_groups
 from heldout.statistics.binomial import sign_test_log_pvalue
 from heldout.statistics.bounded_differences import (
@@ -35,21 +35,10 @@ from heldout.statistics.stepdown import holm_log_adjusted
 Floats = NDArray[np.float64]
 
 CELLS = 4_000_000  # cells of several pairs that are held at once
+FEW_EXAMPLES = 1_000  # discordant examples that are described on each side; `discordant` has all
 KNOTS = 40  # numbers of discordant examples for which it is computed what could have been seen
 LONGEST_TEXT = 500  # characters of an example's text
 NAMED = 30  # models listed where one is not found
-MCNEMAR = "McNemar's exact test"
-FOR_SCORES = "McNemar's test carried over to scores (Gaffke's, of a bounded mean)"
-FOR_GROUPS = "McNemar's test carried over to whole groups (Gaffke's, of a bounded mean)"
-NULLS = {
-    "binary": "both models are right equally often; examples are independent.",
-    "scores": "the mean difference is 0, whatever its law; examples are independent.",
-    "groups": "the mean difference over examples is 0, whatever its law; groups are independent.",
-    "sequence": "the mean difference is 0, whatever was seen before; it must not depend on the order of the {}, so a "
-    "sorted file breaks it. One may look after every one and stop at any time.",
-    "sequence of groups": "the mean difference of the groups, each of which counts once, is 0, whatever was seen "
-    "before; it must not depend on the order of the groups. One may look after every group and stop at any time.",
-}
 
 
 def compare(
@@ -162,7 +151,7 @@ def compare_all(
     adjusted = holm_log_adjusted([result.log_p_value for result in results])
     return CompareAllResult(
         pairs=tuple(
-            replace(result, adjusted_log_p=float(log_p), level=level, n_pairs=len(pairs))
+            replace(result, ruling=result.judged(float(log_p), level), n_pairs=len(pairs))
             for result, log_p in zip(results, adjusted, strict=True)
         ),
         skipped=tuple((table.names[i], table.names[j]) for i, j in lacking),
@@ -202,8 +191,7 @@ class _Finding:
     log_p: float
     interval: tuple[float, float]
     detectable: float
-    test: str
-    null: str
+    rests_on: Basis
     sequence: ConfidenceSequence | None = None
 
 
@@ -232,8 +220,7 @@ def _score_findings(pairs: Sequence[_Pair], level: float) -> list[_Finding]:
             log_p=float(log_p[k]),
             interval=(float(low[k]), float(high[k])),
             detectable=float(seen[k]),
-            test=FOR_GROUPS if grouped else FOR_SCORES,
-            null=NULLS["groups" if grouped else "scores"],
+            rests_on="groups" if grouped else "scores",
         )
         for k in range(len(pairs))
     ]
@@ -256,8 +243,7 @@ def _binary_findings(pairs: Sequence[_Pair], level: float) -> list[_Finding]:
             log_p=sign_test_log_pvalue(b, c),
             interval=(float(low[k]), float(high[k])),
             detectable=gaps[b + c, n],
-            test=MCNEMAR,
-            null=NULLS["binary"],
+            rests_on="mcnemar",
         )
         for (b, c, n), k in zip(counts.tolist(), place.reshape(-1).tolist(), strict=True)
     ]
@@ -349,18 +335,18 @@ class _Pair:
         table = self.table
         parts = np.flatnonzero(np.logical_or(*self._sides())) if listed else np.zeros(0, dtype=np.intp)
         means = [self._mean(row) for row in (self.first, self.second)]
-        plain = self.binary and found.sequence is None
+        s = found.sequence
+        difference = (self.n_up - self.n_down) / self.n if self.binary and s is None else means[0] - means[1]
         return CompareResult(
             first=table.names[self.i],
             second=table.names[self.j],
             score_first=means[0],
             score_second=means[1],
-            difference=(self.n_up - self.n_down) / self.n if plain else means[0] - means[1],
+            difference=difference,
             log_p_value=found.log_p,
-            adjusted_log_p=found.log_p,
             interval=found.interval,
-            level=level,
             interval_level=level,
+            ruling=judge(found.log_p, difference, s, level=level, rests_on=found.rests_on),
             n_pairs=1,
             n_examples=self.n,
             n_missing=self.n_missing,
@@ -368,13 +354,11 @@ class _Pair:
             second_only=self.n_down,
             detectable_difference=found.detectable,
             binary=self.binary,
-            test=found.test,
-            null=found.null,
             n_groups=self.n_groups,
             groups_named=self.named,
             n_waiting=self.n_waiting,
-            sequence=found.sequence,
-            discordant=(parts if self.places is None else self.places[parts]).astype(np.int64),
+            sequence=s,
+            discordant=(parts if self.places is None else self.places[parts]).astype(np.int64) if listed else None,
             parted=self._parted(parts),
             source=table.source,
             data_digest=digest,
@@ -426,8 +410,7 @@ class _Pair:
             found,
             log_p=sequence.log_p_value,
             interval=(math.nan, math.nan) if sequence.moved else sequence.interval,
-            test="confidence sequence by betting, valid at every look",
-            null=NULLS["sequence"].format("examples") if self.codes is None else NULLS["sequence of groups"],
+            rests_on="sequence" if self.codes is None else "sequence of groups",
             sequence=sequence,
         )
 

@@ -62,15 +62,3 @@ def may_be_among(
         beaten[:, others] += wins & (log_p <= log_levels[:, None])
     sets = {top: tuple(int(j) for j in order if beaten[at, j] < top) for at, top in enumerate(asked)}
     return {top: sets.get(top, tuple(order.tolist())) for top in tops}
-
-
-def list_names(names: list[str], most: int) -> str:
-    """The first few names, and how many more there are.
-
-    Examples
-    --------
-    >>> list_names(["a", "b", "c"], 2), list_names(["a", "b"], 2)
-    ('a, b and 1 more', 'a, b')
-    """
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 from heldout.groups import FEW, Codes, group_codes, group_sizes, join_groups, resolve_groups
 from heldout.predictions import Predictions
+from heldout.results import Record
 from heldout.reuse.bounds import TestableModels, whole_models
 from heldout.reuse.similarity import SimilarityResult, condensed_row
 from heldout.statistics.bounded_differences import bounded_log_p_values
@@ -34,8 +35,8 @@ UNION_ONLY = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ExampleGroups:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ExampleGroups(Record):
     """Groups of examples, and what they cost.
 
     Parameters
@@ -51,6 +52,9 @@ class ExampleGroups:
     design_effect : (k,) float
         Kish's, of each model's error; NaN where a model is right, or wrong, on every example.
     """
+
+    unlisted = ("named", "n_repeated")
+    derived = {"from": "named", "repeated_inputs": "n_repeated", "design_effect": "effects", "few": "few"}  # noqa: RUF012
 
     n_groups: int
     smallest: int
@@ -77,22 +81,10 @@ class ExampleGroups:
         known = self.design_effect[np.isfinite(self.design_effect)]
         return float(known.max()) if len(known) else float("nan")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; an undefined number is None."""
-
-        def plain(value: float) -> float | None:
-            return value if np.isfinite(value) else None
-
-        return {
-            "n_groups": self.n_groups,
-            "smallest": self.smallest,
-            "largest": self.largest,
-            "from": self.named,
-            "repeated_inputs": self.n_repeated,
-            "repeated_in": list(self.repeated_in),
-            "design_effect": {"median": plain(self.median_effect), "largest": plain(self.largest_effect)},
-            "few": self.few,
-        }
+    @property
+    def effects(self) -> dict[str, float]:
+        """Median and largest design effect."""
+        return {"median": self.median_effect, "largest": self.largest_effect}
 
 
 @dataclass(frozen=True)

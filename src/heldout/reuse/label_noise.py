@@ -103,10 +103,6 @@ class LabelNoise:
     n_significant_worst: int | None
     first_safe_below: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {**vars(self), "true_errors": list(self.true_errors), "too_good": list(self.too_good)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SecondLabels:
@@ -150,11 +146,6 @@ class SecondLabels:
     n_both: int
     n_turned: int
     level: float = 0.05
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
-        return plain | {"kendall": self.kendall if math.isfinite(self.kendall) else None}
 
 
 def noise_factor(share: float, chance: float) -> float:

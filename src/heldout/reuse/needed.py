@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,14 +74,6 @@ class Needed:
     first_gap: float | None
     examples_for_first: int | None
     power: float = POWER
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; an undefined number is None."""
-        return {name: None if _undefined(value) else value for name, value in vars(self).items()}
-
-
-def _undefined(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
 
 
 def round_up(epsilon: float) -> float:

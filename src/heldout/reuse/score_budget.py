@@ -33,7 +33,7 @@ def score_budget(
     delta: float,
     gap: float,
     seed: int,
-    notes: tuple[str, ...] = (),
+    tasks: dict[str, int],
     progress: bool = False,
 ) -> ScoreBudgetResult:
     """What a table of scores says of its models; `budget` calls it where cells are not right or wrong."""
@@ -90,7 +90,7 @@ def score_budget(
         winner=Winner(model=best, name=table.names[best], score=float(means[best]), expected_drop=drop),
         needed=needed,
         example_groups=groups,
-        notes=notes,
+        tasks=tasks,
         seed=seed,
         source=table.source,
         data_digest=table.digest(),

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.groups import Codes
+from heldout.results import Record
 
 BLOCKS = 20  # the examples of a split are so many random blocks of them
 SHARE = 0.9  # of the blocks, m / n
@@ -45,8 +46,8 @@ LARGE = 20_000_000  # answers of contenders from which on a fifth of the partiti
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Winner:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Winner(Record):
     """The first on the leaderboard.
 
     Parameters
@@ -61,6 +62,9 @@ class Winner:
         examples or groups to tell.
     """
 
+    unlisted = ("model",)
+    derived = ("corrected",)
+
     model: int
     name: str
     score: float
@@ -70,16 +74,6 @@ class Winner:
     def corrected(self) -> float:
         """The score less the expected drop: what to expect on fresh examples."""
         return self.score - self.expected_drop
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; an undefined number is None."""
-        known = math.isfinite(self.expected_drop)
-        return {
-            "name": self.name,
-            "score": self.score,
-            "expected_drop": self.expected_drop if known else None,
-            "corrected": self.corrected if known else None,
-        }
 
 
 def expected_drop(

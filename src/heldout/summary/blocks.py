@@ -4,7 +4,7 @@ cells of a table and the names of models are taken as they are."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -107,6 +107,8 @@ class Table:
         minor: Collection[str] = (),
         chosen: int | None = None,
         role: str = "",
+        more: int = 0,
+        rows_printed: int = 20,
     ) -> Table:
         """A table from its cells; the first column and those in `words` stand to the left, numbers to the right.
 
@@ -127,6 +129,8 @@ class Table:
                 Row(cells=tuple(row), chosen=i == chosen, role=role if i == chosen else "")
                 for i, row in enumerate(rows)
             ),
+            more=more,
+            rows_printed=rows_printed,
         )
 
 
@@ -153,7 +157,8 @@ class Ranges:
     """A leaderboard: estimates with intervals on one common axis.
 
     `axis` has both ends of the axis, `axis_text` their names; round ends around all intervals unless given. `columns`
-    are the headings of rank, name, value, interval and next.
+    are the headings of rank, name, value, interval and next. Rows after the first `rows_open` are folded, on an axis of
+    their own: far down, values may be of another order.
     """
 
     kind: ClassVar[str] = "ranges"
@@ -165,6 +170,14 @@ class Ranges:
     grid: tuple[float, ...] = ()
     more: int = 0
     rows_printed: int = 20
+    rows_open: int | None = None
+
+    def split(self) -> tuple[Ranges, ...]:
+        """What is shown at once, and what is folded; a few rows more are not worth a fold."""
+        if self.rows_open is None or len(self.rows) <= self.rows_open + 5:
+            return (self,)
+        first, rest = self.rows[: self.rows_open], self.rows[self.rows_open :]
+        return replace(self, rows=first, more=0), replace(self, rows=rest, caption=f"{self.caption}, continued")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,6 +11,7 @@ from heldout.summary.charts import AxisKind
 from heldout.summary.names import shorten
 
 EVEN = 4  # times as much; a log axis that is shorter has even steps
+LARGE, FAR = 1e6, 100  # a log axis up to so much, and so long, has powers of ten, written as such
 
 
 def linear_ticks(low: float, high: float, *, count: int = 5) -> list[float]:
@@ -123,6 +124,8 @@ class Scale:
     ['0', '1', '2']
     >>> [name for _, name in Scale(low=0.1, high=10, start=0, end=1, kind="log").ticks()]
     ['0.1', '0.2', '0.5', '1', '2', '5', '10']
+    >>> [name for _, name in Scale(low=10, high=1e15, start=0, end=1, kind="log").ticks()]
+    ['100', '10⁴', '10⁶', '10⁸', '10¹⁰', '10¹²', '10¹⁴']
     """
 
     low: float
@@ -143,6 +146,9 @@ class Scale:
         """Round values and their names."""
         if self.kind == "decades":
             return [(t, decade_text(t)) for t in decade_ticks(self.low, self.high)]
+        if self.kind == "log" and self.high >= LARGE and self.high / self.low >= FAR:
+            exponents = decade_ticks(math.log10(self.low), math.log10(self.high))
+            return [(10.0**e, decade_text(e)) for e in exponents]
         places = (
             log_ticks(self.low, self.high) if self.kind == "log" else linear_ticks(self.low, self.high, count=count)
         )

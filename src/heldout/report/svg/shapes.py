@@ -16,9 +16,10 @@ CHARACTER = 6.4  # estimated width of a character at the charts' font size
 
 
 def svg_element(height: float, label: str, parts: Sequence[str], *, width: float = WIDTH) -> str:
-    """The sheet around the parts; `label` says what it shows to those who do not see it."""
+    """The sheet around the parts; `label` says what it shows to those who do not see it. Wide ones are not blown up."""
+    most = f' style="max-width: {1.3 * width:.0f}px"' if width > WIDTH else ""
     return (
-        f'<svg class="chart" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'<svg class="chart"{most} viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
 

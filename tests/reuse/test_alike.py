@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heldout.pages.budget.alike import pair_grid
-from heldout.pages.budget.order import block_means, clustered, leaf_order, submatrix
+from heldout.reuse.alike import FEW_PAIRS, block_means, clustered, how_alike, leaf_order, pair_grid, submatrix
 from heldout.reuse.similarity import similarity
-from tests.report.budget.conftest import correct
+from tests.reuse.test_budget_summary import correct
 
 
 def families(k: int, n: int, seed: int) -> np.ndarray:
@@ -37,7 +36,7 @@ def test_submatrix_is_part_of_the_matrix() -> None:
 
 
 def test_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    import heldout.pages.budget.order as order
+    import heldout.reuse.alike as order
 
     right, _ = families(130, 300, 2)
     s = similarity(right)
@@ -82,5 +81,16 @@ def test_pair_grid_counts_every_pair() -> None:
     s = similarity(correct(15, 300, 3))
     edges, counts = pair_grid(s)
     assert counts.sum() == 105
-    expected, _, _ = np.histogram2d(s.baseline(), s.agreement(), bins=[np.array(edges), np.array(edges)])
+    expected, _, _ = np.histogram2d(s.baseline(), s.agreement(), bins=[edges, edges])
     assert np.abs(counts - expected).sum() <= 2  # a value on an edge may fall to either side
+
+
+def test_few_pairs_are_kept_one_by_one() -> None:
+    for k, few in ((2, True), (5, True), (6, False)):
+        s = similarity(correct(k, 200, 4))
+        assert (s.n_pairs <= FEW_PAIRS) == few
+        alike = how_alike(s, np.argsort(s.errors))
+        assert (alike.pairs is None, alike.edges is None, alike.map is None) == (not few, few, k == 2)
+        assert (alike.below_chance, alike.disjoint) == (s.below_chance, s.disjoint)
+        if alike.pairs is not None:
+            assert np.array_equal(alike.pairs, np.stack([s.agreement(), s.baseline(), s.kappa()], axis=1))
