@@ -1,4 +1,4 @@
-"""Models side by side: joined on ids, or from a folder of one file a model."""
+"""Models side by side: joined on ids, or from a folder of one file per model."""
 
 from __future__ import annotations
 

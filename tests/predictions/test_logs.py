@@ -289,7 +289,7 @@ class TestInspect:
             with pytest.raises(InputError, match=words):
                 Predictions.load(path)
         path.write_text('{"a": 1}')
-        with pytest.raises(InputError, match=r"x.json is no log of inspect_ai"):
+        with pytest.raises(InputError, match=r"x.json is not a log of inspect_ai"):
             Predictions.load(path, format="inspect")
 
     @pytest.mark.parametrize("name", ["eval/alpha.eval", "failed.eval", "json/alpha.json"])

@@ -74,7 +74,7 @@ def add_reading(verb: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="model, or column that is none, to leave out ('fv_*'; may be repeated)",
+        help="model, or column that is not a model, to leave out ('fv_*'; may be repeated)",
     )
 
 

@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]  # pictures finished, evaluations so far
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What each picture contributes, one row a picture."""
+    """What each picture contributes, one row per picture."""
 
     statistic: NDArray[np.float64]
     weight: NDArray[np.float64]

@@ -141,7 +141,7 @@ class ItemTable:
 
 
 def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -> ItemTable | None:
-    """A table of numbers, one column for each class, in the order of the known ones; None where it is none."""
+    """A table of numbers, one column for each class, in the order of the known ones; None where it is not one."""
     table = table_columns(path)
     columns = {
         key: values

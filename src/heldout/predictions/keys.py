@@ -249,8 +249,8 @@ class Options:
         """Only logs have scores to choose from."""
         if self.metric is not None:
             raise InputError(
-                f"{source} is no log of lm-evaluation-harness or inspect_ai, so that metric={self.metric!r} (--metric) "
-                "chooses nothing; leave it out, or name the column of right and wrong with correct_key (--correct-key)."
+                f"{source} is not a log of lm-evaluation-harness or inspect_ai, so that metric={self.metric!r} "
+                "(--metric) chooses nothing; leave it out, or name the column of right and wrong with correct_key (--correct-key)."
             )
 
 

@@ -65,7 +65,7 @@ def _check_never_right(table: Predictions) -> None:
             name = table.names[i]
             raise InputError(
                 f"{table.source}: {name!r} is right on no example, and none of its answers, such as "
-                f"{plain(cells[0])!r}, is the label of any; leave it out if it is no model (exclude={name!r}, "
+                f"{plain(cells[0])!r}, is the label of any; leave it out if it is not a model (exclude={name!r}, "
                 f'--exclude {name}), or give classes="any" (--classes any) if answers are free text.'
             )
 

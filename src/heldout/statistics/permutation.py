@@ -55,7 +55,7 @@ class ControlTestResult(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ControlTestsResult:
-    """Test set against control on several numbers an example, and on the smallest of their p-values."""
+    """Test set against control on several numbers per example, and on the smallest of their p-values."""
 
     each: tuple[ControlTestResult, ...]
     p_greater: float
