@@ -442,7 +442,7 @@ def test_paths_and_formats(tmp_path):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_metric_is_that_of_a_log(tmp_path, suffix):
     Predictions.from_correct([[1, 0]]).save(tmp_path / f"x.{suffix}")
-    with pytest.raises(InputError, match=rf"x.{suffix} is no log .*metric='acc' \(--metric\) chooses nothing"):
+    with pytest.raises(InputError, match=rf"x.{suffix} is not a log .*metric='acc' \(--metric\) chooses nothing"):
         Predictions.load(tmp_path / f"x.{suffix}", metric="acc")
 
 

@@ -3,7 +3,7 @@
 Three layouts. *Wide*: one row per example, with an optional id, the label, and one column per model; without a label
 the models' columns are 0/1, or scores. *Long*: one row per model and example (or one of its trials), with a column that
 names the model; without that column, the file is one model's. *One row per model*: a column that names it, and one
-column an example.
+column per example.
 """
 
 from __future__ import annotations

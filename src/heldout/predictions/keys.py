@@ -250,7 +250,8 @@ class Options:
         if self.metric is not None:
             raise InputError(
                 f"{source} is not a log of lm-evaluation-harness or inspect_ai, so that metric={self.metric!r} "
-                "(--metric) chooses nothing; leave it out, or name the column of right and wrong with correct_key (--correct-key)."
+                "(--metric) chooses nothing; leave it out, or name the column of right and wrong with correct_key "
+                "(--correct-key)."
             )
 
 
