@@ -361,7 +361,7 @@ class Predictions:
         if not self.is_binary:
             between = int(((self.cells > 0) & (self.cells < 1)).sum())
             raise InputError(
-                f"{what} needs answers that are right or wrong, but {between:,} of {_count(self.cells.size, 'cell')} "
+                f"{what} needs scores of 0 or 1, but {between:,} of {_count(self.cells.size, 'cell')} "
                 f"({self.source}) {'lies' if between == 1 else 'lie'} between; count a score of 0.5 or more as right "
                 "with `.thresholded(0.5)` (--threshold 0.5)."
             )

@@ -30,7 +30,7 @@ class SklearnScorer:
     def __init__(self, estimator: Any, *, batch_size: int = 1024) -> None:
         if not hasattr(estimator, "decision_function") and not hasattr(estimator, "predict_proba"):
             raise InputError(
-                f"{type(estimator).__name__} has neither decision_function nor predict_proba, so its answers "
+                f"{type(estimator).__name__} has neither decision_function nor predict_proba, so its predictions "
                 "cannot be ranked; wrap it in CalibratedClassifierCV, for example."
             )
         if getattr(estimator, "decision_function_shape", None) == "ovo" and len(estimator.classes_) > 2:
