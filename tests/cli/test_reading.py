@@ -117,7 +117,7 @@ def test_several_files_and_trials(run, tmp_path):
     files = tmp_path / "one.csv", tmp_path / "two.csv"
     code, _, err = run("budget", *files)
     assert code == 2
-    assert "in more than one file with different answers" in err
+    assert "in more than one file with different predictions" in err
     code, out, err = run("budget", *files, "--repeats", "trials")
     assert code == 0
     assert "2 trials each" in err

@@ -338,7 +338,7 @@ def test_other_refusals(torus_images, honest_onnx, tmp_path):
     stops("`tolerance` is for audits without a control", honest_onnx, images, tolerance=0.1, control=images)
     stops("`rule` is 'worst'", honest_onnx, images, rule="worst")
     stops("`alternative` is 'less'", honest_onnx, images, alternative="less")
-    stops("a list is no model", [1], images)
+    stops("a list is not a model", [1], images)
     (tmp_path / "test-0.npz").write_bytes(b"x")
     stops("holds an unfinished audit", honest_onnx, images, checkpoint=tmp_path)
     with pytest.raises(InputError, match="no model"):

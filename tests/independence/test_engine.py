@@ -185,8 +185,8 @@ def test_excess_scores_and_a_tied_top_logit_is_right():
     ("logits", "sentence"),
     [
         (np.zeros((2, 2)), "knows 2 classes, but picture b has label 2"),
-        (np.array([[0.0, 1, 2], [0, np.nan, 1]]), "picture b with NaN or infinite logits"),
-        (np.array([[0.0, np.inf, 2], [0, 0, 1]]), "picture a with NaN or infinite logits"),
+        (np.array([[0.0, 1, 2], [0, np.nan, 1]]), "NaN or infinite logits for picture b"),
+        (np.array([[0.0, np.inf, 2], [0, 0, 1]]), "NaN or infinite logits for picture a"),
     ],
 )
 def test_bad_logits(logits, sentence):
@@ -200,5 +200,5 @@ def test_bad_output_shape(shape, linear_model):
         def logits(self, batch):
             return np.zeros(shape)
 
-    with pytest.raises(InputError, match=r"answers a batch of 16 with shape .* logits are needed"):
+    with pytest.raises(InputError, match=r"returns shape .* for a batch of 16; .* logits are needed"):
         make_engine(Odd((1, 12, 12)), pictures(10)).run()

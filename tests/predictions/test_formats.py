@@ -401,7 +401,7 @@ class TestJson:
         [
             (3, "neither a list of rows nor an object of arrays"),
             ([], "x.json is empty"),
-            ([1, 2], "one object a row"),
+            ([1, 2], "one object per row"),
             ({"labels": [1], "predictions": [[1], [1, 2]]}, "different numbers of examples"),
             ({"predictions": [["1", "2"]], "labels": [1, 2], "names": ["a"]}, "of different kinds"),
             ({"predictions": [[float("nan"), 1]], "labels": [1, 1], "names": ["a"]}, "NaN stands in 1 of 2"),
@@ -442,7 +442,7 @@ def test_paths_and_formats(tmp_path):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_metric_is_that_of_a_log(tmp_path, suffix):
     Predictions.from_correct([[1, 0]]).save(tmp_path / f"x.{suffix}")
-    with pytest.raises(InputError, match=rf"x.{suffix} is no log .*metric='acc' \(--metric\) chooses nothing"):
+    with pytest.raises(InputError, match=rf"x.{suffix} is not a log .*metric='acc' \(--metric\) chooses nothing"):
         Predictions.load(tmp_path / f"x.{suffix}", metric="acc")
 
 

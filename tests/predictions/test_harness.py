@@ -227,7 +227,9 @@ class TestPlainLayouts:
         (tmp_path / "first.csv").write_text("id,a,b\nx,1,0\ny,1,1\nz,0,0\n")
         (tmp_path / "second.csv").write_text("id,a,b\nx,1,0\ny,0,1\nz,0,1\n")
         files = [tmp_path / "first.csv", tmp_path / "second.csv"]
-        with pytest.raises(InputError, match=r"'a' is in more than one file with different answers.*'y' is the first"):
+        with pytest.raises(
+            InputError, match=r"'a' is in more than one file with different predictions.*'y' is the first"
+        ):
             Predictions.load(files)
         same(Predictions.load(files, repeats="trials"), counted)
         with pytest.raises(InputError, match="`repeats` is 'epochs'"):
@@ -561,7 +563,7 @@ def test_missing_ids(tmp_path, blank):
     [
         (TABLE, {"trials_key": "zz"}, r"trials_key='zz' \(--trials-key\) has no effect"),
         (TABLE, {"all_ids": ["x"]}, r"all_ids \(--all-ids\) has no effect"),
-        (TABLE, {"repeats": "trials"}, "no model has several answers"),
+        (TABLE, {"repeats": "trials"}, "no model has several predictions"),
         (TABLE, {"classes": 3}, r"classes=3 \(--classes\) has no effect"),
         ("id,label,a\nx,1,1\ny,0,1\n", {"scale": 10}, r"scale=10 \(--scale\) has no effect"),
         ("model,id,correct\na,x,1\n", {"models_axis": 0}, "models_axis=0"),

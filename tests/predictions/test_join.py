@@ -1,4 +1,4 @@
-"""Models side by side: joined on ids, or from a folder of one file a model."""
+"""Models side by side: joined on ids, or from a folder of one file per model."""
 
 from __future__ import annotations
 
@@ -174,7 +174,9 @@ def test_folder_refuses(tmp_path):
     write_model(tmp_path, "beta", CELLS["beta"], "json")
     assert Predictions.load(tmp_path).names == ("alpha", "beta")  # the same answers twice
     write_model(tmp_path, "beta", [1 - cell for cell in CELLS["beta"]], "json")
-    with pytest.raises(InputError, match=r"'beta' is in more than one file with different answers.*--repeats trials"):
+    with pytest.raises(
+        InputError, match=r"'beta' is in more than one file with different predictions.*--repeats trials"
+    ):
         Predictions.load(tmp_path)
 
 
@@ -214,7 +216,9 @@ class TestAnswersInSeveralFiles:
     def test_different_wrong_answers(self, files):
         files[1].write_text("id,label,a\nx,p,q\nz,p,q\n")
         files[0].write_text("id,label,a,b\nx,p,r,q\ny,q,q,q\n")
-        with pytest.raises(InputError, match=r"'a' is in more than one file with different answers.*'x' is the first"):
+        with pytest.raises(
+            InputError, match=r"'a' is in more than one file with different predictions.*'x' is the first"
+        ):
             Predictions.load(files)
 
     def test_labels_must_agree(self, files):

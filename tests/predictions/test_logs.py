@@ -259,7 +259,7 @@ class TestInspect:
             Predictions.load(path)
         with pytest.raises(InputError, match=r"has no header.json: the run has not ended"):
             Predictions.load(repack(failed, tmp_path / "x.eval", **{"header.json": None}))
-        with pytest.raises(InputError, match=r"no log of inspect_ai"):
+        with pytest.raises(InputError, match=r"not a log of inspect_ai"):
             Predictions.load(repack(failed, tmp_path / "x.eval", **{"header.json": {"eval": None}}))
         folder = tmp_path / "unfinished"
         shutil.copytree(DATA / "inspect" / "eval", folder)
@@ -289,7 +289,7 @@ class TestInspect:
             with pytest.raises(InputError, match=words):
                 Predictions.load(path)
         path.write_text('{"a": 1}')
-        with pytest.raises(InputError, match=r"x.json is no log of inspect_ai"):
+        with pytest.raises(InputError, match=r"x.json is not a log of inspect_ai"):
             Predictions.load(path, format="inspect")
 
     @pytest.mark.parametrize("name", ["eval/alpha.eval", "failed.eval", "json/alpha.json"])

@@ -397,7 +397,7 @@ class TestInspect:
             load_scores(DATA / "inspect" / "json")
         with pytest.raises(InputError, match="1 of 3 samples have no score, the first 'sums/sum-1'"):
             load_scores(self.change(tmp_path, lambda i: {"match": {"value": None if i == 1 else "C"}}))
-        with pytest.raises(InputError, match="which is no number"):
+        with pytest.raises(InputError, match="which is not a number"):
             load_scores(self.change(tmp_path, lambda i: {"match": {"value": "green"}}))
         with pytest.raises(InputError, match=r"was scored by 'a', 'b'; choose one with score= \(--score\)"):
             load_scores(self.change(tmp_path, lambda i: {"a": {"value": 1}, "b": {"value": 0}}))

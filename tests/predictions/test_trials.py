@@ -24,7 +24,7 @@ def test_scores_and_marks_are_one_table():
 def test_fractions_are_never_cut_in_silence():
     pool = Predictions.from_scores([[0.5, 1], [0, 0.4]])
     for touch in (lambda: pool.correct, lambda: pool.wrong, lambda: pool.require_binary("the attack")):
-        with pytest.raises(InputError, match=r"right or wrong, but 2 of 4 cells.*--threshold 0.5"):
+        with pytest.raises(InputError, match=r"0 or 1, but 2 of 4 cells.*--threshold 0.5"):
             touch()
     assert pool.thresholded(0.5).correct.tolist() == [[True, True], [False, False]]
     for threshold in (0, -1, 1.1):

@@ -137,7 +137,7 @@ def test_bad_input(tmp_path):
         (answers, {"second_labels": ["x", "y", "x", "y"]}, "no class number"),
         (answers, {"second_labels": [7, 8, 7, 9]}, "none of which is a label"),
         (answers, {"second_labels": [None] * 4}, "no label for any example"),
-        (scores, {"label_noise": 0.03}, "label noise needs answers that are right or wrong"),
+        (scores, {"label_noise": 0.03}, "label noise needs scores of 0 or 1"),
     ):
         with pytest.raises(InputError, match=sentence):
             budget(pool, **arguments)

@@ -269,7 +269,7 @@ def test_as_scorer(net, tmp_path):
     assert as_scorer(function) is function
     for scorer in (as_scorer(net), function):
         assert isinstance(scorer, Scorer)
-    with pytest.raises(InputError, match="a int is no model"):
+    with pytest.raises(InputError, match="a int is not a model"):
         as_scorer(3)
 
 

@@ -107,7 +107,7 @@ def test_result_prints_and_travels():
 @pytest.mark.parametrize(
     ("values", "options", "sentence"),
     [
-        ([], {}, "`T` has shape (0,); it must be one number an example, at least one"),
+        ([], {}, "`T` has shape (0,); it must be one number per example, at least one"),
         ([[0.1]], {}, "`T` has shape (1, 1)"),
         ([0.1, math.nan, math.inf], {}, "`T` holds 2 values that are not finite"),
         ([0.1], {"lower": 0.0}, "the range [0.0, 0.5] does not hold 0 inside"),

@@ -1,4 +1,4 @@
-"""argv to one API call to one report: a module a verb."""
+"""argv to one API call to one report: one module per verb."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ EXIT_FINE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_BUG, EXIT_STOPPED = 0, 1, 2, 
 
 
 def say(sentence: str) -> None:
-    """Tell the user something that is no result."""
+    """Tell the user something that is not a result."""
     print(sentence, file=sys.stderr)
 
 

@@ -297,7 +297,7 @@ def perturbations(args: argparse.Namespace) -> list[tuple[Perturbation, Sequence
     explicit = {text.rpartition("=")[0] for text in texts}
     found: list[tuple[Perturbation, Sequence[float]]] = []
     for way in ways:
-        # A range for all perturbations is none for severities, which end at 5.
+        # A range for all perturbations does not fit severities, which end at 5.
         usual = way.name not in given or (not way.even and way.name not in explicit)
         if usual and way.name in given:
             say(f"{way.name} is measured at the severities 0 to 5; --strengths {way.name}=0,3,5 chooses others.")

@@ -64,7 +64,7 @@ def add_reading(verb: argparse.ArgumentParser) -> None:
     read.add_argument("--task", action="append", default=[], metavar="NAME",
                       help="only this task ('mmlu_*'; may be repeated); all are pooled without")  # fmt: skip
     read.add_argument("--repeats", metavar="trials",
-                      help="'trials': several answers of a model to one example (rows, files) are trials")  # fmt: skip
+                      help="'trials': several predictions of one model for one example are trials")  # fmt: skip
     read.add_argument("--all-ids", metavar="FILE",
                       help="ids of all examples, for files that list only what was solved")  # fmt: skip
     read.add_argument("--input-format", metavar="F",
@@ -74,7 +74,7 @@ def add_reading(verb: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="model, or column that is none, to leave out ('fv_*'; may be repeated)",
+        help="model, or column that is not a model, to leave out ('fv_*'; may be repeated)",
     )
 
 

@@ -60,7 +60,7 @@ def check_labels(labels: ArrayLike, *, count: int | None, what: str) -> NDArray[
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
-        raise InputError(f"{what}: labels have shape {y.shape}; one whole number a picture is needed.")
+        raise InputError(f"{what}: labels have shape {y.shape}; one whole number per picture is needed.")
     if count is not None and len(y) != count:
         raise InputError(f"{what}: {len(y)} labels for {count} pictures; there must be one for each.")
     if len(y) == 0:
@@ -272,7 +272,7 @@ def from_dataset(dataset: Any, labels: ArrayLike | None = None) -> DatasetSource
 
 
 def from_folder(root: str | Path, *, channels: int = 3, class_names: Sequence[str] | None = None) -> FileSource:
-    """A folder with one subfolder a class.
+    """A folder with one subfolder per class.
 
     Classes are numbered in the order of their names, or of `class_names` where given: a control must be
     numbered as its test set, also where it lacks a class.
@@ -388,7 +388,7 @@ def from_npz(
         raise
     except (OSError, ValueError, EOFError, AttributeError, TypeError, zlib.error, zipfile.BadZipFile) as error:
         raise InputError(
-            f"cannot read {path}: it is no .npz file of plain arrays, or is damaged ({type(error).__name__})."
+            f"cannot read {path}: it is not an .npz file of plain arrays, or is damaged ({type(error).__name__})."
         ) from error
     return ArraySource(pictures, labels, ids=ids, class_names=class_names, columns=columns, what=str(path))
 

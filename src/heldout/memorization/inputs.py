@@ -79,7 +79,7 @@ def read_training_set(
     if y.ndim != 1 or y.dtype.kind not in "iu" or len(x) != len(y) or not len(y):
         raise InputError(
             f"{option} {path}: labels of shape {y.shape} and type {y.dtype} for examples of shape {x.shape}; one whole "
-            "number an example is needed."
+            "number per example is needed."
         )
     if int(y.min()) < 0:
         raise InputError(f"{option} {path}: label {int(y.min())} is negative; classes are numbered from 0.")

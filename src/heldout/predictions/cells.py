@@ -35,7 +35,7 @@ def read_answers(
 
 
 def matrix(cells: NDArray[Any], *, what: str) -> NDArray[Any]:
-    """One row a model; one model's row alone is a matrix too."""
+    """One row per model; one model's row alone is a matrix too."""
     if cells.ndim == 1:
         cells = cells[None]
     if cells.ndim != 2:
@@ -92,7 +92,7 @@ def _read_labels(labels: ArrayLike) -> NDArray[Any]:
     if truth.ndim == 2 and 1 in truth.shape:
         truth = truth.ravel()
     if truth.ndim != 1:
-        raise InputError(f"labels have the shape {truth.shape}; one label an example is needed.")
+        raise InputError(f"labels have the shape {truth.shape}; one label per example is needed.")
     if seen is not None:
         raise InputError(f"example {int(np.argmin(seen))} has no label; leave examples without a label out.")
     return truth

@@ -1,9 +1,9 @@
 """Tables with named columns (CSV, Parquet, rows of JSON) to `Predictions`.
 
-Three layouts. *Wide*: one row an example, with an optional id, the label, and one column a model; without a label
-the models' columns are 0/1, or scores. *Long*: one row a model and example (or one of its trials), with a column that
-names the model; without that column, the file is one model's. *One row a model*: a column that names it, and one column
-an example.
+Three layouts. *Wide*: one row per example, with an optional id, the label, and one column per model; without a label
+the models' columns are 0/1, or scores. *Long*: one row per model and example (or one of its trials), with a column that
+names the model; without that column, the file is one model's. *One row per model*: a column that names it, and one
+column per example.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ def _models_in_rows(
 def _row_per_model(
     columns: dict[str, Column], model: str | None, options: Options, *, source: str, text: bool
 ) -> Predictions:
-    """One row a model, one column an example; what stands for no example must be left out by name."""
+    """One row per model, one column per example; what stands for no example must be left out by name."""
     if model is None:  # asked for with models_axis=0: the first column that is no score names the models
         model = next((key for key, column in columns.items() if not all(is_score(v) for v in column)), None)
     options.use("scale")

@@ -308,7 +308,7 @@ def from_json(content: Any, path: Path, options: Options) -> Predictions:
 
 
 def read_jsonl(path: Path, options: Options) -> Predictions:
-    """One JSON object a line: rows, or samples of lm-evaluation-harness."""
+    """One JSON object per line: rows, or samples of lm-evaluation-harness."""
     rows = read_lines(path)
     if rows and lm_eval.is_sample(rows[0]):
         return lm_eval.read([path], options, source=path.name)
@@ -325,6 +325,6 @@ def row_columns(rows: list[Any], path: Path) -> dict[str, Any]:
     if not rows:
         raise InputError(f"{path.name} is empty: at least one row is needed.")
     if not all(isinstance(row, dict) for row in rows):
-        raise InputError(f'{path.name} must hold one object a row, such as {{"id": 1, "label": 0, "model_a": 0}}.')
+        raise InputError(f'{path.name} must hold one object per row, such as {{"id": 1, "label": 0, "model_a": 0}}.')
     keys = dict.fromkeys(key for row in rows for key in row)
     return {key: [row.get(key) for row in rows] for key in keys}

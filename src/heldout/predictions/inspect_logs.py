@@ -148,7 +148,7 @@ def _read_json(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         raise damaged(path, zipfile.BadZipFile(), "inspect_ai")
     content = read_json_file(path)
     if not is_log(content):
-        raise InputError(f"{path.name} is no log of inspect_ai (it has no `eval` and `status`).")
+        raise InputError(f"{path.name} is not a log of inspect_ai (it has no `eval` and `status`).")
     if not isinstance(content.get("samples"), list):
         raise InputError(f"{path.name} holds no samples; run inspect_ai with its samples logged (--log-samples).")
     return content, content["samples"]
@@ -172,7 +172,7 @@ def _read_eval(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             raise
         raise damaged(path, error, "inspect_ai") from error
     if not is_log(header):
-        raise InputError(f"{path.name} is no log of inspect_ai (its header has no `eval` and `status`).")
+        raise InputError(f"{path.name} is not a log of inspect_ai (its header has no `eval` and `status`).")
     return header, samples
 
 

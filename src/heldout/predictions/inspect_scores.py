@@ -91,6 +91,6 @@ def _part(value: Any, key: str, sample: str, scorer: str, path: Path) -> tuple[f
     if value is None or isinstance(value, (bool, int, float)):
         return value, name
     raise InputError(
-        f"{path.name}: the sample {sample!r} has the score {value!r} by {scorer!r}, which is no number; choose another "
-        "with score= (--score)."
+        f"{path.name}: the sample {sample!r} has the score {value!r} by {scorer!r}, which is not a number; choose "
+        "another with score= (--score)."
     )

@@ -141,7 +141,7 @@ class ItemTable:
 
 
 def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -> ItemTable | None:
-    """A table of numbers, one column for each class, in the order of the known ones; None where it is none."""
+    """A table of numbers, one column for each class, in the order of the known ones; None where it is not one."""
     table = table_columns(path)
     columns = {
         key: values
@@ -168,7 +168,7 @@ def prediction_rows(path: Path, classes: tuple[str, ...] | None, models_axis: in
     table = load([path], None, Options(models_axis=models_axis))
     if table.predictions is None or table.observed is not None:
         raise InputError(
-            f"{path.name} holds no answers of models that could make a prior, or some are missing; give predictions "
+            f"{path.name} holds no predictions that could make a prior, or some are missing; give predictions "
             "with their labels, or probabilities, one column for each class."
         )
     answers = table.predictions
@@ -180,7 +180,7 @@ def prediction_rows(path: Path, classes: tuple[str, ...] | None, models_axis: in
     strange = sorted({str(v) for v in np.unique(answers.astype(np.str_))} - number.keys())
     if strange:
         raise InputError(
-            f"{path.name}: models answer {listing(strange)}, which is the label of no example; a prior is over the "
+            f"{path.name}: models predict {listing(strange)}, which is the label of no example; a prior is over the "
             f"{len(known):,} classes of the labels."
         )
     coded = np.array([[number[str(v)] for v in row] for row in answers.tolist()], dtype=np.int64)

@@ -125,7 +125,7 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
             same = other < 0 or (scores[other] == scores[i] and (answers is None or answers[other] == answers[i]))
             if there[i] and not same:
                 raise InputError(
-                    f"{source}: the model {name!r} is in more than one file with different answers, of which the "
+                    f"{source}: the model {name!r} is in more than one file with different predictions, of which the "
                     f"example {ids[row]!r} is the first; keep one, give each model a name of its own, or count them as "
                     'trials with repeats="trials" (--repeats trials).'
                 )

@@ -102,8 +102,8 @@ PURPOSES = {  # options, and why one that was not used has no effect
     "trials_key": "only a long table, one row for each model and example, has a column of trials",
     "models_axis": "it is clear where the models are",
     "metric": "there is one score to read, and no choice",
-    "scale": "answers are right or wrong, and no scores",
-    "repeats": "no model has several answers to one example",
+    "scale": "the table has right and wrong, and no scores",
+    "repeats": "no model has several predictions for one example",
     "all_ids": "the files list every example themselves",
 }
 
@@ -249,8 +249,9 @@ class Options:
         """Only logs have scores to choose from."""
         if self.metric is not None:
             raise InputError(
-                f"{source} is no log of lm-evaluation-harness or inspect_ai, so that metric={self.metric!r} (--metric) "
-                "chooses nothing; leave it out, or name the column of right and wrong with correct_key (--correct-key)."
+                f"{source} is not a log of lm-evaluation-harness or inspect_ai, so that metric={self.metric!r} "
+                "(--metric) chooses nothing; leave it out, or name the column of right and wrong with correct_key "
+                "(--correct-key)."
             )
 
 

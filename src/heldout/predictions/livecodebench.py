@@ -34,7 +34,7 @@ def eval_all(rows: list[dict[str, Any]], path: Path, options: Options) -> Run:
 
 
 def board(rows: list[dict[str, Any]], path: Path, options: Options) -> list[Run]:
-    """The leaderboard's own file: pass@1 in percent, one entry a model and problem."""
+    """The leaderboard's own file: pass@1 in percent, one entry per model and problem."""
     options.use("metric")
     metric = options.metric or "pass@1"
     lacking = next((row for row in rows if metric not in row), None)

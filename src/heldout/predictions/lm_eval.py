@@ -64,7 +64,7 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
         for row in choice.rows(path):
             name = id_text(row["doc_id"], f"{path.name}: a document")
             if name in cells:
-                raise InputError(f"{path.name} has the document {name} more than once; keep one run a file.")
+                raise InputError(f"{path.name} has the document {name} more than once; keep one run per file.")
             cells[name] = [row["mark"]]
             facts[name] = told_facts(row, task, options, texts=texts)
             seen = hashes.setdefault(f"{task}/{name}", (model, row.get("doc_hash") or ""))
@@ -136,7 +136,7 @@ class Choice:
         self.filters: dict[str, None] = {}  # all that were met
 
     def lines(self, path: Path) -> list[dict[str, Any]]:
-        """Lines of the chosen filter, one a document."""
+        """Lines of the chosen filter, one per document."""
         rows = read_lines(path)
         if not rows or not all(is_sample(row) for row in rows):
             raise InputError(

@@ -1,4 +1,4 @@
-"""What a path means: a file of some format, or a folder of one file a model."""
+"""What a path means: a file of some format, or a folder of one file per model."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _read(path: Path, format: str | None, options: Options) -> Predictions:
 
 
 def read_folder(folder: Path, options: Options) -> Predictions:
-    """One file a model, named by the file; or logs of an evaluation framework."""
+    """One file per model, named by the file; or logs of an evaluation framework."""
     if lm_eval.sample_files(folder):
         return read_lm_eval(folder, options)
     if inspect_logs.log_files(folder):
@@ -118,7 +118,7 @@ def read_folder(folder: Path, options: Options) -> Predictions:
     files = [p for p in files if p not in labels]
     if not files:
         raise InputError(
-            f"{folder} holds no files that can be read ({', '.join(FOLDER_SUFFIXES)}); put one file a model into it."
+            f"{folder} holds no files that can be read ({', '.join(FOLDER_SUFFIXES)}); put one file per model into it."
         )
     tables = []
     for path in files:
@@ -143,7 +143,7 @@ def all_ids_of(given: str | Path | Iterable[str] | None) -> tuple[str, ...] | No
 
 
 def read_all_ids(path: str | Path) -> tuple[str, ...]:
-    """The ids of all examples: one a line, a JSON list, or a table with a column of ids."""
+    """The ids of all examples: one per line, a JSON list, or a table with a column of ids."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path} does not exist (all_ids=, --all-ids).")

@@ -103,7 +103,7 @@ def long_table(
     source: str,
     beside: dict[str, Column],
 ) -> Predictions:
-    """One row a model and example, or one of its trials, to one row a model."""
+    """One row per model and example, or one of its trials, to one row per model."""
     names, row = _positions(id_texts(models, source=source, noun="model", option="names_key, --names-key"))
     examples, place = _positions(id_texts(ids, source=source))
     k, n = len(names), len(examples)
@@ -178,7 +178,7 @@ def _trials(
     source: str,
     columns: dict[str, Any],
 ) -> Predictions:
-    """Rows that are trials, or count some, to one cell a model and example."""
+    """Rows that are trials, or count some, to one cell per model and example."""
     (names, row), (ids, place) = models, examples
     try:
         if "scores" in found:

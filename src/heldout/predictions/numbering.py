@@ -24,8 +24,8 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
     if table.predictions is None or table.labels is None:
         if classes is not None:
             raise InputError(
-                f"{table.source}: classes={classes!r} (--classes) has no effect here, since answers are known as right "
-                "and wrong, or as scores; leave it out."
+                f"{table.source}: classes={classes!r} (--classes) has no effect here, since the table has right and "
+                "wrong, or scores, and no predictions; leave it out."
             )
         return
     labels, answers = table.labels, table.predictions
@@ -64,9 +64,9 @@ def _check_never_right(table: Predictions) -> None:
         if known.isdisjoint(cells.tolist()):
             name = table.names[i]
             raise InputError(
-                f"{table.source}: {name!r} is right on no example, and none of its answers, such as "
-                f"{plain(cells[0])!r}, is the label of any; leave it out if it is no model (exclude={name!r}, "
-                f'--exclude {name}), or give classes="any" (--classes any) if answers are free text.'
+                f"{table.source}: {name!r} is right on no example, and none of its predictions, such as "
+                f"{plain(cells[0])!r}, is the label of any; leave it out if it is not a model (exclude={name!r}, "
+                f'--exclude {name}), or give classes="any" (--classes any) if predictions are free text.'
             )
 
 

@@ -74,7 +74,7 @@ def read_json_file(path: Path) -> Any:
 
 
 def read_lines(path: Path) -> list[Any]:
-    """One JSON value a line; a line that breaks off is an error that names it."""
+    """One JSON value per line; a line that breaks off is an error that names it."""
     values: list[Any] = []
     try:
         with open_text(path) as f:

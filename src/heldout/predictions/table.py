@@ -275,7 +275,7 @@ class Predictions:
             where an example has several. `,strict-match` chooses the filter alone: each task is read by its own
             metric, and a task that was scored with one filter only by that one.
         exclude : str or several, optional
-            Models, or columns that are none, to leave out before anything is checked; `fv_*` is a pattern.
+            Models, or columns that are not models, to leave out before anything is checked; `fv_*` is a pattern.
         task : str or several, optional
             Read these tasks only, of logs or by a column `task`; `mmlu_*` is a pattern. All are pooled without.
         trials_key : str, optional
@@ -284,7 +284,7 @@ class Predictions:
         repeats : "trials", optional
             Several answers of a model to one example, in rows, runs or files, are trials; an error without.
         all_ids : path, or several str, optional
-            The ids of all examples, for files that list only what was solved: one a line, a JSON list, or a table.
+            The ids of all examples, for files that list only what was solved: one per line, a JSON list, or a table.
         columns : str or several, optional
             Columns (arrays of an `.npz`, fields of a document or of a sample's metadata) that tell of the examples, to
             be kept in `columns` where they are there. Texts that go by a usual name (question, input, prompt, ...)
@@ -361,7 +361,7 @@ class Predictions:
         if not self.is_binary:
             between = int(((self.cells > 0) & (self.cells < 1)).sum())
             raise InputError(
-                f"{what} needs answers that are right or wrong, but {between:,} of {_count(self.cells.size, 'cell')} "
+                f"{what} needs scores of 0 or 1, but {between:,} of {_count(self.cells.size, 'cell')} "
                 f"({self.source}) {'lies' if between == 1 else 'lie'} between; count a score of 0.5 or more as right "
                 "with `.thresholded(0.5)` (--threshold 0.5)."
             )

@@ -102,7 +102,7 @@ def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
         broken = ~(np.isfinite(cells) & (cells == np.floor(cells)))
         if broken.any():
             raise InputError(
-                f"{what}: {cells[broken][0]:g} is no class number; give the class that each model answered "
+                f"{what}: {cells[broken][0]:g} is not a class number; give the class that each model answered "
                 "(of scores, the argmax)."
             )
         cells = cells.astype(np.int64)
@@ -138,7 +138,7 @@ def read_number_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
 
 
 def is_gap(value: Any) -> bool:
-    """Whether a value is none: None, masked, or what pandas puts for it.
+    """Whether a value is missing: None, masked, or what pandas puts for it.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def as_array(values: ArrayLike, *, what: str) -> NDArray[Any]:
 
 
 def refuse_path(values: Any, *, what: str) -> None:
-    """A file's name is no array of answers."""
+    """A file's name is not an array of answers."""
     value = values.item() if isinstance(values, np.ndarray) and values.ndim == 0 else values
     if isinstance(value, (str, bytes, os.PathLike)):
         raise InputError(f"`{what}` is {os.fsdecode(value)!r}; use heldout.Predictions.load to read a file.")
@@ -353,7 +353,7 @@ def as_text(value: Any) -> str:
 
 
 def number_of(value: Any) -> int | float | None:
-    """A number, or the number that a text spells; None where it is none.
+    """A number, or the number that a text spells; None where it is not a number.
 
     Examples
     --------

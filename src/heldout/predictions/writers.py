@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
 
 
 def _columns(table: Predictions, path: Path) -> dict[str, list[Any]]:
-    """The wide layout: one row an example, one column a model; a missing cell is None."""
+    """The wide layout: one row per example, one column per model; a missing cell is None."""
     clash = [name for name in table.names if _is_usual(name)]
     if clash:
         raise InputError(

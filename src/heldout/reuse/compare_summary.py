@@ -237,7 +237,8 @@ def _sections(result: CompareResult) -> Iterator[Section]:
         yield Section(title="The difference", blocks=(_chart(result),))
     if result.sequence is not None:
         yield Section(title="Look by look", blocks=tuple(_sequence(result)))
-    yield Section(title="What this means", blocks=(Points(tuple(_means(result))),))
+    if means := tuple(_means(result)):
+        yield Section(title="What this means", blocks=(Points(means),))
     yield Section(title="What it does not mean", blocks=(Points(tuple(_not_means(result))),))
     yield Section(title="What to do next", blocks=(Points(tuple(_next(result))),))
     yield Section(title="What was compared", blocks=(Facts(tuple(_facts(result))),))
@@ -251,7 +252,7 @@ def _chart(result: CompareResult) -> IntervalChart:
     at = f"{result.interval_level:g}"
     return IntervalChart(
         title=f"{name_text(result.first)} less {name_text(result.second)}",
-        x_label=f"difference of mean scores; right of the line {name_text(result.first)} is better",
+        x_label=f"difference of mean scores; {shorten(result.first.translate(TURNS), 20)} is better on the right",
         intervals=(Interval(name="Difference", value=result.difference, text=text, interval=result.interval),),
         reference=0.0,
         caption="" if result.sequence is not None else f"Zero is inside the interval exactly where p is above {at}.",
@@ -292,11 +293,9 @@ def _sequence(result: CompareResult) -> Iterator[Prose | LineChart]:
 
 def _means(result: CompareResult) -> Iterator[str]:
     digits, better = _digits(result), result.better
-    if result.ruling.outcome == "order matters":
-        yield moved_text(result)
-    elif better is None:
+    if result.ruling.outcome == "not told apart":
         yield f"Either may be better: a difference of {_interval(result)} is compatible with these scores."
-    else:
+    if better is not None:
         size = sorted(abs(end) for end in result.interval)
         yield (
             f"{name_text(better)} is better by {pair((size[0], size[1]), digits)}: an interval made this way holds the "
@@ -311,7 +310,7 @@ def _means(result: CompareResult) -> Iterator[str]:
 
 
 def _not_means(result: CompareResult) -> Iterator[str]:
-    if result.better is None:
+    if result.ruling.outcome == "not told apart":
         yield "“Not told apart” is not “equal”."
     yield (
         "The pair must have been named beforehand. The best looking of many pairs needs --all-pairs, which adjusts for "
@@ -323,7 +322,7 @@ def _not_means(result: CompareResult) -> Iterator[str]:
 
 def _next(result: CompareResult) -> Iterator[str]:
     yield "Read the examples below: who is right where only one is says more than the difference."
-    if result.better is None and result.binary and result.n_groups is None:
+    if result.ruling.outcome == "not told apart" and result.binary and result.n_groups is None:
         gap = f"{max(abs(result.difference), 0.001):.3f}"
         yield f"`heldout budget TABLE --needed --gap {gap}` says how many examples a difference of this size takes."
     if result.n_groups is None:
@@ -381,7 +380,7 @@ def _board(result: CompareAllResult) -> Ranges:
     return Ranges(
         caption=f"Intervals of the difference, first less second, are valid all at once with {sure}. > means that the "
         "first model is better, < that the second is, ~ that they are not told apart.",
-        columns=("p, Holm", "Pair", "Difference", f"{sure}, all at once", "Discordant"),
+        columns=("p, Holm", "Pair", "Difference", f"{sure}, all at once", "Differ"),
         rows=tuple(_board_row(row) for row in pairs[:PAIRS]),
         more=max(0, len(pairs) - PAIRS),
         rows_printed=PAIRS_SHOWN,

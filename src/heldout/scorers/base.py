@@ -87,7 +87,7 @@ def as_scorer(model: Any, **options: Any) -> Scorer:
     if callable(model):
         return FunctionScorer(model, **{k: v for k, v in options.items() if k in ("batch_size", "layout", "name")})
     raise InputError(
-        f"a {type(model).__name__} is no model: pass an .onnx path, a torch.nn.Module, a scikit-learn "
+        f"a {type(model).__name__} is not a model: pass an .onnx path, a torch.nn.Module, a scikit-learn "
         "estimator or a function from a float32 batch to logits."
     )
 

@@ -22,7 +22,7 @@ def excess_scores(logits: NDArray[Any], labels: NDArray[np.int64], names: list[s
     values = logits.astype(np.float64)
     if not np.isfinite(values).all():
         worst = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
-        raise InputError(f"the model answers picture {names[worst]} with NaN or infinite logits.")
+        raise InputError(f"the model returns NaN or infinite logits for picture {names[worst]}.")
     return np.asarray(values.max(axis=1) - values[np.arange(len(values)), labels])
 
 
@@ -38,10 +38,10 @@ def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
             f"the model fails on a batch of shape {batch.shape} ({scorer.layout}): {type(error).__name__}: {reason}"
         ) from error
     if logits.dtype.kind not in "fiu":
-        raise InputError(f"the model answers with values of type {logits.dtype}; real numbers are needed.")
+        raise InputError(f"the model returns values of type {logits.dtype}; real numbers are needed.")
     if logits.ndim != 2 or len(logits) != len(batch):
         raise InputError(
-            f"the model answers a batch of {len(batch)} with shape {logits.shape}; (n, n_classes) logits are needed."
+            f"the model returns shape {logits.shape} for a batch of {len(batch)}; (n, n_classes) logits are needed."
         )
     return logits
 

@@ -77,7 +77,9 @@ class OnnxScorer:
         self.input_size = (fixed[1], fixed[2]) if channels_last else (fixed[2], fixed[3])
         self.channels = fixed[3] if channels_last else fixed[1]
         if fixed[0] is not None and batch_size not in (None, fixed[0]):
-            raise InputError(f"{path} takes batches of exactly {fixed[0]}; --batch-size {batch_size} cannot be had.")
+            raise InputError(
+                f"{path} takes batches of exactly {fixed[0]}; --batch-size {batch_size} is not supported by this model."
+            )
         self.batch_size = fixed[0] or batch_size or 256
         self.name, self._path = path.stem, path
 

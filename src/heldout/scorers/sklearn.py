@@ -30,11 +30,11 @@ class SklearnScorer:
     def __init__(self, estimator: Any, *, batch_size: int = 1024) -> None:
         if not hasattr(estimator, "decision_function") and not hasattr(estimator, "predict_proba"):
             raise InputError(
-                f"{type(estimator).__name__} has neither decision_function nor predict_proba, so its answers "
+                f"{type(estimator).__name__} has neither decision_function nor predict_proba, so its predictions "
                 "cannot be ranked; wrap it in CalibratedClassifierCV, for example."
             )
         if getattr(estimator, "decision_function_shape", None) == "ovo" and len(estimator.classes_) > 2:
-            raise InputError("one score a class is needed; fit the SVC with decision_function_shape='ovr'.")
+            raise InputError("one score per class is needed; fit the SVC with decision_function_shape='ovr'.")
         classes = np.asarray(estimator.classes_)
         if classes.dtype.kind not in "iu" or classes.min() < 0:
             raise InputError(
@@ -45,7 +45,7 @@ class SklearnScorer:
         self.batch_size, self.name = batch_size, type(estimator).__name__
 
     def logits(self, batch: Batch) -> NDArray[Any]:
-        """Decision values, one column a class; a class that was never seen can never win."""
+        """Decision values, one column per class; a class that was never seen can never win."""
         flat = batch.reshape(len(batch), -1)
         if hasattr(self._estimator, "decision_function"):
             scores = np.asarray(self._estimator.decision_function(flat), dtype=np.float64)

@@ -24,7 +24,7 @@ def check_sample(values: ArrayLike, *, lower: float, upper: float, name: str = "
     """Return `values` as float64 after checking shape, finiteness and the declared range."""
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
-        raise InputError(f"`{name}` has shape {x.shape}; it must be one number an example, at least one.")
+        raise InputError(f"`{name}` has shape {x.shape}; it must be one number per example, at least one.")
     if not np.isfinite(x).all():
         raise InputError(f"`{name}` holds {int((~np.isfinite(x)).sum())} values that are not finite.")
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < 0 < upper):

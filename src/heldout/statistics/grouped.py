@@ -175,7 +175,7 @@ def korn_graubard_level(share: ArrayLike, n: ArrayLike, df: ArrayLike, epsilon: 
             below = np.where(share - epsilon <= 0, True, betainc(x, worth - x + 1, bottom) <= tail)
         return np.asarray(above & below)
 
-    # By quantiles, not by levels: Student's tail is cheap, its inverse is not, and is taken once a model.
+    # By quantiles, not by levels: Student's tail is cheap, its inverse is not, and is taken once per model.
     good, bad = np.full(share.shape, 1e-6), np.broadcast_to(-stdtrit(df[:1], LEAST_LEVEL / 2), share.shape)
     never, always = ~fits(good), fits(bad)
     for _ in range(LEVEL_STEPS):
