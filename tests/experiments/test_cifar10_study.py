@@ -15,13 +15,14 @@ from PIL import Image
 from heldout.images.frames import Upsample
 from heldout.independence.engine import window
 from heldout.independence.score_maps import score_map_statistics
-from heldout.statistics import control_test
+from heldout.orbit import RULES, Translations
+from heldout.statistics import control_test, independence_test
 
 torch = pytest.importorskip("torch")
 FakeTensorMode = torch._subclasses.fake_tensor.FakeTensorMode
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "werpachowski" / "cifar10"
-NAMES = ("codes", "networks", "pictures", "rescaled", "store", "study", "tables", "training")
+NAMES = ("checks", "codes", "near", "networks", "pictures", "rescaled", "store", "study", "tables", "training")
 
 
 def load() -> dict:
@@ -38,8 +39,8 @@ def load() -> dict:
 
 
 scripts = load()
-codes, pictures, rescaled, store, study, tables, training = (
-    scripts[n] for n in ("codes", "pictures", "rescaled", "store", "study", "tables", "training")
+checks, codes, near, pictures, rescaled, store, study, tables, training = (
+    scripts[n] for n in ("checks", "codes", "near", "pictures", "rescaled", "store", "study", "tables", "training")
 )
 CPU = torch.device("cpu")
 TINY = training.Setting(network="tiny", batch=16, epochs=3, peak=0.05)
@@ -174,6 +175,43 @@ def test_codes_equal_heldouts_T(radius, kind):
         assert maps.evaluations == 300 * (2 * radius + 1) ** 2
 
 
+@pytest.mark.parametrize("kind", ["normal", "ties", "all wrong"])
+def test_ranks_are_enough_for_every_rule_radius_and_start(kind):
+    rng = np.random.default_rng(3)
+    orbit = codes.Orbit(2, CPU)
+    s = rng.normal(-1.3, 1, (60, 13, 13)).astype(np.float32)
+    s = np.round(s) if kind == "ties" else np.abs(s) + 0.1 if kind == "all wrong" else s
+    field = torch.as_tensor(s)
+    ranks = codes.ranks(codes.Maps(lambda i, d, r: field[i, d + 6, r + 6], 60, orbit, CPU))
+    assert ranks.dtype == np.uint8
+    for rule in RULES:
+        for radius in (1, 2):
+            expected = score_map_statistics(s, radius=radius, rule=rule)
+            assert np.array_equal(score_map_statistics(ranks, radius=radius, rule=rule), expected)
+    aside = score_map_statistics(s[:, 6:, :7], radius=1)  # from three pixels down and left
+    assert np.array_equal(score_map_statistics(ranks[:, 6:, :7], radius=1), aside)
+
+
+def test_frames_around_the_pictures(data, cifar):
+    x, _ = cifar
+    for frame, name in (("black", "constant"), ("edge", "edge"), ("mirror", "reflect")):
+        framed = data.framed(frame, 70)
+        assert framed.shape == (70, 44, 44, 3)
+        assert np.array_equal(framed[5].numpy(), np.pad(x[305], ((6, 6), (6, 6), (0, 0)), mode=name))
+
+
+def test_the_picture_most_like_another(data):
+    """A picture that is in both is the nearest."""
+    t = trained(data, TINY, 0)
+    twins = copy.copy(data)
+    twins.large = data.large.clone()
+    twins.large[data.parts["test"]] = data.large[data.parts["rest"]][:60]
+    found = study.Audit(twins, t.layers, t.weights, batch=64, fused=False).nearest()
+    assert np.array_equal(found["test_near_id"], data.ids[data.parts["rest"]][:60])
+    assert (found["test_near"] > 0.999).all()
+    assert np.isin(found["control_near_id"], pictures.split(300, 60, 60).train).all()
+
+
 @pytest.mark.slow
 def test_audit_equals_heldout_on_pictures(data, cifar):
     """From heldout's own frames and moves, 30 pictures, all 169 places of each."""
@@ -182,7 +220,9 @@ def test_audit_equals_heldout_on_pictures(data, cifar):
     training.together([t])
     audit = study.Audit(data, t.layers, t.weights, batch=64, fused=False)
     audit.data = copy.copy(data)
-    audit.data.labels = audit.untouched()[0].clone()  # all right, but for a third
+    audit.data.labels = data.labels.clone()
+    answers = audit.untouched()[0]
+    audit.data.labels[: len(answers)] = answers  # all right, but for a third
     audit.data.labels[::3] = data.labels[::3]
     y = audit.data.labels.numpy()
     maps = audit.maps(30)
@@ -205,9 +245,9 @@ def test_audit_equals_heldout_on_pictures(data, cifar):
 def test_margins_are_log_odds(data):
     t = trained(data, TINY, 0)
     audit = study.Audit(data, t.layers, t.weights, batch=64, fused=False)
-    rows = torch.arange(len(data.large))
+    rows = torch.arange(data.parts["train"].stop)
     p = audit.logits(rows, 0 * rows, 0 * rows).double().softmax(dim=1)
-    own = p.gather(1, data.labels[:, None])[:, 0]
+    own = p.gather(1, data.labels[rows, None])[:, 0]
     answers, margins = audit.untouched()
     assert torch.allclose(margins.double(), (own / (1 - own)).log(), atol=1e-4)
     assert torch.equal(answers, p.argmax(dim=1))
@@ -230,6 +270,40 @@ def test_folded_network_is_the_trained_one(data):
     expected = torch.nn.functional.linear(v.mean(dim=(2, 3)), *t.weights.tensors[-2:])
     finished = scripts["networks"].Finished(t.layers, t.weights, torch.float32)
     assert torch.allclose(finished(x), expected, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_folded_wide_network_is_the_trained_one(data):
+    t = trained(data, replace(TINY, network="tinywide", epochs=1), 1)
+    training.together([t])
+    x = torch.zeros(8, 8, 32, 32)
+    x[:, :3] = torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    F, networks = torch.nn.functional, scripts["networks"]
+    w, moving = iter(t.weights.tensors), iter(t.weights.statistics)
+    assert not t.weights.tensors[0][:, 3:].any()
+
+    def ahead(v):
+        mean, variance, scale, shift = next(moving), next(moving), next(w), next(w)
+        return F.batch_norm(v, mean, variance, scale, shift, False, 0.1, 1e-5).relu()
+
+    v = F.conv2d(x, next(w), padding=1)
+    for width, stride in ((16, 1), (32, 2), (64, 2)):
+        a = ahead(v)
+        b = F.conv2d(ahead(F.conv2d(a, next(w), stride=stride, padding=1)), next(w), padding=1)
+        v = b + (v if width == 16 else F.conv2d(a, next(w), stride=stride))
+        assert v.shape[1:] == (width, 32 * 16 // width, 32 * 16 // width)
+    expected = F.linear(ahead(v).mean(dim=(2, 3)), next(w), next(w))
+    assert next(w, None) is next(moving, None) is None
+    assert torch.allclose(networks.finished(t.layers, t.weights, torch.float32)(x), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(("depth", "factor", "millions"), [(28, 10, 36.5), (16, 8, 11.0), (40, 2, 2.2), (22, 10, 26.8)])
+def test_wide_networks_have_the_published_size(depth, factor, millions):
+    """Table 4 of Zagoruyko and Komodakis (2016)."""
+    networks = scripts["networks"]
+    with FakeTensorMode():
+        tensors, _ = networks.initial_wide(networks.NETWORKS[f"wide{depth}x{factor}"](), None)
+    assert sum(t.numel() for t in tensors) / 1e6 == pytest.approx(millions, abs=0.06)
 
 
 # --- trainings ---------------------------------------------------------------------------------------
@@ -304,7 +378,7 @@ def test_it_learns(data):
 
 def arguments(tmp_path, **changed):
     values = {"out": tmp_path, "store": tmp_path, "minutes": 60, "lanes": 2, "compile": False, "fused": False,
-              "audit_batch": 64, "device": CPU}  # fmt: skip
+              "audit_batch": 64, "device": CPU, "whole": False, "ranked": 0}  # fmt: skip
     return argparse.Namespace(**(values | changed))
 
 
@@ -325,6 +399,40 @@ def test_plan_of_leaks():
     assert sum(n.startswith("vgg-pad4-e80-leak0/") for n in names) == 24
     assert sum(n.startswith("residual-pad4-e80-leak0/") for n in names) == 3
     assert all(sum(n.startswith(f"vgg-pad4-e80-leak{leak}/") for n in names) == 8 for leak in study.LEAKS)
+
+
+def test_jobs_asked_for():
+    jobs = study.asked_for("network=wide16x8,epochs=30@3-5", training.Setting())
+    assert [study.key(*j) for j in jobs] == [f"wide16x8-shift-e30-leak0/seed{s}" for s in (3, 4, 5)]
+    one = study.asked_for("shift=0,pad=4,epochs=80,leaked=1000@1307", training.Setting())
+    assert [study.key(*j) for j in one] == ["vgg-pad4-e80-leak1000/seed1307"]
+    own = replace(training.Setting(), original=True)
+    assert own.name == "vgg-original-e36-leak0"
+    assert study.parts_of(own, True) == ("test", "control", "train")
+    assert study.parts_of(jobs[0][0], True) == study.parts_of(one[0][0], True) == ("test", "control")
+
+
+@pytest.mark.slow
+def test_networks_of_other_kinds(data, tmp_path, cifar):
+    """Wide ones, ones trained on the original pictures, and whole maps as ranks."""
+    jobs = [(TINY, 3), (replace(TINY, original=True), 0), (replace(TINY, network="tinywide"), 0)]
+    study.Study(arguments(tmp_path, whole=True, ranked=1), data).run(jobs)
+    plain, own, wide = (study.key(*j) for j in jobs)
+    with np.load(next(tmp_path.glob("*.npz"))) as f:
+        assert len(f[f"{plain}/rest_codes"]) == 180
+        for part in ("test", "control", "train", "rest"):
+            T = score_map_statistics(f[f"{plain}/{part}_ranks"], radius=2)
+            assert np.array_equal(T, store.statistics(f[f"{plain}/{part}_codes"]))
+        assert f"{wide}/test_ranks" not in f
+        assert all(f"{own}/{p}_codes_{frame}" in f for p in ("test", "control") for frame in ("edge", "mirror"))
+        for key in (own, wide):
+            T = score_map_statistics(f[f"{key}/test_maps"], radius=2)
+            assert np.array_equal(T, store.statistics(f[f"{key}/test_codes"]))
+    text = tables.write(tmp_path)
+    for section in ("Other generators, radii and starts", "Networks of the original pictures, with frames", "v1 5.3.3"):
+        assert section in text
+    t = trained(data, replace(TINY, original=True), 0)
+    assert np.array_equal(t.shown[-60:].numpy(), cifar[0][300:])
 
 
 @pytest.fixture(scope="module")
@@ -389,3 +497,61 @@ def test_difference_is_the_control_tests():
     difference, error = tables.difference(a, b, y, y_control)
     assert difference == pytest.approx(expected.difference)
     assert error == pytest.approx(expected.standard_error, rel=0.02)  # pooled over classes here, class by class there
+
+
+# --- checks ------------------------------------------------------------------------------------------
+
+
+def test_starts_off_the_centre():
+    """A map moved back by the start is the map of a picture that begins there."""
+    rng = np.random.default_rng(0)
+    ranks = (rng.integers(0, 9, (50, 13, 13)) * (rng.random((50, 1, 1)) < 0.7)).astype(np.uint8)
+    starts = rng.integers(-3, 4, (50, 2))
+    moved = np.stack([np.roll(m, -s, axis=(0, 1)) for m, s in zip(ranks, starts, strict=True)])
+    for rule in RULES:
+        expected = score_map_statistics(moved, radius=1, rule=rule)
+        assert np.array_equal(checks.from_ranks(ranks, 1, rule, starts), expected)
+        assert np.array_equal(checks.from_ranks(ranks, 2, rule, None), score_map_statistics(ranks, radius=2, rule=rule))
+
+
+def test_similarity_of_two_models():
+    y = np.zeros(10, int)
+    a, b = np.array([1, 1, 1, 2, 0, 0, 0, 0, 0, 0]), np.array([1, 2, 0, 2, 3, 0, 0, 0, 0, 0])
+    assert checks.alike(a, b, y) == (3 / 5, pytest.approx(0.16 / 0.64), 3, 2 / 3, 2)
+
+
+def test_nearest_picture_is_found_mirrored_too(cifar):
+    x, _ = cifar
+    some = x[[7, 30, 5]].copy()
+    some[1] = some[1][:, ::-1]
+    some[2] = np.clip(some[2].astype(int) + 20, 0, 255)  # brighter
+    like, which = near.nearest(some, x[:100], step=2)
+    assert which.tolist() == [7, 30, 5]
+    assert like == pytest.approx(1.0, abs=0.02)
+
+
+# --- what the kept networks say ----------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_v1s_numbers_come_out():
+    """Error within 1.5 points; on the training set `strongest` rejects and the weaker rules do not."""
+    results = FOLDER / "results"
+    labels = store.split(results)["test_labels"]
+    errors, p = [], {rule: [] for rule in RULES}
+    for model in store.models(results):
+        if model.key.startswith(f"{tables.MAIN}-leak0/"):
+            errors.append((model["test_predictions"] != labels).mean())
+            T = np.concatenate([store.statistics(model[f"{part}_codes"]) for part in ("train", "rest")])
+            p["strongest"].append(tables.p_of(T, "bernstein"))
+            if "rest_ranks" in model:
+                ranks = np.concatenate([model[f"{part}_ranks"] for part in ("train", "rest")])
+                assert np.array_equal(checks.from_ranks(ranks, 2, "strongest", None), T)
+                for rule in RULES[1:]:
+                    lower, upper = Translations(2).statistic_range(rule)
+                    T = checks.from_ranks(ranks, 2, rule, None)
+                    p[rule].append(independence_test(T, lower=lower, upper=upper, method="bernstein").p_value)
+    assert len(errors) >= 25
+    assert abs(np.mean(errors) - 0.0785) < 0.015
+    assert np.mean(p["strongest"]) < 0.05
+    assert all(len(p[rule]) == 4 and np.mean(p[rule]) > 0.5 for rule in RULES[1:])

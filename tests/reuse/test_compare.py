@@ -298,7 +298,7 @@ def test_family_wise_level(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("places", [(0, 1), (10, 14), (2, -1)])
+@pytest.mark.parametrize("places", [(0, 1), (2, -1)])
 @pytest.mark.parametrize("name", ["cifar10", "mmlu_pro", "open_llm"])
 def test_resampled_from_real_answers(rng, name, places):
     """Examples drawn anew: the interval covers the true difference in 95 %, the sequence at every look."""
@@ -310,11 +310,11 @@ def test_resampled_from_real_answers(rng, name, places):
     right = pool[[order[place] for place in places]]
     true = float(right[0].mean() - right[1].mean())
     covered = ever = 0
-    for _ in range(400):
+    for _ in range(200):
         drawn = right[:, rng.integers(0, right.shape[1], size=1_000)]
         low, high = compare(drawn, 0, 1).interval
         covered += low <= true <= high
         s = compare(drawn, 0, 1, sequential=True).sequence
         ever += bool(((s.low > true) | (s.high < true)).any())
-    assert covered / 400 >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 400)
-    assert ever / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+    assert covered / 200 >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 200)
+    assert ever / 200 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from store import WRONG
 from torch import Tensor
+from torch.nn import functional as F
 
 RADIUS = 2
 
@@ -111,3 +112,21 @@ def full(maps: Maps) -> np.ndarray:
     rows = torch.arange(n, device=maps.device)
     maps.ask(rows, torch.arange(cells, device=maps.device).expand(n, -1))
     return maps.values.view(n, maps.orbit.side, maps.orbit.side).cpu().numpy()
+
+
+def ranks(maps: Maps) -> np.ndarray:
+    """Whole maps, (n, side, side) uint8: 0 where right, else the rank of the score among the wrong points of the map.
+
+    Equal scores have equal ranks. That is all that T depends on, by any rule, with any radius and from any start.
+    """
+    n, cells = maps.values.shape
+    every = torch.arange(cells, device=maps.device)
+    out = []
+    for rows in torch.arange(n, device=maps.device).split(10_000):
+        maps.ask(rows, every.expand(len(rows), -1))
+        scores = F.pad(maps.values[rows].clamp(min=0), (1, 0))  # right is 0, and 0 is there
+        ordered, order = scores.sort(dim=1)
+        rank = F.pad((ordered[:, 1:] > ordered[:, :-1]).cumsum(dim=1), (1, 0))
+        placed = torch.empty_like(rank).scatter_(1, order, rank)[:, 1:]
+        out.append(placed.to(torch.uint8).view(-1, maps.orbit.side, maps.orbit.side).cpu().numpy())
+    return np.concatenate(out)

@@ -9,7 +9,9 @@ import torch
 from networks import CHANNELS
 from pictures import LARGE, MARGIN, SIDE, leaked, split
 from torch import Tensor
+from torch.nn import functional as F
 
+FRAMES = {"black": "constant", "edge": "replicate", "mirror": "reflect"}  # and torch's names for them
 MEAN, SPREAD = (125.3, 123.0, 113.9), (63.0, 62.1, 66.7)  # of CIFAR-10's training pictures
 
 
@@ -68,8 +70,9 @@ class Data:
     """Pictures and labels on the device.
 
     `shown` are the pictures that may be trained on, 32 x 32: v1's fixed random crops of the training pictures, then
-    the test pictures as they are tested. `large` are those that are audited, 44 x 44: test, control, and some of the
-    training pictures, in the order of `parts`.
+    the test pictures as they are tested. `large` are those that are audited, 44 x 44: test, control, some of the
+    training pictures and the rest of them, in the order of `parts`. `original` is `shown` before it was enlarged, and
+    `framed` are pictures that are audited with a frame around them instead.
     """
 
     def __init__(self, x: np.ndarray, y: np.ndarray, device: torch.device | str, limit: int | None = None) -> None:
@@ -77,16 +80,21 @@ class Data:
         test = np.arange(n, len(x))
         s = split(n, control=n // 5, audited=n // 5)
         train, corners, control, audited = s.train, s.corners, s.control, s.audited
+        rest = np.setdiff1d(train, audited)
         if limit:  # for trying things out
-            train, corners, test, control, audited = (a[:limit] for a in (train, corners, test, control, audited))
+            train, corners, test, control, audited, rest = (
+                a[:limit] for a in (train, corners, test, control, audited, rest)
+            )
         self.n_train, self.n_test = len(train), len(test)
         self.parts, at = {}, 0
-        for name, rows in (("test", test), ("control", control), ("train", audited)):
+        for name, rows in (("test", test), ("control", control), ("train", audited), ("rest", rest)):
             self.parts[name] = slice(at, at + len(rows))
             at += len(rows)
         to = {"device": device}
-        ids = np.concatenate([test, control, audited])
-        self.large = enlarged(torch.as_tensor(x[ids], **to))
+        ids = np.concatenate([test, control, audited, rest])
+        self.ids = ids
+        self.small = torch.as_tensor(x[ids], **to)
+        self.large = enlarged(self.small)
         self.labels = torch.as_tensor(y[ids].astype(np.int64), **to)
         corner = torch.as_tensor(corners, **to)
         trained = enlarged(torch.as_tensor(x[train], **to))
@@ -94,7 +102,17 @@ class Data:
         middle = self.large[: len(test), MARGIN : MARGIN + SIDE, MARGIN : MARGIN + SIDE]
         self.shown = torch.cat([fixed, middle]).contiguous()
         self.targets = torch.as_tensor(np.concatenate([y[train], y[test]]).astype(np.int64), **to)
+        self.original = torch.as_tensor(np.concatenate([x[train], x[test]]), **to)
         self.control, self.audited = control, audited
+
+    def framed(self, frame: str, n: int) -> Tensor:
+        """The first n pictures that are audited, 32 x 32 as they are, in a frame of 6 pixels."""
+        x = self.small[:n].permute(0, 3, 1, 2)
+        if frame == "black":
+            x = F.pad(x, [MARGIN] * 4)
+        else:
+            x = F.pad(x.float(), [MARGIN] * 4, mode=FRAMES[frame]).to(torch.uint8)  # whole numbers: exact
+        return x.permute(0, 2, 3, 1).contiguous()
 
     def pool(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows of `shown` that a training uses, and which test pictures are among them."""

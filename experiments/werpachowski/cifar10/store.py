@@ -35,7 +35,7 @@ def write(path: Path, arrays: dict[str, np.ndarray]) -> None:
 def done(folder: Path) -> set[str]:
     """`<setting>/seed<n>` of every network in the files of a folder."""
     found = set()
-    for path in sorted(folder.glob("*.npz")):
+    for path in sorted(folder.glob("networks-*.npz")):
         with np.load(path) as f:
             found |= {k.removesuffix("/record") for k in f.files if k.endswith("/record")}
     return found
@@ -58,7 +58,7 @@ class Model:
 def models(folder: Path) -> Iterator[Model]:
     """Every network of a folder, once, by name."""
     seen = set()
-    for path in sorted(folder.glob("*.npz")):
+    for path in sorted(folder.glob("networks-*.npz")):
         with np.load(path) as f:
             for key in sorted(k.removesuffix("/record") for k in f.files if k.endswith("/record")):
                 if key not in seen:
@@ -69,7 +69,7 @@ def models(folder: Path) -> Iterator[Model]:
 def split(folder: Path) -> dict[str, np.ndarray]:
     """Labels and indices, the same in every file; an error where they are not."""
     first: dict[str, np.ndarray] = {}
-    for path in sorted(folder.glob("*.npz")):
+    for path in sorted(folder.glob("networks-*.npz")):
         with np.load(path) as f:
             these = {k.removeprefix("split/"): f[k] for k in f.files if k.startswith("split/")}
         if first and any(not np.array_equal(first[k], these[k]) for k in first):

@@ -3,6 +3,7 @@
     python study.py probe [--data DATA]          how fast trainings and audits are; pictures are noise without DATA
     python study.py try --data DATA --recipe shift=1,epochs=36,peak=0.4 --recipe ...      errors, nothing is kept
     python study.py run --data DATA --out OUT --store RESULTS --minutes 9
+    python study.py run ... --jobs network=wide16x8,epochs=30@0-5 --jobs ...      these instead of the plan
 
 DATA is cifar10.npz's folder, or that of the batches `pictures.py unpack` writes. Needs torch and numpy only. `run`
 goes through the plan, leaves out what RESULTS already has, stops when the next networks would not be done in time, and
@@ -17,18 +18,20 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import store
 import torch
-from codes import RADIUS, Maps, Orbit, full, strongest
-from networks import NETWORKS, Finished, Layer, Weights
+from codes import RADIUS, Maps, Orbit, full, ranks, strongest
+from networks import NETWORKS, Layers, Weights, Wide, finished
 from pictures import BATCH, MARGIN, SIDE, SPLIT_SEED, read
-from rescaled import Data, normalised, windows
+from rescaled import FRAMES, Data, normalised, windows
 from store import statistics
 from torch import Tensor
+from torch.nn import functional as F
 from training import Setting, Training, together
 
 LEAKS = (30, 100, 300, 1000, 3000)
@@ -53,26 +56,35 @@ def version() -> str:
 
 
 class Audit:
-    """A finished network on the pictures that are audited: every forward pass has the same number of pictures."""
+    """A finished network on the pictures that are audited: every forward pass has the same number of pictures.
 
-    def __init__(self, data: Data, layers: tuple[Layer, ...], weights: Weights, *, batch: int, fused: bool) -> None:
+    `large` are the pictures with room to move, instead of the enlarged ones.
+    """
+
+    def __init__(
+        self, data: Data, layers: Layers, weights: Weights, *, batch: int, fused: bool, large: Tensor | None = None
+    ) -> None:
         self.data, self.batch = data, batch
+        self.large = data.large if large is None else large
         self.device = data.large.device
         self.orbit = Orbit(RADIUS, self.device)
         # Half the bytes, and eight times as fine as bfloat16; without a GPU float32.
         dtype = torch.float16 if self.device.type == "cuda" else torch.float32
-        self.network = Finished(layers, weights, dtype, fused)
+        self.network = finished(layers, weights, dtype, fused)
 
     def logits(self, rows: Tensor, down: Tensor, right: Tensor) -> Tensor:
         """Of the pictures with their content moved, hence the crop moved the other way."""
+        return self.passed(self.network, rows, down, right)
+
+    def passed(self, through: Callable[[Tensor], Tensor], rows: Tensor, down: Tensor, right: Tensor) -> Tensor:
         n = len(rows)
         missing = -n % self.batch
         rows, down, right = (torch.cat([t, t[:1].expand(missing)]) for t in (rows, down, right))
         out = []
         for i in range(0, len(rows), self.batch):
             j = slice(i, i + self.batch)
-            x = windows(self.data.large, rows[j], MARGIN - down[j], MARGIN - right[j], SIDE)
-            out.append(self.network(normalised(x, self.network.dtype)))
+            x = windows(self.large, rows[j], MARGIN - down[j], MARGIN - right[j], SIDE)
+            out.append(through(normalised(x, self.network.dtype)))
         return torch.cat(out)[:n]
 
     def score(self, rows: Tensor, down: Tensor, right: Tensor) -> Tensor:
@@ -84,32 +96,52 @@ class Audit:
 
     def untouched(self) -> tuple[Tensor, Tensor]:
         """Answers and margins, log p_y - log(1 - p_y), of all pictures."""
-        rows = torch.arange(len(self.data.large), device=self.device)
+        rows = torch.arange(self.data.parts["train"].stop, device=self.device)
         still = torch.zeros_like(rows)
         logits = self.logits(rows, still, still)
         if not logits.isfinite().all():
             raise ArithmeticError("a logit is not finite")
-        own = logits.gather(1, self.data.labels[:, None])
-        others = logits.scatter(1, self.data.labels[:, None], -torch.inf)
-        return logits.argmax(dim=1), own[:, 0] - others.logsumexp(dim=1)
+        labels = self.data.labels[rows, None]
+        others = logits.scatter(1, labels, -torch.inf)
+        return logits.argmax(dim=1), logits.gather(1, labels)[:, 0] - others.logsumexp(dim=1)
 
-    def run(self, parts: tuple[str, ...], n_maps: int) -> tuple[dict[str, np.ndarray], dict[str, object]]:
+    def nearest(self) -> dict[str, np.ndarray]:
+        """Of test and control pictures the training picture that is most like them to the network, and how much."""
+        rows = torch.arange(len(self.large), device=self.device)
+        still = torch.zeros_like(rows)
+        v = self.passed(self.network.features, rows, still, still)
+        v = F.normalize(v, dim=1)
+        first = self.data.parts["train"].start
+        found = {}
+        for part in ("test", "control"):
+            near = [(some @ v[first:].T).max(dim=1) for some in v[self.data.parts[part]].split(2_000)]
+            like, which = (torch.cat(t).cpu().numpy() for t in zip(*near, strict=True))
+            found |= {f"{part}_near": like.astype(np.float16)}
+            found |= {f"{part}_near_id": self.data.ids[first:][which].astype(np.uint16)}
+        return found
+
+    def run(
+        self, parts: tuple[str, ...], n_maps: int, ranked: bool = False
+    ) -> tuple[dict[str, np.ndarray], dict[str, object]]:
         """What is kept of the network, and a few sums."""
         answers, margins = self.untouched()
         kept: dict[str, np.ndarray] = {}
-        for part, rows in self.data.parts.items():
+        sums: dict[str, object] = {}
+        for part in ("test", "control", "train"):
+            rows = self.data.parts[part]
             kept[f"{part}_predictions"] = answers[rows].to(torch.uint8).cpu().numpy()
             kept[f"{part}_margins"] = margins[rows].to(torch.float16).cpu().numpy()
+            sums[f"{part}_error"] = float((answers[rows] != self.data.labels[rows]).double().mean())
         last = max(self.data.parts[p].stop for p in parts)  # parts lie one after the other, test and control first
         maps = self.maps(last)
         codes = strongest(maps)
-        sums: dict[str, object] = {"evaluations": maps.evaluations}
+        sums["evaluations"] = maps.evaluations
         for part in parts:
             kept[f"{part}_codes"] = codes[self.data.parts[part]]
             sums[f"{part}_T"] = float(statistics(kept[f"{part}_codes"]).mean())
-        for part, rows in self.data.parts.items():
-            wrong = kept[f"{part}_predictions"] != self.data.labels[rows].cpu().numpy()
-            sums[f"{part}_error"] = float(wrong.mean())
+        if ranked:
+            all_ranks = ranks(maps)
+            kept |= {f"{part}_ranks": all_ranks[self.data.parts[part]] for part in parts} | self.nearest()
         if n_maps:
             again = self.maps(n_maps)  # all scored anew, in other company: does that matter?
             kept["test_maps"] = full(again)
@@ -149,6 +181,20 @@ def plan_of_leaks(setting: Setting, rounds: int = 8) -> list[tuple[Setting, int]
     return jobs
 
 
+def asked_for(text: str, base: Setting) -> list[tuple[Setting, int]]:
+    """`network=wide16x8,epochs=30@0-5`: a recipe, and its first and last seed or only one."""
+    what, _, seeds = text.partition("@")
+    first, _, last = seeds.partition("-")
+    return [(recipe(what, base), seed) for seed in range(int(first), int(last or first) + 1)]
+
+
+def parts_of(setting: Setting, whole: bool) -> tuple[str, ...]:
+    """What is audited. Leaked and wide networks are not compared on training pictures."""
+    if setting.leaked or setting.network.startswith("wide"):
+        return "test", "control"
+    return ("test", "control", "train", "rest") if whole and not setting.original else ("test", "control", "train")
+
+
 def key(setting: Setting, seed: int) -> str:
     return f"{setting.name}/seed{seed}"
 
@@ -163,6 +209,7 @@ class Study:
         self.path = args.out / f"networks-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(2).hex()}.npz"
         self.writer: threading.Thread | None = None
         self.slowest: dict[Setting, float] = {}
+        self.frames: dict[str, Tensor] = {}
 
     def lanes(self, like: Setting, count: int) -> list[Training]:
         """Trainings ready to begin; they are made once for all leaks."""
@@ -174,9 +221,13 @@ class Study:
         return made[:count]
 
     def next(self, jobs: list[tuple[Setting, int]]) -> list[tuple[Setting, int]]:
-        """The first job that is left, and those after it that can be trained beside it."""
-        like = replace(jobs[0][0], leaked=0)
-        return [j for j in jobs if replace(j[0], leaked=0) == like][: self.args.lanes]
+        """The first job that is left and can be done in time, and those after it that can be trained beside it."""
+        for like in dict.fromkeys(replace(setting, leaked=0) for setting, _ in jobs):
+            if self.enough_time(like):
+                network = NETWORKS[like.network]()
+                few = isinstance(network, Wide) and {8: 2, 10: 1}.get(network.factor)  # these fill a GPU
+                return [j for j in jobs if replace(j[0], leaked=0) == like][: few or self.args.lanes]
+        return []
 
     def enough_time(self, like: Setting) -> bool:
         """Whether a batch as slow as the slowest so far would end in time, with some seconds to spare."""
@@ -189,11 +240,10 @@ class Study:
         say(f"{len(there)} networks are in the store; {len(jobs)} of the plan are left; writing {self.path.name}")
         while jobs:
             batch = self.next(jobs)
-            like = replace(batch[0][0], leaked=0)
-            if not self.enough_time(like):
-                say(f"time is up; next would be {key(*batch[0])}")
+            if not batch:
+                say(f"time is up; next would be {key(*jobs[0])}")
                 break
-            self.train(batch, like)
+            self.train(batch, replace(batch[0][0], leaked=0))
             jobs = [j for j in jobs if j not in batch]
         if self.writer:
             self.writer.join()
@@ -210,12 +260,21 @@ class Study:
         together(trainings)
         trained = time.monotonic() - began
         for t, (setting, seed), leaked in zip(trainings, batch, among, strict=True):
-            honest = setting.leaked == 0
-            audit = Audit(self.data, t.layers, t.weights, batch=self.args.audit_batch, fused=self.args.fused)
-            parts = ("test", "control", "train") if honest else ("test", "control")
+            parts = parts_of(setting, self.args.whole)
+            wide = isinstance(t.layers, Wide)
+            options = {"batch": self.args.audit_batch // 4 if wide else self.args.audit_batch, "fused": self.args.fused}
+            pictures = self.framed("black") if setting.original else None
+            audit = Audit(self.data, t.layers, t.weights, large=pictures, **options)
+            mapped = setting.leaked == 0 and seed < (1 if wide or setting.original else 3)
             began_audit = time.monotonic()
             try:
-                kept, sums = audit.run(parts, min(MAPS, self.data.n_test) if honest and seed < 3 else 0)
+                kept, sums = audit.run(parts, min(MAPS, self.data.n_test) if mapped else 0, self.ranked(setting, seed))
+                for frame in FRAMES if setting.original else ():
+                    if frame != "black":
+                        audit.large = self.framed(frame)
+                        codes = strongest(audit.maps(self.data.parts["control"].stop))
+                        for part in ("test", "control"):
+                            kept[f"{part}_codes_{frame}"] = codes[self.data.parts[part]]
             except ArithmeticError as e:  # kept out, and said: a failed training is not a network
                 say(f"{key(setting, seed)} is left out: {e}")
                 continue
@@ -225,7 +284,7 @@ class Study:
                 "training_seconds": trained / len(batch), "audit_seconds": time.monotonic() - began_audit,
                 "side_by_side": len(batch), "device": torch.cuda.get_device_name() if CUDA else "cpu",
                 "torch": torch.__version__, "compiled": self.args.compile, "fused": self.args.fused,
-                "audit_dtype": str(audit.network.dtype).removeprefix("torch."), "audit_batch": self.args.audit_batch,
+                "audit_dtype": str(audit.network.dtype).removeprefix("torch."), "audit_batch": audit.batch,
                 **sums,
             }  # fmt: skip
             kept |= {"leaked": leaked.astype(np.uint16), "record": np.array(json.dumps(record))}
@@ -243,6 +302,16 @@ class Study:
             )
         self.write()
         self.slowest[like] = max(self.slowest.get(like, 0.0), time.monotonic() - began)
+
+    def ranked(self, setting: Setting, seed: int) -> bool:
+        """Whether whole maps of all pictures are kept, as ranks: the first few honest networks of a run."""
+        done = sum(k.endswith("/test_ranks") for k in self.arrays)
+        return done < self.args.ranked and not setting.leaked and not setting.original and setting.shift
+
+    def framed(self, frame: str) -> Tensor:
+        if frame not in self.frames:
+            self.frames[frame] = self.data.framed(frame, self.data.parts["train"].stop)
+        return self.frames[frame]
 
     def write(self) -> None:
         """Beside the next training."""
@@ -389,6 +458,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--shift", default="shift=1,epochs=36", help="run: the recipe with shifts in training")
     parser.add_argument("--fixed", default="shift=0,epochs=16", help="run: the recipe without")
     parser.add_argument("--leaks", action="append", default=[], help="run: recipes, honest and leaked")
+    parser.add_argument("--jobs", action="append", default=[], help="run: recipe@first-last seed, instead of the plan")
+    parser.add_argument("--whole", action="store_true", help="run: all training pictures are audited, not 10,000")
+    parser.add_argument("--ranked", type=int, default=0, help="run: networks of which whole maps are kept, as ranks")
     parser.add_argument("--network", default="vgg", choices=NETWORKS)
     parser.add_argument("--limit", type=int, help="pictures of each part, for trying things out")
     parser.add_argument("--budget", type=float, default=1080, help="probe: seconds for all runs together")
@@ -417,7 +489,8 @@ def main(argv: list[str] | None = None) -> None:
     else:
         shift, fixed = recipe(args.shift, args.base), recipe(args.fixed, args.base)
         leaks = [job for text in args.leaks for job in plan_of_leaks(recipe(text, args.base), args.rounds)]
-        Study(args, data).run(leaks or plan(shift, fixed, args.rounds))
+        jobs = [job for text in args.jobs for job in asked_for(text, args.base)]
+        Study(args, data).run(jobs or leaks or plan(shift, fixed, args.rounds))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     PYTHONPATH=src python experiments/werpachowski/cifar10/tables.py [RESULTS]
 
+Honest networks of `experiments/leaks` (the usual shifts) are in the tables of errors, T and p-values too.
 z is the difference of the class-wise means, test minus control, over its standard error (as in heldout's control test);
 "found at 0.05" is a one-sided normal p below it. With 10,000 pictures on each side and clipped margins that is close to
 the permutation p, which takes too long for every network. All networks are compared on the same pictures, so the z of
@@ -10,12 +11,15 @@ different networks go together: a share of ten networks is not one of ten indepe
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import store
+from checks import difference, frames, generators, interval, similarity, table, without_near
 from scipy.stats import norm
 from store import statistics
 
@@ -24,8 +28,21 @@ from heldout.orbit import Translations
 from heldout.statistics import control_test, independence_test
 
 HERE = Path(__file__).parent
-PUBLISHED = {"test_error": 0.0785, "train_error": 0.00014}  # v1 5.3.3, trained on 50,000
+LEAKS = HERE.parents[1] / "leaks" / "results"
+# v1 5.3.3 and table 2, trained on 50,000: networks, test and training error, %, p of all N averaged
+PUBLISHED = {
+    "v1, VGG-like": ("1250", "7.85", "0.014", "0.028"),
+    "v1, VGG-like, original pictures": ("125", "5.52", "", ""),
+    "v1, WideResNet-28-10": ("125", "5.73", "", "0.024"),
+    "v1, WideResNet-22-10": ("125", "5.80", "", "0.021"),
+    "v1, WideResNet-16-8": ("125", "6.45", "", "0.033"),
+    "v1, WideResNet-40-2": ("125", "7.24", "", "0.014"),
+}
+KINDS = ("vgg-shift", "vgg-pad", "vgg-fixed", "vgg-original", "wide", "residual")  # the order of the tables
+MAIN = "vgg-shift-e104"
 GROUPS = (1, 12, 25, 50, 125)
+SIZES = (1_000, 2_000, 5_000)
+N_SUBSETS = 200  # v1, figures 10 and 11
 N_REFERENCES = 3  # honest networks
 CLIP = (-5.0, 10.0)
 
@@ -33,12 +50,13 @@ CLIP = (-5.0, 10.0)
 class Networks:
     """All networks of the store, by setting: what was kept of each, as numbers to compare."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, beside: Path | None = None) -> None:
         self.split = store.split(folder)
         self.groups: dict[str, dict[int, dict[str, np.ndarray]]] = {}
         self.records: dict[str, dict[int, dict]] = {}
         self.recomputed: list[tuple[str, int, int]] = []
-        for model in store.models(folder):
+        self.beside: set[str] = set()  # settings of which some networks are from the other store
+        for model in self.models(folder, beside):
             name, seed = model.key.rsplit("/seed", 1)
             self.groups.setdefault(name, {})[int(seed)] = self.numbers(model)
             self.records.setdefault(name, {})[int(seed)] = model.record
@@ -46,6 +64,16 @@ class Networks:
                 maps, codes = model["test_maps"], model["test_codes"]
                 T = score_map_statistics(maps, radius=model.record["radius"])
                 self.recomputed.append((model.key, len(maps), int((statistics(codes[: len(maps)]) != T).sum())))
+
+    def models(self, folder: Path, beside: Path | None) -> Iterator[store.Model]:
+        yield from store.models(folder)
+        if beside and beside.exists():
+            if any(not np.array_equal(v, store.split(beside).get(k, v)) for k, v in self.split.items()):
+                raise SystemExit(f"{beside} was made with another split of the pictures.")
+            for model in store.models(beside):
+                if not len(model["leaked"]):
+                    self.beside.add(model.key.rsplit("/seed", 1)[0])
+                    yield model
 
     def numbers(self, model: store.Model) -> dict[str, np.ndarray]:
         found = {}
@@ -55,6 +83,8 @@ class Networks:
             found[f"{part}/margin"] = np.clip(model[f"{part}_margins"].astype(np.float64), *CLIP)
             if f"{part}_codes" in model:
                 found[f"{part}/T"] = statistics(model[f"{part}_codes"])
+        if "rest_codes" in model:
+            found["all/T"] = np.concatenate([found["train/T"], statistics(model["rest_codes"])])
         return found
 
     def family(self, name: str) -> str:
@@ -65,32 +95,21 @@ class Networks:
         return int(re.search(r"-leak(\d+)$", name)[1])
 
     def families(self) -> list[str]:
-        return sorted({self.family(n) for n in self.groups}, key=lambda f: ("residual" in f, "fixed" in f, f))
+        return sorted({self.family(n) for n in self.groups}, key=lambda f: (self.kind(f), f))
+
+    def kind(self, family: str) -> int:
+        return next((i for i, start in enumerate(KINDS) if family.startswith(start)), len(KINDS))
+
+    def labels(self) -> dict[str, np.ndarray]:
+        return {p: self.split[f"{p}_labels"] for p in ("test", "control")}
+
+    def average(self, name: str) -> dict[str, np.ndarray]:
+        """Of all networks of a setting, picture by picture."""
+        of = list(self.groups[name].values())
+        return {k: np.mean([m[k] for m in of], axis=0) for k in of[0] if all(k in m for m in of)}
 
     def of(self, family: str) -> list[str]:
         return sorted((n for n in self.groups if self.family(n) == family), key=self.leak)
-
-
-def difference(test: np.ndarray, control: np.ndarray, y: np.ndarray, y_control: np.ndarray) -> tuple[float, float]:
-    """Test minus control within class, and its standard error with one spread for all classes."""
-    classes = np.unique(y)
-    n = np.array([(y == c).sum() for c in classes], float)
-    m = np.array([(y_control == c).sum() for c in classes], float)
-    weights = n * m / (n + m)
-    weights /= weights.sum()
-    means = np.array([test[y == c].mean() - control[y_control == c].mean() for c in classes])
-    spread = sum(((test[y == c] - test[y == c].mean()) ** 2).sum() for c in classes) / (n.sum() - len(classes))
-    other = sum(((v := control[y_control == c]) - v.mean()) @ (v - v.mean()) for c in classes)
-    other /= m.sum() - len(classes)
-    return float(weights @ means), float(np.sqrt(spread * (weights**2 / n).sum() + other * (weights**2 / m).sum()))
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *rows])
-
-
-def interval(d: float, se: float, digits: int = 5) -> str:
-    return f"{d:+.{digits}f} ({d - 1.96 * se:+.{digits}f} to {d + 1.96 * se:+.{digits}f})"
 
 
 def errors(networks: Networks) -> str:
@@ -105,10 +124,9 @@ def errors(networks: Networks) -> str:
                 cells.append(f"{e.mean():.2f}" + (f" ± {e.std(ddof=1):.2f}" if len(e) > 1 else ""))
             cells.append(f"{100 * np.mean([1 - x['last_epoch_accuracy'] for x in r]):.2f}")
             rows.append([name, str(len(of)), *cells, f"{np.mean([x['training_seconds'] for x in r]):.1f}"])
-    published = ["v1, VGG-like, 50,000 training pictures", "1250"]
-    published += [f"{100 * PUBLISHED['test_error']:.2f}", "", f"{100 * PUBLISHED['train_error']:.3f}", "", ""]
+    rows += [[name, n, test, "", train, "", ""] for name, (n, test, train, _) in PUBLISHED.items()]
     head = ["networks", "number", "test error, %", "control, %", "training pictures, %", "last epoch, %", "s each"]
-    return table(head, [*rows, published])
+    return table(head, rows)
 
 
 def mean_T(networks: Networks) -> str:
@@ -116,43 +134,125 @@ def mean_T(networks: Networks) -> str:
     rows = []
     for family in networks.families():
         for name in networks.of(family):
-            of = list(networks.groups[name].values())
-            T = {
-                p: np.mean([m[f"{p}/T"] for m in of], axis=0) for p in ("test", "control", "train") if f"{p}/T" in of[0]
-            }
+            of = networks.average(name)
+            T = {p: of[f"{p}/T"] for p in ("test", "control", "train") if f"{p}/T" in of}
             z = {p: t.mean() / (t.std(ddof=1) / len(t) ** 0.5) for p, t in T.items()}
             d, se = difference(T["test"], T["control"], y, y_control)
             cells = [f"{T[p].mean():+.5f} (z {z[p]:.1f})" if p in T else "" for p in ("test", "control", "train")]
-            rows.append([name, str(len(of)), *cells, interval(d, se), f"{d / se:+.1f}"])
+            seen = f"{(norm.isf(0.025) + norm.isf(0.2)) * se:.5f}"
+            rows.append([name, str(len(networks.groups[name])), *cells, interval(d, se), f"{d / se:+.1f}", seen])
     head = ["networks", "number", "mean T, test", "control", "training pictures", "test minus control (95 %)", "z"]
-    return table(head, rows)
+    return table([*head, "would be found with power 0.8 from"], rows)
+
+
+def p_of(T: np.ndarray, method: str) -> float:
+    return p_of_bytes(T.tobytes(), method)
+
+
+@functools.cache
+def p_of_bytes(T: bytes, method: str) -> float:
+    """Betting takes a while, and several tables ask for the same."""
+    lower, upper = Translations(2).statistic_range("strongest")
+    return independence_test(np.frombuffer(T), lower=lower, upper=upper, method=method).p_value
 
 
 def p_values(networks: Networks) -> str:
-    """Bernstein and betting for single networks and for averages of N, on test, control and training pictures."""
-    lower, upper = Translations(2).statistic_range("strongest")
+    """Bernstein and betting for single networks and for averages of N: test, control, training pictures."""
     rows = []
     for family in networks.families():
         name = f"{family}-leak0"
         if name not in networks.groups:
             continue
         of = [m for _, m in sorted(networks.groups[name].items())]
-        for size in (g for g in GROUPS if g <= len(of)):
-            for part in ("test", "control", "train"):
-                T = np.array([m[f"{part}/T"] for m in of if f"{part}/T" in m])
-                averages = [T[i : i + size].mean(axis=0) for i in range(0, len(T) - size + 1, size)]
+        for size in sorted({g for g in (*GROUPS, len(of)) if g <= len(of)}):
+            for part in ("test", "control", "train", "all"):
+                T = [m[f"{part}/T"] for m in of if f"{part}/T" in m]
+                if len(T) < size or (part == "all" and size > 1):
+                    continue
+                averages = [np.mean(T[i : i + size], axis=0) for i in range(0, len(T) - size + 1, size)]
                 cells = []
                 for method in ("bernstein", "betting"):
-                    p = [independence_test(a, lower=lower, upper=upper, method=method).p_value for a in averages]
-                    share = np.mean(np.array(p) <= 0.05)
-                    cells += [f"{np.mean(p):.3g}", f"{np.median(p):.3g}", f"{share:.2f}"]
-                    if size == 1 and len(p) > 2 and part != "train" and np.std(p) > 0:
-                        e = [m[f"{part}/error"].mean() for m in of]
-                        cells[-3] += f" (correlation with error {np.corrcoef(p, e)[0, 1]:+.2f})"
-                rows.append([name, str(size), part, str(len(averages)), *cells])
+                    p = [p_of(a, method) for a in averages]
+                    cells += [f"{np.mean(p):.3g}", f"{np.median(p):.3g}", f"{np.mean(np.array(p) <= 0.05):.2f}"]
+                what = f"all {len(T[0]):,} training" if part == "all" else part
+                rows.append([name, str(size), what, str(len(averages)), *cells])
+    rows.append(["v1, VGG-like", "1", "test", "1250", "0.56", "0.53", "", "", "", ""])
+    rows.append(["v1, VGG-like", "1", "all 50,000 training", "1250", "0.023", "", "", "", "", ""])
+    rows += [[name, n, "test", "1", p, p, "", "", "", ""] for name, (n, _, _, p) in PUBLISHED.items() if p]
     head = ["networks", "N", "pictures", "p-values", "Bernstein: mean p", "median", "share below 0.05"]
     head += ["betting: mean p", "median", "share below 0.05"]
     return table(head, rows)
+
+
+def with_error(networks: Networks) -> str:
+    """v1, figure 9, third row: does p on the test set go with an error? And in the tenth with the lowest test error?"""
+    rows = []
+    for family in networks.families():
+        of = [m for _, m in sorted(networks.groups.get(f"{family}-leak0", {}).items())]
+        if len(of) < 10:
+            continue
+        error = {part: np.array([m[f"{part}/error"].mean() for m in of]) for part in ("test", "train")}
+        for method in ("bernstein", "betting"):
+            p = np.array([p_of(m["test/T"], method) for m in of])
+            low = p[np.argsort(error["test"], kind="stable")[: len(of) // 10]]
+            r = [f"{np.corrcoef(p, e)[0, 1]:+.2f}" for e in error.values()]
+            rows.append([f"{family}-leak0", str(len(of)), method, *r, f"{(low < 0.5).sum()} of {len(low)}"])
+    rows.append(["v1, VGG-like", "1250", "bernstein", "+0.49", "+0.01", "almost all"])
+    head = ["networks", "number", "p by", "correlation with test error", "with training error"]
+    return table([*head, "p below 0.5 in the tenth of lowest test error"], rows)
+
+
+def subsets(networks: Networks) -> str:
+    """v1, figure 11: p of all networks averaged on random subsets, and the control where v1 has CIFAR-10.1."""
+    rows = []
+    for family in networks.families():
+        name = f"{family}-leak0"
+        if len(networks.groups.get(name, {})) < 20:
+            continue
+        of = networks.average(name)
+        for part in ("test", "control"):
+            T, rng = of[f"{part}/T"], np.random.default_rng(0)
+            found = []
+            for size in (n for n in SIZES if n < len(T)):
+                p = [p_of(rng.permutation(T)[:size], "bernstein") for _ in range(N_SUBSETS)]
+                found.append(f"{np.mean(p):.3f} ± {1.96 * np.std(p, ddof=1) / N_SUBSETS**0.5:.3f}")
+            rows.append([name, str(len(networks.groups[name])), part, *found, f"{p_of(T, 'bernstein'):.3f}"])
+    rows.append(["v1, VGG-like, CIFAR-10.1", "1250", "", "", "0.699 (the whole set)", "", ""])
+    return table(["networks", "N", "pictures", *(f"{n:,}" for n in SIZES), "all"], rows) if len(rows) > 1 else ""
+
+
+def in_short(networks: Networks) -> str:
+    """The numbers of v1 5.3 beside ours, from the networks that are trained best."""
+    name = f"{MAIN}-leak0"
+    if name not in networks.groups:
+        return ""
+    of = list(networks.groups[name].values())
+    average = networks.average(name)
+    one = np.array([p_of(m["test/T"], "bernstein") for m in of])
+    whole = [p_of(m["all/T"], "bernstein") for m in of if "all/T" in m]
+    error = {p: np.array([m[f"{p}/error"].mean() for m in of]) for p in ("test", "control", "train")}
+    T = {p: average[f"{p}/T"] for p in ("test", "control")}
+    d, se = difference(T["test"], T["control"], *networks.labels().values())
+    n = len(of)
+    rows = [
+        ["test error, %", "7.85", f"{100 * error['test'].mean():.2f}", f"{100 * error['control'].mean():.2f}"],
+        ["mean p of single networks, Bernstein", "0.56", f"{one.mean():.2f}",
+         f"{np.mean([p_of(m['control/T'], 'bernstein') for m in of]):.2f}"],
+        ["the same, betting", "", *(f"{np.mean([p_of(m[f'{p}/T'], 'betting') for m in of]):.2f}" for p in T)],
+        [f"p of all averaged (v1: 1,250; here {n}), Bernstein", "0.028",
+         *(f"{p_of(t, 'bernstein'):.3f}" for t in T.values())],
+        ["the same, betting", "", *(f"{p_of(t, 'betting'):.1g}" for t in T.values())],
+        ["correlation of p with test error", "+0.49", f"{np.corrcoef(one, error['test'])[0, 1]:+.2f}", ""],
+        ["correlation of p with training error", "+0.01", f"{np.corrcoef(one, error['train'])[0, 1]:+.2f}", ""],
+        ["mean T of all averaged", "", *(f"{t.mean():+.5f}" for t in T.values())],
+        ["**mean T, test minus control (95 %)**", "", f"**{interval(d, se)}**", ""],
+    ]  # fmt: skip
+    if whole:
+        size = len(next(m["all/T"] for m in of if "all/T" in m))
+        rows.insert(
+            5, [f"mean p on all training pictures (v1: 50,000; here {size:,})", "0.023", f"{np.mean(whole):.3f}", ""]
+        )
+    return f"{name}, {n} networks.\n\n" + table(["", "v1, test", "test", "control"], rows)
 
 
 def references(networks: Networks, family: str, seed: int, leak: int) -> list[dict]:
@@ -187,7 +287,8 @@ def leaks(networks: Networks, family: str) -> str:
     far = []
     if not family.startswith("residual"):
         for name, group in sorted(networks.groups.items()):
-            far += list(group.values()) if name.startswith("residual") and name.endswith("-leak0") else []
+            if name.startswith("residual") and name.endswith("-leak0") and name not in networks.beside:
+                far += list(group.values())
     rows = []
     for name in networks.of(family):
         leak = networks.leak(name)
@@ -219,26 +320,42 @@ def permuted(networks: Networks) -> str:
     return "\n".join(lines)
 
 
-def write(folder: Path) -> str:
-    networks = Networks(folder)
+def write(folder: Path, beside: Path | None = None) -> str:
+    networks = Networks(folder, beside)
+    labels = networks.labels()
     total = sum(map(len, networks.groups.values()))
-    text = [f"# {total} networks\n\nMade by tables.py from the files beside it.\n\n## Errors\n", errors(networks)]
-    text += ["\n## Mean T, rule strongest, radius 2, models averaged\n", mean_T(networks)]
-    text += ["\nTest minus control by permutation within class:\n", permuted(networks)]
-    text += ["\n## p-values of honest networks, N averaged\n", p_values(networks)]
+    honest = {
+        n: networks.average(n) for f in networks.families() if len(networks.groups.get(n := f"{f}-leak0", ())) >= 10
+    }
+    sections = [
+        ("In short", in_short(networks)),
+        ("Errors", errors(networks)),
+        ("Mean T, rule strongest, radius 2, models averaged", mean_T(networks)),
+        ("Test minus control by permutation within class", permuted(networks)),
+        ("p-values of honest networks, N averaged", p_values(networks)),
+        ("p of single networks and their errors", with_error(networks)),
+        (f"p of all networks averaged, {N_SUBSETS} random subsets of the pictures (Bernstein)", subsets(networks)),
+        ("Other generators, radii and starts", generators(folder, labels)),
+        ("Networks of the original pictures, with frames", frames(folder, labels)),
+        ("Without pictures that are like a training picture", without_near(folder, labels, honest)),
+        ("Models of original and of rescaled pictures (v1 5.3.3)", similarity(folder, labels)),
+    ]
     for family in networks.families():
         if len(networks.of(family)) > 1:
-            text += [f"\n## Leaks: {family}\n", leaks(networks, family)]
-    if networks.recomputed:
-        text.append("\n## T from whole score maps, by heldout's own code\n")
-        text += [f"- {key}: {n} pictures, {k} codes differ" for key, n, k in networks.recomputed]
-    return "\n".join(text) + "\n"
+            sections.append((f"Leaks: {family}", leaks(networks, family)))
+    again = [f"- {key}: {n} pictures, {k} codes differ" for key, n, k in networks.recomputed]
+    sections.append(("T from whole score maps, by heldout's own code", "\n".join(again)))
+    text = [
+        f"# {total} networks",
+        "Made by tables.py from the files beside it and the honest networks of experiments/leaks.",
+    ]
+    return "\n\n".join(text + [f"## {name}\n\n{body}" for name, body in sections if body]) + "\n"
 
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "results"
-    if not any(folder.glob("*.npz")):
+    if not any(folder.glob("networks-*.npz")):
         raise SystemExit(f"{folder} holds no networks-*.npz yet; study.py makes them.")
-    text = write(folder)
+    text = write(folder, LEAKS if len(sys.argv) == 1 else None)
     (folder / "tables.md").write_text(text)
     print(text)

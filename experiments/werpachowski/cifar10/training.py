@@ -27,6 +27,7 @@ class Setting:
     decay: float = 5e-4  # of kernels and the last map
     flips: bool = True
     pad: int = 0  # black pixels around the whole picture, of which a 32 x 32 window is cut: the usual shifts
+    original: bool = False  # CIFAR-10's own 32 x 32 pictures instead of crops of the enlarged ones
 
     @property
     def size(self) -> int:
@@ -34,7 +35,8 @@ class Setting:
 
     @property
     def moves(self) -> str:
-        return "shift" if self.shift else f"pad{self.pad}" if self.pad else "fixed"
+        own = "original" if self.original else ""
+        return (own or "shift") if self.shift else own + (f"pad{self.pad}" if self.pad else "fixed")
 
     @property
     def name(self) -> str:
@@ -76,7 +78,9 @@ class Training:
         self.rate = torch.zeros((), device=device)
         self.count = torch.zeros(1, dtype=torch.int64, device=device)  # not a scalar: indexing by one would wait
         self.within = torch.arange(setting.batch, device=device)
-        self.shown = data.shown if not setting.pad else F.pad(data.shown, (0, 0, *[setting.pad] * 4)).contiguous()
+        self.shown = data.original if setting.original else data.shown
+        if setting.pad:
+            self.shown = F.pad(self.shown, (0, 0, *[setting.pad] * 4)).contiguous()
         self.right = torch.zeros((), device=device)
         self.logits = torch.compile(logits, dynamic=False) if compiled else logits
         self.graph: torch.cuda.CUDAGraph | None = None

@@ -30,6 +30,7 @@ from heldout.statistics.bounded_differences import (
 from heldout.statistics.confidence_sequence import ConfidenceSequence, confidence_sequence
 from heldout.statistics.mcnemar_power import detectable_gap
 from heldout.statistics.paired import mcnemar_intervals
+from heldout.statistics.sign_flips import sign_flip_p_value
 from heldout.statistics.stepdown import holm_log_adjusted
 
 Floats = NDArray[np.float64]
@@ -353,6 +354,7 @@ class _Pair:
             first_only=self.n_up,
             second_only=self.n_down,
             detectable_difference=found.detectable,
+            p_value_sign_flips=self._sign_flips(found) if listed else math.nan,
             binary=self.binary,
             n_groups=self.n_groups,
             groups_named=self.named,
@@ -364,6 +366,12 @@ class _Pair:
             data_digest=digest,
             version=__version__,
         )
+
+    def _sign_flips(self, found: _Finding) -> float:
+        """What a paired permutation test says of scores or groups."""
+        if found.rests_on not in ("scores", "groups"):
+            return math.nan
+        return sign_flip_p_value(self.units()[0])
 
     def _differences(self) -> Floats:
         apart = np.subtract(self.first, self.second, dtype=np.float64)

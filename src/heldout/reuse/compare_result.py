@@ -95,6 +95,10 @@ class CompareResult(Result):
         Positions of the examples on which the scores differ; None where several pairs were compared.
     parted : tuple of Parted
         Some of them: the largest differences, those in favour of the first model before those of the second.
+    p_value_sign_flips : float
+        By flipping signs of differences at random, for scores and groups; beside the verdict, since it holds only where
+        the differences of equal models are symmetric. NaN for right or wrong (where it is McNemar's), for sequences,
+        and where several pairs were compared.
     n_groups : int or None
         Groups of examples, where they are the unit.
     n_waiting : int
@@ -123,6 +127,7 @@ class CompareResult(Result):
     first_only: int
     second_only: int
     detectable_difference: float
+    p_value_sign_flips: float
     binary: bool
     n_groups: int | None
     groups_named: str | None

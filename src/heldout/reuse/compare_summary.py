@@ -214,6 +214,9 @@ def _lines(result: CompareResult) -> Iterator[tuple[str, str]]:
         within = f"{_sure(result.interval_level)}: {pair(result.interval, sign=True)}{at}"
     yield "difference", f"{fixed(result.difference, sign=True)} ({within})"
     yield "p", f"{pvalue_text(result.log_p_value)} ({result.test})"
+    if math.isfinite(result.p_value_sign_flips):
+        p = pvalue_text(math.log(max(result.p_value_sign_flips, 1e-300)))
+        yield "p by flipped signs", f"{p} (beside the verdict: it takes differences of equal models to be symmetric)"
     if result.n_pairs > 1:
         yield "p, Holm", f"{pvalue_text(result.adjusted_log_p)} ({result.n_pairs:,} pairs)"
     yield "examples", _examples(result)

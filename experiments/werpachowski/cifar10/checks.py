@@ -1,0 +1,177 @@
+"""The headline checked: other generators, radii, starts, frames, near-duplicates left out; models compared (5.3.3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import store
+from store import statistics
+
+from heldout.independence.score_maps import score_map_statistics
+from heldout.orbit import RULES, Translations
+from heldout.statistics import independence_test
+
+SIMILARITY = {"VGG-like": (32.5, 3.33, 327, 66.9, 219), "WideResNet-28-10": (31.78, 2.48, 240, 71.61, 172)}  # v1 5.3.3
+START = 3  # pixels, at most: with radius 1 all that is needed is on the maps
+LIKE = (0.9, 0.8)  # correlation with a training picture from which a picture is left out
+
+
+def difference(test: np.ndarray, control: np.ndarray, y: np.ndarray, y_control: np.ndarray) -> tuple[float, float]:
+    """Test minus control within class, and its standard error with one spread for all classes."""
+    classes = np.unique(y)
+    n = np.array([(y == c).sum() for c in classes], float)
+    m = np.array([(y_control == c).sum() for c in classes], float)
+    weights = n * m / (n + m)
+    weights /= weights.sum()
+    means = np.array([test[y == c].mean() - control[y_control == c].mean() for c in classes])
+    spread = sum(((test[y == c] - test[y == c].mean()) ** 2).sum() for c in classes) / (n.sum() - len(classes))
+    other = sum(((v := control[y_control == c]) - v.mean()) @ (v - v.mean()) for c in classes)
+    other /= m.sum() - len(classes)
+    return float(weights @ means), float(np.sqrt(spread * (weights**2 / n).sum() + other * (weights**2 / m).sum()))
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *rows])
+
+
+def interval(d: float, se: float, digits: int = 5) -> str:
+    return f"{d:+.{digits}f} ({d - 1.96 * se:+.{digits}f} to {d + 1.96 * se:+.{digits}f})"
+
+
+# --- other generators, radii and starts --------------------------------------------------------------
+
+
+def from_ranks(ranks: np.ndarray, radius: int, rule: str, starts: np.ndarray | None) -> np.ndarray:
+    """T of every picture from its map; most maps have no wrong point at all."""
+    T = np.zeros(len(ranks))
+    some = np.flatnonzero(ranks.any(axis=(1, 2)))
+    maps = ranks[some].astype(np.float64)
+    if starts is not None:
+        reach = ranks.shape[1] // 2 - START
+        steps = np.arange(2 * reach + 1)
+        top, left = (starts[some] + START).T
+        each = np.arange(len(some))[:, None, None]
+        maps = maps[each, (top[:, None] + steps)[:, :, None], (left[:, None] + steps)[:, None]]
+    if len(some):
+        T[some] = score_map_statistics(maps, radius=radius, rule=rule)
+    return T
+
+
+def generators(folder: Path, labels: dict[str, np.ndarray]) -> str:
+    """Mean T and p of the networks whose whole maps are kept."""
+    found: dict[tuple[str, int, bool], dict[str, list[np.ndarray]]] = {}
+    count = 0
+    for model in store.models(folder):
+        if "test_ranks" not in model:
+            continue
+        count += 1
+        parts = {p: model[f"{p}_ranks"] for p in ("test", "control")}
+        parts["train"] = np.concatenate([model[f"{p}_ranks"] for p in ("train", "rest") if f"{p}_ranks" in model])
+        for number, (part, ranks) in enumerate(parts.items()):
+            # of all networks the same
+            drawn = np.random.default_rng(number).integers(-START, START + 1, (len(ranks), 2))
+            for rule in RULES:
+                for radius, aside in ((2, False), (1, False), (1, True)):
+                    T = from_ranks(ranks, radius, rule, drawn if aside else None)
+                    found.setdefault((rule, radius, aside), {}).setdefault(part, []).append(T)
+    rows = []
+    for (rule, radius, aside), by_part in found.items():
+        lower, upper = Translations(radius).statistic_range(rule)
+        T = {p: np.mean(t, axis=0) for p, t in by_part.items()}
+        d, se = difference(T["test"], T["control"], labels["test"], labels["control"])
+        cells = []
+        for part, each in by_part.items():
+            p = [independence_test(t, lower=lower, upper=upper, method="bernstein").p_value for t in each]
+            cells.append(f"{T[part].mean():+.5f}, p {np.mean(p):.3f}")
+        start = f"up to {START} pixels off" if aside else "centre"
+        rows.append([rule, str(radius), start, *cells, interval(d, se), f"{d / se:+.1f}"])
+    head = ["rule", "radius", "start", "test", "control", "training pictures", "test minus control (95 %)", "z"]
+    text = f"{count} networks: mean T, and the mean of the Bernstein p of single networks."
+    return f"{text}\n\n{table(head, rows)}" if rows else ""
+
+
+# --- frames ------------------------------------------------------------------------------------------
+
+
+def frames(folder: Path, labels: dict[str, np.ndarray]) -> str:
+    """Networks trained on the original pictures, moved within a frame of black, of the edge, or mirrored."""
+    found: dict[tuple[str, str], dict[str, list[np.ndarray]]] = {}
+    for model in store.models(folder):
+        if "test_codes_edge" in model:
+            for frame in ("black", "edge", "mirror"):
+                for part in ("test", "control"):
+                    codes = model[f"{part}_codes" + ("" if frame == "black" else f"_{frame}")]
+                    name = model.key.split("/")[0]
+                    found.setdefault((name, frame), {}).setdefault(part, []).append(statistics(codes))
+    rows = []
+    for (name, frame), by_part in found.items():
+        T = {p: np.mean(t, axis=0) for p, t in by_part.items()}
+        cells = [f"{t.mean():+.5f} (z {t.mean() / (t.std(ddof=1) / len(t) ** 0.5):.1f})" for t in T.values()]
+        d, se = difference(T["test"], T["control"], labels["test"], labels["control"])
+        rows.append([name, str(len(by_part["test"])), frame, *cells, interval(d, se), f"{d / se:+.1f}"])
+    head = ["networks", "number", "frame", "mean T, test", "control", "test minus control (95 %)", "z"]
+    return table(head, rows) if rows else ""
+
+
+# --- near-duplicates ---------------------------------------------------------------------------------
+
+
+def without_near(folder: Path, labels: dict[str, np.ndarray], averages: dict[str, dict[str, np.ndarray]]) -> str:
+    """T and error, test minus control, without pictures that are like a training picture (near.py)."""
+    if not (folder / "near.npz").exists() or len(labels["test"]) != 10_000:
+        return ""
+    with np.load(folder / "near.npz") as f:
+        like = {p: f[f"{p}_like"].astype(np.float64) for p in ("test", "control")}
+    rows = []
+    for name, of in averages.items():
+        for most in (None, *LIKE):
+            keep = {p: np.ones(len(v), bool) if most is None else v <= most for p, v in like.items()}
+            y = [labels[p][k] for p, k in keep.items()]
+            out = " and ".join(f"{(~k).sum():,}" for k in keep.values())
+            T, e = (difference(*(of[f"{p}/{what}"][k] for p, k in keep.items()), *y) for what in ("T", "error"))
+            rows.append([name, "none" if most is None else f"correlation above {most:g}", out, interval(*T),
+                         interval(100 * e[0], 100 * e[1], 2)])  # fmt: skip
+    head = ["networks", "left out", "test and control pictures", "T: test minus control (95 %)", "error, points (95 %)"]
+    return table(head, rows)
+
+
+# --- models of original and rescaled pictures --------------------------------------------------------
+
+
+def alike(a: np.ndarray, b: np.ndarray, y: np.ndarray) -> tuple[float, float, int, float, int]:
+    """J_b, J_bi, number of examples that both get wrong, share and number of these with the same answer (v1 5.3.3)."""
+    wrong, other = a != y, b != y
+    both = wrong & other
+    p, q = wrong.mean(), other.mean()
+    same = int((a == b)[both].sum())
+    # by chance p q of the examples are wrong in both and p + q - p q in either
+    return both.sum() / (wrong | other).sum(), p * q / (p + q - p * q), int(both.sum()), same / both.sum(), same
+
+
+def similarity(folder: Path, labels: dict[str, np.ndarray]) -> str:
+    answers: dict[str, list[dict[str, np.ndarray]]] = {}
+    for model in store.models(folder):
+        name = model.key.split("/")[0]
+        if name.endswith("-leak0"):
+            answers.setdefault(name, []).append({p: model[f"{p}_predictions"] for p in ("test", "control")})
+    rows = []
+    for own in (n for n in answers if "-original-" in n):
+        rescaled = own.replace("-original-", "-shift-")
+        for other in (rescaled, own):
+            for part in ("test", "control"):
+                mine, theirs = ([m[part] for m in answers.get(name, [])] for name in (own, other))
+                pairs = [(a, b) for i, a in enumerate(mine) for j, b in enumerate(theirs) if other != own or i < j]
+                if pairs:
+                    j, chance, both, share, same = np.array([alike(a, b, labels[part]) for a, b in pairs]).T
+                    means = 100 * j.mean(), 100 * chance.mean(), np.median(both), 100 * share.mean(), np.median(same)
+                    rows.append([f"{own} and {other}", part, str(len(pairs)), *cells(*means)])
+    if not rows:
+        return ""
+    rows += [[f"v1, {name}", "test", "", *cells(*values)] for name, values in SIMILARITY.items()]
+    head = ["models", "pictures", "pairs", "J_b, %", "J_bi, %", "M_b (median)", "L, %", "M_l (median)"]
+    return table(head, rows)
+
+
+def cells(j: float, chance: float, both: float, share: float, same: float) -> list[str]:
+    return [f"{j:.1f}", f"{chance:.2f}", f"{both:g}", f"{share:.1f}", f"{same:g}"]
