@@ -181,17 +181,16 @@ def _pairs(result: ScoreBudgetResult) -> str:
 def _sections(result: ScoreBudgetResult) -> Iterator[Section]:
     who = first_text(len(result.first), result.n_models, result.first[0], result.winner.name)
     worth = winner_text(result.winner, result.unit, "has a mean score of {:.4f}")
-    yield Section(title="What this means", blocks=(Points((f"{who}. {worth}.", _pairs(result), _trials(result))),))
+    told = Points((f"{who}. {worth}.", _pairs(result), _trials(result)))
+    yield Section(title="What this means", blocks=(told,), printed=True)
     yield Section(title="What it does not mean", blocks=(Points((_rests_on(result),)),))
     yield Section(title="What to do next", blocks=(Points(tuple(_next(result))),))
     if not result.too_few:
         rows = needed_facts(result.needed, result.n_examples, result.delta)
         yield Section(title="How many examples are needed", blocks=(Facts(rows),))
-    yield Section(title="Trials", blocks=(Prose(_trials(result)),), level=3, printed=True)
     yield from _leaderboard(result)
     sets = [(top, [result.names[i] for i in result.top[top]]) for top in TOPS if top < result.n_models]
-    blocks = (Prose(f"**{who}.** {worth}."), *first_blocks(sets, result.delta, result.unit))
-    yield Section(title="Who may be first", blocks=blocks, printed=True)
+    yield Section(title="Who may be first", blocks=first_blocks(sets, result.delta, result.unit), printed=True)
     yield Section(title="What went in", blocks=(Facts(tuple(_facts(result))),))
     if result.notes:
         yield Section(title="Notes", blocks=(Points(result.notes),), level=3, printed=True)
@@ -230,8 +229,8 @@ def _leaderboard(result: ScoreBudgetResult) -> Iterator[Section]:
         digits=4,
     )
     sure = sure_text(result.delta)
-    told = f"With probability {sure} every interval below covers its model’s true mean score, all together. "
-    yield Section(title=TITLE, blocks=(Prose(told + _pairs(result)), ranges), printed=True, anchor="leaderboard")
+    told = Prose(f"With probability {sure} every interval below covers its model’s true mean score, all together.")
+    yield Section(title=TITLE, blocks=(told, ranges), printed=True, anchor="leaderboard")
     points = key(
         result.delta,
         compared="Both are compared example by example",
