@@ -53,7 +53,7 @@ def every_pair() -> None:
         started = time.perf_counter()
         result = compare_all(pool, groups=kept)
         seconds = time.perf_counter() - started
-        print(result.sentence())
+        print(result.summary().headline)
         verdict(f"every pair of 134 x 500, {name}, with intervals, seconds", seconds, "< 10", seconds < 10)
         started = time.perf_counter()
         budget(pool, groups=kept)

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _MARKS = {"plain": "{}", "code": "<code>{}</code>", "strong": "<strong>{}</strong>"}
 LONGEST = 48  # characters of a name; the whole one is told to a pointer
-SIDE = 112  # pixels of a picture's longer side, at most, as it is shown: 24 pictures of noise take 1.2 MB
 PIXELATED = 96  # pixels; smaller pictures are shown with sharp edges
 
 
@@ -184,7 +183,7 @@ def _range(row: RangeRow, board: Ranges) -> Markup:
     return Markup(svg.range_mark(row.value, (row.low, row.high), low=low, high=high, label=label, grid=grid))
 
 
-def _picture(picture: Picture, side: int = SIDE) -> Markup:
+def _picture(picture: Picture, side: int) -> Markup:
     from markupsafe import Markup
     from PIL import Image
 

@@ -194,13 +194,13 @@ class Picture:
 class Pictures:
     """Groups of pictures, each with a title and lines of text: before and after, or a strip of growing strength.
 
-    `side` is the longer side of a picture in pixels, at most: many pictures must be small ones.
+    `side` is the longer side of a picture in pixels, at most: 24 pictures of noise 112 pixels wide take 1.2 MB.
     """
 
     kind: ClassVar[str] = "pictures"
     groups: tuple[tuple[str, tuple[Picture, ...], tuple[str, ...]], ...]
     layout: Literal["cards", "strips"] = "cards"
-    side: int = 224
+    side: int = 112
 
 
 @dataclass(frozen=True, kw_only=True)
