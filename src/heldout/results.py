@@ -61,9 +61,10 @@ class Record:
     def save(self, path: str | Path) -> None:
         """Write `path`.npz, from which every number comes back to the last bit, and `path`.json for everybody else."""
         arrays: dict[str, Any] = {}
+        path, plainly = _stem(path), json.dumps(self.to_dict(), indent=2, allow_nan=False)  # before anything is written
         record = {"format": FORMAT, "kind": type(self).__name__, "fields": _packed(self, "", arrays)}
         write_npz(Path(f"{path}.npz"), {**arrays, "record": np.array(json.dumps(record))}, packed=True)
-        write_text(Path(f"{path}.json"), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+        write_text(Path(f"{path}.json"), plainly + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -72,9 +73,12 @@ class Record:
         if kind != cls.__name__:
             raise InputError(f"{file} holds a {kind}, not a {cls.__name__}.")
         try:
-            return typing.cast(Self, _unpacked(cls, fields, arrays))
+            made = _unpacked(cls, fields, arrays)
         except Exception as error:
             raise InputError(f"{file} is damaged: {error!r}.") from error
+        if not isinstance(made, cls):
+            raise InputError(f"{file} is damaged: it holds no {cls.__name__}.")
+        return made
 
     def __eq__(self, other: object) -> bool:
         return same(self, other) if type(self) is type(other) else NotImplemented
@@ -105,11 +109,6 @@ def today() -> str:
     return now.date().isoformat()
 
 
-def saved_kind(path: str | Path) -> str:
-    """The name of the class that `save` wrote."""
-    return _opened(path)[1]
-
-
 def plain(value: Any) -> Any:
     """Anything a record may hold as JSON has it.
 
@@ -138,7 +137,8 @@ def plain(value: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are the same to the last bit; NaN is the same as NaN."""
+    """Whether two values are the same to the last bit; NaN is the same as NaN, and numpy's numbers are Python's."""
+    a, b = (value.item() if isinstance(value, np.generic) else value for value in (a, b))
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape and a.dtype == b.dtype):
             return False
@@ -167,23 +167,27 @@ def _short(value: Any) -> str:
 
 def _opened(path: str | Path) -> tuple[Path, str, Any, dict[str, Any]]:
     """The file, the kind of its result, its fields and its arrays."""
-    stem = Path(path)
-    if stem.is_dir():
-        stem = stem / "result"
-    elif stem.suffix in (".npz", ".json"):
-        stem = stem.with_suffix("")
-    file = Path(f"{stem}.npz")
-    if not file.exists():
-        raise InputError(f"{file} does not exist, so it is not a saved result.")
+    file = Path(f"{path}.npz")
     try:
+        file = Path(f"{Path(path) / 'result' if Path(path).is_dir() else _stem(path)}.npz")
         arrays = read_npz(file)
         record = json.loads(str(arrays.pop("record")))
-        number = record.get("format")
+        number, kind, fields = (record.get(name) for name in ("format", "kind", "fields"))
+    except FileNotFoundError as error:
+        raise InputError(f"{file} does not exist, so it is not a saved result.") from error
     except Exception as error:
         raise InputError(f"{file} is not a saved result, or is damaged: {error!r}.") from error
-    if number != FORMAT or not isinstance(record.get("kind"), str):
-        raise InputError(f"{file} was saved by another version of heldout, in format {number}; run it again.")
-    return file, record["kind"], record["fields"], arrays
+    if number != FORMAT or not isinstance(kind, str):
+        raise InputError(
+            f"{file} was saved by another version of heldout, in format {number}; make the result again with this one."
+        )
+    return file, kind, fields, arrays
+
+
+def _stem(path: str | Path) -> Path:
+    """The name without the suffix of either of the two files."""
+    path = Path(path)
+    return path.with_suffix("") if path.suffix in (".npz", ".json") else path
 
 
 def _packed(value: Any, place: str, arrays: dict[str, Any]) -> Any:

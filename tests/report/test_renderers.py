@@ -48,6 +48,7 @@ def test_markdown_is_escaped_and_whole() -> None:
     text = to_markdown(SINK)
     assert text.startswith("# ")
     assert "<script" not in text
+    assert not re.search("^<img", text, re.M)
     assert not re.search(r"(?<!\\)\]\(", text)  # no link but an escaped one
     assert "`--control`" in text
     tables = re.findall(r"(?:^\|.*\|$\n?)+", text, re.M)
@@ -56,6 +57,11 @@ def test_markdown_is_escaped_and_whole() -> None:
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(widths) == 1, table
     assert "inside" in text
+
+
+def test_names_steer_no_terminal_and_turn_no_text() -> None:
+    for rendered in (to_text(SINK), to_markdown(SINK), to_html(SINK)):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", rendered)
 
 
 def test_page() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.report import Result, to_html, to_text
 from heldout.report.svg import draw
+from heldout.results import FORMAT
 from heldout.summary import (
     Axis,
     Column,
@@ -188,3 +189,18 @@ def test_pictures_have_a_largest_side() -> None:
     picture = Picture(pixels=np.random.default_rng(0).integers(0, 256, (90, 90, 3), dtype=np.uint8), alt="noise")
     sizes = [len(to_html(shown(Pictures(groups=(("t", (picture,), ()),), side=side)))) for side in (90, 30)]
     assert sizes[0] - sizes[1] > 20_000
+
+
+def test_what_is_no_result_is_refused_and_suffixes_do_not_matter(toy: ToyResult, tmp_path) -> None:
+    toy.save(tmp_path / "a.npz")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "a.npz"]
+    assert ToyResult.load(tmp_path / "a.json") == toy
+    for fields in (5, [1], None, {"tuple": [1]}, {"record": "Other", "fields": {}}):
+        record = {"format": FORMAT, "kind": "ToyResult", "fields": fields}
+        np.savez(tmp_path / "b.npz", record=np.array(json.dumps(record)))
+        with pytest.raises(InputError, match="damaged"):
+            ToyResult.load(tmp_path / "b")
+    np.savez(tmp_path / "c.npz", record=np.array(json.dumps({"format": FORMAT, "kind": "ToyResult"})))
+    with pytest.raises(InputError, match="damaged"):
+        ToyResult.load(tmp_path / "c")
+    assert toy == replace(toy, answer=np.float64(toy.answer))

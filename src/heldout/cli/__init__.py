@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shlex
 import sys
@@ -39,6 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
     args = build_parser().parse_args(arguments)
     args.line = shlex.join(["heldout", *arguments])
+    for stream in (sys.stdout, sys.stderr):  # a terminal, or a file on Windows, may not have every character
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         code = int(args.command(args))
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told

@@ -46,7 +46,7 @@ def show(result: Result, args: argparse.Namespace, *, printed: Summary | None = 
 
     if args.out is not None:
         result.save(args.out / "result")
-        report = result.report(args.out, command=args.line)
+        report = result.report(args.out / "report.html", command=args.line)
     if args.format == "json":
         print(json.dumps(result.to_dict(), indent=2, allow_nan=False))
     else:

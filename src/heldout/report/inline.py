@@ -6,9 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from heldout.summary.names import TURNS
+
 Kind = Literal["plain", "code", "strong"]
 # `backticks`, an --option anywhere, **stars**
-_MARKED = re.compile(r"`([^`]+)`|(?<![\w-])(--[a-z][a-z-]*[a-z])|\*\*(.+?)\*\*")
+_MARKED = re.compile(r"`([^`\n]+)`|(?<![\w-])(--[a-z][a-z-]*[a-z])|\*\*(.+?)\*\*")
+
+_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_STEERING = TURNS | dict.fromkeys(set(range(0x20)) - {0x09, 0x0A}) | dict.fromkeys(range(0x7F, 0xA0))
 
 
 def pieces(text: str) -> Iterator[tuple[Kind, str]]:
@@ -42,11 +47,24 @@ def bare(text: str) -> str:
 
 
 def writable(text: str) -> str:
-    """The text as UTF-8 can have it: a file name that is not valid Unicode is a name like any other, but no UTF-8.
+    """The text as UTF-8 can have it, without what steers a terminal or turns the direction of writing.
+
+    A file name that is not valid Unicode is a name like any other, but no UTF-8.
 
     Examples
     --------
-    >>> writable("a\\udcffb")
-    'a\\\\udcffb'
+    >>> writable("a\\udcffb"), writable("\\x1b[31mred\\u202e")
+    ('a\\\\udcffb', '[31mred')
     """
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.translate(_STEERING).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def one_line(text: str) -> str:
+    """A name or a sentence in one line, whatever it holds.
+
+    Examples
+    --------
+    >>> one_line("a\\n\\n b")
+    'a b'
+    """
+    return _BREAKS.sub(" ", text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from heldout.report.inline import pieces, writable
+from heldout.report.inline import one_line, pieces, writable
 from heldout.summary import (
     Block,
     Facts,
@@ -39,7 +39,7 @@ def to_markdown(summary: Summary, *, level: int = 1) -> str:
         parts += _section(section, level)
     parts += [part for inner in summary.parts for part in [to_markdown(inner, level=level + 1)]]
     parts += [marked(sentence) for sentence in summary.closing]
-    parts += [_facts(summary.origin)] if summary.origin else []
+    parts += [f"{'#' * (level + 1)} How this was made", _facts(summary.origin)] if summary.origin else []
     parts += [summary.method] if summary.method else []
     return writable("\n\n".join(parts) + ("\n" if level == 1 else ""))
 
@@ -52,12 +52,15 @@ def escaped(text: str) -> str:
     >>> escaped("a*b|<c>_d")
     'a\\\\*b\\\\|&lt;c&gt;\\\\_d'
     """
-    return re.sub(r"([\\`*_\[\]|#~])", r"\\\1", text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+    text = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|#~@])", r"\\\1", text)
 
 
 def marked(text: str) -> str:
     """A sentence with its marks."""
-    return "".join(_MARKS[kind].format(piece if kind == "code" else escaped(piece)) for kind, piece in pieces(text))
+    return "".join(
+        _MARKS[kind].format(piece if kind == "code" else escaped(piece)) for kind, piece in pieces(one_line(text))
+    )
 
 
 def _section(section: Section, level: int) -> list[str]:
@@ -93,11 +96,12 @@ def _block(block: Block) -> list[str]:
         return [_rows([escaped(c) for c in block.columns], align, rows), *_left_out(block.more)]
     if isinstance(block, Fold):
         inside = "\n\n".join(part for inner in block.blocks for part in _block(inner))
-        return [f"<details><summary>{escaped(block.title)}</summary>\n\n{inside}\n\n</details>"]
+        return [f"<details><summary>{escaped(block.title)}</summary>\n\n{inside}\n\n</details>"] if inside else []
     if isinstance(block, SideBySide):
         return [part for chart in block.charts for part in _chart(chart)]
     if isinstance(block, Pictures):
-        return []
+        told = (f"**{escaped(title)}**, {escaped(', '.join(lines))}" for title, _, lines in block.groups)
+        return ["\n".join(f"- {line}" for line in told)]
     return _chart(block)
 
 
@@ -107,7 +111,7 @@ def _chart(chart: Chart) -> list[str]:
     if not columns:
         return [*caption, *([escaped(chart.description)] if chart.description != chart.title else [])]
     rows = [[escaped(cell) for cell in row] for row in chart.rows()]
-    table = _rows([escaped(c) for c in columns], ["right"] * len(columns), rows)
+    table = _rows([escaped(c) for c in columns], ["left"] + ["right"] * (len(columns) - 1), rows)
     return [*caption, f"<details><summary>The numbers</summary>\n\n{table}\n\n</details>"]
 
 

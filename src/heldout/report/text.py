@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from heldout.report.inline import bare, writable
+from heldout.report.inline import bare, one_line, writable
 from heldout.summary import Block, Facts, LineChart, Note, Points, Prose, Ranges, SideBySide, Summary, Table
 
 WIDTH = 118
@@ -113,6 +113,7 @@ def _ranges(board: Ranges) -> list[str]:
 
 
 def _cell(text: str) -> str:
+    text = one_line(text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 

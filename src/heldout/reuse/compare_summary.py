@@ -368,9 +368,9 @@ def _side(result: CompareResult, rows: list[Parted], *, first: bool) -> Section:
     words = ("Label", "First says", "Second says", "Text")
     opened = Table.of(title, tuple(columns), cells[:OPEN], words=words, more=n - len(cells[:OPEN]), rows_printed=SHOWN)
     folded = Table.of(f"{title}, further examples", tuple(columns), cells[OPEN:], words=words)
-    fold = Fold(title=f"The next {len(folded.rows)}", blocks=(folded,))
+    fold = Fold(title=f"The next {len(folded.rows)} of these", blocks=(folded,))
     return Section(
-        title=f"{title}: {counted(n, 'example')}",
+        title=f"{title} ({counted(n, 'example')})",
         blocks=(opened, fold) if folded.rows else (opened,),
         printed=True,
         anchor="first" if first else "second",
