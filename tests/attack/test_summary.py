@@ -26,9 +26,9 @@ from heldout.errors import InputError
 from heldout.summary import Facts, IntervalChart, LineChart, Points, Section, SideBySide, Table
 from heldout.summary.numbers import percent
 from tests.report.browser import look, needs_chromium
+from tests.report.kitchen_sink import HOSTILE
 from tests.report.pages import check_drawings, check_self_contained, words
 
-HOSTILE = "<script>alert('&amp;')</script>\"><img src=x onerror=alert(1)>|`a`*b_c"
 DELTA = 0.05
 BLUR = {None: 1.0, 3: 0.99, 2: 0.85, 1: 0.05}  # of the queries' worth that digits leave; made up
 NAN = math.nan

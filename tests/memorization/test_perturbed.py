@@ -339,7 +339,7 @@ def test_floats_with_a_declared_range(rng, low_high):
         ({"strengths": [0]}, "two numbers at least"),
         ({"strengths": [0, float("nan")]}, "two numbers at least"),
         ({"pixel_range": (0, 1)}, "outside the declared range of 0 to 1"),
-        ({"pixel_range": (255, 0)}, "is none"),
+        ({"pixel_range": (255, 0)}, "is empty"),
         ({"limit": 0}, "at least 1"),
         ({"perturbation": "fogg"}, "there is no perturbation 'fogg'"),
         ({"perturbation": 3}, "a int is no perturbation"),

@@ -248,7 +248,7 @@ def constant(x, y, seed, value):
         (POINTS[:0], TRUTH[:0], {}, "whole numbers"),
         (POINTS, np.zeros(60, int), {}, "two at least"),
         (POINTS[:50], TRUTH, {}, "50 examples and 60 labels"),
-        (POINTS[:3], TRUTH[:3], {}, "is none of them"),
+        (POINTS[:3], TRUTH[:3], {}, "is less than one"),
         (POINTS, TRUTH, {"validation": (POINTS, TRUTH[:50])}, "60 validation examples and 50 labels"),
         (POINTS, TRUTH, {"validation": (POINTS, TRUTH.astype(str))}, "validation labels"),
     ],

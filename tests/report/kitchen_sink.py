@@ -34,10 +34,8 @@ from heldout.summary import (
     Table,
 )
 
-HOSTILE = (
-    "</title><script>alert(1)</script>&amp;\"'|`x` **b** [l](javascript:x) _u_ "
-    "`\n\n<img src=x onerror=1>` \x1b[31m\u202e"
-)
+MARKUP = "</title><script>alert('&amp;')</script>\"><img src=x onerror=alert(1)>"  # shown as it stands
+HOSTILE = MARKUP + "|`x` **b** [l](javascript:x) _u_ `\n\n<img src=x onerror=1>` \x1b[31m\u202e"
 
 
 def kitchen_sink(name: str = HOSTILE) -> Summary:

@@ -31,8 +31,7 @@ from heldout.summary import (
     Summary,
     Table,
 )
-
-HOSTILE = "<script>alert(1)</script>|`a`*b_c"
+from tests.report.kitchen_sink import HOSTILE
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

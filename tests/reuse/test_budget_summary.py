@@ -23,9 +23,9 @@ from heldout.reuse.score_result import ScoreBudgetResult
 from heldout.summary import Facts, HeatMap, LineChart, Outlines, PointDensity, Points, Ranges, SideBySide, Table
 from heldout.summary.numbers import bar_text, count_words, exact_text, pvalue_text
 from tests.report.browser import look, needs_chromium
+from tests.report.kitchen_sink import HOSTILE
 from tests.report.pages import check_drawings, check_self_contained, words
 
-HOSTILE = "<script>alert('&amp;')</script>\"><img src=x onerror=alert(1)>|`a`*b_c"
 BOUNDS = ("union", "similarity", "naive_bayes")
 BOARD = "The leaderboard, with error bars that hold for all at once"
 

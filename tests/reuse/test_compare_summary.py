@@ -15,9 +15,8 @@ from heldout.reuse.compare_summary import FEWEST, LISTED, NULLS, OPEN, TESTS
 from heldout.summary import Fold, IntervalChart, LineChart, Ranges, Section, Summary, Table
 from heldout.summary.numbers import fixed, pair, pvalue_text
 from tests.report.browser import look, needs_chromium
+from tests.report.kitchen_sink import HOSTILE
 from tests.report.pages import check_drawings, check_self_contained, words
-
-HOSTILE = "<script>alert('&amp;')</script>\"><img src=x onerror=alert(1)>|`a`*b_c"
 
 
 def pool() -> Predictions:

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from heldout.reuse import winner
 from heldout.reuse.winner import _drop, expected_drop
@@ -87,6 +88,28 @@ def test_missing_cells_and_groups_of_one_change_little(rng):
     assert expected_drop(scores, rng=np.random.default_rng(1)) == pytest.approx(plain / 2, abs=1e-6)
 
 
+def normal_drop(lead, k, share):
+    """D(m) of k models with independent normal scores, one of them `lead` standard errors (at n) ahead; in these."""
+    s, x = 1 / math.sqrt(share), np.linspace(-10, 13, 20_001)
+    ahead, behind = norm(lead, s), norm(0, s)
+    first = (x - lead) * ahead.pdf(x) * behind.cdf(x) ** (k - 1)
+    others = x * (k - 1) * behind.pdf(x) * behind.cdf(x) ** (k - 2) * ahead.cdf(x)
+    return float(np.trapezoid(first + others, x))
+
+
+def test_the_last_step_is_off_by_less_than_a_tenth():
+    """(2) against the law of normal scores: exact for equal models, and for the worst lead of 2 to 300 models."""
+    assert normal_drop(0.0, 40, 1.0) == pytest.approx(2.1608, abs=1e-3)  # the expected largest of forty
+    for k in (2, 20, 100, 300):
+        share = winner.SHARE
+        off = [
+            normal_drop(lead, k, 1.0) - math.sqrt(share) * normal_drop(lead, k, share) for lead in np.arange(0, 6, 0.5)
+        ]
+        assert off[0] == pytest.approx(0, abs=1e-6)
+        assert min(off) > -0.1
+        assert max(off) < 1e-6
+
+
 def bias(draw, means, repetitions, rng, codes=None, error=None):
     """Mean of corrected score less true score, and its own standard error, in standard errors of the winner's score.
 
@@ -111,6 +134,7 @@ def synthetic(rng, kind, n):
         "equal": np.full(40, 0.6),
         "nearly right": np.full(40, 0.95),
         "leader": np.r_[0.7 + 3 * math.sqrt(0.21 / n), np.full(19, 0.7)],
+        "leader of many": np.r_[0.7 + 3 * math.sqrt(0.21 / n), np.full(99, 0.7)],
         "alike": np.full(40, 0.6),
         "ladder": np.linspace(0.64, 0.5, 15),
         "two": np.array([0.65, 0.6]),
@@ -126,7 +150,15 @@ def synthetic(rng, kind, n):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "n"),
-    [("equal", 300), ("alike", 300), ("ladder", 300), ("two", 300), ("nearly right", 100), ("leader", 200)],
+    [
+        ("equal", 300),
+        ("alike", 300),
+        ("ladder", 300),
+        ("two", 300),
+        ("nearly right", 100),
+        ("leader", 200),
+        ("leader of many", 200),
+    ],
 )
 def test_the_corrected_score_is_unbiased(rng, kind, n):
     draw, skills = synthetic(rng, kind, n)

@@ -19,7 +19,9 @@ def preprocessing_text(steps: dict[str, Any]) -> str:
     left = dict(steps)
     words = []
     frame = left.pop("frame", None)
-    if frame == "wrap":
+    if frame == "whole":
+        words.append("the whole picture")
+    elif frame == "wrap":
         words.append("cyclic shifts of the whole picture")
     elif frame == "pad":
         words.append(f"padded ({left.pop('mode', None)}), the whole picture in the middle")
@@ -36,5 +38,6 @@ def preprocessing_text(steps: dict[str, Any]) -> str:
     for name in ("mean", "std"):
         if name in left:
             words.append(f"{name} " + ", ".join(f"{v:g}" for v in left.pop(name)))
+    left = {name.replace("_", " "): value for name, value in left.items() if value is not None}
     words += [f"{name} {value}" for name, value in sorted(left.items())]  # nothing is left out
     return "; ".join(words)

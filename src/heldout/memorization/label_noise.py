@@ -30,7 +30,7 @@ def noisy_labels(labels: ArrayLike, rate: float, *, classes: int, rng: np.random
     out = given.copy()
     hit = rng.permutation(len(given))[: round(rate * len(given))]
     if rate > 0 and not len(hit):
-        raise InputError(f"a rate of {rate:g} of {len(given)} labels is none of them; more examples are needed.")
+        raise InputError(f"a rate of {rate:g} of {len(given)} labels is less than one; more examples are needed.")
     out[hit] = (given[hit] + rng.integers(1, classes, len(hit))) % classes
     return out
 

@@ -195,7 +195,7 @@ def declared_range(
         return 0.0, 255.0, True
     low, high = (float(v) for v in pixel_range)
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise InputError(f"a pixel range from {low:g} to {high:g} is none; the first must be the lower.")
+        raise InputError(f"a pixel range from {low:g} to {high:g} is empty; the first must be the lower.")
     return low, high, counts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heldout.report.html import to_html
 from heldout.report.markdown import to_markdown
-from heldout.report.result import Format, Result
+from heldout.report.result import Result
 from heldout.report.text import to_text
 
-__all__ = ["Format", "Result", "to_html", "to_markdown", "to_text"]
+__all__ = ["Result", "to_html", "to_markdown", "to_text"]

@@ -9,8 +9,8 @@ from typing import Literal
 from heldout.summary.names import TURNS
 
 Kind = Literal["plain", "code", "strong"]
-# `backticks`, an --option anywhere, **stars**
-_MARKED = re.compile(r"`([^`\n]+)`|(?<![\w-])(--[a-z][a-z-]*[a-z])|\*\*(.+?)\*\*")
+# `backticks`, an --option anywhere, **stars**; what holds <, >, & or | is somebody's name and not ours to mark
+_MARKED = re.compile(r"`([^`\n<>&|]+)`|(?<![\w-])(--[a-z][a-z-]*[a-z])|\*\*(.+?)\*\*")
 
 _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 _STEERING = TURNS | dict.fromkeys(set(range(0x20)) - {0x09, 0x0A}) | dict.fromkeys(range(0x7F, 0xA0))

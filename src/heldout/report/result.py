@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Literal
 
 from heldout.files import write_text
 from heldout.report.html import to_html
@@ -12,8 +11,6 @@ from heldout.report.markdown import to_markdown
 from heldout.report.text import to_text
 from heldout.results import Record
 from heldout.summary import Summary
-
-Format = Literal["text", "markdown", "json"]
 
 
 class Result(Record):

@@ -26,7 +26,7 @@ from heldout.summary import (
     Table,
 )
 from heldout.summary.names import TURNS, listed, name_text, shorten
-from heldout.summary.numbers import PERCENT, counted, fixed, pair, percent, pvalue_text
+from heldout.summary.numbers import counted, fixed, pair, percent, pvalue_text, sure_text
 
 if TYPE_CHECKING:
     from heldout.reuse.compare_result import CompareAllResult, CompareResult, Parted
@@ -171,10 +171,6 @@ def _digits(result: CompareResult) -> int:
     return 4 if result.n_examples < 100_000 else 5
 
 
-def _sure(level: float) -> str:
-    return f"{100 * (1 - level):.6g}{PERCENT}"
-
-
 def _interval(result: CompareResult) -> str:
     if math.isnan(result.interval[0]):
         return "no interval"
@@ -190,7 +186,7 @@ def _sides(result: CompareResult) -> str:
 
 def _figures(result: CompareResult) -> tuple[Figure, ...]:
     digits, seen = _digits(result), result.detectable_difference
-    within = f"{_sure(result.interval_level)}: " if math.isfinite(result.interval[0]) else ""
+    within = f"{sure_text(result.interval_level)}: " if math.isfinite(result.interval[0]) else ""
     looks = "valid at every look" if result.sequence is not None else result.test
     return (
         Figure(name="Difference", value=fixed(result.difference, digits, sign=True), note=within + _interval(result)),
@@ -211,7 +207,7 @@ def _lines(result: CompareResult) -> Iterator[tuple[str, str]]:
     within = "no interval: it moved with the order"
     if math.isfinite(result.interval[0]):
         at = ", at every look at once" if s is not None else ""
-        within = f"{_sure(result.interval_level)}: {pair(result.interval, sign=True)}{at}"
+        within = f"{sure_text(result.interval_level)}: {pair(result.interval, sign=True)}{at}"
     yield "difference", f"{fixed(result.difference, sign=True)} ({within})"
     yield "p", f"{pvalue_text(result.log_p_value)} ({result.test})"
     if math.isfinite(result.p_value_sign_flips):
@@ -270,7 +266,7 @@ def _sequence(result: CompareResult) -> Iterator[Prose | LineChart]:
     if s.first is not None:
         found = f"Zero was outside for the first time after {s.first:,} of {n} {unit}."
     yield Prose(
-        f"In {_sure(s.level)} of such sequences the band holds the true difference at every look, so one may look "
+        f"In {sure_text(s.level)} of such sequences the band holds the true difference at every look, so one may look "
         f"after every one of the {unit} and stop at any time. {found}"
     )
     # Early intervals hold nearly everything; the chart begins where they begin to tell.
@@ -302,7 +298,7 @@ def _means(result: CompareResult) -> Iterator[str]:
         size = sorted(abs(end) for end in result.interval)
         yield (
             f"{name_text(better)} is better by {pair((size[0], size[1]), digits)}: an interval made this way holds the "
-            f"true difference in {_sure(result.interval_level)} of test sets."
+            f"true difference in {sure_text(result.interval_level)} of test sets."
         )
     if math.isfinite(result.detectable_difference) and result.sequence is None:
         yield (
@@ -379,7 +375,7 @@ def _side(result: CompareResult, rows: list[Parted], *, first: bool) -> Section:
 
 def _board(result: CompareAllResult) -> Ranges:
     one, pairs = result.one, result.ordered()
-    sure = _sure(one.level)
+    sure = sure_text(one.level)
     return Ranges(
         caption=f"Intervals of the difference, first less second, are valid all at once with {sure}. > means that the "
         "first model is better, < that the second is, ~ that they are not told apart.",

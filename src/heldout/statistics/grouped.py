@@ -106,19 +106,6 @@ class GroupMoments:
         second = (1 - r) ** 2 * self.s2 + 2 * r * (1 - r) * self.s3 + r**2 * self.s4
         return np.asarray(times), np.asarray(np.maximum(first**2 / second - 1, 1.0))
 
-    def log_p_values(self, correlation: ArrayLike) -> Floats:
-        """Log of the two-sided p-value that the mean of x is 0, by Student's law.
-
-        Where x is the same everywhere no variance can be told; then no more is claimed than by G fair coins.
-        """
-        times, df = self.spread(correlation)
-        spread = np.sqrt(self.within * times)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(self.total == 0, 0.0, np.abs(self.total) / spread)
-            log_p = np.log(2 * stdtr(df, -t))
-        coins = (1 - self.n_groups) * np.log(2)
-        return np.asarray(np.where(self.n_groups < 2, 0.0, np.minimum(0.0, np.maximum(log_p, coins))))
-
 
 def korn_graubard(share: ArrayLike, n: ArrayLike, df: ArrayLike, level: ArrayLike) -> tuple[Floats, Floats]:
     """Clopper-Pearson intervals at an effective number of examples, each at 1 - level; never of width 0.

@@ -54,7 +54,7 @@ class Detectable:
         return float(np.fmax(self.tilted, self.turned))
 
 
-Law = Callable[[float], Floats | None]  # a mean -> probabilities of the distinct values; None where it cannot be had
+Law = Callable[[float], Floats | None]  # a mean -> probabilities of the distinct values; None where there is none
 
 
 def detectable_effect(

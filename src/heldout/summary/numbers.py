@@ -72,17 +72,6 @@ def pvalue_text(log_p: float) -> str:
     return f"{digit:.0f}e{whole:d}" if round(digit) < 10 else f"1e{whole + 1:d}"
 
 
-def level_text(level: float, planned_audits: int) -> str:
-    """The level that p is held to.
-
-    Examples
-    --------
-    >>> level_text(0.05, 1), level_text(0.05, 3)
-    ('0.05', '0.05, shared by 3 planned audits')
-    """
-    return f"{level:g}" + (f", shared by {planned_audits} planned audits" if planned_audits > 1 else "")
-
-
 def percent(value: float, digits: int = 1) -> str:
     """A share in percent.
 
@@ -92,6 +81,17 @@ def percent(value: float, digits: int = 1) -> str:
     ('11.5\\xa0%', '11.50\\xa0%', 'not defined')
     """
     return f"{100 * value:.{digits}f}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
+
+
+def sure_text(level: float) -> str:
+    """How sure a statement is that fails with probability `level`.
+
+    Examples
+    --------
+    >>> sure_text(0.05), sure_text(0.05 / 45)
+    ('95\\xa0%', '99.8889\\xa0%')
+    """
+    return f"{100 * (1 - level):.6g}{PERCENT}"
 
 
 def share_text(value: float) -> str:

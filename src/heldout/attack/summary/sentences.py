@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from heldout.attack.public import PublicSplit
 from heldout.attack.result import Noticed, StressResult, StressRun
-from heldout.summary.numbers import PERCENT, counted, fixed, percent
+from heldout.summary.numbers import PERCENT, counted, fixed, percent, sure_text
 
 LITTLE = 0.0005  # a gain that is hardly one
 HARDLY = 0.8  # of the gain; answers that still give away more are hardly coarser
@@ -114,7 +114,7 @@ def answers_text(run: StressRun) -> str:
 def sure(result: StressResult) -> str:
     """What the upper bound rests on."""
     condition = "if the prior is right" if result.prior else "if all labels are equally likely"
-    return f"with probability {100 * (1 - result.delta):.6g}{PERCENT}, {condition}"
+    return f"with probability {sure_text(result.delta)}, {condition}"
 
 
 def no_bound(result: StressResult) -> str:

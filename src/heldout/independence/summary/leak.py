@@ -274,6 +274,17 @@ def seen_text(seen: SeenExamples) -> str:
     )
 
 
+def level_text(level: float, planned_audits: int) -> str:
+    """The level that p is held to.
+
+    Examples
+    --------
+    >>> level_text(0.05, 1), level_text(0.05, 3)
+    ('0.05', '0.05, shared by 3 planned audits')
+    """
+    return f"{level:g}" + (f", shared by {planned_audits} planned audits" if planned_audits > 1 else "")
+
+
 def few_groups_text(name: str, n_groups: int | None) -> str | None:
     """A warning where there are few groups; None where there are not.
 

@@ -64,7 +64,7 @@ def needed_summary(found: AuditNeeds) -> Summary:
             "Examples: of the test set, and as many of the control. All of this is a forecast from the control, by a "
             f"normal law; {within}",
         ),
-        origin=(("Date", found.created), ("heldout", found.version)),
+        origin=(("heldout", found.version), ("Date", found.created)),
     )
 
 

@@ -279,8 +279,8 @@ def _origin(result: AuditResult) -> tuple[tuple[str, str], ...]:
     if result.reference_evaluations:
         scored += f"; {result.reference_evaluations:,} by models and references on untouched pictures"
     return (
-        ("Date", result.created),
         ("heldout", result.version),
+        ("Date", result.created),
         ("Seed", str(result.seed)),
         ("Test data digest", result.data_digest),
         *([("Control data digest", result.control_digest)] if result.control_digest is not None else []),

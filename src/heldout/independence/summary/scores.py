@@ -17,6 +17,7 @@ from heldout.independence.summary.leak import (
     leak_notes,
     leak_table,
     leak_verdict,
+    level_text,
     p_times_text,
     planned_text,
     range_of_shares,
@@ -29,7 +30,7 @@ from heldout.independence.summary.leak import (
 )
 from heldout.statistics.power import POWER
 from heldout.summary import Block, Column, Facts, Figure, Note, Points, Prose, Row, Section, Summary, Table
-from heldout.summary.numbers import NOT_DEFINED, PERCENT, fixed, level_text, p_text, share_text
+from heldout.summary.numbers import NOT_DEFINED, PERCENT, fixed, p_text, share_text
 
 if TYPE_CHECKING:
     from heldout.independence.score_result import ScoreAuditResult
@@ -134,8 +135,8 @@ def score_summary(result: ScoreAuditResult) -> Summary:
         ),
         closing=(f"This assumes that {result.assumes}.",),
         origin=(
-            ("Date", result.created),
             ("heldout", result.version),
+            ("Date", result.created),
             ("Seed", str(result.seed)),
             ("Digest of test scores", result.digests["test"]),
             ("Digest of control scores", result.digests["control"]),

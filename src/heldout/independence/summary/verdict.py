@@ -14,12 +14,13 @@ from heldout.independence.summary.leak import (
     few_groups_text,
     leak_notes,
     leak_verdict,
+    level_text,
     nothing_found,
     p_times_text,
 )
 from heldout.statistics import Detectable
 from heldout.statistics.checks import Alternative
-from heldout.summary.numbers import NOT_DEFINED, level_text, pvalue_text
+from heldout.summary.numbers import NOT_DEFINED, pvalue_text
 
 if TYPE_CHECKING:
     from heldout.independence.result import AuditResult

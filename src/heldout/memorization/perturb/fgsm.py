@@ -30,7 +30,7 @@ def fgsm(
 
 
 def check_gradients(scorer: Any) -> None:
-    """InputError for a model whose gradients cannot be had."""
+    """InputError for a model that has no gradients."""
     if not hasattr(scorer, "input_gradient"):
         raise InputError(
             f"FGSM needs gradients, which {getattr(scorer, 'name', type(scorer).__name__)} has none of; give a torch "

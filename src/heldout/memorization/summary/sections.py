@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from heldout.images.preprocessing import preprocessing_text
 from heldout.memorization.curve import PMV, PTV, Curve
 from heldout.memorization.ranking import EQUAL, GAP, Column, Ranking
 from heldout.memorization.summary.answer import reading, why_unranked
@@ -551,26 +552,6 @@ def _facts(result: MemorizationResult) -> Iterable[tuple[str, str]]:
     done = preprocessing_text(result.preprocessing)
     if done:
         yield "Preprocessing", done
-
-
-def preprocessing_text(steps: Mapping[str, Any]) -> str:
-    """What was done to pictures, in words; what is always done is left out.
-
-    Examples
-    --------
-    >>> preprocessing_text({"frame": "whole", "mean": [0.0], "std": [1.0], "scale": None, "bgr": False})
-    ''
-    >>> preprocessing_text({"frame": "crop", "size": 28, "mean": [0.5, 0.4], "std": [1.0], "bgr": True})
-    'frame crop; size 28; mean 0.5 and 0.4; bgr'
-    """
-    usual = {"frame": "whole", "mean": 0, "std": 1, "bgr": False}
-    told = []
-    for key, value in steps.items():
-        values = value if isinstance(value, list | tuple) else [value]
-        if value is not None and any(v != usual.get(key) for v in values):
-            words = [f"{v:g}" if isinstance(v, float) else f"{v}" for v in values if v is not True]
-            told.append(f"{key.replace('_', ' ')} {listed(words)}".strip())
-    return "; ".join(told)
 
 
 def _missing(result: MemorizationResult) -> Iterable[str]:

@@ -42,14 +42,13 @@ from heldout.reuse.budget_summary.words import (
     ratio_text,
     repeated_text,
     similarity_text,
-    sure_text,
     too_few_text,
     worth_text,
 )
 from heldout.reuse.first import TOPS
 from heldout.reuse.result import BudgetResult, PoolResult
 from heldout.summary import Facts, Figure, Note, Points, Prose, Section, Summary
-from heldout.summary.numbers import PERCENT, bar_text, count_words, percent, scientific
+from heldout.summary.numbers import PERCENT, bar_text, count_words, percent, scientific, sure_text
 
 __all__ = ["count_text", "notes_of", "summarise", "summarise_needed"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.reuse.budget_summary.words import list_names, sure_text
+from heldout.reuse.budget_summary.words import list_names
 from heldout.reuse.leaderboard import Comparison
 from heldout.reuse.score_result import ScoreComparison
 from heldout.summary import Facts, Fold, Note, RangeRow, Ranges
-from heldout.summary.numbers import pvalue_text
+from heldout.summary.numbers import pvalue_text, sure_text
 
 OPEN = 30  # rows unfolded
 ALL = 200  # pools up to this size are shown whole

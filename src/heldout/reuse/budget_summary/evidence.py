@@ -20,7 +20,6 @@ from heldout.reuse.budget_summary.words import (
     models_text,
     pairs_text,
     repeated_text,
-    sure_text,
     unequal_text,
 )
 from heldout.reuse.curves import Curve
@@ -49,7 +48,7 @@ from heldout.summary import (
 )
 from heldout.summary.charts import Style
 from heldout.summary.names import shorten
-from heldout.summary.numbers import PERCENT, bar_text, count_words, exact_text, fixed, percent, share_text
+from heldout.summary.numbers import PERCENT, bar_text, count_words, exact_text, fixed, percent, share_text, sure_text
 
 STYLES: dict[str, Style] = {"union": "a", "similarity": "b", "naive_bayes": "c"}
 TITLES = {"union": "Union bound (2)", "similarity": "Similarity union bound (3)", "naive_bayes": "Naive Bayes (15)"}

@@ -18,14 +18,13 @@ from heldout.reuse.budget_summary.words import (
     ratio_text,
     repeated_text,
     similarity_text,
-    sure_text,
     winner_text,
     worth_text,
 )
 from heldout.reuse.like_these import AssumptionFit
 from heldout.reuse.result import BudgetResult, PoolResult
 from heldout.summary.names import shorten
-from heldout.summary.numbers import PERCENT, bar_text, count_words, percent, share_text
+from heldout.summary.numbers import PERCENT, bar_text, count_words, percent, share_text, sure_text
 
 ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 

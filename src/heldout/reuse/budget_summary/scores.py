@@ -20,14 +20,13 @@ from heldout.reuse.budget_summary.words import (
     needed_lines,
     needed_text,
     points_text,
-    sure_text,
     too_few_text,
     winner_text,
 )
 from heldout.reuse.first import TOPS
 from heldout.reuse.score_result import MORE_TRIALS, ScoreBudgetResult
 from heldout.summary import Facts, Figure, Note, Points, Prose, Section, Summary
-from heldout.summary.numbers import PERCENT, bar_text, percent, scientific
+from heldout.summary.numbers import PERCENT, bar_text, percent, scientific, sure_text
 
 METHOD = (
     "E. L. Korn, B. I. Graubard (1998), Survey Methodology 24(2), 193–201; S. Holm (1979), Scandinavian Journal of "

@@ -12,7 +12,7 @@ from heldout.reuse.needed import Needed
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.winner import Winner
 from heldout.summary.names import shorten
-from heldout.summary.numbers import PERCENT, bar_text, percent, times_text
+from heldout.summary.numbers import PERCENT, bar_text, percent, sure_text, times_text
 
 NAMES = {"union": "Union bound", "similarity": "Similarity bound", "naive_bayes": "Naive Bayes"}
 FEW = 100  # models, below which a ratio says less than a difference
@@ -21,11 +21,6 @@ LITTLE = 1.1  # times as many; what is below is not worth a boast
 LONGEST = 48  # characters of a model's name in sentences
 NAMED = 12  # models that are listed by name
 MOST_TASKS = 20
-
-
-def sure_text(delta: float) -> str:
-    """How sure a statement is."""
-    return f"{100 * (1 - delta):.6g}{PERCENT}"
 
 
 def count_text(count: int | None) -> str:
