@@ -196,12 +196,14 @@ def _drop(right: NDArray[np.float32], cells: NDArray[np.float32], taken: int, rn
     total, there = right.sum(axis=2, keepdims=True), cells.sum(axis=2, keepdims=True)
     leader = int(np.argmax(total[0, :, 0] / np.maximum(1, there[0, :, 0])))
     got, had = right @ inside, cells @ inside
+    rest = there - had
     with np.errstate(divide="ignore", invalid="ignore"):
-        chosen_on, left_for = got / had, (total - got) / (there - had)
+        chosen_on = got / had
+        left_for = np.where(rest > 0, (total - got) / rest, np.float32(np.nan))  # rounded sums over 0 are infinite
     winner = np.argmax(np.where(np.isfinite(chosen_on), chosen_on, -1), axis=1)[:, None, :]
     lost = np.take_along_axis(chosen_on, winner, axis=1) - np.take_along_axis(left_for, winner, axis=1)
     lost = lost[:, 0].astype(np.float64) - (chosen_on[:, leader] - left_for[:, leader])
     row = leader if len(cells[0]) > 1 else 0
-    weight = (had[:, row] * (there - had)[:, row]).astype(np.float64)
+    weight = (had[:, row] * rest[:, row]).astype(np.float64)
     known = np.isfinite(lost)
     return float(np.average(lost[known], weights=weight[known])) if known.any() else math.nan
