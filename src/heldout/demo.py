@@ -10,12 +10,13 @@ from typing import Any
 from heldout.images import LabelledImages, Wrap, from_npz
 from heldout.independence.audit import audit
 from heldout.independence.result import AuditResult
-from heldout.independence.summary.leak import TITLES
-from heldout.independence.summary.verdict import effect_text, names_text, verdict_p_text
+from heldout.independence.summary.leak import HEADLINES
+from heldout.independence.summary.pictures import effect_text
 from heldout.orbit import Translations
 from heldout.report import Result
 from heldout.scorers import OnnxScorer
 from heldout.summary import Column, Prose, Row, Section, Summary, Table
+from heldout.summary.names import names_text
 from heldout.summary.numbers import fixed, p_text, percent, pvalue_text
 
 RADIUS = 2
@@ -92,8 +93,8 @@ def _column(result: AuditResult) -> dict[str, str]:
     e, control = result.evidence, result.evidence.control
     missing = "no control"
     return {
-        "verdict": TITLES[result.outcome].removesuffix(" against independence"),
-        "verdict p": verdict_p_text(result),
+        "verdict": HEADLINES[result.outcome][0].removesuffix(" against independence"),
+        "verdict p": pvalue_text(result.evidence.adjusted_log_p_value),
         "test error": fixed(e.untouched_error),
         "control error": fixed(control.untouched_error) if control else missing,
         "adversarial error": fixed(e.adversarial_error),

@@ -29,7 +29,8 @@ class Record:
     A subclass is a dataclass with `frozen=True, kw_only=True, eq=False, repr=False`. Its fields may hold numbers,
     texts, arrays, fractions, tuples, dicts with plain keys, and other records or dataclasses; their annotations say
     what `load` brings back. Fields in `unlisted` are saved but not in the JSON; `derived` names properties that are in
-    the JSON as well, or maps keys of the JSON to attributes: {"length": "size", "level": "test.level"}.
+    the JSON as well, also those of a field ("test.level" is the key "level"), or maps keys of the JSON to such names:
+    {"length": "size", "level": "test.level"}.
 
     Examples
     --------
@@ -54,7 +55,8 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, short values first; an undefined number is None."""
         paths = {f.name: f.name for f in _fields(self) if f.name not in self.unlisted}
-        paths |= self.derived if isinstance(self.derived, Mapping) else {name: name for name in self.derived}
+        derived = self.derived
+        paths |= derived if isinstance(derived, Mapping) else {path.rpartition(".")[2]: path for path in derived}
         values = {key: plain(operator.attrgetter(path)(self)) for key, path in paths.items()}
         return dict(sorted(values.items(), key=lambda item: isinstance(item[1], (list, dict))))
 

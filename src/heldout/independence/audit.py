@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from heldout._version import __version__
 from heldout.errors import InputError
+from heldout.groups import design_effect
 from heldout.images import LabelledImages
+from heldout.independence.curves import draw
 from heldout.independence.dependence import Dependence, dependence
-from heldout.independence.drawn import draw
 from heldout.independence.engine import Engine
 from heldout.independence.evidence import Examples, weigh
-from heldout.independence.exhibits import most_suspicious, most_telling_exhibits
+from heldout.independence.exhibits import look_seen, most_suspicious, most_telling_exhibits
 from heldout.independence.plan import WRONG, TranslationPlan
 from heldout.independence.preflight import Preflight, check_looks, check_room, check_share, looked_at, preflight
 from heldout.independence.references import check_given, compare, weigh_references
@@ -304,6 +305,7 @@ def audit_many(
         sources=tuple(str(source) for source in sources),
         reference_digests=tuple(m.digest() for m in others),
         reference_evaluations=0 if compared is None else compared.evaluations,
+        look_seen=() if leak is None else look_seen(leak, examples["test"]),
         seen_pictures=() if leak is None else most_suspicious(leak, examples["test"], images, sets["test"].rows),
         exhibits=most_telling_exhibits(
             examples["test"],
@@ -494,8 +496,9 @@ def _examples(
     engines: Sequence[Engine], pictures: _Pictures, untouched: Sequence[NDArray[np.float64]], depends: Dependence
 ) -> Examples:
     outcomes = [engine.outcomes for engine in engines]
+    statistics = np.stack([o.statistic for o in outcomes])
     return Examples(
-        statistics=np.stack([o.statistic for o in outcomes]),
+        statistics=statistics,
         weights=np.stack([o.weight for o in outcomes]),
         kinds=np.stack([o.kind for o in outcomes]),
         moves=np.stack([o.move for o in outcomes]),
@@ -506,4 +509,5 @@ def _examples(
         untouched_losses=np.stack(untouched),
         groups=depends.codes,
         n_duplicates=depends.n_duplicates,
+        design_effect=None if depends.codes is None else design_effect(statistics.mean(axis=0), depends.codes),
     )

@@ -51,6 +51,7 @@ class Examples:
     untouched_losses: NDArray[np.float64]  # L of the untouched picture, as the model is used in life: 0 or 1
     groups: NDArray[np.intp] | None = None  # (n_examples,) number of each one's group; None where all are of one
     n_duplicates: int = 0  # examples that repeat another one exactly
+    design_effect: float | None = None  # of T; None where every group is of one
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -59,11 +60,6 @@ class Examples:
     def n_groups(self) -> int:
         """Independent units: groups, or examples where every group is of one."""
         return len(self) if self.groups is None else int(self.groups.max()) + 1
-
-    @property
-    def design_effect(self) -> float | None:
-        """Of T; None where every group is of one."""
-        return None if self.groups is None else design_effect(self.T, self.groups)
 
     @property
     def losses(self) -> NDArray[np.float64]:
@@ -103,6 +99,7 @@ class ControlEvidence(Record):
 
     statistic: ControlTestResult  # on T: test minus control
     error_rate: ControlTestResult  # on -L of untouched pictures, so that "greater" means the test set is the easier one
+    mean_statistic: float  # T of the control
     invariance_log_p_value: float  # betting on the control's own T
     untouched_error: float  # of the control, as the model is used in life
     frame_error: float  # of the control, in the frame's centre
@@ -160,7 +157,7 @@ class ControlEvidence(Record):
 class Evidence(Record):
     """Everything an audit concludes, as numbers."""
 
-    unlisted = ("test_error_variance", "adversarial_estimate_variance", "detectable")
+    unlisted = ("test_error_variance", "adversarial_estimate_variance", "detectable", "ruling")
     derived = (
         "outcome", "direction", "verdict_by", "p_value", "log_p_value", "adjusted_p_value", "p_values", "variances",
         "detectable_effect", "detectable_range",
@@ -181,6 +178,7 @@ class Evidence(Record):
     level: float  # of the verdict
     planned_audits: int  # that the verdict is held to, this one among them
     control: ControlEvidence | None
+    ruling: Verdict  # of the p-value that was declared to be the verdict, times the planned audits
 
     @property
     def detectable_effect(self) -> float:
@@ -190,18 +188,12 @@ class Evidence(Record):
     @property
     def adjusted_log_p_value(self) -> float:
         """The verdict's p times the number of planned audits (Bonferroni), 1 at most."""
-        return min(0.0, self.log_p_value + math.log(self.planned_audits))
+        return self.ruling.log_p_value
 
     @property
     def adjusted_p_value(self) -> float:
         """The same, not in logs."""
         return math.exp(self.adjusted_log_p_value)
-
-    @property
-    def ruling(self) -> Verdict:
-        """The verdict as data."""
-        direction = self.tested_statistic if self.control is None else self.control.spoke.difference
-        return judge(self.adjusted_log_p_value, direction, level=self.level, rests_on=self.verdict_by)
 
     @property
     def outcome(self) -> Outcome:
@@ -221,9 +213,7 @@ class Evidence(Record):
     @property
     def verdict_by(self) -> Basis:
         """Which test the verdict is, as declared by what the audit was given."""
-        if self.control is None:
-            return "betting"
-        return "T and error rate" if self.control.leak is None else "references"
+        return self.ruling.rests_on
 
     @property
     def p_value(self) -> float:
@@ -292,13 +282,22 @@ def weigh(
             alternative=alternative,
             tolerance=tolerance,
         )
+    tested_statistic = float(one_value_per_group(values, test.groups)[0].mean())
+    by: Basis = "betting" if against is None else "T and error rate" if leak is None else "references"
+    log_p_value = log_p["betting"] if against is None else math.log(against.p_value)
+    ruling = judge(
+        min(0.0, log_p_value + math.log(planned_audits)),
+        tested_statistic if against is None else against.spoke.difference,
+        level=level,
+        rests_on=by,
+    )
     return Evidence(
         test_error=float(losses.mean()),
         untouched_error=float(test.untouched_losses.mean()),
         adversarial_error=float(test.moved_losses.mean()),
         adversarial_estimate=float(weighted.mean()),
         statistic=float(values.mean()),
-        tested_statistic=float(one_value_per_group(values, test.groups)[0].mean()),
+        tested_statistic=tested_statistic,
         log_p_values=log_p,
         intervals={
             "test_error": error_interval(losses, test.groups),
@@ -311,6 +310,7 @@ def weigh(
         level=level,
         planned_audits=planned_audits,
         control=against,
+        ruling=ruling,
     )
 
 
@@ -413,6 +413,7 @@ def _control_evidence(
     return ControlEvidence(
         statistic=statistic,
         error_rate=error_rate,
+        mean_statistic=float(control.T.mean()),
         invariance_log_p_value=invariance.log_p_value,
         untouched_error=float(control.untouched_losses.mean()),
         frame_error=float(framed.mean()),

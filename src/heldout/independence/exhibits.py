@@ -11,7 +11,7 @@ from heldout.images import LabelledImages
 from heldout.independence.engine import window
 from heldout.independence.evidence import Examples
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.result import Exhibit, SeenPicture
+from heldout.independence.result import Exhibit, LooksSeen, SeenPicture
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
 from heldout.scorers.batches import score_batch
@@ -63,23 +63,31 @@ def most_telling_exhibits(
     )
 
 
+def look_seen(leak: LeakEvidence, examples: Examples) -> tuple[LooksSeen, ...]:
+    """Every test picture that is listed as seen, most suspicious first."""
+    return tuple(LooksSeen(**_told(i, leak, examples)) for i in leak.seen.listed)
+
+
 def most_suspicious(
     leak: LeakEvidence, examples: Examples, images: LabelledImages, rows: NDArray[np.intp]
 ) -> tuple[SeenPicture, ...]:
-    """The test pictures that look seen, most suspicious first; a few that are not significant where none is."""
+    """The first of them with their pictures; a few that are not significant where none is listed."""
     shown = leak.seen.order[: min(leak.seen.n_listed, MOST_SEEN) or FEW_SEEN]
     return tuple(
-        SeenPicture(
-            id=examples.ids[i],
-            label=int(examples.labels[i]),
-            margin=float(leak.scores.scores[i]),
-            expected=float(leak.scores.expected[i]),
-            p_value=float(leak.seen.p_values[i]),
-            picture=_as_bytes(images.place(int(rows[i]), 0)),
-        )
+        SeenPicture(**_told(i, leak, examples), picture=_as_bytes(images.place(int(rows[i]), 0)))
         for i in shown
         if not np.isnan(leak.seen.p_values[i])
     )
+
+
+def _told(i: int, leak: LeakEvidence, examples: Examples) -> dict[str, Any]:
+    return {
+        "id": examples.ids[i],
+        "label": int(examples.labels[i]),
+        "margin": float(leak.scores.scores[i]),
+        "expected": float(leak.scores.expected[i]),
+        "p_value": float(leak.seen.p_values[i]),
+    }
 
 
 def _as_bytes(pixels: NDArray[Any]) -> NDArray[np.uint8]:

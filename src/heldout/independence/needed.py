@@ -32,7 +32,6 @@ from heldout.independence.score_inputs import (
     join_part,
     names_of,
 )
-from heldout.independence.summary.needed import FEWEST, needed_summary, notes_of
 from heldout.independence.untouched import ORIGINAL
 from heldout.orbit import Translations
 from heldout.predictions.score_kinds import LargerIs
@@ -47,6 +46,7 @@ from heldout.statistics.power import LEVEL, POWER
 from heldout.summary import Summary
 
 SHARES = (0.01, 0.03, 0.1, 0.3)  # of the test set
+FEWEST = 50  # examples of a control from which a forecast is made
 FEWEST_GROUPS = 20  # of a control
 FEWEST_SEEN = 3  # examples, or groups: a leak of fewer follows no normal law
 
@@ -102,11 +102,15 @@ class AuditNeeds(Result):
     @property
     def notes(self) -> list[str]:
         """What a reader must know."""
-        return notes_of(self)
+        from heldout.independence.summary import needed
+
+        return needed.notes_of(self)
 
     def summary(self) -> Summary:
         """What the forecast says."""
-        return needed_summary(self)
+        from heldout.independence.summary import needed
+
+        return needed.needed_summary(self)
 
 
 def forecast(

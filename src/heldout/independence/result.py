@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from heldout.independence.drawn import Drawn
 from heldout.independence.evidence import Evidence, Examples
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.summary.pictures import audit_summary
-from heldout.independence.summary.verdict import notes_of, verdict_text
 from heldout.independence.verdict import Direction, Outcome, Verdict
 from heldout.orbit import Rule, Translations
 from heldout.report import Result
@@ -66,8 +64,9 @@ class AuditResult(Result):
         "test", "control", "evidence", "drawn", "orbit", "model_names", "class_names", "exhibits", "seen_pictures",
     )  # fmt: skip
     derived = (
-        "verdict", "verdict_alternative", "attack_success", "counts", "n_examples", "n_groups", "n_duplicates",
-        "design_effect", "notes", "n_models", "models", "references", "look_seen", "evaluations_per_image",
+        "verdict", "verdict_alternative", "notes", "n_models", "references", "n_examples", "orbit.radius",
+        "evaluations_per_image", "test.counts", "test.attack_success", "test.n_groups", "test.n_duplicates",
+        "test.design_effect",
     )  # fmt: skip
 
     test: Examples
@@ -92,6 +91,7 @@ class AuditResult(Result):
     reference_digests: tuple[str, ...] = ()
     reference_evaluations: int = 0  # of models and references, on the untouched pictures of both sets
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
+    look_seen: tuple[LooksSeen, ...] = field(default=(), repr=False)  # every test picture that is listed as seen
     seen_pictures: tuple[SeenPicture, ...] = field(default=(), repr=False)  # most suspicious first
     sources: tuple[str, ...] = ()  # what test set and control are called, where that is known
     created: str = field(default_factory=today)
@@ -139,7 +139,9 @@ class AuditResult(Result):
     @property
     def verdict(self) -> str:
         """In plain words."""
-        return verdict_text(self)
+        from heldout.independence.summary import pictures
+
+        return pictures.verdict_text(self)
 
     @property
     def leak(self) -> LeakEvidence | None:
@@ -150,11 +152,6 @@ class AuditResult(Result):
     def verdict_alternative(self) -> Alternative:
         """Of the verdict's test, one-sided by default with references; `alternative` is that of T and error rate."""
         return self.alternative if self.leak is None else self.leak.test.alternative
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Names of the audited models."""
-        return self.model_names
 
     @property
     def n_models(self) -> int:
@@ -172,31 +169,6 @@ class AuditResult(Result):
         return len(self.test)
 
     @property
-    def n_groups(self) -> int:
-        """Independent units of the test set."""
-        return self.test.n_groups
-
-    @property
-    def n_duplicates(self) -> int:
-        """Test examples that repeat another one exactly."""
-        return self.test.n_duplicates
-
-    @property
-    def design_effect(self) -> float | None:
-        """Of T on the test set; None where every group is of one."""
-        return self.test.design_effect
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many (model, example) pairs are untouched, adversarial and wrong."""
-        return self.test.counts
-
-    @property
-    def attack_success(self) -> float:
-        """Share of right examples that a move makes wrong; NaN where none is right."""
-        return self.test.attack_success
-
-    @property
     def evaluations_per_image(self) -> float:
         """How often a model was shown each test picture, on average."""
         return self.evaluations / (len(self.test) * self.n_models)
@@ -204,24 +176,9 @@ class AuditResult(Result):
     @property
     def notes(self) -> list[str]:
         """What a reader must know of groups, and of a test set that is harder than the control."""
-        return notes_of(self)
+        from heldout.independence.summary import pictures
 
-    @property
-    def look_seen(self) -> tuple[LooksSeen, ...]:
-        """Every test picture that is listed as seen, most suspicious first."""
-        if self.leak is None:
-            return ()
-        scores, seen = self.leak.scores, self.leak.seen
-        return tuple(
-            LooksSeen(
-                id=self.test.ids[i],
-                label=int(self.test.labels[i]),
-                margin=float(scores.scores[i]),
-                expected=float(scores.expected[i]),
-                p_value=float(seen.p_values[i]),
-            )
-            for i in seen.listed
-        )
+        return pictures.notes_of(self)
 
     def n_model_test(self, group_size: int) -> NModelTestResult:
         """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1)."""
@@ -239,9 +196,11 @@ class AuditResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, the evidence among it; an undefined number is None."""
-        orbit = {"orbit": self.orbit.name, "radius": self.orbit.radius}
-        return {**super().to_dict(), **self.evidence.to_dict(), **orbit}
+        own = {"models": list(self.model_names), "orbit": self.orbit.name}
+        return {**super().to_dict(), **own, **self.evidence.to_dict()}
 
     def summary(self) -> Summary:
         """What the audit says."""
-        return audit_summary(self)
+        from heldout.independence.summary import pictures
+
+        return pictures.audit_summary(self)

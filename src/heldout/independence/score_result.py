@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.summary.scores import assumption, notes_of, score_summary, verdict_text
-from heldout.independence.verdict import Direction, Outcome, Verdict, judge
+from heldout.independence.verdict import Direction, Outcome, Verdict
 from heldout.report import Result
 from heldout.results import today
-from heldout.statistics import calibrated_log_evalue
 from heldout.statistics.checks import Alternative
 from heldout.summary import Summary
 
@@ -37,17 +35,20 @@ class ScoreAuditResult(Result):
     `heldout audit --scores ... --json`.
     """
 
-    unlisted = ("ids", "values", "values_control", "model_name")
+    unlisted = ("ids", "values", "values_control", "model_name", "ruling")
     derived = (
-        "verdict", "outcome", "direction", "p_value", "log_p_value", "adjusted_p_value", "log_e_value", "assumes",
-        "mean_test", "mean_control", "references", "n_examples", "n_control", "n_groups", "n_groups_control", "notes",
-        "model", "alternative",
+        "verdict", "outcome", "direction", "p_value", "log_p_value", "adjusted_p_value", "assumes", "notes", "model",
+        "references", "n_examples", "n_control", "n_groups", "n_groups_control", "alternative",
     )  # fmt: skip
 
     leak: LeakEvidence
+    ruling: Verdict  # of p, times the planned audits
+    log_e_value: float  # calibrated from p, for audits that share test set or control: to be averaged
     ids: tuple[str, ...] = field(repr=False)  # of the test examples; numbered where they have none
     values: NDArray[np.float64]  # (n,) the model's scores of the test set, as they came
     values_control: NDArray[np.float64]
+    mean_test: float  # of the scores as they came
+    mean_control: float
     look_seen: tuple[SeenExample, ...] = field(repr=False)  # most suspicious first
     kind: str
     larger_is_better: bool
@@ -81,17 +82,6 @@ class ScoreAuditResult(Result):
         return min(1.0, self.p_value * self.planned_audits)
 
     @property
-    def log_e_value(self) -> float:
-        """Calibrated from p, for audits that share test set or control: to be averaged."""
-        return calibrated_log_evalue(self.log_p_value)
-
-    @property
-    def ruling(self) -> Verdict:
-        """The verdict as data."""
-        log_p, difference = math.log(self.adjusted_p_value), self.leak.spoke.difference
-        return judge(log_p, difference, level=self.level, rests_on="scores")
-
-    @property
     def outcome(self) -> Outcome:
         """ "no evidence", "easier" or "harder" than the control."""
         return self.ruling.outcome
@@ -104,17 +94,23 @@ class ScoreAuditResult(Result):
     @property
     def verdict(self) -> str:
         """In plain words."""
-        return verdict_text(self)
+        from heldout.independence.summary import scores
+
+        return scores.verdict_text(self)
 
     @property
     def assumes(self) -> str:
         """What the verdict rests on."""
-        return assumption(self)
+        from heldout.independence.summary import scores
+
+        return scores.assumption(self)
 
     @property
     def notes(self) -> list[str]:
         """What a reader must know of groups, joins and references."""
-        return notes_of(self)
+        from heldout.independence.summary import scores
+
+        return scores.notes_of(self)
 
     @property
     def seen(self) -> tuple[SeenExample, ...]:
@@ -127,24 +123,14 @@ class ScoreAuditResult(Result):
         return self.model_name
 
     @property
-    def references(self) -> tuple[str, ...]:
-        """Names of the models that the audited one was compared with."""
-        return self.leak.reference_names
-
-    @property
     def alternative(self) -> Alternative:
         """Declared before the data."""
         return self.leak.test.alternative
 
     @property
-    def mean_test(self) -> float:
-        """Mean score of the test set, as it came."""
-        return float(self.values.mean())
-
-    @property
-    def mean_control(self) -> float:
-        """Mean score of the control, as it came."""
-        return float(self.values_control.mean())
+    def references(self) -> tuple[str, ...]:
+        """Names of the models that the audited one was compared with."""
+        return self.leak.reference_names
 
     @property
     def n_examples(self) -> int:
@@ -168,4 +154,6 @@ class ScoreAuditResult(Result):
 
     def summary(self) -> Summary:
         """What the audit says."""
-        return score_summary(self)
+        from heldout.independence.summary import scores
+
+        return scores.score_summary(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +15,10 @@ from heldout.independence.audit import check_level
 from heldout.independence.leak import LeakEvidence, weigh_leak
 from heldout.independence.score_inputs import Reference, gather
 from heldout.independence.score_result import ScoreAuditResult, SeenExample
+from heldout.independence.verdict import judge
 from heldout.predictions.score_kinds import LargerIs
 from heldout.predictions.scores import Scores
+from heldout.statistics import calibrated_log_evalue
 from heldout.statistics.checks import Alternative, check_alternative
 from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.permutation import check_comparable
@@ -138,8 +141,13 @@ def audit_scores(
     within = strata or sets.strata
     if within is not None and sets.test.classes is not None and sets.control.classes is not None:
         within = f"{within} ({len(np.intersect1d(sets.test.classes, sets.control.classes)):,} in both sets)"
+    adjusted = math.log(min(1.0, leak.p_value * planned_audits))
     return ScoreAuditResult(
         leak=leak,
+        ruling=judge(adjusted, leak.spoke.difference, level=level, rests_on="scores"),
+        log_e_value=calibrated_log_evalue(math.log(leak.p_value)),
+        mean_test=float(sets.test.values.mean()),
+        mean_control=float(sets.control.values.mean()),
         ids=ids,
         values=sets.test.values,
         values_control=sets.control.values,

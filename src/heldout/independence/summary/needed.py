@@ -2,90 +2,65 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from heldout.groups import FEW
-from heldout.independence.summary.leak import kind_text, moves_text, side_text, tied, way_text
-from heldout.summary import Column, Row, Section, Summary, Table
-from heldout.summary.numbers import NOT_DEFINED, PERCENT
-
-if TYPE_CHECKING:
-    from heldout.independence.needed import AuditNeeds
-
-FEWEST = 50  # examples of a control from which a forecast is made
+from heldout import summary as page
+from heldout.independence.needed import FEWEST, AuditNeeds
+from heldout.independence.summary import leak as words
 
 
 def notes_of(found: AuditNeeds) -> list[str]:
     """What a reader must know."""
-    notes = []
-    if found.two_halves:
-        notes.append(
-            "without references the verdict is twice the smaller of two p-values, of T and of the error rate; this is "
-            "the error rate's half alone. With references (--reference) the audit compares margins, and finds more."
-        )
-    elif not found.reference_names:
-        notes.append("references take off what makes some examples harder than others; with them less is needed.")
-    if found.n_groups is not None and found.n_groups < FEW:
-        notes.append(
-            f"the control has only {found.n_groups} groups: the chances are too high below {FEW}, by up to 0.2 with "
-            "20 groups."
-        )
-    return notes
+    told = (
+        (found.two_halves, "Without references the verdict is twice the smaller of two p-values, of T and of the error "
+                           "rate; this is the error rate's half alone. With references (--reference) the audit "
+                           "compares margins, and finds more."),
+        (not found.two_halves and not found.reference_names, "References take off what makes some examples harder than "
+                                                             "others; with them less is needed."),
+    )  # fmt: skip
+    few = page.few_groups(found.n_groups, "the control", "the chances are too high, by up to 0.2 with 20 groups")
+    return [*(text for holds, text in told if holds), *few]
 
 
-def needed_summary(found: AuditNeeds) -> Summary:
+def needed_summary(found: AuditNeeds) -> page.Summary:
     """The forecast as a summary."""
-    groups = "" if found.n_groups is None else f" in {found.n_groups:,} groups"
-    of = f" ({found.source})" if found.source else ""
-    towards = "" if found.two_valued else " towards the 95 % quantile of the scores"
-    within = "simulated audits of 100 to 2,000 examples found leaks as often to within 0.07."
-    if found.n_groups is not None:
-        within = "with groups it is rougher: simulated audits found leaks less often, by up to 0.1 with 30 groups."
+    level = words.level_text(found.level, found.planned_audits)
+    groups, k = words.groups_text(found.n_groups), len(found.reference_names)
+    less = f" less {page.counted(k, 'reference')}, {page.percent(found.variance_removed, 0)} of the variance off"
+    rough = "simulated audits of 100 to 2,000 examples found leaks as often to within 0.07."
+    if groups:
+        rough = "with groups it is rougher: simulated audits found leaks less often, by up to 0.1 with 30 groups."
     tables = (
         ("Chance to find it", [[_chance(p) for p in row] for row in found.power]),
         (f"Examples for a chance of {found.target:g}", [[_number(n) for n in row] for row in found.needed]),
     )
-    return Summary(
+    return page.Summary(
         kind="Audit: forecast",
         headline=f"What leak an audit of {found.n_examples:,} test examples would find",
         sentences=(
-            tied(f"a forecast from a control of {found.n_control:,}{groups} ({_compared(found)})."),
-            tied(f"columns: {'how often' if found.two_valued else 'how far'} {moves_text(found.two_valued)}{towards}."),
+            f"A forecast from a control of {found.n_control:,}{groups} ({words.kind_text(found.kind)}"
+            f"{less if k else ''}; level {level}; {words.side_text(found.alternative)}).",
+            f"Columns: {words.moves_text(found.two_valued)}.",
         ),
         tone="neutral",
-        subject=f"control of {found.n_control:,} examples{groups}{of}",
-        sections=tuple(
-            Section(title=title, printed=True, blocks=(_table(found, title, cells),)) for title, cells in tables
-        ),
+        subject=f"control of {found.n_control:,} examples{groups}"
+        + (f" ({page.quoted(found.source)})" if found.source else ""),
+        sections=tuple(page.Section.of(title, _table(found, title, cells), printed=True) for title, cells in tables),
         warnings=tuple(found.notes),
         closing=(
             "Examples: of the test set, and as many of the control. All of this is a forecast from the control, by a "
-            f"normal law; {within}",
+            f"normal law; {rough}",
         ),
-        origin=(("heldout", found.version), ("Date", found.created)),
+        origin=page.origin(found),
     )
 
 
-def _compared(found: AuditNeeds) -> str:
-    """What is compared, and at which level."""
-    what, k = kind_text(found.kind), len(found.reference_names)
-    if k:
-        taken = found.variance_removed
-        off = "" if math.isnan(taken) else f", {100 * taken:.0f} % of its variance off"
-        what += f" less {k} reference{'s' * (k > 1)}{off}"
-    shared = f" / {found.planned_audits} audits" if found.planned_audits > 1 else ""
-    return f"{what}; level {found.level:g}{shared}, {side_text(found.alternative)}"
-
-
-def _table(found: AuditNeeds, caption: str, cells: Sequence[Sequence[str]]) -> Table:
+def _table(found: AuditNeeds, caption: str, cells: Sequence[Sequence[str]]) -> page.Table:
     """One row per share, one column per way."""
-    ways = tuple(Column(name=tied(way_text(pull, found.two_valued))) for pull in found.pulls)
-    return Table(
-        caption=caption,
-        columns=(Column(name="Seen, of the test set", align="left"), *ways),
-        rows=tuple(Row(cells=(f"{100 * s:g}{PERCENT}", *row)) for s, row in zip(found.shares, cells, strict=True)),
+    return page.Table.of(
+        caption,
+        ("Seen, of the test set", *(f"{100 * pull:g}{page.PERCENT}" for pull in found.pulls)),
+        [(f"{100 * share:g}{page.PERCENT}", *row) for share, row in zip(found.shares, cells, strict=True)],
         rows_printed=len(cells),
     )
 
@@ -94,12 +69,10 @@ def _chance(power: float) -> str:
     """
     Examples
     --------
-    >>> _chance(0.123), _chance(0.999), _chance(math.nan)
+    >>> _chance(0.123), _chance(0.999), _chance(float("nan"))
     ('0.12', '0.99+', 'not defined')
     """
-    if math.isnan(power):
-        return NOT_DEFINED
-    return "0.99+" if power > 0.99 else f"{power:.2f}"
+    return "0.99+" if power > 0.99 else page.fixed(power, 2)
 
 
 def _number(n: int | None) -> str:
@@ -112,7 +85,6 @@ def _number(n: int | None) -> str:
     """
     if n is None:
         return "no number"
-    if n < FEWEST:  # where a normal law says little
-        return f"under {FEWEST}"
     digits = max(0, len(str(n)) - 3)
-    return f"{-(-n // 10**digits) * 10**digits:,}"
+    # Under so few a normal law says little.
+    return f"{-(-n // 10**digits) * 10**digits:,}" if n >= FEWEST else f"under {FEWEST}"

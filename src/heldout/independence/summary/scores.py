@@ -2,38 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
-
-from heldout.independence.summary.leak import (
-    HEADLINES,
-    NO_INTENT,
-    TITLES,
-    counts_text,
-    detectable_table,
-    few_groups_text,
-    kind_text,
-    leak_lines,
-    leak_notes,
-    leak_table,
-    leak_verdict,
-    level_text,
-    p_times_text,
-    planned_text,
-    range_of_shares,
-    residual_chart,
-    seen_text,
-    side_text,
-    spoken,
-    tied,
-    unmatched_text,
-)
-from heldout.statistics.power import POWER
-from heldout.summary import Block, Column, Facts, Figure, Note, Points, Prose, Row, Section, Summary, Table
-from heldout.summary.numbers import NOT_DEFINED, PERCENT, fixed, p_text, share_text
-
-if TYPE_CHECKING:
-    from heldout.independence.score_result import ScoreAuditResult
+from heldout import summary as page
+from heldout.independence.score_result import ScoreAuditResult
+from heldout.independence.summary import leak as words
+from heldout.independence.summary import meaning
 
 PRINTED = 5  # of the examples that look seen
 LISTED = 100  # of them on the page; all are in the saved result
@@ -66,78 +38,76 @@ def assumption(result: ScoreAuditResult) -> str:
 
 
 def verdict_text(result: ScoreAuditResult) -> str:
-    """The verdict in one string: its title in capitals, then the sentence."""
-    return f"{TITLES[result.outcome]} {_sentence(result)}"
+    """The verdict in one string."""
+    return words.titled(result.outcome, _sentence(result))
 
 
 def _sentence(result: ScoreAuditResult) -> str:
-    nothing_but = "the two halves differ in nothing but exposure"
-    causes = ["items of another difficulty, source or time", "a control that the model was trained on"]
-    causes += ["a reference that knows the test set"] if result.references else []
-    tested = p_times_text(result.log_p_value, math.log(result.adjusted_p_value), result.planned_audits)
-    return leak_verdict(
-        result.leak,
+    tested = words.p_times_text(result.log_p_value, result.ruling.log_p_value, result.planned_audits)
+    return words.against_control(
         result.ruling,
-        tested=f"{tested}, leak test on {kind_text(result.kind)}",
-        easier="the model scores better",
-        harder="the model scores worse",
-        follows=f"If {nothing_but if result.halves else 'the two sets differ in nothing else'}, the model has seen "
-        "some of the test set, or was chosen by it.",
-        causes=", ".join(causes[:-1]) + (", or " if len(causes) > 2 else " or ") + causes[-1],
+        result.leak.test.mean,
+        words.GIVEN if result.references else "",
+        tested=f"{tested}, leak test on {words.kind_text(result.kind)}",
+        follows="If the two differ in nothing else, the model has seen some of the test set, or was chosen by it.",
+        causes="items of another difficulty, source or time, a control that the model was trained on, or a reference "
+        "that knows the test set",
+        found=words.found_leak_text(result.leak),
     )
 
 
 def notes_of(result: ScoreAuditResult) -> list[str]:
     """Warnings on groups, joins and references."""
-    mean, taken = result.leak.test.mean, result.leak.test.variance_removed
-    sizes = (("the test set", mean.n_groups_test), ("the control", mean.n_groups_control))
-    notes = [told for told in (few_groups_text(name, count) for name, count in sizes) if told]
-    notes += leak_notes(result.leak)
-    if result.n_repeated:
-        notes.append(f"{result.n_repeated:,} examples share their text with another one; such examples count as one.")
-    if mean.n_unmatched:
-        notes.append(f"{mean.n_unmatched:,} examples {unmatched_text(mean)} were not compared.")
-    if result.joined_by_order and result.references:
-        notes.append("not all scores have ids: references were joined by their order.")
-    if result.references and taken < LITTLE:
-        notes.append(
-            "the references take next to nothing off the variance, so they are no help: leave them out, unless "
-            "their examples are in another order."
-        )
-    if taken > MOST:
-        notes.append(
-            f"the references take {100 * taken:.1f} % off the variance: is one of them the model itself, or made from "
-            "it? Then it knows what the model knows, and hides a leak."
-        )
-    return notes
+    taken, unmatched = result.leak.test.variance_removed, words.unmatched_text(result.leak.test.mean)
+    rough = "intervals and detectable effects are rough"
+    told = (
+        (result.n_repeated, f"{result.n_repeated:,} examples share their text with another one; such examples count as "
+                            "one."),
+        (unmatched, f"Not compared: {unmatched}."),
+        (result.joined_by_order and result.references, "Not all scores have ids: references were joined by their "
+                                                       "order."),
+        (result.references and taken < LITTLE, "The references take next to nothing off the variance, so they are no "
+                                               "help: leave them out, unless their examples are in another order."),
+        (taken > MOST, f"The references take {100 * taken:.1f} % off the variance: is one of them the model itself, or "
+                       "made from it? Then it knows what the model knows, and hides a leak."),
+    )  # fmt: skip
+    return [
+        *page.few_groups(result.n_groups, "the test set", rough),
+        *page.few_groups(result.n_groups_control, "the control", rough),
+        *words.leak_notes(result.leak),
+        *(text for holds, text in told if holds),
+    ]
 
 
-def score_summary(result: ScoreAuditResult) -> Summary:
+def score_summary(result: ScoreAuditResult) -> page.Summary:
     """The result as a summary."""
-    return Summary(
+    test, control = (page.quoted(source) for source in result.sources)
+    less = "what the references lead one to expect" if result.references else "the mean of both sets"
+    caption = (
+        "To the right the model does better than expected. A leak moves some test examples to the right; a few seen "
+        f"examples show in the tail more than in the mean. {words.MEAN_AND_TAIL}"
+    )
+    chart = words.residual_chart(result.leak, f"{words.kind_text(result.leak.kind)} less {less}", caption)
+    numbers = _numbers(result)
+    return page.Summary(
         kind="Audit of scores: verdict",
-        headline=HEADLINES[result.outcome],
-        sentences=(spoken(_sentence(result), result.level),),
+        headline=words.HEADLINES[result.outcome][1],
+        sentences=(words.capital(_sentence(result)),),
         tone="found" if result.ruling.found else "quiet",
-        subject=f"{result.model_name or 'model'}: {result.n_examples:,} test examples ({result.sources[0]}) and "
-        f"{result.n_control:,} control examples ({result.sources[1]})",
+        subject=f"{page.quoted(result.model_name or 'model')}: {result.n_examples:,} test examples ({test}) and "
+        f"{result.n_control:,} control examples ({control})",
         figures=_figures(result),
         warnings=tuple(result.notes),
-        lines=_lines(result),
+        lines=numbers,
         sections=(
-            Section(title="What this means", blocks=(Points(_means(result)),)),
-            Section(title="What it does not mean", blocks=(Points(_not_means(result)),)),
-            Section(title="What to do next", blocks=(Points(_next_steps(result)),)),
-            _residuals(result),
-            Section(title="What would have been found", blocks=(detectable_table(result.leak),)),
-            Section(title="Examples that look seen", blocks=_seen(result)),
-            Section(title="What was audited", blocks=(Facts(_facts(result)),)),
+            *meaning.advice(result),
+            page.Section.of("Test set against control", chart),
+            _seen(result),
+            page.Section.of("The numbers", page.Facts(numbers)),
         ),
         closing=(f"This assumes that {result.assumes}.",),
-        origin=(
-            ("heldout", result.version),
-            ("Date", result.created),
-            ("Seed", str(result.seed)),
+        origin=page.origin(
+            result,
             ("Digest of test scores", result.digests["test"]),
             ("Digest of control scores", result.digests["control"]),
         ),
@@ -145,57 +115,42 @@ def score_summary(result: ScoreAuditResult) -> Summary:
     )
 
 
-def _level(result: ScoreAuditResult) -> str:
-    return level_text(result.level, result.planned_audits)
+def _figures(result: ScoreAuditResult) -> tuple[page.Figure, ...]:
+    leak, name = result.leak, words.kind_text(result.kind)
+    level = words.level_text(result.level, result.planned_audits)
+    off = "of the variance of the scores, so that a leak stands out of what is left"
+    rows = [
+        (f"Mean {name}, test set", page.fixed(result.mean_test, 3), ""),
+        (f"Mean {name}, control", page.fixed(result.mean_control, 3), ""),
+        *([("Taken off by references", page.share_text(leak.test.variance_removed), off)] if result.references else []),
+    ]
+    return (
+        words.p_figure(result.ruling, leak.test.alternative, level),
+        *(page.Figure(name=name, value=value, note=note, strong=False) for name, value, note in rows),
+        words.detectable_figure(leak, level, strong=False),
+    )
 
 
-def _shares(result: ScoreAuditResult) -> str:
-    return (range_of_shares(result.leak) or NOT_DEFINED).replace(" %", PERCENT)
-
-
-def _figures(result: ScoreAuditResult) -> tuple[Figure, ...]:
-    leak, name, found = result.leak, kind_text(result.kind), result.ruling.found
-    of = "what references leave" if result.references else "the scores"
-    how = "by how often a seen example that would be wrong becomes right"
-    figures = [
-        Figure(name="p-value", value=p_text(result.adjusted_p_value),
-               note=f"leak test, {side_text(leak.test.alternative)}: mean and tail of {of}, {counts_text(leak)}; "
-                    f"{'at most' if found else 'above'} the level of {_level(result)}"),
-        Figure(name=f"Mean {name}, test set", value=fixed(result.mean_test, 3), strong=False),
-        Figure(name=f"Mean {name}, control", value=fixed(result.mean_control, 3), strong=False),
-        Figure(name="Detectable leak", value=_shares(result), strong=False,
-               note=f"of the test set would have been found (level {_level(result)}, power {POWER:g}), "
-                    f"{how if leak.two_valued else 'by how far a seen example moves'}; a plug-in estimate from these "
-                    "data"),
-    ]  # fmt: skip
-    if result.references:
-        removed = share_text(leak.test.variance_removed)
-        note = "of the variance of the scores, so that a leak stands out of what is left"
-        figures.append(Figure(name="Taken off by references", value=removed, note=note, strong=False))
-    return tuple(figures)
-
-
-def _lines(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
+def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
+    """What was audited, and every number."""
+    direction = "better" if result.larger_is_better else "worse"
     sets = (
         ("test set", result.mean_test, result.n_examples, result.n_groups, result.sources[0]),
         ("control", result.mean_control, result.n_control, result.n_groups_control, result.sources[1]),
     )
-    lines = [("scores", _scores_text(result, result.kind))]
-    lines += [
-        (name, f"mean {_number(mean)}  ({n:,} examples{_groups(n_groups)}, {source})")
-        for name, mean, n, n_groups, source in sets
-    ]
-    lines += [("compared within", result.strata)] if result.strata else []
-    lines += leak_lines(result.leak, within="within class" if result.strata else "")
-    if result.seen:
-        ids = ", ".join(example.id for example in result.seen[:PRINTED])
-        lines.append(("  the first of them", f"{ids}{', ...' if len(result.seen) > PRINTED else ''}"))
-    average = "(average it over audits that share test set or control)"
-    return (*lines, ("e-value", f"{math.exp(result.log_e_value):.3g}  {average}"))
-
-
-def _scores_text(result: ScoreAuditResult, kind: str) -> str:
-    return f"{kind}, larger is {'better' if result.larger_is_better else 'worse'}; {result.clipping}"
+    first = ", ".join(page.quoted(example.id) for example in result.seen[:PRINTED])
+    return page.kept_facts(
+        ("model", page.quoted(result.model_name) if result.model_name else None),
+        ("scores", f"{words.kind_text(result.kind)}, larger is {direction}; {result.clipping}"),
+        *(
+            (name, f"mean {_number(mean)}  (n = {n:,}{words.groups_text(n_groups)}, {page.quoted(source)})")
+            for name, mean, n, n_groups, source in sets
+        ),
+        ("compared within", result.strata),
+        *words.leak_lines(result.leak, ", within class" if result.strata else ""),
+        ("  the first of them", first),
+        ("e-value", f"{words.e_value_text(result.log_e_value)}  ({words.AVERAGE})"),
+    )
 
 
 def _number(value: float) -> str:
@@ -203,122 +158,27 @@ def _number(value: float) -> str:
     Examples
     --------
     >>> _number(-1.25), _number(3.2e90)
-    ('-1.2500', '3.2e+90')
+    ('−1.2500', '3.2e+90')
     """
-    return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.5g}"
+    return page.fixed(value) if abs(value) < 1e6 else f"{value:.5g}"
 
 
-def _groups(count: int | None) -> str:
-    return "" if count is None else f" in {count:,} groups"
-
-
-def _means(result: ScoreAuditResult) -> tuple[str, ...]:
-    test, k = result.leak.test, len(result.references)
-    side = "better" if test.mean.difference > 0 else "worse"
-    known, s = ("the reference", "s") if k == 1 else (f"the {k} references", "")
-    given = f", less what {known} lead{s} one to expect" if k else ""
-    points = [
-        f"On average the model scores {fixed(abs(test.mean.difference), 4)} {side} on the test set than on the control "
-        f"({kind_text(result.kind)}{given}); p = {p_text(result.adjusted_p_value)}, of mean and tail together."
-    ]
-    if k:
-        removed = share_text(test.variance_removed)
-        points.append(f"Models agree on what is hard: {known} take{s} {removed} off the variance of the scores.")
-    how = "by how often a seen one turns right" if result.leak.two_valued else "by how far a seen example moves"
-    if range_of_shares(result.leak) is None:
-        points.append("Not even a leak of the whole test set would have been found four times in five. So this says "
-                      "very little.")  # fmt: skip
-    else:
-        points.append(f"A leak of {_shares(result)} of the test set would have been found with probability {POWER:g}, "
-                      f"{how}. Anything smaller may be there unseen.")  # fmt: skip
-    return tuple(points)
-
-
-def _not_means(result: ScoreAuditResult) -> tuple[str, ...]:
-    points = {
-        "no evidence": ["“No evidence” is not “clean”: it is silence down to the detectable leak, and no further."],
-        "easier": [NO_INTENT],
-    }.get(result.outcome, [])
-    points = [*points, "The control is only as good as its history; what is assumed of it stands below."]
-    if result.references:
-        points.append("A reference that knows the test set itself hides a leak; one that knows the control can make a "
-                      "false alarm.")  # fmt: skip
-    return (*points, planned_text(_level(result)))
-
-
-def _next_steps(result: ScoreAuditResult) -> tuple[str, ...]:
-    points = []
-    if result.outcome == "easier":
-        points.append("Make sure that test set and control were drawn alike; if they were not, an easier test set "
-                      "shows nothing.")  # fmt: skip
-        if result.seen:
-            points.append("Look for the examples listed below in the training data, word for word and reworded.")
-        points.append("Report the control's score, not the test set's.")
-    if result.outcome == "harder":
-        points.append("Check that test set and control come from one source, and that the control was in no training "
-                      "set.")  # fmt: skip
-    if not result.references:
-        points.append("Add references (`--reference-scores`): models that cannot have seen more of the test set than "
-                      "of the control. They take off what makes some examples harder than others.")  # fmt: skip
-    if result.kind == "correct":
-        points.append("Right and wrong say little of a single example: margins or log-likelihoods of the target show a "
-                      "leak long before.")  # fmt: skip
-    if result.outcome == "no evidence":
-        points.append("To see half as large a leak, use about four times as many examples in both sets, or more "
-                      "references.")  # fmt: skip
-    return tuple(points)
-
-
-def _residuals(result: ScoreAuditResult) -> Section:
-    less = "what the references lead one to expect" if result.references else "the mean of both sets"
-    of_it = " of it" if result.references else ""
-    caption = (
-        f"Each score less {less}{of_it}. To the right the model does better than expected. A leak moves some test "
-        "examples to the right; a few seen examples show in the tail more than in the mean."
-    )
-    chart = residual_chart(result.leak, f"{kind_text(result.leak.kind)} less {less}", caption)
-    return Section(title="Test set against control", blocks=(chart, leak_table(result.leak, 5)))
-
-
-def _seen(result: ScoreAuditResult) -> tuple[Block, ...]:
-    blocks: list[Block] = [Prose(f"{tied(seen_text(result.leak.seen))}.")]
-    if not result.seen:
-        return tuple(blocks)
-    if result.outcome != "easier":
-        blocks.append(Note("The verdict above does not call the test set easier than the control, so do not rely on "
-                           "this list."))  # fmt: skip
-    of_class = " of its class" if result.leak.seen.within_class else ""
-    table = Table(
-        caption="Examples that look seen, most suspicious first",
-        columns=(Column(name="Example", align="left"), Column(name="Score"), Column(name="Expected"),
-                 Column(name="Difference"), Column(name="Rank p")),
-        rows=tuple(
-            Row(cells=(x.id, fixed(x.score, 3), fixed(x.expected, 3), fixed(x.score - x.expected, 3, sign=True),
-                       p_text(x.p_value)))
+def _seen(result: ScoreAuditResult) -> page.Section:
+    """The list, where there is one, and what it is worth."""
+    table = page.Table.of(
+        "Most suspicious first; rank p is the share of the control's examples that look as seen or more",
+        ("Example", "Score", "Expected", "Difference", "Rank p"),
+        [
+            (x.id, page.fixed(x.score, 3), page.fixed(x.expected, 3), page.fixed(x.score - x.expected, 3, sign=True),
+             page.p_text(x.p_value))
             for x in result.seen[:LISTED]
-        ),
+        ],
         more=max(0, len(result.seen) - LISTED),
     )  # fmt: skip
-    note = Note(
-        f"Rank p: the share of control examples{of_class} that look as seen or more. The list is Benjamini and "
-        f"Hochberg's: of such lists, at most {100 * result.leak.seen.q:g}{PERCENT} of the examples are on it wrongly, "
-        "on average."
+    doubt = "The verdict above does not call the test set easier than the control, so do not rely on this list."
+    return page.Section.of(
+        "Examples that look seen",
+        f"{words.capital(words.seen_text(result.leak.seen))}.",
+        doubt if result.seen and result.outcome != "easier" else None,
+        table if result.seen else None,
     )
-    return (*blocks, table, note)
-
-
-def _facts(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
-    def groups(count: int | None) -> str:
-        return f"{_groups(count)}, each counted once" if count is not None else ""
-
-    facts = (
-        ("Model", result.model_name),
-        ("Scores", _scores_text(result, kind_text(result.kind))),
-        ("Test set", f"n = {result.n_examples:,}{groups(result.n_groups)}, {result.sources[0]}"),
-        ("Control", f"{result.n_control:,} examples{groups(result.n_groups_control)}, {result.sources[1]}"),
-        ("References", ", ".join(result.references) or "none"),
-        ("Compared within", result.strata or ""),
-        ("Alternative", "a test set that is too easy only (one-sided), declared beforehand"
-         if result.alternative == "greater" else "two-sided"),
-    )  # fmt: skip
-    return tuple((name, text) for name, text in facts if text)
