@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import json
 import math
 import operator
 import os
+import time
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -61,12 +61,20 @@ class Record:
         return dict(sorted(values.items(), key=lambda item: isinstance(item[1], (list, dict))))
 
     def save(self, path: str | Path) -> None:
-        """Write `path`.npz, from which every number comes back to the last bit, and `path`.json for everybody else."""
-        arrays: dict[str, Any] = {}
-        path, plainly = _stem(path), json.dumps(self.to_dict(), indent=2, allow_nan=False)  # before anything is written
-        record = {"format": FORMAT, "kind": type(self).__name__, "fields": _packed(self, "", arrays)}
-        write_npz(Path(f"{path}.npz"), {**arrays, "record": np.array(json.dumps(record))}, packed=True)
-        write_text(Path(f"{path}.json"), plainly + "\n")
+        """Write `path`.npz, from which every number comes back to the last bit, and `path`.json for everybody else.
+
+        What would not come back as it is, such as an array of objects, is refused before anything is written.
+        """
+        try:
+            packed, arrays = pack(self)
+            if not same(unpack(type(self), packed, arrays), self):
+                raise ValueError("it would not come back as it is")
+        except (TypeError, ValueError) as error:
+            raise InputError(f"This {type(self).__name__} cannot be saved: {error}.") from error
+        plainly = json.dumps(self.to_dict(), indent=2, allow_nan=False)
+        record = {"format": FORMAT, "kind": type(self).__name__, "fields": packed}
+        write_npz(Path(f"{_stem(path)}.npz"), {**arrays, "record": np.array(json.dumps(record))}, packed=True)
+        write_text(Path(f"{_stem(path)}.json"), plainly + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -75,9 +83,10 @@ class Record:
         if kind != cls.__name__:
             raise InputError(f"{file} holds a {kind}, not a {cls.__name__}.")
         try:
-            made = _unpacked(cls, fields, arrays)
+            made = unpack(cls, fields, arrays)
         except Exception as error:
-            raise InputError(f"{file} is damaged: {error!r}.") from error
+            told = error if isinstance(error, ValueError) else repr(error)
+            raise InputError(f"{file} is damaged: {told}.") from error
         if not isinstance(made, cls):
             raise InputError(f"{file} is damaged: it holds no {cls.__name__}.")
         return made
@@ -103,12 +112,7 @@ def today() -> str:
     >>> del os.environ["SOURCE_DATE_EPOCH"]
     """
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
-    now = (
-        datetime.datetime.now(datetime.UTC)
-        if not seconds
-        else datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
-    )
-    return now.date().isoformat()
+    return time.strftime("%Y-%m-%d", time.gmtime(float(seconds) if seconds else time.time()))
 
 
 def plain(value: Any) -> Any:
@@ -118,6 +122,8 @@ def plain(value: Any) -> Any:
     --------
     >>> plain({"p": np.array([0.5, math.nan]), 3: (Fraction(1, 2), np.int64(4))})
     {'p': [0.5, None], '3': [0.5, 4]}
+    >>> plain({0.1: 1, 0.1 + 0.2: 2, 0.3: 3})
+    {'0.1': 1, '0.30000000000000004': 2, '0.3': 3}
     """
     if isinstance(value, Record):
         return value.to_dict()
@@ -126,7 +132,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, Mapping):
-        return {f"{k:g}" if isinstance(k, float) else str(k): plain(v) for k, v in value.items()}
+        return {_key(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(v) for v in value]
     if isinstance(value, Fraction):
@@ -136,6 +142,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value
+
+
+def _key(key: Any) -> str:
+    """A key of the JSON: numbers as short as they are still told apart."""
+    return f"{key:g}" if isinstance(key, float) and float(f"{key:g}") == key else str(key)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -192,35 +203,46 @@ def _stem(path: str | Path) -> Path:
     return path.with_suffix("") if path.suffix in (".npz", ".json") else path
 
 
-def _packed(value: Any, place: str, arrays: dict[str, Any]) -> Any:
-    """A value as JSON that keeps NaN and says what each part is; arrays are put aside under the name of their place."""
-    if isinstance(value, np.ndarray):
-        arrays[place] = value
-        return {"array": place}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        inside = {
-            f.name: _packed(getattr(value, f.name), f"{place}.{f.name}".lstrip("."), arrays) for f in _fields(value)
-        }
-        return {"record": type(value).__name__, "fields": inside}
-    if isinstance(value, Mapping):
-        pairs = enumerate(value.items())
-        return {"dict": [[_packed(k, "", {}), _packed(v, f"{place}[{i}]", arrays)] for i, (k, v) in pairs]}
-    if isinstance(value, (list, tuple)):
-        items = [_packed(v, f"{place}[{i}]", arrays) for i, v in enumerate(value)]
-        return items if isinstance(value, list) else {"tuple": items}
-    if isinstance(value, Fraction):
-        return {"fraction": str(value)}
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise TypeError(f"{place}: a {type(value).__name__} cannot be saved.")
+def pack(value: Any) -> tuple[Any, dict[str, Any]]:
+    """A value as JSON that keeps NaN and says what each part is, and its arrays by the place they stand at.
+
+    Examples
+    --------
+    >>> pack((1, Fraction(1, 3), np.zeros(2)))
+    ({'tuple': [1, {'fraction': '1/3'}, {'array': '[2]'}]}, {'[2]': array([0., 0.])})
+    """
+    arrays: dict[str, Any] = {}
+
+    def packed(value: Any, place: str) -> Any:
+        if isinstance(value, np.ndarray):
+            if value.dtype.hasobject:
+                raise ValueError(f"`{place}` is an array of objects")
+            arrays[place] = value
+            return {"array": place}
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            inside = {f.name: packed(getattr(value, f.name), f"{place}.{f.name}") for f in _fields(value)}
+            return {"record": type(value).__name__, "fields": inside}
+        if isinstance(value, Mapping):
+            pairs = enumerate(value.items())
+            return {"dict": [[packed(k, f"{place}[{i}]key"), packed(v, f"{place}[{i}]")] for i, (k, v) in pairs]}
+        if isinstance(value, (list, tuple)):
+            items = [packed(v, f"{place}[{i}]") for i, v in enumerate(value)]
+            return items if isinstance(value, list) else {"tuple": items}
+        if isinstance(value, Fraction):
+            return {"fraction": str(value)}
+        if isinstance(value, np.generic):
+            return value.item()
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        raise ValueError(f"`{place}` is a {type(value).__name__}")
+
+    return packed(value, ""), arrays
 
 
-def _unpacked(kind: Any, value: Any, arrays: Mapping[str, Any]) -> Any:
-    """The value that `_packed` wrote; `kind`, its annotation, knows the class of a record."""
+def unpack(kind: Any, value: Any, arrays: Mapping[str, Any]) -> Any:
+    """The value that `pack` wrote; `kind`, its annotation, knows the classes of records, and what a field may hold."""
     if isinstance(value, list):
-        return [_unpacked(_inside(kind), v, arrays) for v in value]
+        return [unpack(_inside(kind, i), v, arrays) for i, v in enumerate(value)]
     if not isinstance(value, dict):
         return value
     if "array" in value:
@@ -228,30 +250,72 @@ def _unpacked(kind: Any, value: Any, arrays: Mapping[str, Any]) -> Any:
     if "fraction" in value:
         return Fraction(value["fraction"])
     if "tuple" in value:
-        return tuple(_unpacked(_inside(kind, i), v, arrays) for i, v in enumerate(value["tuple"]))
+        return tuple(unpack(_inside(kind, i), v, arrays) for i, v in enumerate(value["tuple"]))
     if "dict" in value:
-        return {_unpacked(Any, k, arrays): _unpacked(_inside(kind, -1), v, arrays) for k, v in value["dict"]}
+        return {unpack(_inside(kind, 0), k, arrays): unpack(_inside(kind, 1), v, arrays) for k, v in value["dict"]}
     made: Any = next((k for k in _choices(kind) if getattr(k, "__name__", "") == value["record"]), None)
     if made is None:
         raise ValueError(f"a {value['record']} was not expected")
-    hints, names = typing.get_type_hints(made), {f.name for f in dataclasses.fields(made)}
+    hints, names = typing.get_type_hints(made), {f.name for f in _fields(made)}
     if set(value["fields"]) != names:
-        raise ValueError(f"the fields {sorted(set(value['fields']) ^ names)} do not fit")
-    return made(**{name: _unpacked(hints[name], v, arrays) for name, v in value["fields"].items()})
+        raise ValueError(f"the fields {sorted(set(value['fields']) ^ names)} of {made.__name__} do not fit")
+    fields = {name: unpack(hints[name], v, arrays) for name, v in value["fields"].items()}
+    for f in _fields(made):
+        if not fits(fields[f.name], hints[f.name]):
+            raise ValueError(f"`{f.name}` of {made.__name__} is {_short(fields[f.name])}, not a {f.type}")
+    return made(**fields)
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of an annotated type; of arrays the dtype, of containers all elements.
+
+    Examples
+    --------
+    >>> fits((1, 2.5), tuple[float, ...]), fits((1, "a"), tuple[float, ...]), fits(None, int | None), fits(True, int)
+    (True, False, True, False)
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    origin, inside = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, k) for k in inside)
+    if origin is typing.Literal:
+        return value in inside
+    if kind is None or kind is types.NoneType:
+        return value is None
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind is Any or not isinstance(origin or kind, type):
+        return True
+    if not isinstance(value, origin or kind):
+        return False
+    if isinstance(value, np.ndarray) and inside:
+        (scalar,) = typing.get_args(inside[1]) or (Any,)
+        return not isinstance(scalar, type) or bool(np.issubdtype(value.dtype, scalar))
+    if isinstance(value, Mapping) and inside:
+        return all(fits(k, inside[0]) and fits(v, inside[1]) for k, v in value.items())
+    if isinstance(value, tuple) and inside and inside[-1] is not Ellipsis and len(value) != len(inside):
+        return False
+    if isinstance(value, (tuple, list)) and inside:
+        return all(any(fits(v, k) for k in _choices(_inside(kind, i))) for i, v in enumerate(value))
+    return True
 
 
 def _choices(kind: Any) -> tuple[Any, ...]:
-    """The kinds that an annotation allows."""
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return tuple(inner for k in typing.get_args(kind) for inner in _choices(k))
-    return (kind,)
+    """The kinds that an annotation, or several, allow."""
+    if isinstance(kind, tuple):
+        return tuple(inner for k in kind for inner in _choices(k))
+    return _choices(typing.get_args(kind)) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
 
 
-def _inside(kind: Any, place: int = 0) -> Any:
-    """What an annotation says of a container's element; of a dict, -1 stands for its values."""
+def _inside(kind: Any, place: int) -> tuple[Any, ...]:
+    """What an annotation says of a container's element at a place; of a dict, 0 are its keys and 1 its values."""
+    found = []
     for choice in _choices(kind):
-        arguments = typing.get_args(choice)
+        arguments: Sequence[Any] = typing.get_args(choice)
         if arguments and typing.get_origin(choice) is not typing.Literal:
-            repeated = len(arguments) == 2 and arguments[1] is Ellipsis
-            return arguments[0] if repeated or place >= len(arguments) else arguments[place]
-    return Any
+            repeated = len(arguments) == 1 or arguments[1] is Ellipsis
+            found.append(arguments[0] if repeated else arguments[min(place, len(arguments) - 1)])
+    return _choices(tuple(found))

@@ -88,9 +88,6 @@ def kitchen_sink(name: str = HOSTILE) -> Summary:
             )
             for i in (1, 2, 3)
         ),
-        axis=(0.0, 0.4),
-        axis_text=("0 %", "40 %"),
-        grid=(0.0, 0.2, 0.4),
     )  # fmt: skip
     return Summary(
         kind="Everything",

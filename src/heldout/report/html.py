@@ -11,26 +11,10 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from heldout import summary as kit
 from heldout.report import svg
 from heldout.report.inline import pieces, writable
 from heldout.report.svg.axes import number_text, round_axis
-from heldout.summary import (
-    Cell,
-    Chart,
-    Column,
-    HeatMap,
-    LineChart,
-    Picture,
-    RangeRow,
-    Ranges,
-    Row,
-    Section,
-    Series,
-    SideBySide,
-    Summary,
-    Table,
-)
-from heldout.summary.names import ISOLATE, ISOLATE_END, SUBSCRIPT, shorten, symbols
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,23 +25,11 @@ LONGEST = 48  # characters of a name; the whole one is told to a pointer
 PIXELATED = 96  # pixels; smaller pictures are shown with sharp edges
 
 
-def to_html(summary: Summary, *, command: str | None = None, page: bool = True) -> str:
+def to_html(summary: kit.Summary, *, command: str | None = None, page: bool = True) -> str:
     """A page, or without `page` the piece that a notebook shows; the same bytes for the same summary."""
-    from markupsafe import Markup
-
     style = files("heldout.report").joinpath("templates/style.css").read_text(encoding="utf-8")
-    text = (
-        _environment()
-        .get_template("summary.html.j2")
-        .render(
-            summary=summary,
-            command=command,
-            page=page,
-            style=Markup(style),
-            title=f"{summary.headline} · heldout",
-        )
-    )
-    return writable(text.lstrip())
+    template = _environment().get_template("summary.html.j2")
+    return writable(template.render(summary=summary, command=command, page=page, style=_safe(style)).lstrip())
 
 
 @cache
@@ -71,127 +43,89 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "anchor": _anchor,
-        "axis": _axis,
-        "drawing": _drawing,
-        "groups": _groups,
-        "lines": _lines,
-        "narrow": _narrow,
-        "linked": _linked,
-        "named": _named,
-        "numbers": _numbers,
-        "picture": _picture,
-        "prose": _prose,
-        "range": _range,
-        "swatch": _swatch,
-        "symbols": _symbols,
-        "taken": _taken,
-    }
+    environment.filters["tick"] = number_text
+    filters = (_anchor, _axis, _css, _drawing, _groups, _lines, _linked, _named, _picture, _prose, _range, _swatch)
+    environment.filters |= {filter.__name__.lstrip("_"): filter for filter in (*filters, _symbols, _taken)}
     return environment
+
+
+def _safe(text: str) -> Markup:
+    """What is HTML already."""
+    from markupsafe import Markup
+
+    return Markup(text)
 
 
 def _taken(text: str) -> Markup:
     """Text as it is; only what is marked as the index of a symbol stands lower."""
-    from markupsafe import Markup, escape
+    from markupsafe import escape
 
-    return Markup(re.sub(rf"{SUBSCRIPT}(\w+)", r"<sub>\1</sub>", str(escape(text))))
+    return _safe(re.sub(rf"{kit.SUBSCRIPT}(\w+)", r"<sub>\1</sub>", str(escape(text))))
 
 
 def _symbols(text: str) -> Markup:
     """Text of ours, with k_S, R_g and their like as they are printed."""
-    return _taken(symbols(text))
+    return _taken(kit.symbols(text))
 
 
 def _prose(text: str) -> Markup:
-    from markupsafe import Markup
-
-    return Markup("").join(
-        Markup(_MARKS[kind]).format(piece if kind == "code" else _symbols(piece)) for kind, piece in pieces(text)
-    )
+    told = ((kind, piece if kind == "code" else _symbols(piece)) for kind, piece in pieces(text))
+    return _safe("").join(_safe(_MARKS[kind]).format(piece) for kind, piece in told)
 
 
 def _linked(text: str) -> Markup:
     """Text with <https://addresses> as links."""
-    from markupsafe import Markup, escape
+    from markupsafe import escape
 
-    return Markup(re.sub(r"&lt;(https://([^&]+))&gt;", r'<a href="\1">\2</a>', str(escape(text))))
-
-
-def _named(name: str) -> Markup:
-    from markupsafe import Markup, escape
-
-    short = shorten(name, LONGEST)
-    return escape(name) if short == name else Markup('<span title="{}">{}</span>').format(name, short)
+    return _safe(re.sub(r"&lt;(https://([^&]+))&gt;", r'<a href="\1">\2</a>', str(escape(text))))
 
 
-def _anchor(section: Section) -> str:
+def _named(name: str) -> Markup | str:
+    short = kit.shorten(name, LONGEST)
+    return name if short == name else _safe('<span title="{}">{}</span>').format(name, short)
+
+
+def _anchor(section: kit.Section) -> str:
     return section.anchor or re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-")
 
 
-def _groups(table: Table) -> list[tuple[str, int]]:
+def _css(column: kit.Column) -> Markup:
+    classes = [name for name, told in (("n", column.align == "right"), ("minor", column.minor)) if told]
+    return _safe(f' class="{" ".join(classes)}"' if classes else "")
+
+
+def _groups(table: kit.Table) -> list[tuple[str, int]]:
     """Headings over neighbouring columns, and how many columns each spans."""
     return [(group, len(list(columns))) for group, columns in groupby(table.columns, key=lambda c: c.group)]
 
 
-def _numbers(chart: Chart) -> Table:
-    """The numbers behind a chart; where lines are rows there are many columns, so intervals stand below values."""
-    per_line = isinstance(chart, LineChart) and bool(chart.line_of)
-    columns = tuple(
-        Column(name=f"{ISOLATE}{name}{ISOLATE_END}" if i else name, align="left" if per_line and not i else "right")
-        for i, name in enumerate(chart.columns())
-    )
-    rows = tuple(Row(cells=(row[0], *map(_stacked, row[1:]))) if per_line else Row(cells=row) for row in chart.rows())
-    return Table(caption=chart.table_caption, columns=columns, rows=rows, wide=per_line)
-
-
-def _stacked(text: str) -> str | Cell:
-    value, found, interval = text.removesuffix(")").partition(" (")
-    return Cell(text=value, note=interval) if found else text
-
-
-def _lines(block: SideBySide) -> list[Series]:
+def _lines(block: kit.SideBySide) -> list[kit.Series]:
     """Every line that is drawn in any of the charts, once."""
-    drawn = (s for chart in block.charts if isinstance(chart, LineChart) for s in chart.series if s.drawn)
+    drawn = (s for chart in block.charts if isinstance(chart, kit.LineChart) for s in chart.series if s.drawn)
     return list({s.name: s for s in drawn}.values())
 
 
-def _drawing(chart: Chart, named: bool = True) -> Markup:
-    from markupsafe import Markup
-
-    return Markup(svg.draw(chart, named=named))  # texts are escaped there
-
-
-def _narrow(chart: HeatMap) -> HeatMap:
-    """A wide map for a phone, where cells are not square and nobody points."""
-    return replace(chart, wide=False, cell_hover=False, row_hover=())
+def _drawing(chart: kit.Chart, *, named: bool = True, narrow: bool = False) -> Markup:
+    """The drawing, whose texts are escaped there; `narrow` is a wide map for a phone, where nobody points."""
+    if narrow and isinstance(chart, kit.HeatMap):
+        chart = replace(chart, wide=False, cell_hover=False, row_hover=())
+    return _safe(svg.draw(chart, named=named))
 
 
-def _swatch(series: Series) -> Markup:
-    from markupsafe import Markup
-
-    return Markup(svg.swatch(series.style, variant=series.variant, label=f"line of {series.name}"))
+def _swatch(series: kit.Series) -> Markup:
+    return _safe(svg.swatch(series.style, variant=series.variant, label=f"line of {series.name}"))
 
 
-def _axis(board: Ranges) -> tuple[tuple[float, float], tuple[str, str], tuple[float, ...]]:
-    """The ends of a leaderboard's axis, their names, and its grid: those that are given, or round ones."""
-    if board.axis is not None:
-        return board.axis, board.axis_text, board.grid
-    low, high, step = round_axis(min(r.low for r in board.rows), max(r.high for r in board.rows))
-    grid = tuple(low + i * step for i in range(round((high - low) / step) + 1))
-    return (low, high), (number_text(low, step), number_text(high, step)), grid
+def _axis(board: kit.Ranges) -> tuple[float, float, float]:
+    """Round ends of a leaderboard's axis, and the step of its grid."""
+    return round_axis(min(r.low for r in board.rows), max(r.high for r in board.rows))
 
 
-def _range(row: RangeRow, board: Ranges) -> Markup:
-    from markupsafe import Markup
-
-    (low, high), _, grid = _axis(board)
-    label = f"{row.value_text} ({row.interval_text})"
-    return Markup(svg.range_mark(row.value, (row.low, row.high), low=low, high=high, label=label, grid=grid))
+def _range(row: kit.RangeRow, axis: tuple[float, float, float]) -> Markup:
+    return _safe(svg.range_mark(row, *axis))
 
 
-def _picture(picture: Picture, side: int) -> Markup:
-    from markupsafe import Markup
+def _picture(picture: kit.Picture, side: int) -> Markup:
     from PIL import Image
 
     pixels: Any = picture.pixels
@@ -201,4 +135,4 @@ def _picture(picture: Picture, side: int) -> Markup:
     image.save(file, format="PNG", optimize=True)
     source = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
     small = ' class="pixels"' if max(pixels.shape[:2]) <= PIXELATED else ""
-    return Markup('<img{} src="{}" alt="{}">').format(Markup(small), source, picture.alt)
+    return _safe(f'<img{small} src="{source}" alt="{{}}">').format(picture.alt)

@@ -11,7 +11,6 @@ from heldout.summary import Block, Facts, LineChart, Note, Points, Prose, Ranges
 WIDTH = 118
 NAME = 28  # characters of a name before its value
 LONGEST = 40  # characters of a cell
-ROWS = 20  # of the numbers behind a chart
 
 
 def to_text(summary: Summary) -> str:
@@ -53,20 +52,22 @@ def wrapped(sentence: str, indent: str = "", first: str | None = None) -> list[s
 
 
 def _block(block: Block) -> list[str]:
-    if isinstance(block, (Prose, Note)):
-        return wrapped(block.text)
-    if isinstance(block, Points):
-        return [line for item in block.items for line in wrapped(item, "  ", "- ")]
-    if isinstance(block, Facts):
-        return _facts(block.rows)
-    if isinstance(block, Table):
-        return _table(block)
-    if isinstance(block, Ranges):
-        return _ranges(block)
-    if isinstance(block, SideBySide):
-        return [line for chart in block.charts for line in _block(chart)]
-    if isinstance(block, LineChart) and block.printed:
-        return _chart(block)
+    match block:
+        case Prose() | Note():
+            return wrapped(block.text)
+        case Points():
+            return [line for item in block.items for line in wrapped(item, "  ", "- ")]
+        case Facts():
+            return _facts(block.rows)
+        case Table():
+            return _table(block)
+        case Ranges():
+            return _table(block.table())
+        case SideBySide():
+            return [line for chart in block.charts for line in _block(chart)]
+        case LineChart(printed=True):
+            table = block.table()
+            return [*wrapped(table.caption), *_table(table, notes=False), ""] if table else []
     return []  # other charts, pictures and folds are for pages
 
 
@@ -75,55 +76,23 @@ def _facts(rows: Sequence[tuple[str, str]]) -> list[str]:
     return [line for name, value in rows for line in wrapped(value, " " * (width + 1), f"{name:{width}s} ")]
 
 
-def _table(table: Table) -> list[str]:
-    kept = [i for i, column in enumerate(table.columns) if not column.minor]
+def _table(table: Table, *, notes: bool = True) -> list[str]:
+    """The first rows, without minor columns."""
+    kept = [(i, c) for i, c in enumerate(table.columns) if not c.minor]
     shown = table.rows[: table.rows_printed]
-    rows = [  # words are cut, numbers never
-        [_cell(str(row.cells[i])) if table.columns[i].align == "left" or not i else str(row.cells[i]) for i in kept]
-        for row in shown
-    ]
-    marks = [f"   {row.role}" if row.role else "" for row in shown]
-    names = [_heading(table, i) for i in kept]
-    left = [table.columns[i].align == "left" for i in kept]
-    lines = columned([names, *rows], left)
-    lines[: len(rows) + 1] = [f"{line}{mark}".rstrip() for line, mark in zip(lines, ["", *marks], strict=False)]
-    return lines + _left_out(len(table.rows) - len(rows) + table.more)
+    rows = [[_cell(column.heading) for _, column in kept]]
+    for row in shown:  # words are cut, numbers never
+        cells = [(row.cells[i], column.align == "left" or not i) for i, column in kept]
+        rows.append([_cell(str(c) if notes or isinstance(c, str) else c.text, cut=cut) for c, cut in cells])
+    roles = ["", *(f"   {row.role}" if row.role else "" for row in shown)]
+    lines = _columned(rows, [column.align == "left" for _, column in kept], roles)
+    more = len(table.rows) - len(shown) + table.more
+    return [*lines, f"... and {more:,} more in the saved result and its report"] if more else lines
 
 
-def _chart(chart: LineChart) -> list[str]:
-    """The numbers behind a chart, without intervals."""
-    rows = [[_cell(cell) for cell in row] for row in chart.rows(bands=False)]
-    left = [bool(chart.line_of), *(False for _ in chart.columns()[1:])]
-    lines = columned([chart.columns(), *rows[:ROWS]], left)
-    return [*wrapped(chart.table_caption), *lines, *_left_out(len(rows[ROWS:])), ""]
-
-
-def _heading(table: Table, i: int) -> str:
-    column = table.columns[i]
-    return f"{column.group} {column.name}".strip()
-
-
-def _ranges(board: Ranges) -> list[str]:
-    shown = board.rows[: board.rows_printed]
-    rows = [
-        [r.rank, _cell(r.name), r.value_text, r.interval_text, " ".join([r.next, r.next_note]).strip()] for r in shown
-    ]
-    lines = aligned([board.columns, *rows], [False, True, False, True, True])
-    return [line.rstrip() for line in lines] + _left_out(len(board.rows) - len(shown) + board.more)
-
-
-def _cell(text: str) -> str:
-    text = one_line(text)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-
-
-def _left_out(count: int) -> list[str]:
-    return [f"... and {count:,} more (--json or the report)"] if count else []
-
-
-def columned(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:
+def _columned(rows: Sequence[Sequence[str]], left: Sequence[bool], ends: Sequence[str]) -> list[str]:
     """Rows in columns; where they are too wide, in parts below each other that all begin with the first column."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(left))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     parts: list[list[int]] = [[0]]
     for i in range(1, len(left)):
         if len(parts[-1]) > 1 and sum(widths[j] + 2 for j in parts[-1]) + widths[i] > WIDTH:
@@ -131,23 +100,13 @@ def columned(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:
         parts[-1].append(i)
     lines: list[str] = []
     for part in parts:
-        lines += [""] if lines else []
-        lines += [line.rstrip() for line in aligned([[r[i] for i in part] for r in rows], [left[i] for i in part])]
-    return lines
+        for row, end in zip(rows, ends, strict=True):
+            cells = (row[i].ljust(widths[i]) if left[i] else row[i].rjust(widths[i]) for i in part)
+            lines.append(f"{'  '.join(cells)}{end if part is parts[0] else ''}".rstrip())
+        lines.append("")
+    return lines[:-1]
 
 
-def aligned(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:
-    """Rows in columns.
-
-    Examples
-    --------
-    >>> aligned([["model", "p"], ["a", "0.05"]], [True, False])
-    ['model     p', 'a      0.05']
-    """
-    widths = [max(len(row[i]) for row in rows) for i in range(len(left))]
-    return [
-        "  ".join(
-            cell.ljust(w) if to_left else cell.rjust(w) for cell, w, to_left in zip(row, widths, left, strict=True)
-        )
-        for row in rows
-    ]
+def _cell(text: str, *, cut: bool = False) -> str:
+    text = writable(one_line(text))
+    return f"{text[: LONGEST - 1]}…" if cut and len(text) > LONGEST else text

@@ -5,9 +5,10 @@ HTML. Nothing here knows a verb, and nothing in a `Summary` is computed when it 
 `from heldout import summary as page` and finds all of it there: `page.Table`, `page.percent`, `page.quoted`.
 """
 
-# ruff: noqa: F403  # one namespace made of five modules
+# ruff: noqa: F403  # one namespace made of six modules
 from heldout.summary.blocks import *
 from heldout.summary.charts import *
 from heldout.summary.names import *
 from heldout.summary.numbers import *
 from heldout.summary.summary import *
+from heldout.summary.tables import *

@@ -1,18 +1,16 @@
-"""The blocks of a section. Texts may hold `backticks` around what is typed and **stars** around what is strong; the
-cells of a table and the names of models are taken as they are."""
+"""The blocks of a section. Texts may hold `backticks` around what is typed and **stars** around what is strong, and
+`quoted` names; the names of lines, bars and rows are taken as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.summary.charts import Chart
-
-Align = Literal["left", "right"]
+from heldout.summary.tables import Column, Row, Table
 
 
 def kept_facts(*rows: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
@@ -64,93 +62,6 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
-    """A column of a table. `minor` ones are left out on a phone and in a terminal; neighbours with the same `group`
-    stand under one heading."""
-
-    name: str
-    align: Align = "right"
-    minor: bool = False
-    group: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """A cell with more than its text: a note in small print below it, and what a pointer is told."""
-
-    text: str
-    note: str = ""
-    hover: str = ""
-    mark: Literal["", "most", "least"] = ""
-
-    def __str__(self) -> str:
-        return f"{self.text} ({self.note})" if self.note else self.text
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """A row of a table; the chosen one stands out, with its `role` in a few words."""
-
-    cells: tuple[str | Cell, ...]
-    chosen: bool = False
-    role: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """Rows under named columns; the first column names the row.
-
-    `more` counts rows that are left out here and are in the saved result. `wide` tables scroll sideways with their
-    first column fixed. `rows_printed` is how many rows `print` shows.
-    """
-
-    kind: ClassVar[str] = "table"
-    caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    more: int = 0
-    wide: bool = False
-    rows_printed: int = 20
-
-    @classmethod
-    def of(
-        cls,
-        caption: str,
-        names: Sequence[str],
-        rows: Iterable[Sequence[str | Cell]],
-        *,
-        words: Collection[str] = (),
-        minor: Collection[str] = (),
-        chosen: int | None = None,
-        role: str = "",
-        more: int = 0,
-        rows_printed: int = 20,
-    ) -> Table:
-        """A table from its cells; the first column and those in `words` stand to the left, numbers to the right.
-
-        Columns in `minor` are left out where there is no room.
-
-        Examples
-        --------
-        >>> Table.of("All", ("Model", "Score"), [("a", "0.5")]).columns[0].align
-        'left'
-        """
-        return cls(
-            caption=caption,
-            columns=tuple(
-                Column(name=name, align="left" if not i or name in words else "right", minor=name in minor)
-                for i, name in enumerate(names)
-            ),
-            rows=tuple(
-                Row(cells=tuple(row), chosen=i == chosen, role=role if i == chosen else "")
-                for i, row in enumerate(rows)
-            ),
-            more=more,
-            rows_printed=rows_printed,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class RangeRow:
     """A row of `Ranges`: a name, an estimate and its interval, in numbers and in words."""
 
@@ -172,21 +83,28 @@ class RangeRow:
 class Ranges:
     """A leaderboard: estimates with intervals on one common axis.
 
-    `axis` has both ends of the axis, `axis_text` their names; round ends around all intervals unless given. `columns`
-    are the headings of rank, name, value, interval and next. Rows after the first `rows_open` are folded, on an axis of
-    their own: far down, values may be of another order.
+    Its ends are round ones around all intervals. `columns` are the headings of rank, name, value, interval and next.
+    Rows after the first `rows_open` are folded, on an axis of their own: far down, values may be of another order.
     """
 
     kind: ClassVar[str] = "ranges"
     caption: str
     columns: tuple[str, str, str, str, str]
     rows: tuple[RangeRow, ...]
-    axis: tuple[float, float] | None = None
-    axis_text: tuple[str, str] = ("", "")
-    grid: tuple[float, ...] = ()
     more: int = 0
     rows_printed: int = 20
     rows_open: int | None = None
+
+    def table(self) -> Table:
+        """The same without a drawing."""
+        rows = ((r.rank, r.name, r.value_text, r.interval_text, f"{r.next} {r.next_note}".strip()) for r in self.rows)
+        return Table(
+            caption=self.caption,
+            columns=tuple(Column(name=c, align="right" if i in (0, 2) else "left") for i, c in enumerate(self.columns)),
+            rows=tuple(Row(cells=cells) for cells in rows),
+            more=self.more,
+            rows_printed=self.rows_printed,
+        )
 
     def split(self) -> tuple[Ranges, ...]:
         """What is shown at once, and what is folded; a few rows more are not worth a fold."""
@@ -225,7 +143,7 @@ class Fold:
 
     kind: ClassVar[str] = "fold"
     title: str
-    blocks: tuple[Block, ...] = field(default=())
+    blocks: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,15 @@ numbers all come from here; `heldout.report.svg` draws."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from heldout.summary.names import as_it_is
+from heldout.summary.tables import Cell, Column, Row, Table
 
 Point = tuple[float, float]
 Style = Literal["a", "b", "c", "d", "e", "f"]
@@ -104,25 +108,27 @@ class _Chart:
 
     title: str
     caption: str = ""
-    small: bool = field(default=False, kw_only=True)
+    small: bool = False
 
     @property
     def description(self) -> str:
         """For those who do not see the chart."""
         return self.title
 
-    @property
-    def table_caption(self) -> str:
-        """Of the numbers behind the chart."""
-        return self.title
-
     def columns(self) -> tuple[str, ...]:
         """Headings of the numbers behind the chart; none where a table beside it has them."""
         return ()
 
-    def rows(self) -> tuple[tuple[str, ...], ...]:
+    def rows(self) -> tuple[tuple[str | Cell, ...], ...]:
         """The numbers behind the chart."""
         return ()
+
+    def table(self) -> Table | None:
+        """The numbers behind the chart, with what they measure in the caption."""
+        named = self.columns()[:1], self.columns()[1:]
+        columns = tuple(Column(name=as_it_is(name) if i else name) for i, names in enumerate(named) for name in names)
+        rows = tuple(Row(cells=cells) for cells in self.rows())
+        return Table(caption=self.title, columns=columns, rows=rows) if columns else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,22 +165,7 @@ class LineChart(_Chart):
         """What a pointer is told at each point of a line."""
         if series.hover is not None:
             return series.hover
-        told = []
-        for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
-            band = ""
-            if series.low is not None and series.high is not None and math.isfinite(series.low[i]):
-                band = f" ({self.y.text(series.low[i])} to {self.y.text(series.high[i])})"
-            told.append(f"{series.name} at {self.x.text(x)}: {self.y.text(y)}{band}")
-        return tuple(told)
-
-    @property
-    def table_caption(self) -> str:
-        """The title; where the x axis is no column, its label too."""
-        return f"{self.title}, by {self.x.label}" if self.line_of else self.title
-
-    @property
-    def _places(self) -> list[float]:
-        return sorted({x for s in self.series for x in s.x})
+        return tuple(f"{series.name} at {self.x.text(x)}: {self._cell(series, i)}" for i, x in enumerate(series.x))
 
     def columns(self) -> tuple[str, ...]:
         """The x axis, then one column per line; or lines, then one column per x."""
@@ -184,22 +175,37 @@ class LineChart(_Chart):
             return (self.line_of, *(self.x.text(x) for x in self._places))
         return (self.x.label, *(s.name for s in self.series))
 
-    def rows(self, *, bands: bool = True) -> tuple[tuple[str, ...], ...]:
+    def rows(self) -> tuple[tuple[str | Cell, ...], ...]:
         """One row per x that any line has, or one per line."""
         if not self.tabled:
             return ()
-        found = [{x: self._cell(s, i, bands) for i, x in enumerate(s.x)} for s in self.series]
+        found = [{x: self._cell(s, i) for i, x in enumerate(s.x)} for s in self.series]
         if self.line_of:
-            return tuple(
-                (s.name, *(own.get(x, "") for x in self._places)) for s, own in zip(self.series, found, strict=True)
-            )
+            rows = zip(self.series, found, strict=True)
+            return tuple((s.name, *(own.get(x, "") for x in self._places)) for s, own in rows)
         return tuple((self.x.text(x), *(own.get(x, "") for own in found)) for x in self._places)
 
-    def _cell(self, s: Series, i: int, bands: bool) -> str:
+    def table(self) -> Table | None:
+        """The numbers of all lines; with many columns, the first one stays where it is."""
+        table = super().table()
+        if table is None or not self.line_of:
+            return table and replace(table, caption=f"{self.title}: {self.y.label}")
+        columns = (replace(table.columns[0], align="left"), *table.columns[1:])
+        return replace(table, caption=f"{self.title}: {self.y.label}, by {self.x.label}", columns=columns, wide=True)
+
+    @property
+    def _places(self) -> list[float]:
+        return sorted({x for s in self.series for x in s.x})
+
+    def _cell(self, s: Series, i: int) -> str | Cell:
         value = self.y.text(s.y[i]) if math.isfinite(s.y[i]) else s.missing
-        if bands and s.low is not None and s.high is not None and math.isfinite(s.low[i]):
-            return f"{value} ({self.y.text(s.low[i])} to {self.y.text(s.high[i])})"
-        return value
+        if s.low is None or s.high is None or not math.isfinite(s.low[i]):
+            return value
+        return Cell(text=value, note=_between(self.y, (s.low[i], s.high[i])))
+
+
+def _between(axis: Axis, ends: Point) -> str:
+    return f"{axis.text(ends[0])} to {axis.text(ends[1])}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,8 +226,7 @@ class Histogram(_Chart):
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """One row per bar."""
         return tuple(
-            (f"{self.x.text(a)} to {self.x.text(b)}", f"{c:,}")
-            for a, b, c in zip(self.edges, self.edges[1:], self.counts, strict=False)
+            (_between(self.x, ends), f"{c:,}") for ends, c in zip(pairwise(self.edges), self.counts, strict=True)
         )
 
 
@@ -252,13 +257,9 @@ class Outlines(_Chart):
 
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """One row per range."""
-        return tuple(
-            (
-                f"{self.x.text(self.edges[i])} to {self.x.text(self.edges[i + 1])}",
-                *(f"{d.counts[i]:,}" for d in self.distributions),
-            )
-            for i in range(len(self.edges) - 1)
-        )
+        counts = zip(*(d.counts for d in self.distributions), strict=True)
+        rows = zip(pairwise(self.edges), counts, strict=True)
+        return tuple((_between(self.x, ends), *(f"{c:,}" for c in found)) for ends, found in rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,7 +286,7 @@ class IntervalChart(_Chart):
     @property
     def description(self) -> str:
         """The title and every row in words."""
-        return f"{self.title}: " + "; ".join(f"{i.name} {i.text}" for i in self.intervals)
+        return f"{self.title} ({self.x_label}): " + "; ".join(f"{i.name} {i.text}" for i in self.intervals)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -52,6 +52,11 @@ def symbols(text: str) -> str:
     return _SYMBOL.sub(lambda m: m[1] or f"{m[2]}{SUBSCRIPT}{m[3]}", text)
 
 
+def as_it_is(name: str) -> str:
+    """A name of any length, kept as it is; see `quoted`."""
+    return f"{ISOLATE}{name.translate(TURNS)}{ISOLATE_END}"
+
+
 def quoted(name: str) -> str:
     """A name inside a sentence, kept as it is by every renderer: no mark in it is obeyed and no k_S set as a symbol.
 
@@ -63,7 +68,7 @@ def quoted(name: str) -> str:
     >>> quoted("a**b**") == "\N{FIRST STRONG ISOLATE}a**b**\N{POP DIRECTIONAL ISOLATE}"
     True
     """
-    return f"{ISOLATE}{name_text(name)}{ISOLATE_END}"
+    return as_it_is(name_text(name))
 
 
 def names_text(names: Sequence[str], most: int = 12) -> str:

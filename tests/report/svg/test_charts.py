@@ -91,7 +91,7 @@ def test_interval_chart() -> None:
     assert [p.attrib["d"].count("M") for p in groups[0].findall("path")] == [3]  # a bar and two ends
     assert not groups[1].findall("path")
     assert [t.text for t in groups[0].iter("tspan")] == ["S"]
-    assert root.attrib["aria-label"] == symbols("l: Test error R_S 0.1; other 0.4")
+    assert root.attrib["aria-label"] == symbols("l (x): Test error R_S 0.1; other 0.4")
     equal = (Interval(name="zero", value=0.0, text="0", interval=(0.0, 0.0)),)
     ET.fromstring(svg.draw(IntervalChart(title="l", x_label="x", intervals=equal, reference=0.0)))
 

@@ -12,7 +12,7 @@ import pytest
 
 from heldout.report import svg
 from heldout.report.svg.axes import Scale
-from heldout.report.svg.lines import NARROW, SMALL, SPACE, apart, runs
+from heldout.report.svg.lines import EDGE, NARROW, SMALL, SPACE, apart
 from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, marker
 from heldout.summary import Guide, Mark
 from heldout.summary.charts import Style, Variant
@@ -20,47 +20,33 @@ from tests.report.svg import STYLE, drawn, series
 
 
 def points(root: ET.Element) -> list[list[tuple[float, float]]]:
-    lines = [e.attrib["points"].split() for e in root.findall("polyline")]
+    lines = [e.attrib["points"].split() for e in root.iter("polyline")]
     return [[tuple(float(v) for v in p.split(",")) for p in line] for line in lines]  # type: ignore[misc]
 
 
 def test_a_line_is_cut_where_it_leaves() -> None:
+    """The sheet inside the axes hides what stands outside of it; nothing outside can be pointed at."""
     steep = series(x=[0, 1, 2], y=[0, 10, 1000], hover=["a", "b", "c"], markers=False)
     root = drawn(steep, y={"range": (0.0, 20.0)})
-    ((start, _, end),) = points(root)
+    window = root.find("svg")
+    assert window is not None
+    assert window.find("polyline") is not None
+    box = [float(window.attrib[name]) for name in ("x", "y", "width", "height")]
+    assert window.attrib["viewBox"] == " ".join(window.attrib[name] for name in ("x", "y", "width", "height"))
     top, bottom = TOP + 20, 290 - BOTTOM
+    assert box == pytest.approx(
+        [LEFT + 8 - EDGE, top - EDGE, WIDTH - RIGHT - LEFT - 16 + 2 * EDGE, bottom - top + 2 * EDGE]
+    )
+    ((start, _, end),) = points(root)
     assert start[1] == pytest.approx(bottom, abs=0.1)
-    assert end[1] == pytest.approx(top, abs=0.1)  # at the edge, not beyond
-    told = [c.findtext("title") for c in root.findall("circle")]
-    assert told == ["a", "b"]  # what cannot be seen cannot be pointed at
+    assert end[1] < top
+    assert [c.findtext("title") for c in root.iter("circle")] == ["a", "b"]
 
 
 def test_gaps() -> None:
     nan = math.nan
     gappy = series(x=[0, 1, 2, 3, 4], y=[1, 2, nan, 3, 4], hover=[""] * 5, markers=False)
     assert [len(p) for p in points(drawn(gappy))] == [2, 2]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_cutting_against_a_fine_walk(seed: int) -> None:
-    """Every piece lies inside, and every point of the line that is inside lies on a piece."""
-    import random
-
-    rng = random.Random(seed)
-    line = [(rng.uniform(-1, 2), rng.uniform(-1, 2)) for _ in range(12)]
-    pieces = runs(line, (0, 1), (0, 1))
-    assert all(-1e-9 <= v <= 1 + 1e-9 for piece in pieces for point in piece for v in point)
-
-    def length(path: list[tuple[float, float]]) -> float:
-        return sum(math.dist(a, b) for a, b in pairwise(path))
-
-    steps = 4000
-    inside = 0.0
-    for a, b in pairwise(line):
-        for i in range(steps):
-            x, y = (a[j] + (i + 0.5) / steps * (b[j] - a[j]) for j in (0, 1))
-            inside += (0 <= x <= 1 and 0 <= y <= 1) * math.dist(a, b) / steps
-    assert sum(length(p) for p in pieces) == pytest.approx(inside, abs=0.01)
 
 
 def test_steps_hold_until_their_point() -> None:
@@ -112,7 +98,7 @@ def test_ticks_stand_inside(kind: str) -> None:
 
 
 def error_bars(root: ET.Element) -> list[str]:
-    return [e.attrib["d"] for e in root.findall("path") if e.attrib["class"] == "a bar"]
+    return [e.attrib["d"] for e in root.iter("path") if e.attrib["class"] == "a bar"]
 
 
 def test_error_bars_at_points() -> None:
@@ -122,7 +108,7 @@ def test_error_bars_at_points() -> None:
         hover=["", "", ""], whiskers=True,
     )  # fmt: skip
     root = drawn(barred, y={"range": (0.0, 10.0)})
-    assert not root.findall("polygon")
+    assert not list(root.iter("polygon"))
     up = Scale(low=0, high=10, start=290 - BOTTOM, end=TOP + 20)
     first, last = error_bars(root)
     for path, low, high in ((first, 3.0, 5.0), (last, 4.0, 8.0)):
@@ -131,20 +117,11 @@ def test_error_bars_at_points() -> None:
     assert len(root.findall("circle")) == 3
 
 
-def test_error_bars_are_cut() -> None:
-    outside = series(
-        name="s", x=[0, 10], y=[9.0, 30.0], low=[8.0, 25.0], high=[12.0, 35.0], hover=["", ""], whiskers=True
-    )
-    (bar,) = error_bars(drawn(outside, y={"range": (0.0, 10.0)}))
-    assert f"V{TOP + 20:.1f}" in bar
-    assert bar.count("h6.0") == 1  # the end that is not seen has no crossbar
-
-
 def test_points_without_a_line() -> None:
     loose = series(name="points", x=[0, 10], y=[1.0, 2.0], hover=["", ""], joined=False)
     bare = series(name="line", x=[0, 10], y=[1.0, 2.0], hover=["", ""], style="b", markers=False)
     root = drawn(loose, bare)
-    assert [e.attrib["class"] for e in root.findall("polyline")] == ["b line"]
+    assert [e.attrib["class"] for e in root.iter("polyline")] == ["b line"]
     assert (
         len([c for c in root.findall("circle") if c.attrib["class"] == "a fill"]) == 3
     )  # two points, one in the legend
@@ -152,13 +129,10 @@ def test_points_without_a_line() -> None:
     assert len([e for e in root.findall("path") if e.attrib["class"] == "b line"]) == 1
 
 
-def test_log_axes_leave_out_what_is_not_positive_and_cut_straight() -> None:
-    falling = series(x=[1, 10, 100, 1000], y=[100.0, 0.01, -1.0, 1.0], hover=[""] * 4, markers=False)
+def test_log_axes_leave_out_what_is_not_positive() -> None:
+    falling = series(x=[1, 10, 100, 1000, 2000], y=[100.0, 0.01, -1.0, 1.0, 2.0], hover=[""] * 5, markers=False)
     root = drawn(falling, x={"kind": "log", "range": (1.0, 1000.0)}, y={"kind": "log", "range": (1.0, 100.0)})
-    ((start, end),) = points(root)
-    across = Scale(low=1, high=1000, start=LEFT + 8, end=WIDTH - RIGHT - 8, kind="log")
-    assert start == (pytest.approx(across.place(1), abs=0.1), pytest.approx(TOP + 20, abs=0.1))
-    assert end == (pytest.approx(across.place(10**0.5), abs=0.1), pytest.approx(290 - BOTTOM, abs=0.1))
+    assert [len(line) for line in points(root)] == [2, 2]
 
 
 def test_every_style_has_a_shape_and_a_colour_of_its_own() -> None:
@@ -182,7 +156,7 @@ def test_guides_lie_below_the_lines() -> None:
     root = drawn(
         plain, x={"range": (0.0, 1.0)}, y={"range": (0.0, 1.0)}, guides=(Guide(start=(0.0, 1.0), end=(1.0, 0.0)),)
     )
-    order = [e.tag for e in root if e.attrib.get("class") in ("reference", "a line")]
+    order = [e.tag for e in root.iter() if e.attrib.get("class") in ("reference", "a line")]
     assert order == ["path", "polyline"]
     (guide,) = [e.attrib["d"] for e in root if e.attrib.get("class") == "reference"]
     ((start, end),) = points(root)

@@ -11,7 +11,7 @@ import pytest
 from heldout.report import svg
 from heldout.report.svg.heat_maps import N_COLOURS, colour_edges, colours
 from heldout.report.svg.shapes import LEFT, RIGHT, WIDTH
-from heldout.summary import Axis, Distribution, HeatMap, Outlines, PointDensity
+from heldout.summary import Axis, Distribution, HeatMap, Outlines, PointDensity, RangeRow
 from tests.report.svg import STYLE
 
 
@@ -24,13 +24,16 @@ def outlines(edges: tuple[float, ...], *distributions: Distribution) -> str:
     return svg.draw(Outlines(title="l", x=axis, y_label="y", edges=edges, distributions=distributions))
 
 
+ROW = RangeRow(name="m", value=0.25, low=0.2, high=0.35, value_text="0.25", interval_text="a <b>", rank="1")
+
+
 def test_whisker_spans_its_interval() -> None:
-    root = ET.fromstring(svg.range_mark(0.25, (0.2, 0.35), low=0.1, high=0.5, label="a <b>", grid=[0.1, 0.3, 0.5]))
-    paths = {(p.attrib["class"], p.attrib["d"]) for p in root.findall("path")}
-    assert ("whisker", "M25 12H62.5") in paths
-    assert ("dot", "M37.5 12h0") in paths
-    assert {("grid", "M0 0V24"), ("grid", "M50 0V24"), ("grid", "M100 0V24")} <= paths
-    assert root.findtext("title") == root.attrib["aria-label"] == "a <b>"
+    root = ET.fromstring(svg.range_mark(ROW, 0.1, 0.5, 0.2))
+    paths = {p.attrib["class"]: p.attrib["d"] for p in root.findall("path")}
+    assert paths["whisker"].startswith("M25 12H62.5")
+    assert paths["dot"] == "M37.5 12h0"
+    assert paths["grid"] == "M0 0V24M50 0V24M100 0V24"
+    assert root.findtext("title") == root.attrib["aria-label"] == "0.25 (a <b>)"
 
 
 def test_overlaid_histograms() -> None:
@@ -118,7 +121,7 @@ def test_blank_heat_map() -> None:
 def test_every_class_has_a_style() -> None:
     drawings = [
         heat_map(np.random.default_rng(0).random((9, 9)), names=tuple("abcdefghi")),
-        svg.range_mark(0.2, (0.1, 0.3), low=0.0, high=1.0, label="l"),
+        svg.range_mark(ROW, 0.0, 1.0, 0.5),
         outlines((0.0, 1.0), Distribution(name="n", counts=(1,), mean=0.5, mean_text="m")),
     ]
     for drawing in drawings:

@@ -6,6 +6,9 @@ that one drawing serves light and dark. Charts are drawn 420 units wide and scal
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from heldout.report.svg.densities import density_chart
 from heldout.report.svg.heat_maps import heat_map
 from heldout.report.svg.histograms import histogram, outlines
@@ -13,21 +16,19 @@ from heldout.report.svg.intervals import interval_chart
 from heldout.report.svg.lines import line_chart
 from heldout.report.svg.ranges import range_mark
 from heldout.report.svg.shapes import swatch
-from heldout.summary.charts import Chart, HeatMap, Histogram, IntervalChart, LineChart, Outlines
+from heldout.summary import Chart, LineChart
 
 __all__ = ["draw", "range_mark", "swatch"]
+
+DRAWN: dict[str, Callable[[Any], str]] = {
+    "histogram": histogram,
+    "outlines": outlines,
+    "intervals": interval_chart,
+    "heat_map": heat_map,
+    "density": density_chart,
+}
 
 
 def draw(chart: Chart, *, named: bool = True) -> str:
     """One `<svg>` element; `named` says whether lines are named above them or by a legend elsewhere."""
-    if isinstance(chart, LineChart):
-        return line_chart(chart, named=named)
-    if isinstance(chart, Histogram):
-        return histogram(chart)
-    if isinstance(chart, Outlines):
-        return outlines(chart)
-    if isinstance(chart, IntervalChart):
-        return interval_chart(chart)
-    if isinstance(chart, HeatMap):
-        return heat_map(chart)
-    return density_chart(chart)
+    return line_chart(chart, named=named) if isinstance(chart, LineChart) else DRAWN[chart.kind](chart)

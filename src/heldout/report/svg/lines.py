@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
+from heldout.report.svg import shapes
 from heldout.report.svg.axes import Scale, room, x_axis, y_axis
-from heldout.report.svg.shapes import (
-    BOTTOM,
-    CHARACTER,
-    LEFT,
-    RIGHT,
-    TOP,
-    WIDTH,
-    legend,
-    line,
-    line_class,
-    marker,
-    svg_element,
-    text,
-    title,
-)
-from heldout.summary.charts import Axis, LineChart, Mark, Point, Series
+from heldout.report.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH, line, marker, text, title
+from heldout.summary import Axis, LineChart, Mark, Point, Series
 
 HEIGHT, SMALL = 290.0, 190.0  # of a chart, and of a small multiple
 NARROW = 300.0  # width of a small multiple
 CROSSBAR = 3.0  # half the width of an error bar's ends
 SPACE = 14.0  # between the texts of two marked points
+EDGE = 1.5  # around the window, so that a line along its edge is as thick as others
 
 
 def line_chart(chart: LineChart, *, named: bool = True) -> str:
@@ -35,7 +23,7 @@ def line_chart(chart: LineChart, *, named: bool = True) -> str:
     series = [s for s in chart.series if s.drawn]
     width, height = (NARROW, SMALL) if chart.small else (WIDTH, HEIGHT)
     marked = {m.style for m in chart.marks}
-    names, names_height = legend(
+    names, names_height = shapes.legend(
         [(s.name, s.style) for s in series if named],
         drawn=[(s.joined, s.markers or s.style in marked) for s in series if named],
     )
@@ -44,19 +32,17 @@ def line_chart(chart: LineChart, *, named: bool = True) -> str:
     ys = [v for s in series for values in (s.y, s.low or (), s.high or ()) for v in values if math.isfinite(v)]
     up = _scale(chart.y, ys + ([chart.reference[0]] if chart.reference else []), bottom, top)
     parts = [names, *y_axis(up, chart.y.heading, right=right), *x_axis(across, bottom, chart.x.heading, right=right)]
-    for g in chart.guides:
-        (x1, y1), (x2, y2) = ((across.place(x), up.place(y)) for x, y in (g.start, g.end))
-        parts.append(line("reference", x1, y1, x2, y2))
+    parts += [line("reference", *_place(g.start, across, up), *_place(g.end, across, up)) for g in chart.guides]
     if chart.reference is not None:
         y = up.place(chart.reference[0])
         parts += [line("reference", LEFT, y, right, y), text(right - 2, y + 14, chart.reference[1], "end")]
     if chart.x_reference is not None:
         x = across.place(chart.x_reference)
         parts.append(line("reference", x, top, x, bottom))
-    parts += [_band(s, across, up) for s in series if s.low is not None and not s.whiskers]
-    for s in series:
-        parts += [*(_bars(s, across, up) if s.whiskers else ()), *_drawn(s, chart.hover(s), across, up)]
-    return svg_element(height, chart.description, parts + _marked(chart.marks, across, up), width=width)
+    bands = [_band(s, across, up) for s in series if s.low is not None and not s.whiskers]
+    parts.append(_window(across, up, [*bands, *(part for s in series for part in _lines(s, across, up))]))
+    parts += [part for s in series for part in _points(s, chart.hover(s), across, up)]
+    return shapes.svg_element(height, chart.description, parts + _marked(chart.marks, across, up), width=width)
 
 
 def _scale(axis: Axis, values: Sequence[float], start: float, end: float) -> Scale:
@@ -65,62 +51,52 @@ def _scale(axis: Axis, values: Sequence[float], start: float, end: float) -> Sca
         low, high = axis.range
     elif axis.kind == "decades":  # room beyond p = 1 too, so that markers there stand inside
         low, high = room(min(math.floor(min(values)), -1.0), max(0.0, *values))
+    elif axis.kind == "log":
+        logs = [math.log10(v) for v in values if v > 0]
+        low, high = (10.0**end for end in room(min(logs), max(logs)))
     else:
-        low, high = _around(values, log=axis.kind == "log")
+        low, high = room(min(values), max(values))
     return Scale(low=low, high=high, start=start, end=end, kind=axis.kind, whole=axis.whole)
 
 
-def _around(values: Sequence[float], *, log: bool) -> Point:
-    if not log:
-        return room(min(values), max(values))
-    logs = [math.log10(v) for v in values if v > 0]
-    low, high = room(min(logs), max(logs))
-    return 10.0**low, 10.0**high
+def _place(point: Point, across: Scale, up: Scale) -> Point:
+    """Where a point stands; NaN where its axis has no place for it."""
+    return across.place(point[0]), math.nan if up.kind == "log" and not point[1] > 0 else up.place(point[1])
 
 
-def _drawn(s: Series, hovers: Sequence[str], across: Scale, up: Scale) -> list[str]:
-    points = list(zip(s.x, s.y, strict=True))
-    # Cut where they are drawn and not where they are computed: on a log axis a straight line is another one.
-    places = [(across.place(x), _height(y, up)) for x, y in (_stairs(points) if s.step else points)]
-    window = (across.start, across.end), (up.end, up.start)
-    parts = [
-        f'<polyline class="{line_class(s.style, s.variant)}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in run)}"/>'
-        for run in (runs(places, *window) if s.joined else ())
-    ]
-    for (x, y), hover in zip(points, hovers, strict=True):
-        if across.low <= x <= across.high and up.low <= y <= up.high:
-            place = across.place(x), up.place(y)
-            if s.markers:
-                parts.append(marker(*place, s.style, hover, variant=s.variant))
-            elif hover:
-                parts.append(
-                    f'<circle class="hit" cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="5">{title(hover)}</circle>'
-                )
-    return parts
+def _window(across: Scale, up: Scale, parts: Iterable[str]) -> str:
+    """What leaves the window is cut at its edge: an inner sheet hides what stands outside."""
+    x, y, width, height = across.start, up.end, across.end - across.start, up.start - up.end
+    box = f"{x - EDGE:.1f}", f"{y - EDGE:.1f}", f"{width + 2 * EDGE:.1f}", f"{height + 2 * EDGE:.1f}"
+    size = " ".join(f'{name}="{v}"' for name, v in zip(("x", "y", "width", "height"), box, strict=True))
+    return f'<svg {size} viewBox="{" ".join(box)}">{"".join(parts)}</svg>'
 
 
-def _height(value: float, up: Scale) -> float:
-    """Where a value stands; NaN where its axis has no place for it."""
-    return math.nan if up.kind == "log" and not value > 0 else up.place(value)
+def _band(s: Series, across: Scale, up: Scale) -> str:
+    edge = [*zip(s.x, s.high or (), strict=True), *reversed(list(zip(s.x, s.low or (), strict=True)))]
+    css = f"{s.style}{' faint' if s.faint else ''} band fill"
+    return f'<polygon class="{css}" points="{_joined(_place(point, across, up) for point in edge)}"/>'
 
 
-def _bars(s: Series, across: Scale, up: Scale) -> list[str]:
-    """Error bars, cut at the edge of the picture; an end that lies outside has no crossbar."""
-    assert s.low is not None
-    assert s.high is not None
+def _lines(s: Series, across: Scale, up: Scale) -> list[str]:
+    """Error bars and the line; NaN is a gap."""
     parts = []
-    for x, low, high in zip(s.x, s.low, s.high, strict=True):
-        if not (math.isfinite(low) and math.isfinite(high) and across.low <= x <= across.high):
-            continue
-        if high < up.low or low > up.high:
-            continue
-        place = across.place(x)
-        bottom, top = up.place(max(low, up.low)), up.place(min(high, up.high))
-        path = f"M{place:.1f} {bottom:.1f}V{top:.1f}"
-        for end, y in ((low, bottom), (high, top)):
-            path += f"M{place - CROSSBAR:.1f} {y:.1f}h{2 * CROSSBAR:.1f}" if up.low <= end <= up.high else ""
-        parts.append(f'<path class="{s.style} bar" d="{path}"/>')
+    for x, low, high in zip(s.x, s.low or (), s.high or (), strict=True) if s.whiskers else ():
+        (place, bottom), (_, top) = (_place((x, end), across, up) for end in (low, high))
+        if math.isfinite(bottom) and math.isfinite(top):
+            ends = "".join(f"M{place - CROSSBAR:.1f} {y:.1f}h{2 * CROSSBAR:.1f}" for y in (bottom, top))
+            parts.append(f'<path class="{s.style} bar" d="M{place:.1f} {bottom:.1f}V{top:.1f}{ends}"/>')
+    points = list(zip(s.x, s.y, strict=True))
+    places = [_place(point, across, up) for point in (_stairs(points) if s.step else points)]
+    for defined, run in groupby(places if s.joined else [], key=lambda place: math.isfinite(place[1])):
+        joined = _joined(run)
+        if defined and " " in joined:
+            parts.append(f'<polyline class="{shapes.line_class(s.style, s.variant)}" points="{joined}"/>')
     return parts
+
+
+def _joined(places: Iterable[Point]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
 def _stairs(points: Sequence[Point]) -> list[Point]:
@@ -137,46 +113,17 @@ def _stairs(points: Sequence[Point]) -> list[Point]:
     return out
 
 
-def runs(points: Sequence[Point], x_range: Point, y_range: Point) -> list[list[Point]]:
-    """The connected pieces of a line inside a window; NaN is a gap, and what leaves the window is cut at its edge.
-
-    Examples
-    --------
-    >>> nan = float("nan")
-    >>> runs([(0, 0), (1, 4), (2, 5), (3, nan), (4, 1), (5, 1)], (0, 5), (0, 2))
-    [[(0, 0), (0.5, 2.0)], [(4, 1), (5, 1)]]
-    """
-    out: list[list[Point]] = []
-    for a, b in pairwise(points):
-        cut = _cut(a, b, x_range, y_range)
-        if cut is None:
-            continue
-        if out and out[-1][-1] == cut[0]:
-            out[-1].append(cut[1])
-        else:
-            out.append(list(cut))
-    return out
-
-
-def _cut(a: Point, b: Point, x_range: Point, y_range: Point) -> tuple[Point, Point] | None:
-    """The part of a segment inside the window (Liang and Barsky); None where nothing is."""
-    if not all(math.isfinite(v) for v in (*a, *b)):
-        return None
-    start, end = 0.0, 1.0
-    for at, step, (low, high) in ((a[0], b[0] - a[0], x_range), (a[1], b[1] - a[1], y_range)):
-        if step == 0:
-            if not low <= at <= high:
-                return None
-            continue
-        first, last = sorted(((low - at) / step, (high - at) / step))
-        start, end = max(start, first), min(end, last)
-    if start > end:
-        return None
-
-    def between(t: float) -> Point:
-        return a if t == 0 else b if t == 1 else (a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]))
-
-    return between(start), between(end)
+def _points(s: Series, hovers: Sequence[str], across: Scale, up: Scale) -> list[str]:
+    """Markers, or what only answers to a pointer, inside the window."""
+    parts = []
+    for point, hover in zip(zip(s.x, s.y, strict=True), hovers, strict=True):
+        if across.low <= point[0] <= across.high and up.low <= point[1] <= up.high:
+            x, y = _place(point, across, up)
+            if s.markers:
+                parts.append(marker(x, y, s.style, hover, variant=s.variant))
+            elif hover:
+                parts.append(f'<circle class="hit" cx="{x:.1f}" cy="{y:.1f}" r="5">{title(hover)}</circle>')
+    return parts
 
 
 def _marked(marks: Sequence[Mark], across: Scale, up: Scale) -> list[str]:
@@ -189,10 +136,9 @@ def _marked(marks: Sequence[Mark], across: Scale, up: Scale) -> list[str]:
     places = [up.place(m.y) + (9.0 if right else -1.0) for m in inside]
     if right and places:
         places = [place + 7 if places[-1] - place < SPACE else place for place in places]
-    places = apart(places, up.start - 2)
     parts = [marker(across.place(m.x), up.place(m.y), m.style, m.hover, size=5) for m in inside]
     step, anchor = (9, "start") if right else (-9, "end")
-    for m, height in zip(inside, places, strict=True):  # in the colour of its line: texts may stand in a stack
+    for m, height in zip(inside, apart(places, up.start - 2), strict=True):  # in colour: texts may stand in a stack
         parts.append(text(across.place(m.x) + step, height, m.text, anchor, f"{m.style} fill halo"))
     return parts
 
@@ -213,15 +159,3 @@ def apart(heights: Sequence[float], lowest: float) -> list[float]:
         places[i] = min(places[i], limit)
         limit = places[i] - SPACE
     return places
-
-
-def _band(s: Series, across: Scale, up: Scale) -> str:
-    assert s.low is not None
-    assert s.high is not None
-    edge = [*zip(s.x, s.high, strict=True), *reversed(list(zip(s.x, s.low, strict=True)))]
-    css = f"{s.style}{' faint' if s.faint else ''} band fill"
-    return f'<polygon class="{css}" points="{_places(edge, across, up)}"/>'
-
-
-def _places(points: Sequence[Point], across: Scale, up: Scale) -> str:
-    return " ".join(f"{across.place(x):.1f},{up.place(y):.1f}" for x, y in points)
