@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 
 from heldout import AuditResult, InputError, Translations, audit, audit_many, score_map_statistics
 from heldout.images import Crop, LabelledImages, Wrap, from_arrays
-from heldout.independence.drawn import curve_sizes, subset_curve
+from heldout.independence.curves import curve_sizes, subset_curve
 from heldout.independence.evidence import Examples, weigh
 
 KEYS = {
@@ -190,10 +190,12 @@ def test_subset_curve_ends_in_the_whole(honest):
         honest.test, sizes=[50, 300], n_subsets=5, lower=lower, upper=upper, alternative="two-sided",
         rng=np.random.default_rng(0),
     )  # fmt: skip
-    assert [len(row.betting) for row in rows] == [5, 1]
-    assert rows[1].betting == (honest.evidence.log_p_values["betting"],)
-    assert rows[1].bernstein == pytest.approx([honest.evidence.log_p_values["bernstein"]])
-    assert rows[1].test_error == pytest.approx(honest.evidence.test_error)
+    assert [row.n_subsets for row in rows] == [5, 1]
+    whole, log_p = rows[1], honest.evidence.log_p_values
+    assert whole.betting.low == whole.betting.mean == whole.betting.high == log_p["betting"]
+    assert whole.bernstein.mean == pytest.approx(log_p["bernstein"])
+    assert whole.test_error.mean == pytest.approx(honest.evidence.test_error)
+    assert rows[0].betting.low <= rows[0].betting.mean <= rows[0].betting.high
 
 
 def test_curve_sizes_end_at_n():
@@ -207,7 +209,7 @@ def test_curve_sizes_end_at_n():
 def test_what_is_drawn_is_what_was_found(honest):
     drawn, T = honest.drawn, honest.T
     assert drawn.curve[-1].size == len(T)
-    assert drawn.curve[-1].betting == (honest.evidence.log_p_values["betting"],)
+    assert drawn.curve[-1].betting.mean == honest.evidence.log_p_values["betting"]
     h = drawn.statistic
     assert (h.n_zero, h.n_below, h.n_above) == ((T == 0).sum(), (T < 0).sum(), (T > 0).sum())
     assert sum(h.counts) == h.n_below + h.n_above

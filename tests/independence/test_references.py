@@ -24,6 +24,7 @@ from heldout.independence.references import untouched_answers
 from heldout.independence.untouched import CENTRE, ORIGINAL, chosen_pictures, original_answers
 from heldout.scorers import FunctionScorer, OnnxScorer, as_scorer
 from heldout.statistics.leak import MARGIN_CLIP, leak_test
+from heldout.summary import p_text
 
 ORBIT = Translations(1)
 
@@ -203,9 +204,9 @@ def test_the_verdict_is_the_leak_tests(with_reference, without, torus_images, ho
 
 def test_the_text_and_the_json_say_so(with_reference, without):
     printed = dict(with_reference.summary().lines)
-    assert printed["references"].startswith("1 (honest)")
-    assert "1,200" in printed["audited"]
-    assert f"p = {with_reference.evidence.control.statistic.p_value:.3g}" in printed["T, test minus control"]
+    assert "honest" in printed["references"]
+    assert "1,200" in str(with_reference)
+    assert f"p = {p_text(with_reference.evidence.control.statistic.p_value)}" in printed["  T"]
     assert "references" not in dict(without.summary().lines)
     plain = json.loads(json.dumps(with_reference.to_dict(), allow_nan=False))
     assert plain["verdict_by"] == "references"

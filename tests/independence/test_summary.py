@@ -22,11 +22,12 @@ from heldout.images import LabelledImages, Wrap, from_arrays
 from heldout.images.preprocessing import preprocessing_text
 from heldout.independence.audit import audit, audit_many
 from heldout.independence.result import AuditResult, Exhibit
+from heldout.independence.verdict import judge
 from heldout.orbit import Translations
 from heldout.report import Result
 from heldout.statistics import holm
 from heldout.summary import Fold, Histogram, Pictures, Section, SideBySide, Table
-from heldout.summary.numbers import NOT_DEFINED, fixed, p_text, percent, pvalue_text
+from heldout.summary.numbers import NOT_DEFINED, fixed, p_text, percent, pvalue_text, share_text
 from tests.report.browser import PHONE, look, needs_chromium
 from tests.report.kitchen_sink import HOSTILE, MARKUP
 from tests.report.pages import LIMIT, Page, check_drawings, check_self_contained, plain_spaces, words
@@ -219,7 +220,7 @@ def test_every_number_is_on_the_page(name: str) -> None:
     expected = [
         fixed(e.test_error), fixed(e.adversarial_error), fixed(e.adversarial_estimate),
         fixed(e.statistic, 5, sign=True), *(fixed(v) for interval in e.intervals.values() for v in interval),
-        *(pvalue_text(v) for v in e.log_p_values.values()), *(f"{count:,}" for count in result.counts.values()),
+        *(pvalue_text(v) for v in e.log_p_values.values()), *(f"{count:,}" for count in result.test.counts.values()),
         f"n = {len(result.test):,}", f"radius {result.orbit.radius}", result.rule, result.orbit.name,
         f"{e.test_error_variance:.3g}".replace("-", "−"), f"{e.adversarial_estimate_variance:.3g}".replace("-", "−"),
         result.version, result.data_digest, f"{result.evaluations:,}", "1903.02380", *result.model_names,
@@ -235,7 +236,7 @@ def test_every_number_is_on_the_page(name: str) -> None:
     if result.leak is not None:
         test = result.leak.test
         expected += [
-            fixed(test.mean.difference, 4, sign=True), fixed(test.sparse.difference, 4, sign=True),
+            fixed(test.mean.difference, 5, sign=True), fixed(test.sparse.difference, 5, sign=True),
             p_text(test.mean.p_two_sided), p_text(test.sparse.p_greater), p_text(result.leak.p_value),
             plain_spaces(percent(test.variance_removed, 0)), p_text(result.leak.seen.floor), *result.references,
         ]  # fmt: skip
@@ -243,7 +244,7 @@ def test_every_number_is_on_the_page(name: str) -> None:
     printed = str(result)
     for value in (e.test_error, e.adversarial_error, e.adversarial_estimate):
         assert f"{value:.4f}" in printed
-    assert f"{e.statistic:+.5f}" in printed
+    assert fixed(e.statistic, 5, sign=True).replace("−", "-") in printed
 
 
 def test_outcomes() -> None:
@@ -256,7 +257,7 @@ def test_outcomes() -> None:
     }  # fmt: skip
     leaked = made("leaked")
     errors = [leaked.evidence.untouched_error, leaked.evidence.control.untouched_error]
-    assert [f.value for f in leaked.summary().figures[1:3]] == [percent(v) for v in errors]
+    assert [f.value for f in leaked.summary().figures[1:3]] == [share_text(v) for v in errors]
     # Without a control nobody is accused.
     page = words(made("many").html()).lower()
     assert "not independent" not in page.replace("these p-values are not independent", "")
@@ -268,10 +269,10 @@ def test_many_models() -> None:
     for of in groups:
         assert of.log_p_values == result.n_model_test(of.size).log_p_values
         assert sum(of.counts) == len(of.log_p_values)
-    assert list(result.drawn.holm) == pytest.approx(holm(result.n_model_test(1).p_values))
+    assert [of.holm for of in result.drawn.models] == pytest.approx(holm(result.n_model_test(1).p_values))
     first, fold = [b for b in section(result, "Each model alone").blocks if isinstance(b, (Table, Fold))]
-    assert (len(first.rows), len(fold.blocks[0].rows), first.more) == (12, 14, 2)
-    assert fold.blocks[0].rows[3].cells[3] == pvalue_text(groups[0].log_p_values[3])
+    assert (len(first.rows), len(fold.blocks[0].rows), first.more) == (12, 2, 2)
+    assert fold.blocks[0].rows[1].cells[3] == pvalue_text(groups[0].log_p_values[13])
     (charts,) = [b for b in section(result, "One model against many").blocks if isinstance(b, SideBySide)]
     assert [c.counts for c in charts.charts if isinstance(c, Histogram)] == [of.counts for of in groups]
     assert str(result).count("halves.<locals>.logits  ") == 10  # rows that are printed
@@ -290,6 +291,7 @@ def test_undefined_has_its_reason() -> None:
 def test_underflow_is_shown() -> None:
     plain = made("plain")
     tiny = replace(plain.evidence, log_p_values={**plain.evidence.log_p_values, "betting": -5000.0})
+    tiny = replace(tiny, ruling=judge(-5000.0, 1.0, level=0.05, rests_on="betting"))
     summary = replace(plain, evidence=tiny).summary()
     assert summary.figures[0].value == pvalue_text(-5000.0)
     assert summary.tone == "found"

@@ -137,7 +137,7 @@ def audit_scores(
         rng=rng,
         n_resamples=n_resamples,
     )
-    ids = sets.test.ids or tuple(str(i) for i in range(len(sets.test)))
+    ids = tuple(sets.test.ids or (str(i) for i in range(len(sets.test))))
     within = strata or sets.strata
     if within is not None and sets.test.classes is not None and sets.control.classes is not None:
         within = f"{within} ({len(np.intersect1d(sets.test.classes, sets.control.classes)):,} in both sets)"

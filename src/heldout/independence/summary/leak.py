@@ -35,8 +35,8 @@ GAINS = "a plug-in estimate; the more a seen example gains, the smaller"
 
 
 def capital(sentence: str) -> str:
-    """A sentence with a capital at its start."""
-    return sentence[:1].upper() + sentence[1:]
+    """A sentence with a capital at its start, in which numbers stay on one line with their names."""
+    return (sentence[:1].upper() + sentence[1:]).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
 def titled(outcome: Outcome, sentence: str) -> str:
