@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from heldout import audit_scores, audit_scores_needed
 from heldout.demo import DemoResult
-from heldout.errors import InputError
 from heldout.images import LabelledImages, Wrap, from_arrays
 from heldout.images.preprocessing import preprocessing_text
 from heldout.independence.audit import audit, audit_many
@@ -407,12 +406,6 @@ def test_a_loaded_result_needs_no_model(tmp_path: Any) -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == str(made("seen"))
-
-
-def test_another_kind_of_result_is_refused(tmp_path: Any) -> None:
-    made("scores").save(tmp_path / "result")
-    with pytest.raises(InputError, match="holds a ScoreAuditResult"):
-        AuditResult.load(tmp_path)
 
 
 def test_nothing_is_computed_when_rendered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from heldout import summary as page
 from heldout.images.preprocessing import preprocessing_text
 from heldout.independence.evidence import CONFIDENCE, Examples
@@ -244,10 +242,7 @@ def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
 
 
 def _groups(examples: Examples) -> str:
-    if examples.groups is None:
+    if examples.design_effect is None:
         return ""
-    effect = math.nan if examples.design_effect is None else examples.design_effect
-    return (
-        f"{words.groups_text(examples.n_groups)}, each counted once; exact duplicates {examples.n_duplicates:,}; "
-        f"design effect of T {page.fixed(effect, 2)}"
-    )
+    effect = f"design effect of T {page.fixed(examples.design_effect, 2)}"
+    return f" in {examples.n_groups:,} groups, each counted once; exact duplicates {examples.n_duplicates:,}; {effect}"
