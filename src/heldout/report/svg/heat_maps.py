@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from heldout.report.svg.shapes import CHARACTER, RIGHT, WIDTH, rect, svg_element, text, title
 from heldout.summary.charts import HeatMap
 from heldout.summary.names import shorten
+from heldout.summary.numbers import fixed
 
 N_COLOURS = 9  # .heat-0 to .heat-8 of the style
 NAMES = 126.0  # room for the names at the left
@@ -60,7 +61,7 @@ def heat_map(chart: HeatMap) -> str:
         parts.append(told if len(name) <= room else f"<g>{title(name)}{told}</g>")
     if chart.numbered:
         parts += [
-            text(left + (j + 0.5) * width / m, 4 + (i + 0.5) * pitch + 3, _short(values[i, j]), "middle", css)
+            text(left + (j + 0.5) * width / m, 4 + (i + 0.5) * pitch + 3, fixed(values[i, j], 2), "middle", css)
             for i, j in np.argwhere(np.isfinite(values)).tolist()
             for css in [f"small untouchable {_on(int(classes[i, j]))}"]
         ]
@@ -103,17 +104,6 @@ def _on(colour: int) -> str:
     return "on-light" if colour < 4 else "on-middle" if colour < 6 else "on-strong"
 
 
-def _short(value: float) -> str:
-    """Two digits.
-
-    Examples
-    --------
-    >>> _short(1.0), _short(-0.333)
-    ('1.00', '−0.33')
-    """
-    return f"{value:.2f}".replace("-", "−")
-
-
 def _cells(classes: NDArray[np.int64]) -> list[str]:
     """One path a colour; neighbours of one colour in a row are one stroke of it."""
     paths: dict[int, list[str]] = {}
@@ -137,7 +127,7 @@ def _colour_legend(edges: Sequence[float], words: str, left: float, y: float) ->
     digits = 2 if len({f"{e:.2f}" for e in edges}) == len(edges) else 3
     free = -math.inf
     for i in sorted(range(n + 1), key=lambda i: (i % n != 0, i)):  # both ends first: they are never left out
-        name = f"{edges[i]:.{digits}f}".replace("-", "−")
+        name = fixed(edges[i], digits)
         x, half = left + i * width, len(name) * CHARACTER * SMALL / 2
         if n == 1 and i == n:
             continue  # a single class is a single value

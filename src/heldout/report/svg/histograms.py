@@ -23,7 +23,7 @@ def histogram(chart: Histogram) -> str:
             x, width = across.place(a), across.place(b) - across.place(a)
             css = f"{chart.styles[i] if chart.styles else 'a'} fill"
             y = up.place(count)
-            parts.append(rect(css, x + 0.75, y, max(1.0, width - 1.5), bottom - y, title(": ".join(row))))
+            parts.append(rect(css, x + 0.75, y, max(1.0, width - 1.5), bottom - y, title(": ".join(map(str, row)))))
     return svg_element(LOW, chart.description, parts + x_axis(across, bottom, chart.x.label, count=6))
 
 
