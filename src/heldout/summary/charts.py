@@ -114,6 +114,10 @@ class _Chart:
         """For those who do not see the chart."""
         return self.title
 
+    def _of(self, label: str) -> str:
+        """The title, and what is measured where it does not say so."""
+        return self.title if label.lower() in self.title.lower() else f"{self.title} ({label})"
+
     def table(self) -> Table | None:
         """The numbers behind the chart; none where a table beside it has them."""
         return None
@@ -177,7 +181,7 @@ class LineChart(_Chart):
             return None
         places = sorted({x for s in self.series for x in s.x})
         cells = [{x: self._cell(s, i) for i, x in enumerate(s.x)} for s in self.series]
-        caption, xs, names = f"{self.title}: {self.y.label}", map(self.x.text, places), [s.name for s in self.series]
+        caption, xs, names = self._of(self.y.label), map(self.x.text, places), [s.name for s in self.series]
         if self.line_of:
             rows = ((name, *(own.get(x, "") for x in places)) for name, own in zip(names, cells, strict=True))
             return _numbers(f"{caption}, by {self.x.label}", (self.line_of, *xs), rows, wide=True)
@@ -238,7 +242,7 @@ class Outlines(_Chart):
         """One row per range, one column per distribution."""
         rows = zip(pairwise(self.edges), *(d.counts for d in self.distributions), strict=True)
         texts = ((_between(self.x, ends), *(f"{c:,}" for c in counts)) for ends, *counts in rows)
-        return _numbers(f"{self.title} ({self.y_label})", (self.x.label, *(d.name for d in self.distributions)), texts)
+        return _numbers(self._of(self.y_label), (self.x.label, *(d.name for d in self.distributions)), texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +269,7 @@ class IntervalChart(_Chart):
     @property
     def description(self) -> str:
         """The title and every row in words."""
-        return f"{self.title} ({self.x_label}): " + "; ".join(f"{i.name} {i.text}" for i in self.intervals)
+        return f"{self._of(self.x_label)}: " + "; ".join(f"{i.name} {i.text}" for i in self.intervals)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
