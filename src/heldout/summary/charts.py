@@ -20,6 +20,7 @@ Point = tuple[float, float]
 Style = Literal["a", "b", "c", "d", "e", "f"]
 Variant = Literal[0, 1, 2]  # of a style, where there are more lines than styles: solid, dashed, dotted
 AxisKind = Literal["linear", "log", "decades"]
+LOG_SCALE = " (log scale)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class Axis:
     @property
     def heading(self) -> str:
         """What stands beside the axis."""
-        return f"{self.label} (log scale)" if self.kind == "log" and "log" not in self.label else self.label
+        return f"{self.label}{LOG_SCALE}" if self.kind == "log" and "log" not in self.label else self.label
 
     def text(self, value: float) -> str:
         """A value in words.
@@ -116,6 +117,7 @@ class _Chart:
 
     def _of(self, label: str) -> str:
         """The title, and what is measured where it does not say so."""
+        label = label.removesuffix(LOG_SCALE)
         return self.title if label.lower() in self.title.lower() else f"{self.title} ({label})"
 
     def table(self) -> Table | None:
