@@ -70,7 +70,10 @@ def pair_summary(result: CompareResult) -> page.Summary:
         tone="quiet" if result.better is None else "neutral",
         subject=f"{result.source}: {result.n_examples:,} examples",
         figures=figures,
-        lines=(*((f.name.lower(), f"{f.value} ({f.note})") for f in figures), *facts),
+        lines=(
+            *((f.name.lower(), f"{f.value} ({f.note})") for f in figures),
+            *((name.lower(), value) for name, value in facts),
+        ),
         sections=tuple(_sections(result, facts)),
         closing=(f"Null hypothesis: {result.null}",),
         origin=page.origin(result),
@@ -158,21 +161,21 @@ def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
 def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
     """What else there is to know, on the page and in print."""
     if result.n_pairs > 1:
-        yield "p, Holm", f"{page.pvalue_text(result.adjusted_log_p)} ({result.n_pairs:,} pairs)"
+        yield "Adjusted p", f"{page.pvalue_text(result.adjusted_log_p)} (Holm, {result.n_pairs:,} pairs)"
     if math.isfinite(result.p_value_sign_flips):
         p = page.p_text(result.p_value_sign_flips)
         yield "p by flipped signs", f"{p} (beside the verdict: it takes differences of equal models to be symmetric)"
     if (s := result.sequence) is not None:
         look = "none" if s.first is None else f"{s.first:,}"
-        yield "first look without zero", f"{look} of {int(s.looks[-1]):,} {result.unit}, in the order of the file"
-    yield "examples", f"{result.n_examples:,}"
+        yield "First look without zero", f"{look} of {int(s.looks[-1]):,} {result.unit}, in the order of the file"
+    yield "Examples", f"{result.n_examples:,}"
     if result.n_missing:
-        yield "left out", f"{page.counted(result.n_missing, 'example')} that only one or none of them has"
+        yield "Left out", f"{page.counted(result.n_missing, 'example')} that only one or none of them has"
     if result.n_groups is not None:
-        yield "groups", f"{result.n_groups:,} ({result.groups_named}); whole groups are the unit"
+        yield "Groups", f"{result.n_groups:,} ({result.groups_named}); whole groups are the unit"
     if result.n_waiting:
-        yield "not counted", f"{page.counted(result.n_waiting, 'example')} of the last group, of which more may come"
-    yield "level", f"{result.level:g}"
+        yield "Not counted", f"{page.counted(result.n_waiting, 'example')} of the last group, of which more may come"
+    yield "Level", f"{result.level:g}"
 
 
 def _sections(result: CompareResult, facts: tuple[tuple[str, str], ...]) -> Iterator[page.Section]:
