@@ -260,7 +260,7 @@ def test_headlines() -> None:
     assert variant("plain").summary().headline.startswith("After 1,000 answers this analyst gains 6.")
     assert result_of(made(k=1, count=1)).summary().headline.startswith("After 1 answer this analyst ")
     assert "2,000 answers of 3 digits this analyst (linear scan)" in variant("scan").summary().headline
-    assert variant("public").summary().headline.endswith(" points (private part: −0.5)")
+    assert variant("public").summary().headline.endswith(" points (private, not known: −0.5)")
     assert variant("plain").summary().subject == "10,000 examples, 10 classes"  # its own source is not repeated
     assert variant("prior").summary().subject == "resnet50.npz, labels.csv: 50,000 examples, 1,000 classes"
 

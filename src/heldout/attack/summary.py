@@ -158,7 +158,7 @@ def _headline(result: StressResult) -> str:
     who = "this analyst" if run.attack == "nb" else f"this analyst ({_title(run)})"
     others = [("two-digit answers", r.advantage[-1]) for r in result.by_digits if r.digits == 2 and run.digits is None]
     if result.public is not None:
-        others = [("private part", result.public.gain_private)] if len(result.public.private) else []
+        others = [("private, not known", result.public.gain_private)] if len(result.public.private) else []
     aside = "".join(f" ({name}: {page.fixed(100 * other, 1, sign=True)})" for name, other in others)
     answers = f"{page.counted(result.queries, 'answer')} {_kind(run)}".strip()
     return f"After {answers} {who} {'loses' if _lost(result) else 'gains'} {size} points{aside}"
@@ -199,7 +199,7 @@ def _bound(result: StressResult) -> str:
 
 def _lines(result: StressResult) -> Iterator[tuple[str, str]]:
     """The other numbers that are printed."""
-    yield "Theorem 3.1", f"{page.fixed(result.theorem_bound)} (as printed in the paper, without a prior; 1 excludes nothing)"
+    yield "Theorem 3.1", f"{page.fixed(result.theorem_bound)} (as printed, without a prior; 1 excludes nothing)"
     if result.reach:
         steps = ", ".join(f"{k:,} for +{100 * gain:g}" for gain, k in result.reach.items())
         yield "answers needed", f"{steps} points (forecast, exact answers)"
