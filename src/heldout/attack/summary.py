@@ -268,8 +268,8 @@ def _parts(result: StressResult, split: PublicSplit) -> Iterator[page.Block]:
         ("Private, not known", split.gain_private, split.std_private),
     )
     yield page.Ranges(
-        caption="Gains in percentage points, by an analyst who knows which examples are public or does not",
-        columns=("Examples", "Part", "Gain", "sd", "Standard error"),
+        caption="Gains in points, with standard deviation and error, by an analyst who knows the public part or not",
+        columns=("n", "Part", "Gain", "sd", "se"),
         rows=tuple(
             page.RangeRow(
                 name=name,
