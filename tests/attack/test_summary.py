@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,14 +17,21 @@ from heldout.attack.outlook import queries_to_reach
 from heldout.attack.public import PublicSplit
 from heldout.attack.result import Noticed, StressResult, StressRun
 from heldout.attack.stress import _regime, stress
-from heldout.attack.summary.evidence import ROOM
-from heldout.attack.summary.sentences import HOW, NOTES, TITLES, points
-from heldout.errors import InputError
-from heldout.summary import Facts, IntervalChart, LineChart, Points, Section, SideBySide, Table
-from heldout.summary.numbers import percent
-from tests.report.browser import look, needs_chromium
+from heldout.attack.summary import HOW, NOTES, TITLES, points
+from heldout.summary import LineChart, Ranges, Table, fixed, percent
+from tests.report.browser import needs_chromium
 from tests.report.kitchen_sink import HOSTILE
-from tests.report.pages import check_drawings, check_self_contained, words
+from tests.report.pages import words
+from tests.report.summaries import (
+    blocks,
+    check_fits_a_phone,
+    check_renderings,
+    check_renders_alone,
+    facts,
+    items,
+    section,
+    titles,
+)
 
 DELTA = 0.05
 BLUR = {None: 1.0, 3: 0.99, 2: 0.85, 1: 0.05}  # of the queries' worth that digits leave; made up
@@ -141,9 +145,9 @@ def no_forecast() -> StressResult:
 
 
 def scan() -> StressResult:
-    """A linear scan with answers of three digits, compared with naive Bayes at fewer answers."""
+    """A linear scan with answers of three digits, compared with naive Bayes."""
     run = made(m=5, k=2_000, attack="linear-scan", digits=3)
-    return result_of(run, by_attack=(run, made(m=5, k=500, digits=3)), expected_bound=NAN)
+    return result_of(run, by_attack=(run, made(m=5, k=2_000, digits=3)), expected_bound=NAN)
 
 
 def one_stop() -> StressResult:
@@ -211,78 +215,29 @@ def result(request: pytest.FixtureRequest) -> StressResult:
     return variant(request.param)
 
 
-def section(result: StressResult, title: str) -> Section:
-    return next(s for s in result.summary().sections if s.title == title)
-
-
-def titles(result: StressResult) -> list[str]:
-    return [s.title for s in result.summary().sections]
-
-
-def items(result: StressResult, title: str) -> str:
-    (found,) = (b for b in section(result, title).blocks if isinstance(b, Points))
-    return "\n".join(found.items)
-
-
-def tables(result: StressResult, title: str) -> list[Table]:
-    return [b for b in section(result, title).blocks if isinstance(b, Table)]
-
-
-def curves(result: StressResult) -> tuple[LineChart, ...]:
-    (block,) = section(result, "What the answers give away").blocks
-    charts = block.charts if isinstance(block, SideBySide) else (block,)
-    return tuple(c for c in charts if isinstance(c, LineChart))
-
-
 def test_every_rendering(result: StressResult, tmp_path) -> None:
-    html = result.html(command="heldout stress --classes 10")
-    check_self_contained(html)
-    check_drawings(html)
-    for rendered in (html, result.markdown(), result._repr_html_()):
-        assert "<script" not in rendered
-        assert "<img" not in rendered
-    for text in (words(html), result.markdown(), str(result)):
-        assert not re.search(r"\bnan\b|\bNone\b", text)
-        assert not re.search(r"\b1 (answers|trials|digits|examples)\b", text)
-    assert max(map(len, str(result).splitlines())) <= 118 or result is variant("hostile")
-    result.save(tmp_path / "result")
-    again = StressResult.load(tmp_path)
-    assert again == result
-    assert again.to_dict() == json.loads((tmp_path / "result.json").read_text())
-    assert (str(again), again.markdown()) == (str(result), result.markdown())
-    assert again.html(command="heldout stress --classes 10") == html
+    check_renderings(result, tmp_path)
 
 
-def test_loaded_results_need_neither_torch_nor_the_data(tmp_path) -> None:
-    variant("plain").save(tmp_path / "result")
-    code = (
-        "import sys; from heldout import StressResult; r = StressResult.load(sys.argv[1]); "
-        "str(r), r.markdown(), r.html(); print({'torch', 'onnxruntime', 'matplotlib'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
-
-
-def test_other_files_are_refused(tmp_path) -> None:
-    np.savez(tmp_path / "result.npz", record=np.array(json.dumps({"format": 2, "seed": 1})))
-    with pytest.raises(InputError, match="another version of heldout"):
-        StressResult.load(tmp_path)
+def test_renders_alone(tmp_path) -> None:
+    check_renders_alone([variant("plain")], tmp_path)
 
 
 def test_key_figures(result: StressResult) -> None:
     data, summary = result.to_dict(), result.summary()
-    shown = {f.name: f.value for f in summary.figures}
-    bound, expected = data["upper_bound"], data["forecast"]
-    assert shown == {
-        "Accuracy before": percent(data["baseline"], 2),
-        "Accuracy after": percent(data["accuracy"], 2),
-        "Forecast": "none" if expected is None else percent(expected, 2),
-        "Upper bound": "unknown" if bound is None else "vacuous" if bound >= 1 else percent(bound, 2),
-    }
+    keys = ("baseline", "accuracy", "forecast", "upper_bound")
+    values = [NAN if data[key] is None else data[key] for key in keys]
+    assert [f.value for f in summary.figures] == [percent(value, 2) for value in values]
     lines = dict(summary.lines)
-    assert float(lines["accuracy after"]) == pytest.approx(data["accuracy"], abs=5e-5)
-    assert float(lines["advantage"].split()[0]) == pytest.approx(data["advantage"], abs=5e-5)
-    assert ("sd" in lines["advantage"]) == (data["std"] is not None)
+    for name, value in zip(("accuracy before", "accuracy after", "forecast", "upper bound"), values, strict=True):
+        assert lines[name].startswith(f"{fixed(value)} (")
+    assert f"{points(result.advantage)} points, sd {points(result.std, sign=False)}" in lines["accuracy after"]
+    reason = lines["upper bound"]
+    assert ("vacuous" in reason) == (values[3] >= 1)
+    assert ("no attack passes it" in reason) == (values[3] < 1)
+    assert ("if the prior is right" in reason) == (values[3] < 1 and result.prior is not None)
+    assert lines["Theorem 3.1"].startswith(fixed(result.theorem_bound))
+    assert ("answers needed" in lines) == bool(result.reach)
     origin = dict(summary.origin)
     assert (origin["Date"], origin["Seed"]) == ("2026-01-31", "7")
     assert origin.get("Data digest") == data["data_digest"]
@@ -294,233 +249,111 @@ def test_no_gain_is_ever_called_none(gain: float) -> None:
     run = made()
     run = replace(run, accuracy=np.full_like(run.accuracy, run.baseline + gain))
     result = result_of(run, by_digits=(run, replace(made(digits=2), accuracy=run.accuracy)))
-    text, harm = words(result.html()), gain < -0.0005
-    assert ("loses" in result.summary().headline) == (gain < 0)
-    assert ("the guess it starts from is better" in result.summary().headline) == harm
-    assert ("two-digit" in result.summary().headline) == (gain > 0.0005)
-    assert ("does harm" in text) == harm
+    text, headline = words(result.html()), result.summary().headline
+    assert ("loses" in headline) == ("guess it starts from is better" in text) == (gain < 0)
+    assert f"two-digit answers: {fixed(100 * gain, 1, sign=True)}" in headline
     for claim in ("gains nothing", "brings nothing", "answers nothing", "determined"):
         assert claim not in text
 
 
 def test_headlines() -> None:
     assert variant("plain").summary().headline.startswith("After 1,000 answers this analyst gains 6.")
-    one = result_of(made(k=1, count=1))
-    assert one.summary().headline.startswith("After 1 answer this analyst ")
+    assert result_of(made(k=1, count=1)).summary().headline.startswith("After 1 answer this analyst ")
     assert "2,000 answers of 3 digits this analyst (linear scan)" in variant("scan").summary().headline
-
-
-def test_a_public_headline_is_built_from_the_measured_gain() -> None:
-    """On both parts, and before the clause about digits, which is about the public part."""
-    result = variant("public")
-    split, text = result.public, result.summary().headline
-    private = f"−{-100 * split.gain_private:.1f} ± {100 * split.std_private / math.sqrt(10):.1f} on the private one"
-    assert split.gain_private < 0
-    assert text.index("on the public part") < text.index(private) < text.index("with two-digit answers")
-    better = replace(result, public=replace(split, private=-split.private))
-    assert f"(+{-100 * split.gain_private:.1f} ± " in better.summary().headline
-    once = replace(result, public=replace(split, public=split.public[:1], private=split.private[:1]))
-    assert "±" not in once.summary().headline
-    assert variant("public_reconstruction").summary().headline.endswith("points on the public part.")
-
-
-def test_public_part() -> None:
-    result = variant("public")
-    prose, chart = section(result, "A public and a private part").blocks
-    assert isinstance(chart, IntervalChart)
-    gains = [result.advantage, result.public.gain_public, result.public.gain_private]
-    assert [i.value for i in chart.intervals] == pytest.approx([100 * g for g in gains])
-    assert chart.intervals[2].interval == pytest.approx(
-        [100 * (gains[2] + s * result.public.std_private) for s in (-1, 1)]
-    )
-    assert "so it loses there" in prose.text
-    assert "face value" in prose.text
-    assert "(3,000 public, 7,000 private)" in result.summary().subject
-    assert {"public part", "without knowing it", "share that transfers"} <= set(dict(result.summary().lines))
-    alone = variant("public_reconstruction")
-    assert len(section(alone, "A public and a private part").blocks[1].intervals) == 1
-    assert "share that transfers" not in dict(alone.summary().lines)
-
-
-def test_subject_once() -> None:
-    """Numbers that are their own source are not repeated."""
-    assert variant("plain").summary().subject == "10,000 examples, 10 classes"
+    assert variant("public").summary().headline.endswith(" points (private, not known: −0.5)")
+    assert variant("plain").summary().subject == "10,000 examples, 10 classes"  # its own source is not repeated
     assert variant("prior").summary().subject == "resnet50.npz, labels.csv: 50,000 examples, 1,000 classes"
 
 
+def test_public_part() -> None:
+    result, name = variant("public"), "A public and a private part"
+    split, (board,) = result.public, blocks(result, Ranges, name)
+    gains = [result.advantage, split.gain_public, split.gain_private]
+    assert [row.value for row in board.rows] == pytest.approx([100 * g for g in gains])
+    assert board.rows[2].high == pytest.approx(100 * (split.gain_private + split.std_private))
+    assert board.rows[2].next == points(split.std_private / math.sqrt(10), sign=False)
+    assert [row.rank for row in board.rows] == ["3,000", "3,000", "7,000"]
+    assert facts(result, name)["Share that transfers"].startswith(percent(split.transfers))
+    assert "Rounded answers" in facts(result, name)
+    assert "labels of private examples are in no answer" in items(result, "What it does not mean")
+    alone = variant("public_reconstruction")
+    assert len(blocks(alone, Ranges, name)[0].rows) == 1
+    assert "Not known" in facts(alone, name)
+
+
 def test_sections(result: StressResult) -> None:
-    shown, data = titles(result), result.to_dict()
+    shown, missing = titles(result), facts(result, "What went in").get("Not computed", "")
     assert shown[:3] == ["What this means", "What it does not mean", "What to do next"]
-    missing = items(result, "Not computed") if "Not computed" in shown else ""
-    for group, title, name in (
-        ("by_classes", "How the number of classes matters", "numbers of classes"),
-        ("by_attack", "Attack against attack", "attacks"),
-        ("by_digits", "Answers with fewer digits", "digits"),
+    for title, what, found in (
+        ("How the number of classes matters", "other classes", result.by_classes),
+        ("Attack against attack", "other attacks", result.by_attack),
+        ("Answers with fewer digits", "other answers", result.by_digits),
+        ("How many answers bring how many points", "answers needed", result.reach),
     ):
-        assert (title in shown) == bool(getattr(result, group)) != (f"Other {name}" in missing)
-    assert ("How many answers bring how many points" in shown) == bool(result.reach) != ("given gain" in missing)
-    bounds = [data["upper_bound"], data["theorem_bound"], data["expected_bound"]]
-    assert ("What nobody can pass" in shown) == any(b is not None for b in bounds)
+        assert (title in shown) == bool(found) != (what in missing)
     assert ("Noticed on the way" in shown) == bool(result.run.noticed)
-    for name, key in (("Theorem 3.1", "theorem_bound"), ("Forecast", "forecast"), ("Spread", "std")):
-        assert (f"{name}: " in missing) == (data[key] is None)
     assert ("A public and a private part" in shown) == (result.public is not None)
-
-
-def test_limits(result: StressResult) -> None:
-    limits, run = items(result, "What it does not mean"), result.run
-    assert "It accuses nobody" in limits
-    assert ("only if the prior is right" in limits) == (result.prior is not None)
-    assert ("equally likely" in limits) == (result.prior is None)
-    assert ("first order" in limits) == (run.pointwise and math.isfinite(result.forecast))
-    assert ("point by point and needs no pictures" in limits) == run.pointwise
-    best = run.attack == "nb" and run.answers == "exact" and run.top is None
-    assert ("Theorem 4.2" in limits) == best
-
-
-def test_what_to_do() -> None:
-    result = variant("plain")
-    text, two = items(result, "What to do next"), next(r for r in result.by_digits if r.digits == 2)
-    gain, k = min(result.reach.items())
-    for part in (
-        points(result.advantage), f"{points(two.advantage[-1])} points", f"{k} answers bring {100 * gain:g} point.",
-        "on 40,000 ", points(forecast(40_000, 10, 1_000) - 0.1),
-    ):  # fmt: skip
-        assert part in text
-    assert "not enough" not in text
-    fine = replace(result, by_digits=result.by_digits[:2])
-    assert "not enough" in items(fine, "What to do next")
-    assert "Repeat" in items(variant("single"), "What to do next")
-    assert "would bring" not in items(variant("prior"), "What to do next")
-
-
-def test_meaning() -> None:
-    text = items(variant("plain"), "What this means")
-    assert "naive Bayes does best" in text
-    assert "The more classes, the less" in text
-    assert "does best" not in items(variant("scan"), "What this means")  # not at equal answers
-    run = replace(variant("prior").run, digits=2, answers="2 digits", parked=True, chosen=True)
-    for prior, moves in (("resnet50.npz", "wrongly on purpose"), (None, "labels fixed")):
-        parked = replace(variant("prior"), run=run, prior=prior)
-        assert moves in items(parked, "What this means")
-        (facts,) = (b for b in section(parked, "What went in").blocks if isinstance(b, Facts))
-        assert moves in dict(facts.rows)["Parked"]
-        assert "parked naive Bayes on 10,000 of 50,000 examples" in dict(facts.rows)["Attack"]
-        assert "chosen by forecast, without labels" in dict(facts.rows)["Attack"]
+    assert points(result.gain_on_fourfold) in items(result, "What to do next")
+    assert HOW[result.run.attack] in items(result, "What this means")
     assert HOW.keys() == TITLES.keys()
 
 
+@pytest.mark.parametrize(("prior", "moves"), [("resnet50.npz", "wrongly on purpose"), (None, "labels fixed")])
+def test_what_went_in(prior: str | None, moves: str) -> None:
+    run = replace(variant("prior").run, digits=2, answers="2 digits", parked=True, chosen=True)
+    told = facts(replace(variant("prior"), run=run, prior=prior), "What went in")
+    assert moves in told["Parked"]
+    assert ("Prior" in told) == (prior is not None)
+    assert told["Attack"].startswith(
+        "parked naive Bayes on 10,000 of 50,000 examples, 2 of 1,000 labels at each (chosen"
+    )
+
+
 def test_the_curve(result: StressResult) -> None:
-    """Every number of it, and the data fill the chart."""
-    chart, *log = curves(result)
-    run = result.run
-    lines = {s.name.split(",")[0]: s for s in chart.series}
+    """Every number of it; on log scales where there is a gain in the end."""
+    (chart,), run = blocks(result, LineChart, "What the answers give away"), result.run
+    lines = {s.name: s for s in chart.series}
     np.testing.assert_allclose(lines["simulated"].y, 100 * (run.mean - run.baseline))
     np.testing.assert_allclose(lines["simulated"].high, 100 * (run.advantage + run.std))
-    assert ("forecast" in lines) == math.isfinite(result.forecast) != lines["simulated"].joined
+    assert lines["forecast"].drawn == math.isfinite(result.forecast) != lines["simulated"].joined
     for name, bound in (("upper bound", run.upper_bound), ("Theorem 3.1", run.theorem_bound)):
-        expected = np.where(bound < 1, 100 * (bound - run.baseline), NAN)
-        np.testing.assert_allclose(lines[name].y, expected)
+        np.testing.assert_allclose(lines[name].y, np.where(bound < 1, 100 * (bound - run.baseline), NAN))
         assert lines[name].missing == ("vacuous" if (bound >= 1).any() else "not defined")
+        assert lines[name].drawn == bool((bound < 1).any() and result.advantage > 0)
+        assert lines[name].markers == (np.count_nonzero(bound < 1) == 1)
     assert len(chart.rows()) == len(run.queries)
-    assert chart.y.range is not None
-    low, high = chart.y.range
-    if result.advantage > 0.0005:
-        assert (100 * run.advantage.max() - low) / (high - low) > 0.9 / ROOM
-    assert not any(c.columns() for c in log)
-
-
-@pytest.mark.parametrize(
-    ("name", "drawn"),
-    [
-        ("telling", [False, True]),
-        ("plain", [False, True]),
-        ("prior", [True, True]),  # it starts inside the first chart and is cut where it leaves it
-        ("fading", [True]),  # a marker: it says something at one stop only
-        ("vacuous", [False]),
-        ("no_forecast", [False]),
-    ],
-)
-def test_bound_in_the_chart(name: str, drawn: list[bool]) -> None:
-    """Left out with a sentence where it says nothing; whole on log scales where it would press the data flat."""
-    charts = curves(variant(name))
-    assert [next(s for s in c.series if s.name == "upper bound").drawn for c in charts] == drawn
-    told = {"telling": "is above this chart", "plain": "is above this chart", "prior": "leaves this chart"}
-    told |= {"fading": "at the next stop", "vacuous": "excludes nothing", "no_forecast": "cannot be counted"}
-    assert told[name] in charts[0].caption
-    near = replace(variant("plain").run, upper_bound=variant("plain").run.mean + 0.02)
-    assert len(curves(result_of(near))) == 1
+    assert (chart.y.kind, chart.reference is None) == (("log", True) if result.advantage > 0 else ("linear", False))
 
 
 def test_compared_as_numbers(result: StressResult) -> None:
-    for group, title in (
-        ("by_classes", "How the number of classes matters"),
-        ("by_attack", "Attack against attack"),
-        ("by_digits", "Answers with fewer digits"),
+    for runs, title in (
+        (result.by_classes, "How the number of classes matters"),
+        (result.by_attack, "Attack against attack"),
+        (result.by_digits, "Answers with fewer digits"),
     ):
-        runs: tuple[StressRun, ...] = getattr(result, group)
-        if not runs:
-            continue
-        (table,) = tables(result, title)
-        unequal = len({int(r.queries[-1]) for r in runs}) > 1
-        known = any(math.isfinite(r.forecast[-1]) for r in runs)
-        for row, run in zip(table.rows, runs, strict=True):
-            expected = [f"{int(run.queries[-1]):,}"] * unequal + [points(run.advantage[-1])]
-            expected += [points(run.std[-1], sign=False)] + ["–"] * known
-            if math.isfinite(run.forecast[-1]):
-                expected[-1] = points(run.forecast[-1] - run.baseline)
-            assert list(row.cells[1:]) == expected
-            assert row.chosen == (run is result.run)
-        (chart,) = (b for b in section(result, title).blocks if isinstance(b, LineChart))
-        for series, run in zip(chart.series, runs, strict=True):
-            np.testing.assert_allclose(series.y, 100 * run.advantage)
+        for table, chart in zip(blocks(result, Table, title), blocks(result, LineChart, title), strict=True):
+            for row, series, run in zip(table.rows, chart.series, runs, strict=True):
+                forecast = points(run.forecast[-1] - run.chance)
+                assert row.cells[1:] == (points(run.advantage[-1]), points(run.std[-1], sign=False), forecast)
+                assert row.chosen == (run is result.run)
+                np.testing.assert_allclose(series.y, 100 * run.advantage)
+            assert chart.y.kind == ("log" if all(run.advantage[-1] > 0 for run in runs) else "linear")
 
 
-def test_log_axes_only_where_all_gain() -> None:
-    def kind(result: StressResult) -> str:
-        chart = section(result, "How the number of classes matters").blocks[0]
-        assert isinstance(chart, LineChart)
-        return chart.y.kind
-
-    result = variant("plain")
-    useless = result.by_classes[-1]
-    useless = replace(useless, accuracy=np.full_like(useless.accuracy, useless.baseline - 1e-4))
-    assert kind(result) == "log"
-    assert kind(replace(result, by_classes=(*result.by_classes[:-1], useless))) == "linear"
-
-
-def test_theory() -> None:
-    for name, rows in (("plain", 3), ("telling", 3), ("prior", 1)):
-        result = variant(name)
-        data = result.to_dict()
-        (table,) = tables(result, "What nobody can pass")
-        assert len(table.rows) == rows
-        for row, key in zip(table.rows, ("upper_bound", "theorem_bound", "expected_bound"), strict=False):
-            vacuous = data[key] >= 1
-            assert row.cells[1] == ("vacuous" if vacuous else percent(data[key], 2))
-            assert row.cells[2] == ("–" if vacuous else points(data[key] - data["baseline"]))
-    (table,) = tables(variant("plain"), "How many answers bring how many points")
-    known = variant("plain").to_dict()["queries_to_reach"]
-    assert {str(float(r.cells[0]) / 100): int(str(r.cells[1]).replace(",", "")) for r in table.rows} == known
-
-
-@pytest.mark.parametrize(
-    ("name", "theorem", "told"),
-    [
-        ("plain", "Theorem 4.3", "here 0.0316, from about ln n + m ln m = 32 answers on, which has been reached"),
-        ("plain", "Theorem 4.5", "1,000 answers are too few"),
-        ("plain", "Corollary 4.6", "40 m ln m = 921 answers on"),
-        ("plain", "Corollary 4.6", "1,000 answers are enough"),
-        ("one_stop", "Corollary 4.6", "100 answers are not enough"),
-        ("vacuous", "Theorem 4.3", "no more answers than examples; here there are 4,000"),
-        ("fading", "Theorem 4.5", "three classes or more"),
-        ("scan", "Theorem 4.5", "With guesses for the rest"),
-    ],
-)
-def test_regime(name: str, theorem: str, told: str) -> None:
-    *_, facts = section(variant(name), "The regime of section 4").blocks
-    assert isinstance(facts, Facts)
-    assert told in dict(facts.rows)[theorem]
+def test_theory(result: StressResult) -> None:
+    data = result.to_dict()
+    (table,) = blocks(result, Table, "What nobody can pass")
+    for row, key in zip(table.rows, ("upper_bound", "theorem_bound", "expected_bound"), strict=True):
+        bound = NAN if data[key] is None else data[key]
+        assert row.cells[1:3] == (percent(bound, 2), points(bound - data["baseline"]))
+    for table in blocks(result, Table, "How many answers bring how many points"):
+        shown = {str(float(r.cells[0]) / 100): int(str(r.cells[1]).replace(",", "")) for r in table.rows}
+        assert shown == data["queries_to_reach"]
+    told, regime = facts(result, "The regime of section 4"), data["regime"]
+    assert f"{regime['rate']:.4f}" in told["Theorem 4.3"]
+    assert f"half, given three classes or more: {regime['reconstructable']:,.0f} (" in told["Theorem 4.5"]
+    for name, key in (("Theorem 4.3", "theorem_4_3_applies"), ("Corollary 4.6", "corollary_4_6_applies")):
+        assert told[name].endswith("Applies here: yes." if regime[key] else "Applies here: no.")
 
 
 def test_notes() -> None:
@@ -556,6 +389,4 @@ def test_no_key_of_the_json_is_ever_lost() -> None:
 
 @needs_chromium
 def test_fits_a_phone(tmp_path) -> None:
-    found = look(variant("hostile").html(command="heldout stress " + "very-long-path/" * 20), tmp_path, width=360)
-    assert (found["client"], found["scroll"], found["wide"]) == (360, 360, [])
-    assert set(found["cut"]) == {0}
+    check_fits_a_phone(variant("hostile"), tmp_path, width=360)

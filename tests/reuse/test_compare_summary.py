@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import math
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from heldout import CompareAllResult, CompareResult, InputError, Predictions, compare, compare_all
-from heldout.reuse.compare_summary import FEWEST, LISTED, NULLS, OPEN, TESTS
-from heldout.summary import Fold, IntervalChart, LineChart, Ranges, Section, Summary, Table
-from heldout.summary.numbers import fixed, pair, pvalue_text
-from tests.report.browser import look, needs_chromium
+from heldout import CompareAllResult, CompareResult, Predictions, compare, compare_all
+from heldout.reuse.compare_summary import COLUMN, FEWEST, LISTED, NULLS, OPEN, TESTS
+from heldout.summary import IntervalChart, LineChart, Ranges, Table, fixed, name_text, pair, pvalue_text, shorten
+from tests.report.browser import needs_chromium
 from tests.report.kitchen_sink import HOSTILE
-from tests.report.pages import check_drawings, check_self_contained, words
+from tests.report.summaries import blocks, check_fits_a_phone, check_renderings, check_renders_alone, facts, section
 
 
 def pool() -> Predictions:
@@ -95,122 +93,56 @@ def made(name: str) -> CompareResult | CompareAllResult:
         return VARIANTS[name]()
 
 
-@cache
-def summary(name: str) -> Summary:
-    return made(name).summary()
-
-
-def section(name: str, anchor: str) -> Section | None:
-    return next((s for s in summary(name).sections if anchor in (s.anchor, s.title)), None)
-
-
-def block(name: str, kind: type) -> object:
-    return next((b for s in summary(name).sections for b in s.blocks if isinstance(b, kind)), None)
-
-
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_rendering(name: str, tmp_path: Path) -> None:
+    check_renderings(made(name), tmp_path)
+
+
+def test_renders_alone(tmp_path: Path) -> None:
+    check_renders_alone([made("sequential"), made("all")], tmp_path)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_headline_and_numbers(name: str) -> None:
     result = made(name)
-    result.save(tmp_path / "result")
-    back = type(result).load(tmp_path / "result")
-    assert back == result
-    assert (str(back), back.markdown(), back.html(command="c")) == (
-        str(result),
-        result.markdown(),
-        result.html(command="c"),
-    )
-    page = result.html()
-    check_self_contained(page)
-    check_drawings(page)
-    assert "<script" not in result.markdown()
-    assert all(len(line) <= 120 for line in str(result).splitlines())
-    assert "1970-01-01" in words(page)
-    assert summary(name).subject.split(":")[0] in dict(summary(name).origin)["Source"]
-
-
-def test_renders_without_what_made_it(tmp_path: Path) -> None:
-    made("sequential").save(tmp_path / "one")
-    made("all").save(tmp_path / "all")
-    code = (
-        "import sys; from heldout import CompareAllResult, CompareResult\n"
-        f"for r in (CompareResult.load(r'{tmp_path / 'one'}'), CompareAllResult.load(r'{tmp_path / 'all'}')):\n"
-        "    str(r), r.markdown(), r.html(), r.to_dict()\n"
-        "assert not {'torch', 'onnxruntime', 'sklearn'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_old_files_are_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "old.npz", record='{"format": 2, "pairs": []}')
-    with pytest.raises(InputError, match="another version of heldout"):
-        CompareResult.load(tmp_path / "old")
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_headline_and_figures(name: str) -> None:
-    result, found = made(name), summary(name)
     assert isinstance(result, CompareResult)
-    assert found.tone == ("neutral" if result.better else "quiet")
+    summary, lines = result.summary(), dict(result.summary().lines)
+    assert summary.tone == ("neutral" if result.better else "quiet")
     ending = {"told apart": "is better", "not told apart": "are not told apart", "order matters": "the order of the "}
-    assert ending[result.ruling.outcome] in found.headline
-    values = [figure.value for figure in found.figures]
-    assert values[:2] == [fixed(result.difference, sign=True), pvalue_text(result.log_p_value)]
-    assert values[2].split()[0] == f"{result.n_discordant:,}"
-    assert values[3] == fixed(result.detectable_difference)
-    assert found.closing == (f"Null hypothesis: {NULLS[result.ruling.rests_on]}",)
-    assert TESTS[result.ruling.rests_on] in dict(found.lines)["p"]
-    assert dict(found.lines)["examples"].startswith(f"{result.n_examples:,}")
-    assert ("p, Holm" in dict(found.lines)) == (name == "one of several")
-    assert ("zero is outside" in dict(found.lines)) == (result.sequence is not None)
-
-
-def test_sentences() -> None:
-    space = "\N{NO-BREAK SPACE}"
-    assert summary("open").sentences == (
-        f"second is right on 75.75{space}% and third on 78.25{space}% of 400 examples; the difference is not "
-        "significant at level 0.05 (p = 0.44).",
-        "A true difference of 0.0841 would have been found four times in five.",
-    )
-    assert len(summary("told").sentences) == 1
-    assert "Holm over 6 pairs" in summary("one of several").sentences[0]
-    assert summary("few").sentences[1] == "3 groups of these sizes can never reach level 0.05, whatever they say."
-    assert summary("equal").sentences[1] == "3 examples can never reach level 0.05, whatever they say."
-    assert "in 59 groups, each of which counts once" in summary("sequence of groups").sentences[0]
-    assert "--sequential" in summary("moved").sentences[1]
-    assert "scores 0." in summary("scores").sentences[0]
-    lines = dict(summary("missing").lines)
-    assert lines["examples"] == "4, 2 left out that only one or none of them has"
-    assert dict(summary("sequence of groups").lines)["examples"].endswith("wait for the rest of their group")
+    assert ending[result.ruling.outcome] in summary.headline
+    assert ("--sequential" in summary.sentences[-1]) == (result.ruling.outcome == "order matters")
+    assert ("Holm" in summary.sentences[0]) == ("adjusted p" in lines) == (name == "one of several")
+    assert [figure.value for figure in summary.figures] == [
+        fixed(result.difference, sign=True), pvalue_text(result.log_p_value),
+        f"{result.n_discordant:,} of {result.n_examples:,}", fixed(result.detectable_difference),
+    ]  # fmt: skip
+    assert summary.closing == (f"Null hypothesis: {NULLS[result.ruling.rests_on]}",)
+    assert TESTS[result.ruling.rests_on] in lines["p"]
+    assert ("can never reach" in lines["detectable difference"]) == math.isnan(result.detectable_difference)
+    assert ("left out" in lines) == (result.n_missing > 0)
+    assert ("not counted" in lines) == (result.n_waiting > 0)
+    assert ("first look without zero" in lines) == (result.sequence is not None)
+    assert ("p by flipped signs" in lines) == math.isfinite(result.p_value_sign_flips)
+    assert (f"({result.groups_named})" in lines.get("groups", "")) == (result.n_groups is not None)
+    assert {name.lower(): told for name, told in facts(result, "What was compared").items()}.items() <= lines.items()
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_charts_and_meaning(name: str) -> None:
-    result, chart, looks = made(name), block(name, IntervalChart), block(name, LineChart)
-    assert isinstance(result, CompareResult)
-    if isinstance(chart, IntervalChart):
+def test_charts(name: str) -> None:
+    result = made(name)
+    for chart in blocks(result, IntervalChart):
         (row,) = chart.intervals
         assert (row.value, row.interval, chart.reference) == (result.difference, result.interval, 0)
         assert pair(result.interval, sign=True) in row.text
-        assert (chart.caption == "") == (result.sequence is not None)
-    else:
-        assert name == "moved"
-    assert (looks is None) == (result.sequence is None)
-    if isinstance(looks, LineChart):
-        s, (band,) = result.sequence, looks.series
-        assert len(band.x) >= min(FEWEST, len(s.looks)) or s.moved
+    assert len(blocks(result, IntervalChart)) == (name != "moved")
+    assert len(blocks(result, LineChart)) == (result.sequence is not None)
+    for chart in blocks(result, LineChart):
+        s, (band,) = result.sequence, chart.series
+        assert len(band.x) >= min(FEWEST, np.count_nonzero(s.low <= s.high))
         at = np.isin(s.looks, band.x)
         for drawn, values in zip((band.y, band.low, band.high), (s.means, s.low, s.high), strict=True):
             np.testing.assert_array_equal(drawn, values[at])
-        assert s.first is None or s.moved or min(band.x) <= s.first
-        assert len(looks.rows()) == len(band.x)
-    not_means = section(name, "What it does not mean").blocks[0].items
-    assert ("“Not told apart” is not “equal”." in not_means) == (result.verdict == "not told apart")
-    facts = dict(section(name, "What was compared").blocks[0].rows)
-    assert ("Groups" in facts) == (result.n_groups is not None)
-    if result.groups_named is not None:
-        assert result.groups_named in facts["Groups"]
-    needed = [step for step in section(name, "What to do next").blocks[0].items if "--needed" in step]
-    assert bool(needed) == (result.verdict == "not told apart" and result.binary and result.n_groups is None)
+        assert s.first is None or min(band.x) <= s.first
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -218,29 +150,33 @@ def test_discordant_examples(name: str) -> None:
     result = made(name)
     for anchor, n, sign in (("first", result.first_only, 1), ("second", result.second_only, -1)):
         rows = [row for row in result.parted if sign * (row.first - row.second) > 0]
-        found = section(name, anchor)
-        assert (found is None) == (not rows)
-        if found is None:
+        tables = blocks(result, Table, anchor)
+        assert bool(tables) == bool(rows)
+        if not rows:
             continue
-        assert found.printed
-        table, *fold = found.blocks
-        assert isinstance(table, Table)
-        assert len(table.rows) + table.more == n
-        shown = [*table.rows, *(row for f in fold if isinstance(f, Fold) for row in f.blocks[0].rows)]
-        assert [row.cells[0] for row in shown] == [row.id or f"{row.position}" for row in rows[:LISTED]]
-        assert len(table.rows) == min(OPEN, len(rows))
-        names = [column.name for column in table.columns]
-        assert ("First" in names) == (not result.binary)
-        assert ("Label" in names) == (rows[0].label is not None)
-        assert ("Text" in names) == (rows[0].text is not None)
+        assert section(result, anchor).printed
+        assert len(tables[0].rows) + tables[0].more == n
+        assert len(tables[0].rows) == min(OPEN, len(rows))
+        shown = [row.cells for table in tables for row in table.rows]
+        assert [cells[0] for cells in shown] == [row.id or f"{row.position}" for row in rows[:LISTED]]
+        names = [column.name for column in tables[0].columns]
+        models = [shorten(name_text(model), COLUMN) for model in (result.first, result.second)]
+        label, text = rows[0].label is not None, rows[0].text is not None
+        assert names == ["Example", *["Label"] * label, *models, *["Text"] * text]
+        told = (
+            (rows[0].first_answer, rows[0].second_answer)
+            if label
+            else (f"{rows[0].first:.3g}", f"{rows[0].second:.3g}")
+        )
+        assert shown[0][1 + label : 3 + label] == told
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name not in PAIRS])
 def test_several_pairs(name: str) -> None:
-    result, board = made(name), block(name, Ranges)
+    result = made(name)
     assert isinstance(result, CompareAllResult)
-    assert isinstance(board, Ranges)
-    assert summary(name).headline.startswith(f"{result.n_told_apart} of {result.n_pairs} pair")
+    summary, (board,) = result.summary(), blocks(result, Ranges, "pairs")
+    assert summary.headline.startswith(f"{result.n_told_apart} of {result.n_pairs} pair")
     assert len(board.rows) == result.n_pairs
     for row, own in zip(board.rows, result.ordered(), strict=True):
         sign = {"first better": " > ", "second better": " < "}.get(own.verdict, " ~ ")
@@ -253,21 +189,15 @@ def test_several_pairs(name: str) -> None:
             assert (row.low, row.high, row.interval_text) == (own.difference, own.difference, "no interval")
         else:
             assert (row.low, row.high) == own.interval
-    closing = " ".join(summary(name).closing)
+    closing = " ".join(summary.closing)
     assert all(own.test in closing and own.null in closing for own in result.pairs)
-    assert len(summary(name).sentences) == 1 + bool(result.skipped)
+    assert len(summary.sentences) == 1 + bool(result.skipped)
     plain = result.to_dict()
     assert len(plain["pairs"]) == result.n_pairs
     assert not {"examples", "sequence", "source"} & set(plain["pairs"][0])
 
 
-def test_pairs_left_out_are_named() -> None:
-    assert summary("skipped").sentences[1] == "1 pair is left out for sharing fewer than two groups: a and b."
-
-
 @needs_chromium
 @pytest.mark.parametrize("name", ["hostile", "sequential", "all"])
 def test_fits_a_phone(name: str, tmp_path: Path) -> None:
-    found = look(made(name).html(command="heldout compare " + "very-long-path/" * 20), tmp_path)
-    assert found["client"] == found["scroll"]
-    assert found["wide"] == []
+    check_fits_a_phone(made(name), tmp_path)

@@ -31,7 +31,7 @@ from heldout.attack.outlook import (
     queries_to_reach,
     refutes,
 )
-from heldout.attack.public import simulate_public, split_public
+from heldout.attack.public import PublicSplit, simulate_public, split_public
 from heldout.attack.result import Noticed, StressResult, StressRun
 from heldout.attack.task import ATTACKS, Task, make_analyst, make_task
 from heldout.errors import InputError, import_extra
@@ -124,6 +124,32 @@ def stress(
     if public is not None:
         task, _ = split_public(whole, float(public))
     task = task.aimed()
+    run, groups, split = _simulations(task, whole, public, delta, compare=compare, n_jobs=n_jobs, progress=progress)
+    n, m, free = task.n, task.m, task.prior is None
+    return StressResult(
+        run=run,
+        by_attack=groups.get("by_attack", ()),
+        by_digits=groups.get("by_digits", ()),
+        by_classes=groups.get("by_classes", ()),
+        expected_bound=expected_accuracy_bound(n, m, task.queries) if free and run.answers == "exact" else math.nan,
+        reach={a: queries_to_reach(a, n, m) for a in GAINS if a < 1 - 1 / m} if free else {},
+        regime=_regime(n, m, task.queries),
+        gain_on_fourfold=_gain_on_fourfold(task, run),
+        public=split,
+        seed=task.seed,
+        delta=delta,
+        labels=task.label_words,
+        prior=None if free else prior_source or "probabilities",
+        source=source or f"{whole.n:,} examples, {m:,} classes",
+        data_digest=whole.digest(),
+        version=__version__,
+    )
+
+
+def _simulations(
+    task: Task, whole: Task, public: float | None, delta: float, *, compare: bool, n_jobs: int, progress: bool
+) -> tuple[StressRun, dict[str, tuple[StressRun, ...]], PublicSplit | None]:
+    """What was asked for, what it is compared with, and an analyst who does not know the public part; under one bar."""
     others = _comparisons(task) if compare else {}
     work = [task, *(t for group in others.values() for t in group), *([task] if public is not None else [])]
     with plain_bar(sum(t.trials * t.queries for t in work), "queries", unit="queries", shown=progress) as bar:
@@ -141,28 +167,9 @@ def stress(
             for name, group in others.items()
             if group
         }
-        both = (
-            None if public is None else simulate_public(whole, task, float(public), n_jobs=_threads(n_jobs), tell=tell)
-        )
-    n, m, free = task.n, task.m, task.prior is None
-    return StressResult(
-        run=run,
-        by_attack=groups.get("by_attack", ()),
-        by_digits=groups.get("by_digits", ()),
-        by_classes=groups.get("by_classes", ()),
-        expected_bound=expected_accuracy_bound(n, m, task.queries) if free and run.answers == "exact" else math.nan,
-        reach={a: queries_to_reach(a, n, m) for a in GAINS if a < 1 - 1 / m} if free else {},
-        regime=_regime(n, m, task.queries),
-        gain_on_fourfold=_gain_on_fourfold(task, run),
-        public=both,
-        seed=task.seed,
-        delta=delta,
-        labels=task.label_words,
-        prior=None if free else prior_source or "probabilities",
-        source=source or f"{whole.n:,} examples, {m:,} classes",
-        data_digest=whole.digest(),
-        version=__version__,
-    )
+        if public is None:
+            return run, groups, None
+        return run, groups, simulate_public(whole, task, float(public), n_jobs=_threads(n_jobs), tell=tell)
 
 
 def _threads(n_jobs: int) -> int:

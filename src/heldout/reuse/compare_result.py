@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from heldout.report import Result
 from heldout.results import today
-from heldout.reuse.compare_summary import NULLS, TESTS, all_summary, pair_summary
 from heldout.statistics.confidence_sequence import ConfidenceSequence
 from heldout.statistics.paired import is_told
 from heldout.summary import Summary
@@ -186,11 +185,15 @@ class CompareResult(Result):
     @property
     def test(self) -> str:
         """The name of the test."""
+        from heldout.reuse.compare_summary import TESTS
+
         return TESTS[self.ruling.rests_on]
 
     @property
     def null(self) -> str:
         """What was tested."""
+        from heldout.reuse.compare_summary import NULLS
+
         return NULLS[self.ruling.rests_on]
 
     @property
@@ -211,6 +214,8 @@ class CompareResult(Result):
 
     def summary(self) -> Summary:
         """What the comparison says."""
+        from heldout.reuse.compare_summary import pair_summary
+
         return pair_summary(self)
 
 
@@ -265,6 +270,8 @@ class CompareAllResult(Result):
 
     def summary(self) -> Summary:
         """What the comparisons say."""
+        from heldout.reuse.compare_summary import all_summary
+
         return all_summary(self)
 
 

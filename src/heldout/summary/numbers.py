@@ -77,10 +77,10 @@ def percent(value: float, digits: int = 1) -> str:
 
     Examples
     --------
-    >>> percent(0.115), percent(0.11504, 2), percent(float("nan"))
-    ('11.5\\xa0%', '11.50\\xa0%', 'not defined')
+    >>> percent(0.115), percent(-0.11504, 2), percent(float("nan"))
+    ('11.5\\xa0%', '−11.50\\xa0%', 'not defined')
     """
-    return f"{100 * value:.{digits}f}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
+    return f"{fixed(100 * value, digits)}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
 
 
 def sure_text(level: float) -> str:

@@ -1,0 +1,379 @@
+"""What a stress test says: every sentence, table and chart of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout import summary as page
+from heldout.attack.public import PublicSplit
+from heldout.attack.result import Noticed, StressResult, StressRun
+
+DEPTH = 1000  # a log axis shows no gain that is so many times smaller than the largest
+ANSWERS = page.Axis(label="answers", kind="log", whole=True, spec=",.0f")
+GAIN = page.Axis(label="gain, percentage points", spec="+.3f")
+STYLES: tuple[page.Style, ...] = get_args(page.Style)
+Floats = NDArray[np.float64]
+
+TITLES = {
+    "nb": "naive Bayes",
+    "majority": "majority vote",
+    "plurality": "plurality above 1 sd",
+    "linear-scan": "linear scan",
+    "reconstruction": "reconstruction",
+}
+HOW = {
+    "nb": "The analyst submits random labels and weighs each submission by its score.",
+    "majority": "The analyst submits random labels; those above chance vote for their labels, the others against.",
+    "plurality": "The analyst submits random labels, and those that scored one standard deviation above the mean vote.",
+    "linear-scan": "The analyst changes one label at a time and keeps what raises the score.",
+    "reconstruction": "The analyst submits random labels and searches for the labels that fit all scores.",
+}
+GAINED = "Of a score on this set, {} points can come from {} alone."
+LOST = "A loss means that the guess it starts from is better than what comes out."
+NOTES = {
+    "refuted": "The labels refute the prior: its best guess, which it expects to be right on {expected:.4f} of the "
+    "examples, is right on {right:.4f}, or another rank is right too often. The upper bound, which rests on the prior, "
+    "is not given.",
+    "commonest": "The commonest label alone is right on {share:.4f} of the examples: who knows that needs no answer, "
+    "and is not held by the upper bound. Give a prior that knows it.",
+    "scan_better": "With so many exact answers for so few labels a linear scan does better: {accuracy:.4f} on average "
+    "(--attack linear-scan).",
+    "unseen_step": "A single label moves the accuracy by {step:g}, which answers of {answers} do not show: a linear "
+    "scan then takes right labels for wrong ones.",
+    "reconstructed": "In {solved} of {trials} trials all {points:,} labels came back for certain: no other labelling "
+    "fits the answers. Where they did not, they are those of naive Bayes. The forecast is the accuracy where they do.",
+    "bayes_better": "Naive Bayes on all examples gains more here: {accuracy:.4f} by its forecast (--attack nb).",
+}
+LIMITS = (
+    "It accuses nobody. The analyst is simulated and does nothing but game the score; nothing says that anybody did.",
+    "A gain is not skill. On fresh data the accuracy stays where it was.",
+    "Hiding the examples is no protection. The attack sees none of them, only scores and what its prior knows; only a "
+    "linear scan and a reconstruction have to tell them apart, for instance by a number.",
+    "It is one attack and not the worst case, though with exact answers to random submissions nothing that decides "
+    "each example for itself does better than naive Bayes on all of them (Theorem 4.2). Only the upper bound is for "
+    "all attacks, also those nobody has thought of, and for analysts who choose each question by the answers so far.",
+    "The upper bound holds only if labels are as likely as the prior says or, without one, all equally likely. Whoever "
+    "knows more, from a good model, from looking at the examples or from how common a class is, starts higher and may "
+    "pass it.",
+)
+PUBLIC = (
+    "All numbers but those of the two parts are of an analyst who knows which examples are public: it attacks these "
+    "alone. One who does not know asks about all, and puts the answers together as if they were about all. On the "
+    "private part its votes are noise, and where they replace a better guess it loses.",
+    "A hidden half stops such an analyst: labels of private examples are in no answer. It does not stop the choice of "
+    "the best of many honest models by their public score, some of which is luck.",
+)
+STEPS = (
+    "Hold back digits: nobody needs more of them than the error bar of a score allows. Alone that may not be enough.",
+    "Limit the number of answers, over all submitters together: who may open a second account has no limit.",
+    "Use more examples: the same answers then give away less. Gain on four times as many, in points: {} (forecast).",
+    "When the answers are used up, take a fresh set, or keep a second one from the start on which nothing is reported.",
+    "Repeat the simulation (--trials): a single trial says nothing about its spread.",
+)
+BARS = "Bars are one standard deviation over the trials, where there are several."
+REGIME = {  # section 4 of the paper
+    "Theorem 4.3": "Naive Bayes gains at least in proportion to √(k/n)/m, here {rate:.4f}, from about ln n + m ln m = "
+    "{k_min:,.0f} answers on and up to as many as there are examples. The constants are not known. Applies here: "
+    "{theorem_4_3_applies}.",
+    "Theorem 4.5": "Labels that random queries settle exactly, with probability at least one half, given three classes "
+    "or more: {reconstructable:,.0f} (queries for them: {theorem_4_5_queries}; accuracy with guesses for the rest: "
+    "{corollary_4_6_accuracy:.4f}). Finding them is another matter.",
+    "Corollary 4.6": "From 40 m ln m = {enough:,.0f} answers on there is an attack whose gain grows as "
+    "k ln(k/m)/(n ln m), faster than naive Bayes. It has to tell the examples apart, and its search is out of reach "
+    "for large sets. Applies here: {corollary_4_6_applies}.",
+}
+METHOD = (
+    "V. Feldman, R. Frostig, M. Hardt (2019), “The advantages of multiple classes for reducing overfitting from test "
+    "set reuse”, ICML 2019, <https://arxiv.org/abs/1905.10360>. Majority vote: A. Blum, M. Hardt (2015)."
+)
+
+
+def summarise(result: StressResult) -> page.Summary:
+    """What the result says."""
+    run, split, numbers = result.run, result.public, _numbers(result)
+    n = run.n_examples if split is None else split.n_public + split.n_private
+    size = f"{n:,} examples, {run.n_classes:,} classes"
+    start = "starts from prior knowledge of the labels, " if result.prior else ""
+    return page.Summary(
+        kind="Stress test",
+        headline=_headline(result),
+        sentences=(
+            f"The analyst is simulated: it {start}asks for {_answers(run)} and nothing else, and learns nothing "
+            "that would help on fresh data.",
+        ),
+        subject=size if result.source == size else f"{result.source}: {size}",
+        figures=tuple(
+            page.Figure(name=name, value=page.percent(value, 2), note=note, strong=name == "Accuracy after")
+            for name, value, note in numbers
+        ),
+        lines=(*((name.lower(), f"{page.fixed(value)} ({note})") for name, value, note in numbers), *_lines(result)),
+        sections=tuple(_sections(result)),
+        origin=page.origin(result),
+        method=METHOD,
+    )
+
+
+def note_text(note: Noticed) -> str:
+    """What was noticed, in a sentence."""
+    return NOTES[note.kind].format(**note.values)
+
+
+def points(gain: float, *, sign: bool = True) -> str:
+    """Percentage points without the word; a third digit where two would say little.
+
+    Examples
+    --------
+    >>> points(0.0304), points(0.00042, sign=False), points(-0.0002), points(math.nan), points(-1e-9)
+    ('+3.04', '0.042', '−0.020', 'not defined', '0.000')
+    """
+    return page.fixed(100 * gain, 2 if abs(gain) >= 0.001 else 3, sign=sign)
+
+
+def _title(run: StressRun) -> str:
+    """The attack in a word or two."""
+    return ("parked " if run.parked else "") + TITLES[run.attack]
+
+
+def _answers(run: StressRun) -> str:
+    """The answers in words."""
+    return "exact answers" if run.answers == "exact" else f"answers {_kind(run)}"
+
+
+def _kind(run: StressRun) -> str:
+    """What kind of answers; empty for exact ones."""
+    if run.answers == "exact":
+        return ""
+    return f"of {run.answers}" if run.digits else f"by {page.quoted(run.answers)}"
+
+
+def _headline(result: StressResult) -> str:
+    run, gain = result.run, 100 * result.advantage
+    size = page.fixed(abs(gain), 1 if abs(gain) >= 0.1 else 2)
+    who = "this analyst" if run.attack == "nb" else f"this analyst ({_title(run)})"
+    others = [("two-digit answers", r.advantage[-1]) for r in result.by_digits if r.digits == 2 and run.digits is None]
+    if result.public is not None:
+        others = [("private, not known", result.public.gain_private)] if len(result.public.private) else []
+    aside = "".join(f" ({name}: {page.fixed(100 * other, 1, sign=True)})" for name, other in others)
+    answers = f"{page.counted(result.queries, 'answer')} {_kind(run)}".strip()
+    return f"After {answers} {who} {'loses' if _lost(result) else 'gains'} {size} points{aside}"
+
+
+def _lost(result: StressResult) -> bool:
+    return points(result.advantage).startswith("−")
+
+
+def _numbers(result: StressResult) -> tuple[tuple[str, float, str], ...]:
+    """The key numbers: name, value, and what it rests on."""
+    run, forecast = result.run, "not available for this attack and these answers"
+    if math.isfinite(result.forecast):
+        kind = "computed, to first order" if run.pointwise else "computed"
+        kind = "if all attacked labels come back" if run.attack == "reconstruction" else kind
+        forecast = f"{kind}; simulated less forecast: {points(result.accuracy - result.forecast)} points"
+    spread = f"sd {points(result.std, sign=False)} over {page.counted(run.trials, 'trial')}"
+    before = "the best guess of the prior" if result.prior else f"a guess among {run.n_classes:,} classes"
+    return (
+        ("Accuracy before", run.baseline, before),
+        ("Accuracy after", result.accuracy, f"{points(result.advantage)} points, {spread}"),
+        ("Forecast", result.forecast, forecast),
+        ("Upper bound", result.upper_bound, _bound(result)),
+    )
+
+
+def _bound(result: StressResult) -> str:
+    """What the upper bound says, or why it says nothing."""
+    run = result.run
+    if math.isnan(result.upper_bound):
+        countable = run.answers == "exact" or run.digits is not None
+        return "the labels refute the prior" if countable else "the answers of this mechanism cannot be counted"
+    if run.vacuous:
+        return f"vacuous: it excludes nothing at {page.counted(result.queries, 'such answer')}"
+    condition = "the prior is right" if result.prior else "all labels are equally likely"
+    return f"no attack passes it, with probability {page.sure_text(result.delta)}, if {condition}"
+
+
+def _lines(result: StressResult) -> Iterator[tuple[str, str]]:
+    """The other numbers that are printed."""
+    yield "Theorem 3.1", f"{page.fixed(result.theorem_bound)} (as printed, without a prior; 1 excludes nothing)"
+    if result.reach:
+        steps = ", ".join(f"{k:,} for +{100 * gain:g}" for gain, k in result.reach.items())
+        yield "answers needed", f"{steps} points (forecast, exact answers)"
+    for _, what, runs in _comparisons(result):
+        if runs:
+            others = ", ".join(f"{name} {points(r.advantage[-1])}" for name, r in runs.items() if r != result.run)
+            yield f"other {what}", f"{others} points"
+
+
+def _comparisons(result: StressResult) -> tuple[tuple[str, str, dict[str, StressRun]], ...]:
+    """The same with one thing changed: a title, what that is, and every run by its name."""
+    return (
+        ("How the number of classes matters", "classes", {f"{r.n_classes:,} classes": r for r in result.by_classes}),
+        ("Attack against attack", "attacks", {_title(r): r for r in result.by_attack}),
+        ("Answers with fewer digits", "answers", {page.quoted(r.answers): r for r in result.by_digits}),
+    )
+
+
+def _sections(result: StressResult) -> Iterator[page.Section]:
+    run, split = result.run, result.public
+    gained = GAINED.format(points(result.advantage, sign=False), page.counted(result.queries, "answer"))
+    means = (HOW[run.attack], LOST if _lost(result) else gained)
+    limits = LIMITS if split is None else (*LIMITS, *PUBLIC)
+    steps = tuple(step.format(points(result.gain_on_fourfold)) for step in STEPS)
+    yield page.Section.of("What this means", page.Points(means))
+    yield page.Section.of("What it does not mean", page.Points(limits))
+    yield page.Section.of("What to do next", page.Points(steps))
+    if split is not None:
+        yield page.Section.of("A public and a private part", *_parts(result, split), printed=True)
+    yield page.Section.of("What the answers give away", _curve(result))
+    for title, what, runs in _comparisons(result):
+        if runs:
+            yield page.Section.of(title, *_compared(run, what.capitalize(), runs))
+    yield from _theory(result)
+    yield page.Section.of("What went in", page.Facts(_facts(result)), printed=True)
+    if run.notes:
+        yield page.Section.of("Noticed on the way", page.Points(run.notes), level=3, printed=True)
+
+
+def _facts(result: StressResult) -> tuple[tuple[str, str], ...]:
+    """What went in."""
+    run = result.run
+    chosen = " (chosen by forecast, without labels)" if run.chosen else ""
+    where = f"{run.points:,} of {run.n_examples:,} examples, {run.top or run.n_classes:,} of {run.n_classes:,} labels"
+    moves = "answering some examples wrongly on purpose" if result.prior else "keeping labels fixed at some examples"
+    simulated = f"k = {result.queries:,} {_answers(run)}, {page.counted(run.trials, 'trial')}, delta = {result.delta:g}"
+    missing = [f"other {what}" for _, what, runs in _comparisons(result) if not runs]
+    missing += [] if result.reach else ["answers needed for a gain, as their forecast takes no prior"]
+    parked = f"on a rounding edge, by {moves}, so that scores lie where the rounding changes"
+    return page.kept_facts(
+        ("Test set", f"n = {page.counted(run.n_examples, 'example')}, m = {run.n_classes:,} classes"),
+        ("Labels", result.labels if result.prior else f"{result.labels}, each equally likely to the analyst"),
+        ("Prior", result.prior),
+        ("Attack", f"{_title(run)} on {where} at each{chosen}"),
+        ("Parked", parked if run.parked else None),
+        ("Simulation", simulated),
+        ("Not computed", ", ".join(missing)),
+    )
+
+
+def _parts(result: StressResult, split: PublicSplit) -> Iterator[page.Block]:
+    """What is gained on both parts, and what transfers."""
+    gains = (
+        ("Public, known", result.advantage, result.std),
+        ("Public, not known", split.gain_public, split.std_public),
+        ("Private, not known", split.gain_private, split.std_private),
+    )
+    yield page.Ranges(
+        caption="Gains in points, with standard deviation and error, by an analyst who knows the public part or not",
+        columns=("n", "Part", "Gain", "sd", "se"),
+        rows=tuple(
+            page.RangeRow(
+                name=name,
+                value=100 * gain,
+                low=100 * (gain - np.nan_to_num(std)),
+                high=100 * (gain + np.nan_to_num(std)),
+                value_text=points(gain),
+                interval_text=points(std, sign=False),
+                rank=f"{split.n_private if name.startswith('Private') else split.n_public:,}",
+                next=points(std / math.sqrt(result.run.trials), sign=False),
+            )
+            for name, gain, std in gains
+            if math.isfinite(gain)
+        ),
+    )
+    share, error = page.percent(split.transfers), page.percent(split.transfers_error)
+    yield page.Facts.of(
+        ("Public part", page.of_text(split.n_public, split.n_public + split.n_private)),
+        ("Share that transfers", f"{share} (standard error {error})"),
+        ("Rounded answers", "taken at face value where the part is not known" if split.face_value else None),
+        ("Not known", None if len(split.public) else "not simulated: a reconstruction has to know what it attacks"),
+    )
+
+
+def _curve(result: StressResult) -> page.LineChart:
+    """What the answers give away, after each number of them, with forecast and bounds."""
+    run, drawn = result.run, result.advantage > 0  # bounds are far above what is hardly a gain
+    series = [_computed("forecast", run, run.forecast_gain, "b")]
+    bounds: tuple[tuple[str, Floats, page.Style], ...]
+    bounds = (("upper bound", run.upper_bound, "c"), ("Theorem 3.1", run.theorem_bound, "d"))
+    for name, bound, style in bounds:
+        missing = "vacuous" if (bound >= 1).any() else page.NOT_DEFINED
+        gain = np.where(bound < 1, bound - run.baseline, math.nan)
+        series.append(_computed(name, run, gain, style, drawn=drawn, missing=missing))
+    series.append(_gains(run, "simulated", joined=bool(np.isnan(run.forecast).all())))
+    caption = f"Accuracy less that before any answer. {BARS} Bounds are drawn where they exclude something."
+    return _chart("Gain against the number of answers", caption, tuple(series))
+
+
+def _gains(run: StressRun, name: str, *, style: page.Style = "a", joined: bool = True) -> page.Series:
+    """One run's gain in points with its error bars."""
+    gain, std = np.round(100 * run.advantage, 9), 100 * run.std  # 0 up to rounding is 0
+    low, high = (tuple((gain + sign * std).tolist()) for sign in (-1, 1))
+    x, y = tuple(run.queries.tolist()), tuple(gain.tolist())
+    return page.Series(name=name, x=x, y=y, low=low, high=high, style=style, joined=joined, whiskers=True)
+
+
+def _computed(
+    name: str, run: StressRun, gain: Floats, style: page.Style, *, drawn: bool = True, missing: str = page.NOT_DEFINED
+) -> page.Series:
+    """A computed curve: a line, or a marker where a single point is all there is."""
+    x, y, known = tuple(run.queries.tolist()), tuple((100 * gain).tolist()), int(np.isfinite(gain).sum())
+    drawn = drawn and known > 0
+    return page.Series(name=name, x=x, y=y, style=style, markers=known == 1, drawn=drawn, missing=missing)
+
+
+def _chart(title: str, caption: str, series: tuple[page.Series, ...]) -> page.LineChart:
+    """Gains, on a log scale where all simulated ones are above 0 in the end."""
+    shown, y, reference = [v for s in series for v in s.y if v > 0], GAIN, (0.0, "no gain")
+    if log := all(s.y[-1] > 0 for s in series if s.whiskers):
+        lowest = max(max(shown) / DEPTH, min(shown))
+        y = replace(GAIN, kind="log", range=(lowest / 1.3, max(shown) * 1.3))
+        caption += " Gains of 0 or less are not drawn."
+    return page.LineChart(
+        title=title, caption=caption, x=ANSWERS, y=y, series=series, reference=None if log else reference
+    )
+
+
+def _compared(own: StressRun, what: str, runs: dict[str, StressRun]) -> Iterator[page.Block]:
+    """Curves on common axes, and how they end."""
+    lines = tuple(_gains(r, name, style=STYLES[i % 6]) for i, (name, r) in enumerate(runs.items()))
+    yield _chart(f"{what}: gain against the number of answers", BARS, lines)
+    rows = [
+        (name, points(r.advantage[-1]), points(r.std[-1], sign=False), points(r.forecast_gain[-1]))
+        for name, r in runs.items()
+    ]
+    columns, chosen = (what, "Gain, points", "sd", "Forecast"), list(runs.values()).index(own)
+    yield page.Table.of("After all answers", columns, rows, chosen=chosen, role="asked for")
+    if noticed := tuple(f"{name}: {note}" for name, r in runs.items() for note in r.notes if note not in own.notes):
+        yield page.Points(noticed)
+
+
+def _theory(result: StressResult) -> Iterator[page.Section]:
+    """What the theorems say: answers for a gain, the bounds side by side, the regime of section 4."""
+    run = result.run
+    yield page.Section.of("What the theory says")
+    if result.reach:
+        caption = "By the forecast for naive Bayes with exact answers and no prior"
+        steps = [(f"+{100 * a:g}", f"{n:,}", f"{n / run.n_examples:.3g}") for a, n in sorted(result.reach.items())]
+        table = page.Table.of(caption, ("Gain, points", "Answers", "Answers per example"), steps)
+        yield page.Section.of("How many answers bring how many points", table, level=3)
+    says, after = "What it says", page.counted(result.queries, "answer")
+    caption = f"Bounds on the accuracy after {after}; 100{page.PERCENT} excludes nothing"
+    bounds = (
+        ("Tail under the prior" if result.prior else "Exact binomial tail", result.upper_bound, _bound(result)),
+        ("Theorem 3.1", result.theorem_bound, "the same as printed in the paper, without a prior"),
+        ("Expectation form", result.expected_bound, "on average, for exact answers without a prior (Remark 3.2)"),
+    )
+    rows = [(name, page.percent(bound, 2), points(bound - run.baseline), told) for name, bound, told in bounds]
+    table = page.Table.of(caption, ("Bound", "Accuracy", "Gain, points", says), rows, words=(says,), minor=(says,))
+    yield page.Section.of("What nobody can pass", table, level=3)
+    known = {key: ("no", "yes")[int(v)] if key.endswith("applies") else v for key, v in result.regime.items()}
+    known["theorem_4_5_queries"] = page.fixed(np.ceil(result.regime["theorem_4_5_queries"]), 0)
+    enough = 40 * run.n_classes * math.log(run.n_classes)
+    facts = tuple((name, text.format(**known, enough=enough)) for name, text in REGIME.items())
+    without = "For an analyst without the prior." if result.prior else None
+    yield page.Section.of("The regime of section 4", without, page.Facts(facts), level=3)
