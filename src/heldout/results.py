@@ -10,7 +10,7 @@ import os
 import time
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,7 +20,7 @@ import numpy as np
 from heldout.errors import InputError
 from heldout.files import read_npz, write_npz, write_text
 
-FORMAT = 3  # of saved results; 1 and 2 were written field by field
+FORMAT = 4  # of saved results; 1 and 2 were written field by field, 3 did not know what a field may hold
 
 
 class Record:
@@ -65,13 +65,14 @@ class Record:
         """
         try:
             packed, arrays = pack(self)
-            if not same(unpack(type(self), packed, arrays), self):
+            text = json.dumps(packed)
+            if not same(unpack(type(self), text, arrays), self):
                 raise ValueError("it would not come back as it is")
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise InputError(f"This {type(self).__name__} cannot be saved: {error}.") from error
         plainly = json.dumps(self.to_dict(), indent=2, allow_nan=False)
-        record = {"format": FORMAT, "kind": type(self).__name__, "fields": packed}
-        write_npz(Path(f"{_stem(path)}.npz"), {**arrays, "record": np.array(json.dumps(record))}, packed=True)
+        record = json.dumps({"format": FORMAT, "kind": type(self).__name__, "fields": text})
+        write_npz(Path(f"{_stem(path)}.npz"), {"record": np.array(record), **arrays}, packed=True)
         write_text(Path(f"{_stem(path)}.json"), plainly + "\n")
 
     @classmethod
@@ -202,7 +203,7 @@ def _stem(path: str | Path) -> Path:
 
 
 def pack(value: Any) -> tuple[Any, dict[str, Any]]:
-    """A value as JSON that keeps NaN and says what each part is, and its arrays by the place they stand at.
+    """A value as JSON in which every dict has one key that says what it is, and its arrays by the place they stand at.
 
     Examples
     --------
@@ -212,14 +213,12 @@ def pack(value: Any) -> tuple[Any, dict[str, Any]]:
     arrays: dict[str, Any] = {}
 
     def packed(value: Any, place: str) -> Any:
-        if isinstance(value, np.ndarray):
-            if value.dtype.hasobject:
-                raise ValueError(f"`{place}` is an array of objects")
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             arrays[place] = value
             return {"array": place}
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            inside = {f.name: packed(getattr(value, f.name), f"{place}.{f.name}") for f in _fields(value)}
-            return {"record": type(value).__name__, "fields": inside}
+            fields = [[f.name, packed(getattr(value, f.name), f"{place}.{f.name}")] for f in _fields(value)]
+            return {"record": [type(value).__name__, fields]}
         if isinstance(value, Mapping):
             pairs = enumerate(value.items())
             return {"dict": [[packed(k, f"{place}[{i}]key"), packed(v, f"{place}[{i}]")] for i, (k, v) in pairs]}
@@ -232,36 +231,45 @@ def pack(value: Any) -> tuple[Any, dict[str, Any]]:
             return value.item()
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
-        raise ValueError(f"`{place}` is a {type(value).__name__}")
+        raise ValueError(f"`{place.lstrip('.')}` is {_short(value)}, which cannot be written")
 
     return packed(value, ""), arrays
 
 
-def unpack(kind: Any, value: Any, arrays: Mapping[str, Any]) -> Any:
-    """The value that `pack` wrote; `kind`, its annotation, knows the classes of records, and what a field may hold."""
-    if isinstance(value, list):
-        return [unpack(_inside(kind, i), v, arrays) for i, v in enumerate(value)]
-    if not isinstance(value, dict):
-        return value
-    if "array" in value:
-        return arrays[value["array"]]
-    if "fraction" in value:
-        return Fraction(value["fraction"])
-    if "tuple" in value:
-        return tuple(unpack(_inside(kind, i), v, arrays) for i, v in enumerate(value["tuple"]))
-    if "dict" in value:
-        return {unpack(_inside(kind, 0), k, arrays): unpack(_inside(kind, 1), v, arrays) for k, v in value["dict"]}
-    made: Any = next((k for k in _choices(kind) if getattr(k, "__name__", "") == value["record"]), None)
-    if made is None:
-        raise ValueError(f"a {value['record']} was not expected")
-    hints, names = typing.get_type_hints(made), {f.name for f in _fields(made)}
-    if set(value["fields"]) != names:
-        raise ValueError(f"the fields {sorted(set(value['fields']) ^ names)} of {made.__name__} do not fit")
-    fields = {name: unpack(hints[name], v, arrays) for name, v in value["fields"].items()}
-    for f in _fields(made):
-        if not fits(fields[f.name], hints[f.name]):
-            raise ValueError(f"`{f.name}` of {made.__name__} is {_short(fields[f.name])}, not a {f.type}")
-    return made(**fields)
+def unpack(kind: type, text: str, arrays: Mapping[str, Any]) -> Any:
+    """What `pack` made of a record of this kind; every field must hold what its annotation says."""
+    kinds = _kinds(kind, {})
+
+    def unpacked(value: dict[str, Any]) -> Any:
+        ((tag, inside),) = value.items()
+        if tag != "record":
+            return MADE[tag](inside) if tag in MADE else arrays.get(inside)
+        name, fields = inside[0], dict(inside[1])
+        if name not in kinds:
+            raise ValueError(f"a {name} was not expected")
+        hints, known = typing.get_type_hints(kinds[name]), _fields(kinds[name])
+        if {f.name for f in known} != set(fields):
+            raise ValueError(f"the fields of {name} are {', '.join(fields)}")
+        for f in known:
+            if not fits(fields[f.name], hints[f.name]):
+                raise ValueError(f"`{f.name}` of {name} is {_short(fields[f.name])}, not a {f.type}")
+        return kinds[name](**fields)
+
+    return json.loads(text, object_hook=unpacked)
+
+
+MADE: dict[str, Callable[[Any], Any]] = {"fraction": Fraction, "tuple": tuple, "dict": dict}
+
+
+def _kinds(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """All dataclasses that an annotation leads to, by name."""
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind.__name__ not in found:
+        found[kind.__name__] = kind
+        for hint in typing.get_type_hints(kind).values():
+            _kinds(hint, found)
+    for inner in typing.get_args(kind):
+        _kinds(inner, found)
+    return found
 
 
 def fits(value: Any, kind: Any) -> bool:
@@ -272,48 +280,23 @@ def fits(value: Any, kind: Any) -> bool:
     >>> fits((1, 2.5), tuple[float, ...]), fits((1, "a"), tuple[float, ...]), fits(None, int | None), fits(True, int)
     (True, False, True, False)
     """
-    if isinstance(value, np.generic):
-        value = value.item()
     origin, inside = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, k) for k in inside)
     if origin is typing.Literal:
         return value in inside
-    if kind is None or kind is types.NoneType:
-        return value is None
-    if kind is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+    if kind in (int, float):
+        return isinstance(value, (int, kind)) and not isinstance(value, bool)
     if kind is Any or not isinstance(origin or kind, type):
-        return True
+        return kind is not None or value is None
     if not isinstance(value, origin or kind):
         return False
-    if isinstance(value, np.ndarray) and inside:
-        (scalar,) = typing.get_args(inside[1]) or (Any,)
-        return not isinstance(scalar, type) or bool(np.issubdtype(value.dtype, scalar))
-    if isinstance(value, Mapping) and inside:
-        return all(fits(k, inside[0]) and fits(v, inside[1]) for k, v in value.items())
-    if isinstance(value, tuple) and inside and inside[-1] is not Ellipsis and len(value) != len(inside):
-        return False
+    if isinstance(value, np.ndarray):
+        scalar = typing.get_args(inside[1])[:1] if inside else ()
+        return not scalar or not isinstance(scalar[0], type) or bool(np.issubdtype(value.dtype, scalar[0]))
+    if isinstance(value, Mapping):
+        return not inside or all(fits(k, inside[0]) and fits(v, inside[1]) for k, v in value.items())
     if isinstance(value, (tuple, list)) and inside:
-        return all(any(fits(v, k) for k in _choices(_inside(kind, i))) for i, v in enumerate(value))
+        kinds = inside[:1] * len(value) if len(inside) == 1 or inside[1] is Ellipsis else inside
+        return len(kinds) == len(value) and all(map(fits, value, kinds))
     return True
-
-
-def _choices(kind: Any) -> tuple[Any, ...]:
-    """The kinds that an annotation, or several, allow."""
-    if isinstance(kind, tuple):
-        return tuple(inner for k in kind for inner in _choices(k))
-    return _choices(typing.get_args(kind)) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
-
-
-def _inside(kind: Any, place: int) -> tuple[Any, ...]:
-    """What an annotation says of a container's element at a place; of a dict, 0 are its keys and 1 its values."""
-    found = []
-    for choice in _choices(kind):
-        arguments: Sequence[Any] = typing.get_args(choice)
-        if arguments and typing.get_origin(choice) is not typing.Literal:
-            repeated = len(arguments) == 1 or arguments[1] is Ellipsis
-            found.append(arguments[0] if repeated else arguments[min(place, len(arguments) - 1)])
-    return _choices(tuple(found))

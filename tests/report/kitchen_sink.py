@@ -6,6 +6,7 @@ import numpy as np
 
 from heldout.summary import (
     Axis,
+    Block,
     Cell,
     Column,
     Distribution,
@@ -32,7 +33,7 @@ from heldout.summary import (
     SideBySide,
     Summary,
     Table,
-)
+)  # fmt: skip
 
 MARKUP = "</title><script>alert('&amp;')</script>\"><img src=x onerror=alert(1)>"  # shown as it stands
 HOSTILE = MARKUP + "|`x` **b** [l](javascript:x) _u_ `\n\n<img src=x onerror=1>` \x1b[31m\u202e"
@@ -129,3 +130,8 @@ def kitchen_sink(name: str = HOSTILE) -> Summary:
         origin=(("heldout", "0.1.0"), ("Source", name)),
         method="A. Author (2020), <https://arxiv.org/abs/2001.00001>.",
     )
+
+
+def shown(*blocks: Block, headline: str = "Seen") -> Summary:
+    """A summary of a few blocks, all of them printed."""
+    return Summary(kind="Toy", headline=headline, sections=(Section(title="All", blocks=blocks, printed=True),))

@@ -14,7 +14,7 @@ from heldout.report import svg
 from heldout.report.svg.axes import Scale
 from heldout.report.svg.lines import EDGE, NARROW, SMALL, SPACE, apart
 from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, marker
-from heldout.summary import Guide, Mark
+from heldout.summary import Axis, Guide, LineChart, Mark, Series
 from heldout.summary.charts import Style, Variant
 from tests.report.svg import STYLE, drawn, series
 
@@ -170,3 +170,28 @@ def test_small_sheets_without_names() -> None:
     assert "first" not in [e.text for e in root.iter("text")]
     assert all(0 <= x <= NARROW and 0 <= y <= SMALL for line in points(root) for x, y in line)
     assert all(0 <= float(e.attrib["x"]) <= NARROW for e in root.iter("text"))
+
+
+def test_a_series_that_is_not_drawn_is_among_the_numbers() -> None:
+    lines = tuple(
+        Series(name=name, x=(1, 2), y=(1.0, nan), drawn=drawn, missing="vacuous")
+        for name, drawn, nan in (("seen", True, 2.0), ("told", False, float("nan")))
+    )
+    chart = LineChart(title="t", x=Axis(label="x"), y=Axis(label="y", spec="+.1f"), series=lines)
+    assert chart.columns() == ("x", "seen", "told")
+    assert chart.rows() == (("1", "+1.0", "+1.0"), ("2", "+2.0", "vacuous"))
+    assert "told" not in chart.description + svg.draw(chart)
+    assert Axis(label="y", spec="+.1f").text(-0.01) == "0.0"
+
+
+def test_a_long_name_fits_its_legend() -> None:
+    lines = tuple(Series(name=name * 99, x=(1, 2), y=(1.0, 2.0)) for name in "ab")
+    drawn = svg.draw(LineChart(title="t", x=Axis(label="x"), y=Axis(label="y"), series=lines))
+    assert max(len(text) for text in re.findall("<text.*?>([^<]*)</text>", drawn)) == 40
+
+
+def test_a_log_axis_says_so() -> None:
+    line = Series(name="a", x=(1, 10), y=(1.0, 2.0))
+    chart = LineChart(title="t", x=Axis(label="answers", kind="log"), y=Axis(label="y"), series=(line,))
+    assert "answers (log scale)" in svg.draw(chart)
+    assert chart.columns() == ("answers", "a")

@@ -1,0 +1,107 @@
+"""Pages: self-contained, safe whatever names are, and readable on a phone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout.report import to_html, to_text
+from heldout.summary import (
+    Axis,
+    LineChart,
+    Picture,
+    Pictures,
+    Prose,
+    RangeRow,
+    Ranges,
+    Section,
+    Series,
+    SideBySide,
+    Table,
+)
+from tests.report.browser import PHONE, look, needs_chromium
+from tests.report.kitchen_sink import HOSTILE, kitchen_sink, shown
+from tests.report.pages import check_drawings, check_self_contained
+
+SINK = kitchen_sink()
+
+
+def test_page() -> None:
+    page = to_html(SINK, command=f"heldout {HOSTILE}")
+    parsed = check_self_contained(page)
+    check_drawings(page)
+    assert page == to_html(SINK, command=f"heldout {HOSTILE}")
+    assert "<code>--control</code>" in page
+    assert "<strong>this</strong>" in page
+    assert "k<sub>S</sub>" in page
+    tags = [tag for tag, _ in parsed.tags]
+    assert tags.count("caption") == tags.count("table")
+    assert all("scope" in a for tag, a in parsed.tags if tag == "th")
+    assert tags.count("h1") == 1
+
+
+def test_every_class_has_a_style() -> None:
+    page = to_html(SINK)
+    style = page[page.index("<style>") : page.index("</style>")]
+    used = {name for names in re.findall(r'class="([^"]+)"', page) for name in names.split()}
+    assert {name for name in used if f".{name}" not in style} <= {"plain", "alone", "v1"}
+
+
+def test_several_results_on_one_page() -> None:
+    page = to_html(replace(SINK, sections=(), parts=(kitchen_sink("a"), kitchen_sink("b"))))
+    check_self_contained(page)
+    assert to_text(replace(SINK, parts=(kitchen_sink("a"),))).count("It rests on this.") == 2
+
+
+def test_links_only_where_they_are_ours() -> None:
+    summary = replace(SINK, sections=(Section(title="t", blocks=(Prose("<https://evil.example>"),)),))
+    assert 'href="https://evil' not in to_html(summary)
+    assert 'href="https://arxiv.org/abs/2001.00001"' in to_html(summary)
+
+
+def test_charts_side_by_side_have_one_legend() -> None:
+    one = Series(name="one", x=(0, 1), y=(1.0, 0.5), low=(0.9, 0.4), high=(1.0, 0.6))
+    chart = LineChart(title="Falls", x=Axis(label="x"), y=Axis(label="y"), series=(one, replace(one, name="two")))
+    other = replace(chart, series=(one, replace(one, name="three")))
+    page = to_html(shown(SideBySide(charts=(chart, other), legend=True)))
+    assert page.count('class="swatch"') == 3  # a line that only the second chart has is named too
+    assert "0.5</span><small>0.4 to 0.6" in page
+
+
+def test_a_leaderboard_finds_round_ends() -> None:
+    rows = tuple(
+        RangeRow(name=n, value=v, low=v - 0.1, high=v + 0.1, value_text=f"{v}", interval_text="", rank="1")
+        for n, v in (("a", 0.22), ("b", 0.71))
+    )
+    page = to_html(shown(Ranges(caption="c", columns=("Rank", "Model", "v", "Interval", "Next"), rows=rows)))
+    assert "<span>0.0</span><span>1.0</span>" in page
+
+
+def test_pictures_have_a_largest_side() -> None:
+    picture = Picture(pixels=np.random.default_rng(0).integers(0, 256, (90, 90, 3), dtype=np.uint8), alt="noise")
+    sizes = [len(to_html(shown(Pictures(groups=(("t", (picture,), ()),), side=side)))) for side in (90, 30)]
+    assert sizes[0] - sizes[1] > 20_000
+
+
+def test_minor_columns_stand_below_the_name_on_a_phone() -> None:
+    rows = [("a", "0.05", "sign"), ("b", "1", "")]
+    page = to_html(shown(Table.of("c", ("Model", "p", "Test"), rows, minor=("Test",))))
+    assert page.count('<small class="folded">') == 1  # an empty cell is not told
+    assert '<small class="folded">Test: sign</small>' in page
+    assert page.count('class="n minor"') == 3
+
+
+@needs_chromium
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [PHONE, 500, 1200])
+@pytest.mark.parametrize("dark", [False, True])
+def test_in_a_browser(tmp_path: Path, width: int, dark: bool) -> None:
+    found = look(to_html(kitchen_sink("a-model")), tmp_path, width=width, dark=dark)
+    assert found["wide"] == []
+    assert found["scroll"] == found["client"]
+    assert found["broken"] == 0
+    assert found["smallest"] >= 6.5
