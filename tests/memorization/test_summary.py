@@ -417,12 +417,10 @@ def test_tables(name: str) -> None:
     assert (table is None) == (not numbers)
     if table is None:
         return
-    assert [c.heading.rpartition(" ")[0] for c in table.columns[1:]] == [
-        f"{name_text(c.title.rpartition(' ')[0])} {c.metric}".strip() for c in numbers
-    ]
+    assert [c.name[:-2] for c in table.columns[1:]] == [c.title for c in numbers]
     rankings = {r.column: r for r in result.rankings}
     for row, (model, own) in zip(table.rows, result.table.items(), strict=True):
-        assert (str(row.cells[0]), row.role != "") == (name_text(model), model == "flawed")
+        assert (row.cells[0].text, row.cells[0].note != "") == (name_text(model), model == "flawed")
         for cell, column in zip(row.cells[1:], numbers, strict=True):
             found, r = own.get(column), rankings.get(column)
             if found is None or found.reason is not None:
@@ -444,9 +442,9 @@ def test_other_numbers_of_a_model() -> None:
     notes = [bare(b.text) for name in ("noise", "uneven", "plain", "single") for b in section(name, "table")
              if isinstance(b, page.Note)]  # fmt: skip
     assert notes[0].startswith("Audit p below 0.05: by heart. ")
-    assert notes[1] == "Not defined: spatial k_max and spatial SSE: the strengths are not equally far apart."
-    assert notes[2].startswith("Not defined: fog k_max and fog SSE: steps of severity are not equal")
-    assert notes[3] == "Not defined: PMV k_S: one rate has no slope."
+    assert notes[1] == "Not defined: k_max and SSE of spatial: the strengths are not equally far apart."
+    assert notes[2].startswith("Not defined: k_max and SSE of fog: steps of severity are not equal")
+    assert notes[3] == "Not defined: k_S of PMV: one rate has no slope."
 
 
 @every

@@ -61,13 +61,12 @@ def _intervals(result: MemorizationResult) -> Rows:
     units, trainings = phrases.units(result), phrases.trainings(result)
     return (
         (True,
-         f"Intervals, {phrases.LEVEL_TEXT}: for independent {units}, drawn anew. A metric is the size of a curve, in a "
-         "sense in which the size of a sum is at most the sum of the sizes; so the metric of the true curve lies no "
-         "further from the measured one than the size of their difference. For k_max and SSE that size is drawn "
-         f"{DRAWS:,} times, with the covariance of the measured curve; for a slope it is known. That holds also where "
-         "a metric has a corner (SSE cannot be less than 0), and the interval may be wider than necessary. What was "
-         f"never seen does not vary: by the rule of three one in n/3 of the {units} may fall at some strength unseen, "
-         "which is added in quadrature."),
+         f"Intervals, {phrases.LEVEL_TEXT}: for independent {units}, drawn anew. A metric is a norm of a curve (SSE "
+         "its square), so by the triangle inequality its error is at most the norm of the curve’s error. For k_max "
+         f"and SSE that is drawn {DRAWS:,} times, with the covariance of the measured curve; for a slope it is known. "
+         "That holds also where a metric has a corner (SSE cannot be less than 0), and may be wider than necessary. "
+         f"What was never seen does not vary: by the rule of three one in n/3 of the {units} may fall at some strength "
+         "unseen, which is added in quadrature."),
         (trainings,
          "The number of wrong labels is fixed, so the error of an accuracy under label noise is that of two means, on "
          "the true labels and on the wrong ones; trainings add what they vary by, with Student’s t. An interval of a "

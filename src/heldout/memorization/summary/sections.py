@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -53,9 +53,10 @@ def ends(result: MemorizationResult) -> Blocks:
         metric = page.Cell(text=page.symbols(r.column.title), note=DIRECTIONS[r.memorised][1])
         most, least = (_value(r.of(name), page.name_text(name)) for name in (r.models[0], r.models[-1]))
         sure = "none" if r.tied else "significant" if r.ends_differ else "not significant"
-        rows.append((metric, most, least, page.Cell(text=sure, note=_apart(r))))
+        rows.append((metric, most, least, page.Cell(text=sure, note=f"pairs: {_apart(r)}")))
     if rows:
-        yield page.Table.of(f"Intervals at {phrases.LEVEL_TEXT} each", names, rows, words=names)
+        caption = f"Intervals at {phrases.LEVEL_TEXT} each; pairs: those that differ significantly"
+        yield page.Table.of(caption, names, rows, words=names, minor=names[-1:])
 
 
 def readings(result: MemorizationResult) -> Blocks:
@@ -131,33 +132,33 @@ def _chart(title: str, unit: str, lines: Sequence[page.Series], *, small: bool =
 def metrics(result: MemorizationResult) -> Blocks:
     """Tables VII and VIII of the paper: rows are models, columns metrics; then accuracies and audits."""
     rankings, models = {r.column: r for r in result.rankings}, result.measured
-    columns = [page.Column(name="Model", align="left")]
-    cells: list[list[str | page.Cell]] = [[page.name_text(name) for name in models]]
-    for c in result.columns:
-        own = [_cell(row.get(c), name, rankings.get(c)) for name, row in result.table.items()]
-        if any(cell != NONE for cell in own):
-            group, arrow = page.name_text(c.title.rpartition(" ")[0]), DIRECTIONS[c.memorised][0]
-            columns.append(page.Column(name=f"{c.metric} {arrow}", group=group))
-            cells.append(own)
-    if len(columns) > 1:
-        yield page.Prose(
-            f"Each with its {phrases.LEVEL_TEXT} interval, for one model and one metric at a time. ↑: larger means "
-            "more memorised; ↓: smaller does."
-        )
-        rows = tuple(
-            page.Row(
-                cells=own, role="does not fit its labels" if any(c.unfit for c in m.perturbations.values()) else ""
-            )
-            for own, m in zip(zip(*cells, strict=True), models.values(), strict=True)
-        )
-        caption = "Of several models, bold: most memorised; italics: least, by value alone"
-        yield page.Table(caption=caption, columns=tuple(columns), rows=rows, wide=len(columns) > 5)
-    others = {name: [NONE if v is None else v for v in map(text, models.values())] for name, text in OTHERS.items()}
-    others = {name: own for name, own in others.items() if set(own) != {NONE}}
-    if others:
-        names = ("Model", *others)
-        yield page.Table.of("Without any perturbation", names, zip(cells[0], *others.values(), strict=True))
+    own = {
+        f"{c.title} {DIRECTIONS[c.memorised][0]}": [
+            _cell(row.get(c), name, rankings.get(c)) for name, row in result.table.items()
+        ]
+        for c in result.columns
+    }
+    others = {name: [text(m) or NONE for m in models.values()] for name, text in OTHERS.items()}
+    yield page.Prose(
+        f"Each with its {phrases.LEVEL_TEXT} interval, for one model and one metric at a time. ↑: larger means more "
+        "memorised; ↓: smaller does."
+    )
+    yield from _table(result, "Of several models, bold: most memorised; italics: least, by value alone", own)
+    yield from _table(result, "Without any perturbation", others)
     yield from _cautions(result)
+
+
+def _table(result: MemorizationResult, caption: str, columns: Mapping[str, Sequence[str | page.Cell]]) -> Blocks:
+    """One row per model; columns without any number are left out."""
+    kept = {name: cells for name, cells in columns.items() if any(cell != NONE for cell in cells)}
+    models = [
+        page.Cell(text=page.name_text(name), note="does not fit its labels" if unfit else "")
+        for name, m in result.measured.items()
+        for unfit in [any(c.unfit for c in m.perturbations.values())]
+    ]
+    if kept:
+        table = page.Table.of(caption, ("Model", *kept), zip(models, *kept.values(), strict=True))
+        yield replace(table, wide=len(kept) > 4)
 
 
 def _cell(found: Estimate | None, model: str, r: Ranking | None) -> str | page.Cell:
@@ -172,13 +173,13 @@ def _cell(found: Estimate | None, model: str, r: Ranking | None) -> str | page.C
 
 def _cautions(result: MemorizationResult) -> Blocks:
     """Metrics without a number, by reason, and audits that need a word."""
-    why: dict[str, dict[str, None]] = {}
-    for row in result.table.values():
-        for column, found in row.items():
-            if found.reason is not None:
-                why.setdefault(found.reason, {})[column.title] = None
-    for reason, titles in why.items():
-        yield page.Note(f"Not defined: {page.names_text([*titles], 30)}: {reason}")
+    why: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for column, found in (item for row in result.table.values() for item in row.items()):
+        if found.reason is not None:
+            names, of = why.setdefault(found.reason, ({}, {}))
+            names[column.metric] = of[column.title.rpartition(" ")[0]] = None
+    for reason, (names, of) in why.items():
+        yield page.Note(f"Not defined: {page.listed([*names])} of {page.names_text([*of], 20)}: {reason}")
     if small := [name for name, m in result.measured.items() if m.audit is not None and m.audit.p_value < SMALL_P]:
         yield page.Note(
             f"Audit p below {SMALL_P:g}: {page.names_text(small)}. A strong test also finds shifts that are not "
@@ -199,7 +200,7 @@ def boards(result: MemorizationResult) -> Iterator[page.Section]:
 
 
 def _apart(r: Ranking) -> str:
-    return f"pairs that differ significantly: {len(r.significant)} of {math.comb(len(r.models), 2)}"
+    return f"{len(r.significant)} of {math.comb(len(r.models), 2)}"
 
 
 def _board(r: Ranking) -> page.Ranges:
@@ -219,7 +220,10 @@ def _board(r: Ranking) -> page.Ranges:
                 next_hover="memorised significantly more than the next" if sure else "no significant difference",
             )
         )
-    columns, caption = ("Rank", "Model", r.metric, "Interval", "Next"), f"{DIRECTIONS[r.memorised][1]}; {_apart(r)}"
+    columns, caption = (
+        ("Rank", "Model", r.metric, "Interval", "Next"),
+        f"{DIRECTIONS[r.memorised][1]}; pairs that differ significantly: {_apart(r)}",
+    )
     return page.Ranges(caption=caption, columns=columns, rows=tuple(rows), rows_open=OPEN_ROWS)
 
 
