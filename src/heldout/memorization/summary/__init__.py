@@ -30,6 +30,7 @@ def summarise(result: MemorizationResult) -> page.Summary:
         warnings=warnings,
         lines=page.kept_facts(
             ("measured", subject),
+            ("trainings per rate", phrases.numbers_text(phrases.trainings(result))),
             ("most memorised first", signs if result.rankings else None),
             *((r.column.title, _order(r)) for r in result.rankings),
         ),

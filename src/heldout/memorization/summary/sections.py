@@ -43,6 +43,7 @@ OTHERS: dict[str, Callable[[ModelResult], str | None]] = {
     "Audit detectable": lambda m: page.fixed(m.audit.detectable_effect) if m.audit else None,
 }
 Blocks = Iterator[page.Block]
+Cells = Sequence[str | page.Cell]
 
 
 def ends(result: MemorizationResult) -> Blocks:
@@ -143,19 +144,17 @@ def metrics(result: MemorizationResult) -> Blocks:
         f"Each with its {phrases.LEVEL_TEXT} interval, for one model and one metric at a time. ↑: larger means more "
         "memorised; ↓: smaller does."
     )
-    yield from _table(result, "Of several models, bold: most memorised; italics: least, by value alone", own)
-    yield from _table(result, "Without any perturbation", others)
+    names = [page.name_text(name) for name in models]
+    unfit = [any(c.unfit for c in m.perturbations.values()) for m in models.values()]
+    noted = [page.Cell(text=a, note="does not fit its labels" if b else "") for a, b in zip(names, unfit, strict=True)]
+    yield from _table("Of several models, bold: most memorised; italics: least, by value alone", noted, own)
+    yield from _table("Without any perturbation", names, others)
     yield from _cautions(result)
 
 
-def _table(result: MemorizationResult, caption: str, columns: Mapping[str, Sequence[str | page.Cell]]) -> Blocks:
+def _table(caption: str, models: Cells, columns: Mapping[str, Cells]) -> Blocks:
     """One row per model; columns without any number are left out."""
     kept = {name: cells for name, cells in columns.items() if any(cell != NONE for cell in cells)}
-    models = [
-        page.Cell(text=page.name_text(name), note="does not fit its labels" if unfit else "")
-        for name, m in result.measured.items()
-        for unfit in [any(c.unfit for c in m.perturbations.values())]
-    ]
     if kept:
         table = page.Table.of(caption, ("Model", *kept), zip(models, *kept.values(), strict=True))
         yield replace(table, wide=len(kept) > 4)
