@@ -34,7 +34,7 @@ def test_units_and_captions_are_told() -> None:
             Table.of("Errors in %", ("Model", "Error"), [("a", "5")]),
         )
     )
-    assert "*Falls: accuracy, %*" in text
+    assert "*Falls (accuracy, %)*" in text
     assert "| pixels | a |" in text
     assert "Gap (points): a 1" in text
     assert "*Errors in %*" in text

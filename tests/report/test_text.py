@@ -48,7 +48,7 @@ def test_numbers_with_one_row_per_line_are_printed_without_intervals() -> None:
     assert second == ["two", "0.90", "", "0.10"]
     told = to_text(shown(SideBySide(charts=(chart,), legend=True))).splitlines()
     assert told[3:] == [
-        "Falls: accuracy, by pixels",
+        "Falls (accuracy), by pixels",
         "model     0     1     2",
         "one    1.00  0.50",
         "two    0.90        0.10",

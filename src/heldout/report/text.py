@@ -41,14 +41,8 @@ def to_text(summary: Summary) -> str:
 def wrapped(sentence: str, indent: str = "", first: str | None = None) -> list[str]:
     """A sentence in lines of a terminal; an empty one is no line."""
     start = indent if first is None else first
-    return textwrap.wrap(
-        bare(sentence),
-        WIDTH,
-        initial_indent=start,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    wrapper = textwrap.TextWrapper(WIDTH, start, indent, break_long_words=False, break_on_hyphens=False)
+    return wrapper.wrap(bare(sentence))
 
 
 def _block(block: Block) -> list[str]:

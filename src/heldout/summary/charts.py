@@ -4,20 +4,23 @@ numbers all come from here; `heldout.report.svg` draws."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.summary.names import as_it_is
+from heldout.summary.names import TURNS, as_it_is
+from heldout.summary.numbers import NOT_DEFINED, minus
 from heldout.summary.tables import Cell, Column, Row, Table
 
 Point = tuple[float, float]
 Style = Literal["a", "b", "c", "d", "e", "f"]
 Variant = Literal[0, 1, 2]  # of a style, where there are more lines than styles: solid, dashed, dotted
 AxisKind = Literal["linear", "log", "decades"]
+LOG_SCALE = " (log scale)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +43,7 @@ class Axis:
     def heading(self) -> str:
         """What stands beside the axis."""
         label = self.short or self.label
-        return f"{label} (log scale)" if self.kind == "log" and "log" not in label else label
+        return f"{label}{LOG_SCALE}" if self.kind == "log" and "log" not in label else label
 
     def text(self, value: float) -> str:
         """A value in words.
@@ -51,13 +54,10 @@ class Axis:
         ('0.001', '1,200')
         """
         if not math.isfinite(value):
-            return "not defined"
+            return NOT_DEFINED
         if self.kind == "decades":
             return f"{10.0**value:.3g}" if value > -300 else f"10^{value:.0f}"
-        text = f"{value:{self.spec}}"
-        if not any(digit in text for digit in "123456789"):
-            text = text.lstrip("+-")  # a zero has no sign, also one that rounding made
-        return text.replace("-", "−")
+        return minus(f"{value:{self.spec}}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,20 +118,33 @@ class _Chart:
         """For those who do not see the chart."""
         return self.title
 
-    def columns(self) -> tuple[str, ...]:
-        """Headings of the numbers behind the chart; none where a table beside it has them."""
-        return ()
-
-    def rows(self) -> tuple[tuple[str | Cell, ...], ...]:
-        """The numbers behind the chart."""
-        return ()
+    def _of(self, label: str) -> str:
+        """The title, and what is measured where it does not say so."""
+        label = label.removesuffix(LOG_SCALE)
+        return self.title if label.lower() in self.title.lower() else f"{self.title} ({label})"
 
     def table(self) -> Table | None:
-        """The numbers behind the chart, with what they measure in the caption."""
-        named = self.columns()[:1], self.columns()[1:]
-        columns = tuple(Column(name=as_it_is(name) if i else name) for i, names in enumerate(named) for name in names)
-        rows = tuple(Row(cells=cells) for cells in self.rows())
-        return Table(caption=self.title, columns=columns, rows=rows) if columns else None
+        """The numbers behind the chart; none where a table beside it has them."""
+        return None
+
+    def columns(self) -> tuple[str, ...]:
+        """Headings of these numbers."""
+        table = self.table()
+        return tuple(column.name.translate(TURNS) for column in table.columns) if table else ()
+
+    def rows(self) -> tuple[tuple[str | Cell, ...], ...]:
+        """Their cells."""
+        table = self.table()
+        return tuple(row.cells for row in table.rows) if table else ()
+
+
+def _numbers(
+    caption: str, names: Sequence[str], rows: Iterable[tuple[str | Cell, ...]], *, wide: bool = False
+) -> Table:
+    """A table whose columns are lines; where lines are its rows it is wide, and their names stand at the left."""
+    first = Column(name=names[0], align="left" if wide else "right")
+    columns = (first, *(Column(name=as_it_is(name)) for name in names[1:]))
+    return Table(caption=caption, columns=columns, rows=tuple(Row(cells=cells) for cells in rows), wide=wide)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,12 +170,9 @@ class LineChart(_Chart):
     @property
     def description(self) -> str:
         """The title, and where each line ends."""
-        ends = [
-            f"{s.name} {self.y.text(y)}"
-            for s in self.series
-            if s.drawn and (y := next((v for v in reversed(s.y) if math.isfinite(v)), None)) is not None
-        ]
-        return f"{self.title}; in the end: {', '.join(ends)}" if ends else self.title
+        known = [(s.name, [y for y in s.y if math.isfinite(y)]) for s in self.series if s.drawn]
+        ends = ", ".join(f"{name} {self.y.text(ys[-1])}" for name, ys in known if ys)
+        return f"{self.title}; in the end: {ends}" if ends else self.title
 
     def hover(self, series: Series) -> tuple[str, ...]:
         """What a pointer is told at each point of a line."""
@@ -170,35 +180,18 @@ class LineChart(_Chart):
             return series.hover
         return tuple(f"{series.name} at {self.x.text(x)}: {self._cell(series, i)}" for i, x in enumerate(series.x))
 
-    def columns(self) -> tuple[str, ...]:
-        """The x axis, then one column per line; or lines, then one column per x."""
-        if not self.tabled:
-            return ()
-        if self.line_of:
-            return (self.line_of, *(self.x.text(x) for x in self._places))
-        return (self.x.label, *(s.name for s in self.series))
-
-    def rows(self) -> tuple[tuple[str | Cell, ...], ...]:
-        """One row per x that any line has, or one per line."""
-        if not self.tabled:
-            return ()
-        found = [{x: self._cell(s, i) for i, x in enumerate(s.x)} for s in self.series]
-        if self.line_of:
-            rows = zip(self.series, found, strict=True)
-            return tuple((s.name, *(own.get(x, "") for x in self._places)) for s, own in rows)
-        return tuple((self.x.text(x), *(own.get(x, "") for own in found)) for x in self._places)
-
     def table(self) -> Table | None:
-        """The numbers of all lines; with many columns, the first one stays where it is."""
-        table = super().table()
-        if table is None or not self.line_of:
-            return table and replace(table, caption=f"{self.title}: {self.y.label}")
-        columns = (replace(table.columns[0], align="left"), *table.columns[1:])
-        return replace(table, caption=f"{self.title}: {self.y.label}, by {self.x.label}", columns=columns, wide=True)
-
-    @property
-    def _places(self) -> list[float]:
-        return sorted({x for s in self.series for x in s.x})
+        """One row per x that any line has, or one per line; what is measured is in the caption."""
+        if not self.tabled:
+            return None
+        places = sorted({x for s in self.series for x in s.x})
+        cells = [{x: self._cell(s, i) for i, x in enumerate(s.x)} for s in self.series]
+        caption, xs, names = self._of(self.y.label), map(self.x.text, places), [s.name for s in self.series]
+        if self.line_of:
+            rows = ((name, *(own.get(x, "") for x in places)) for name, own in zip(names, cells, strict=True))
+            return _numbers(f"{caption}, by {self.x.label}", (self.line_of, *xs), rows, wide=True)
+        rows = ((text, *(own.get(x, "") for own in cells)) for text, x in zip(xs, places, strict=True))
+        return _numbers(caption, (self.x.label, *names), rows)
 
     def _cell(self, s: Series, i: int) -> str | Cell:
         value = self.y.text(s.y[i]) if math.isfinite(s.y[i]) else s.missing
@@ -222,15 +215,11 @@ class Histogram(_Chart):
     counts: tuple[int, ...]
     styles: tuple[Style, ...] | None = None  # one per bar
 
-    def columns(self) -> tuple[str, ...]:
-        """Range and count."""
-        return (self.x.label, self.y_label)
-
-    def rows(self) -> tuple[tuple[str, ...], ...]:
+    def table(self) -> Table:
         """One row per bar."""
-        return tuple(
-            (_between(self.x, ends), f"{c:,}") for ends, c in zip(pairwise(self.edges), self.counts, strict=True)
-        )
+        rows = zip(pairwise(self.edges), self.counts, strict=True)
+        texts = ((_between(self.x, ends), f"{count:,}") for ends, count in rows)
+        return _numbers(self.title, (self.x.label, self.y_label), texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,15 +243,11 @@ class Outlines(_Chart):
     edges: tuple[float, ...]
     distributions: tuple[Distribution, ...]
 
-    def columns(self) -> tuple[str, ...]:
-        """Range, and one column per distribution."""
-        return (self.x.label, *(d.name for d in self.distributions))
-
-    def rows(self) -> tuple[tuple[str, ...], ...]:
-        """One row per range."""
-        counts = zip(*(d.counts for d in self.distributions), strict=True)
-        rows = zip(pairwise(self.edges), counts, strict=True)
-        return tuple((_between(self.x, ends), *(f"{c:,}" for c in found)) for ends, found in rows)
+    def table(self) -> Table:
+        """One row per range, one column per distribution."""
+        rows = zip(pairwise(self.edges), *(d.counts for d in self.distributions), strict=True)
+        texts = ((_between(self.x, ends), *(f"{c:,}" for c in counts)) for ends, *counts in rows)
+        return _numbers(self._of(self.y_label), (self.x.label, *(d.name for d in self.distributions)), texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +274,7 @@ class IntervalChart(_Chart):
     @property
     def description(self) -> str:
         """The title and every row in words."""
-        return f"{self.title} ({self.x_label}): " + "; ".join(f"{i.name} {i.text}" for i in self.intervals)
+        return f"{self._of(self.x_label)}: " + "; ".join(f"{i.name} {i.text}" for i in self.intervals)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,6 +9,11 @@ NOT_DEFINED = "not defined"
 PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line
 
 
+def minus(text: str) -> str:
+    """A number with a true minus sign; a zero has no sign, also one that rounding made."""
+    return (text if any(digit in text for digit in "123456789") else text.lstrip("+-")).replace("-", "−")
+
+
 def fixed(value: float, digits: int = 4, *, sign: bool = False) -> str:
     """A number with so many digits and a true minus sign.
 
@@ -19,12 +24,7 @@ def fixed(value: float, digits: int = 4, *, sign: bool = False) -> str:
     >>> fixed(-0.0, 5, sign=True)
     '0.00000'
     """
-    if not math.isfinite(value):
-        return NOT_DEFINED
-    text = f"{value:{'+' if sign else ''}.{digits}f}"
-    if not any(digit in text for digit in "123456789"):
-        text = text.lstrip("+-")  # a zero has no sign, also one that rounding made
-    return text.replace("-", "−")
+    return minus(f"{value:{'+' if sign else ''}.{digits}f}") if math.isfinite(value) else NOT_DEFINED
 
 
 def pair(interval: tuple[float, float], digits: int = 4, *, sign: bool = False) -> str:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from heldout.report.svg.shapes import CHARACTER, LEFT, RIGHT, WIDTH, line, text
 from heldout.summary.charts import AxisKind
 from heldout.summary.names import shorten, symbols
+from heldout.summary.numbers import minus
 
 EVEN = 4  # times as much; a log axis that is shorter has even steps
 LARGE, FAR = 1e6, 100  # a log axis up to so much, and so long, has powers of ten, written as such
@@ -103,7 +104,7 @@ def number_text(value: float, step: float) -> str:
     ('0.20', '−3', '20,000')
     """
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    return f"{value:,.{digits}f}".replace("-", "−")
+    return minus(f"{value:,.{digits}f}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,15 +150,11 @@ class Scale:
         if self.kind == "log" and self.high >= LARGE and self.high / self.low >= FAR:
             exponents = decade_ticks(math.log10(self.low), math.log10(self.high))
             return [(10.0**e, decade_text(e)) for e in exponents]
-        places = (
-            log_ticks(self.low, self.high) if self.kind == "log" else linear_ticks(self.low, self.high, count=count)
-        )
-        if self.whole:
-            places = [t for t in places if t == round(t)]
-        if self.kind == "log" and self.high / self.low >= EVEN:
-            return [(t, number_text(t, t)) for t in places]
+        log = self.kind == "log"
+        ticks = log_ticks(self.low, self.high) if log else linear_ticks(self.low, self.high, count=count)
+        places = [t for t in ticks if t == round(t)] if self.whole else ticks
         step = min((b - a for a, b in pairwise(places)), default=1.0)
-        return [(t, number_text(t, step)) for t in places]
+        return [(t, number_text(t, t if log and self.high / self.low >= EVEN else step)) for t in places]
 
 
 def room(low: float, high: float) -> tuple[float, float]:

@@ -41,9 +41,7 @@ def strength(count: int, most: int) -> int:
     >>> [strength(count, 1000) for count in (1, 30, 1000)], strength(1, 1)
     ([2, 5, 8], 8)
     """
-    if most == 1:
-        return N_COLOURS - 1
-    return 2 + round((N_COLOURS - 3) * math.log(count) / math.log(most))
+    return N_COLOURS - 1 if most == 1 else 2 + round((N_COLOURS - 3) * math.log(count) / math.log(most))
 
 
 def _diagonal(across: Scale, up: Scale, words: str) -> list[str]:

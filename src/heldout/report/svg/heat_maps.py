@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from heldout.report.svg.shapes import CHARACTER, RIGHT, WIDTH, rect, svg_element, text, title
 from heldout.summary.charts import HeatMap
-from heldout.summary.names import shorten
+from heldout.summary.names import shorten, symbols
+from heldout.summary.numbers import fixed
 
 N_COLOURS = 9  # .heat-0 to .heat-8 of the style
 NAMES = 126.0  # room for the names at the left
@@ -40,7 +41,10 @@ def colour_edges(values: NDArray[np.float64]) -> list[float]:
 
 
 def heat_map(chart: HeatMap) -> str:
-    """A square matrix, large values strong; NaN stays blank, and so does the diagonal unless it is asked for."""
+    """A square matrix, large values strong; NaN stays blank, and so does the diagonal unless it is asked for.
+
+    Edges of colours that are not given are found here: that takes a fraction of a second for a thousand rows.
+    """
     values, names, m = chart.values.copy(), chart.names, len(chart.values)
     if not chart.diagonal:
         np.fill_diagonal(values, np.nan)
@@ -56,14 +60,11 @@ def heat_map(chart: HeatMap) -> str:
     parts += [*_cells(classes), *_hovers(chart, values), "</g>"]
     room = int((left - 8) / (CHARACTER * SMALL))
     for i, name in enumerate(names or ()):
-        told = text(left - 5, 4 + (i + 0.5) * pitch + 3, shorten(name, room), "end", "small")
-        parts.append(told if len(name) <= room else f"<g>{title(name)}{told}</g>")
-    if chart.numbered:
-        parts += [
-            text(left + (j + 0.5) * width / m, 4 + (i + 0.5) * pitch + 3, _short(values[i, j]), "middle", css)
-            for i, j in np.argwhere(np.isfinite(values)).tolist()
-            for css in [f"small untouchable {_on(int(classes[i, j]))}"]
-        ]
+        told = text(left - 5, 7 + (i + 0.5) * pitch, shorten(name, room), "end", "small")
+        parts.append(f"<g>{title(name)}{told}</g>" if len(name) > room else told)
+    for i, j in np.argwhere(np.isfinite(values)).tolist() if chart.numbered else ():
+        x, y, css = left + (j + 0.5) * width / m, 7 + (i + 0.5) * pitch, f"small untouchable {_on(int(classes[i, j]))}"
+        parts.append(text(x, y, fixed(values[i, j], 2), "middle", css))
     below = _colour_legend(edges, chart.legend, left, 4 + m * pitch + 12)
     return svg_element(4 + m * pitch + 62, chart.description, parts + below, width=sheet)
 
@@ -103,17 +104,6 @@ def _on(colour: int) -> str:
     return "on-light" if colour < 4 else "on-middle" if colour < 6 else "on-strong"
 
 
-def _short(value: float) -> str:
-    """Two digits.
-
-    Examples
-    --------
-    >>> _short(1.0), _short(-0.333)
-    ('1.00', '−0.33')
-    """
-    return f"{value:.2f}".replace("-", "−")
-
-
 def _cells(classes: NDArray[np.int64]) -> list[str]:
     """One path a colour; neighbours of one colour in a row are one stroke of it."""
     paths: dict[int, list[str]] = {}
@@ -137,12 +127,11 @@ def _colour_legend(edges: Sequence[float], words: str, left: float, y: float) ->
     digits = 2 if len({f"{e:.2f}" for e in edges}) == len(edges) else 3
     free = -math.inf
     for i in sorted(range(n + 1), key=lambda i: (i % n != 0, i)):  # both ends first: they are never left out
-        name = f"{edges[i]:.{digits}f}".replace("-", "−")
+        name = fixed(edges[i], digits)
         x, half = left + i * width, len(name) * CHARACTER * SMALL / 2
         if n == 1 and i == n:
             continue  # a single class is a single value
         if i in (0, n) or (x - half >= free and x + half < left + n * width - half - 4):
             parts.append(text(x, y + 21, name, "middle", "small"))
             free = x + half + 4 if i < n else left + half + 4
-    parts.append(text(left, y + 38, words, "start"))
-    return parts
+    return [*parts, text(left, y + 38, symbols(words), "start")]
