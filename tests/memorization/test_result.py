@@ -174,8 +174,8 @@ def test_a_method_that_does_not_fit(digits):
     bayes = curves["bayes"]
     clean, last = bayes.pmv.accuracy[0], bayes.pmv.accuracy[2]
     assert last < 0.8 * 0.5 * clean
-    assert f"right on {last:.2f} of those it is trained on" in bayes.ptv.unfit
-    assert f"would give {0.5 * clean:.2f} ({last / (0.5 * clean):.2f} of it, below 0.8)" in bayes.ptv.unfit
+    for number in (last, 0.5 * clean, last / (0.5 * clean)):
+        assert f" {number:.2f} " in bayes.ptv.unfit.replace("(", " ")
     result = MemorizationResult.of(list(curves.values()))
     for r in result.rankings:
         assert set(r.models) == {"tree", "nearest", "linear"}
@@ -185,9 +185,9 @@ def test_a_method_that_does_not_fit(digits):
     assert result.to_dict()["models"]["bayes"]["perturbations"]["ptv"]["does_not_fit"] == bayes.ptv.unfit
     assert result.unranked == ()
     stump = label_noise_curve(DecisionTreeClassifier(max_depth=1), digits, rates, repetitions=1, check_seed=False)
-    assert "without noise it is right on 0." in stump.pmv.unfit
+    assert f" {stump.pmv.accuracy[0]:.2f} " in stump.pmv.unfit
     alone = label_noise_curve(GaussianNB(), digits, [0.5], repetitions=1, check_seed=False)
-    assert "would give 0.50" in alone.ptv.unfit
+    assert " 0.50 " in alone.ptv.unfit
 
 
 def test_groups_of_examples(digits, rng):
@@ -360,8 +360,8 @@ def test_one_rate(digits):
     found = label_noise_curve(KNeighborsClassifier(1), (x[:300], y[:300]), [0.4], repetitions=2)
     assert found.ptv.estimates["k_PTV"].value == pytest.approx(1)
     assert "one rate has no slope" in found.pmv.estimates["k_S"].reason
-    assert any("alone takes an accuracy of 1" in note for note in found.notes)
-    assert any("trained 2 times" in note for note in found.notes)
+    assert (found.ptv.assumed, found.pmv.assumed) == (True, False)
+    assert len(found.notes) == 2  # of the assumption, and of few trainings
     learned = label_noise_curve(LogisticRegression(C=0.01), (x[:300], y[:300]), [0.4], repetitions=1)
     accuracy = learned.ptv.accuracy[1]
     assert learned.ptv.estimates["k_PTV"].value == pytest.approx((1 - accuracy) / 0.4)
@@ -421,7 +421,7 @@ def test_a_training_that_ignores_its_seed(digits):
         return LogisticRegression(C=0.01).fit(x, y)
 
     noted = label_noise_curve(always_the_same, (x, y), [0, 0.3], repetitions=2)
-    assert any("deterministic, or ignores its seed" in note for note in noted.notes)
+    assert len(noted.notes) == 2  # of few trainings, and of the seed
 
 
 @pytest.fixture(scope="module")

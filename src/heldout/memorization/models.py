@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.errors import InputError
 from heldout.memorization.comparison import larger
 from heldout.memorization.curve import LEVEL, PMV, Curve, metrics_of
 from heldout.memorization.metrics import Estimate, linear_estimate
 from heldout.memorization.ranking import GAP, Column, Ranking, columns_of, rank
+from heldout.memorization.retrained import LabelNoiseCurve
 from heldout.memorization.spread import Spread, apart, shares, spread_of
 from heldout.results import Record
 
@@ -124,6 +126,40 @@ class Unranked:
 
 
 Models = Mapping[str, ModelResult]
+
+
+def models_of(
+    curves: Sequence[Curve | LabelNoiseCurve],
+    validation: Mapping[str, NDArray[np.bool_]] | None,
+    examples: Mapping[str, str] | None,
+    groups: Mapping[str, NDArray[np.intp]] | None,
+    audits: Mapping[str, Audited] | None,
+) -> dict[str, ModelResult]:
+    """What was measured of each model, with its gap; label noise brings its own validation."""
+    if not curves:
+        raise InputError("`curves` is empty; at least one curve is needed.")
+    held = {
+        name: Validation(right=right, examples=(examples or {}).get(name, ""), groups=(groups or {}).get(name))
+        for name, right in (validation or {}).items()
+    }
+    found: dict[str, dict[str, Curve]] = {}
+    for given in curves:
+        noise = given if isinstance(given, LabelNoiseCurve) else None
+        for curve in (given,) if isinstance(given, Curve) else (given.pmv, given.ptv):
+            own = found.setdefault(curve.model, {})
+            if curve.perturbation in own:
+                told = f"{curve.model} has two curves for {curve.perturbation}"
+                raise InputError(f"{told}; give the models different names.")
+            own[curve.perturbation] = curve
+        if noise is not None and noise.validation_right.size:
+            held[noise.model] = Validation(
+                right=noise.validation_right, examples=noise.validation_examples, groups=noise.validation_groups
+            )
+    made = {
+        name: ModelResult(perturbations=own, validation=held.get(name), audit=(audits or {}).get(name))
+        for name, own in found.items()
+    }
+    return {name: replace(model, gap=gap_of(model)) for name, model in made.items()}
 
 
 def gap_of(model: ModelResult) -> Estimate | None:

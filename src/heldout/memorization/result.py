@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -11,25 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout._version import __version__
-from heldout.errors import InputError
 from heldout.memorization.curve import LEVEL, Curve
 from heldout.memorization.metrics import Estimate
 from heldout.memorization.models import (
     Audited,
     ModelResult,
     Unranked,
-    Validation,
     all_columns,
     all_curves,
     estimate_of,
-    gap_of,
+    models_of,
     rank_models,
     unpaired,
     unranked,
 )
 from heldout.memorization.ranking import Column, Correlation, Disagreement, Ranking, correlations, disagreements
 from heldout.memorization.retrained import LabelNoiseCurve
-from heldout.memorization.summary import remarks, summarise
 from heldout.report import Result
 from heldout.results import today
 from heldout.summary import Summary
@@ -124,26 +120,8 @@ class MemorizationResult(Result):
         **others
             Other fields: source, digest, class_names, created.
         """
-        flat = [
-            c for curve in curves for c in ((curve.pmv, curve.ptv) if isinstance(curve, LabelNoiseCurve) else (curve,))
-        ]
+        measured = models_of(curves, validation, validation_examples, validation_groups, audits)
         noise = [curve for curve in curves if isinstance(curve, LabelNoiseCurve)]
-        held = {
-            name: Validation(
-                right=right,
-                examples=(validation_examples or {}).get(name, ""),
-                groups=(validation_groups or {}).get(name),
-            )
-            for name, right in (validation or {}).items()
-        } | {
-            c.model: Validation(right=c.validation_right, examples=c.validation_examples, groups=c.validation_groups)
-            for c in noise
-            if c.validation_right.size
-        }
-        measured: dict[str, ModelResult] = {}
-        for name, own in _by_model(flat).items():
-            model = ModelResult(perturbations=own, validation=held.get(name), audit=(audits or {}).get(name))
-            measured[name] = dataclasses.replace(model, gap=gap_of(model))
         rankings = rank_models(measured, seed=seed)
         return cls(
             measured=measured,
@@ -204,20 +182,12 @@ class MemorizationResult(Result):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What must be known beside the numbers: sentences."""
+        from heldout.memorization.summary import remarks
+
         return remarks(self)
 
     def summary(self) -> Summary:
         """What it says, as data that text, Markdown and HTML are rendered from."""
+        from heldout.memorization.summary import summarise
+
         return summarise(self)
-
-
-def _by_model(curves: Sequence[Curve]) -> dict[str, dict[str, Curve]]:
-    if not curves:
-        raise InputError("`curves` is empty; at least one curve is needed.")
-    found: dict[str, dict[str, Curve]] = {}
-    for curve in curves:
-        own = found.setdefault(curve.model, {})
-        if curve.perturbation in own:
-            raise InputError(f"{curve.model} has two curves for {curve.perturbation}; give the models different names.")
-        own[curve.perturbation] = curve
-    return found

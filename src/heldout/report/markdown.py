@@ -9,6 +9,7 @@ from heldout.report.inline import one_line, pieces, writable
 from heldout.summary import Block, Chart, Facts, Fold, Note, Pictures, Points, Prose, Ranges, SideBySide, Summary, Table
 
 _MARKS = {"plain": "{}", "code": "`{}`", "strong": "**{}**"}
+_CELLS = {"": "{}", "most": "**{}**", "least": "*{}*"}
 ALIGN = {"left": ":--", "right": "--:"}
 
 
@@ -85,7 +86,7 @@ def _table(table: Table) -> list[str]:
     lines = [[escaped(c.heading) for c in table.columns], [ALIGN[c.align] for c in table.columns]]
     for row in table.rows:
         role = f" *({escaped(row.role)})*" if row.role else ""
-        first, *others = (escaped(str(cell)) for cell in row.cells)
+        first, *others = (_CELLS[getattr(cell, "mark", "")].format(escaped(str(cell))) for cell in row.cells)
         lines.append([first + role, *others])
     caption = [f"*{escaped(table.caption)}*"] if table.caption else []
     return [*caption, _rows(lines), *([f"{table.more:,} more are in the saved result."] if table.more else [])]

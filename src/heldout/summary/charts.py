@@ -29,9 +29,11 @@ class Axis:
 
     `kind` "log" takes values and places their logarithms, and is named so in the chart; "decades" takes logarithms to
     base 10, for what would underflow. `whole` axes have ticks at whole numbers only. `spec` formats its values.
+    Beside the axis stands what is `short` for a label that is too long; the caption then has the label.
     """
 
     label: str
+    short: str = ""
     kind: AxisKind = "linear"
     whole: bool = False
     range: Point | None = None
@@ -40,7 +42,8 @@ class Axis:
     @property
     def heading(self) -> str:
         """What stands beside the axis."""
-        return f"{self.label}{LOG_SCALE}" if self.kind == "log" and "log" not in self.label else self.label
+        label = self.short or self.label
+        return f"{label}{LOG_SCALE}" if self.kind == "log" and "log" not in label else label
 
     def text(self, value: float) -> str:
         """A value in words.

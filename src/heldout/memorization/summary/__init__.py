@@ -3,68 +3,91 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from heldout.groups import FEW
-from heldout.memorization.summary.answer import disputed, figures, headline, sentences
-from heldout.memorization.summary.meaning import METHOD
-from heldout.memorization.summary.phrases import LEVEL_TEXT, examples_text
-from heldout.memorization.summary.sections import sections
-from heldout.summary import Summary
-from heldout.summary.names import TURNS, name_text
-from heldout.summary.numbers import counted, fixed
-
-if TYPE_CHECKING:
-    from heldout.memorization.ranking import Ranking
-    from heldout.memorization.result import MemorizationResult
+from heldout import summary as page
+from heldout.memorization.ranking import Ranking
+from heldout.memorization.result import MemorizationResult
+from heldout.memorization.summary import meaning, phrases, sections
+from heldout.memorization.summary.answer import figures, headline, sentences
 
 __all__ = ["remarks", "summarise"]
 
 
-def summarise(result: MemorizationResult) -> Summary:
+def summarise(result: MemorizationResult) -> page.Summary:
     """The summary of a result."""
-    one = len(result.models) == 1
-    subject = f"{name_text(result.models[0]) if one else counted(len(result.models), 'model')}, {examples_text(result)}"
-    lines = [("measured", subject)]
-    if result.rankings:
-        lines.append(("most memorised first", f"> significant (family-wise {LEVEL_TEXT}), ~ not"))
-    origin = [
-        ("heldout", result.version),
-        ("Date", result.created),
-        ("Source", result.source),
-        ("Seed", f"{result.seed}"),
-        ("Data digest", result.digest),
-    ]
-    return Summary(
+    warnings, notes = _noticed(result)
+    of = f" of {result.source}" if result.source else ""
+    examples = f"{phrases.numbers_text([c.n for c in result.curves])} training examples{of}"
+    subject = f"{page.counted(len(result.models), 'model')}, {examples}"
+    signs = f"> significant (family-wise {phrases.LEVEL_TEXT}), ~ not"
+    return page.Summary(
         kind="Memorization",
         headline=headline(result),
         sentences=sentences(result),
-        tone="neutral" if not one and disputed(result) is not None else "quiet",
+        tone="quiet" if phrases.disputed(result) is None else "neutral",
         subject=subject,
         figures=figures(result),
-        warnings=_warnings(result),
-        lines=(*lines, *((r.column.title, _order(r)) for r in result.rankings)),
-        sections=tuple(sections(result, (*_unpaired(result), *_grouped(result, few=False), *result.notes))),
-        origin=tuple((name, value) for name, value in origin if value),
-        method=METHOD,
+        warnings=warnings,
+        lines=page.kept_facts(
+            ("measured", subject),
+            ("trainings per rate", phrases.numbers_text(phrases.trainings(result))),
+            ("most memorised first", signs if result.rankings else None),
+            *((r.column.title, _order(r)) for r in result.rankings),
+        ),
+        sections=_sections(result, (*notes, *result.notes)),
+        origin=page.origin(result, ("Data digest", result.digest)),
+        method=meaning.METHOD,
     )
+
+
+def _sections(result: MemorizationResult, noticed: tuple[str, ...]) -> tuple[page.Section, ...]:
+    """In reading order; those that have nothing to tell are left out."""
+    of, failed = page.Section.of, f"{page.counted(len(result.failures), 'training')} failed"
+    found = (
+        of("Who is at which end, metric by metric", *sections.ends(result), anchor="ends"),
+        of("The numbers, read against their ends", *sections.readings(result), anchor="reading"),
+        of("How accuracy falls", *sections.curves(result), printed=True, anchor="curves"),
+        of("The metrics", *sections.metrics(result), printed=True, anchor="table"),
+        *sections.boards(result),
+        of("Where the metrics disagree", *sections.disagreements(result), printed=True, anchor="disagreement"),
+        of("What the perturbations look like", *sections.pictures(result), anchor="pictures"),
+        of("What the numbers mean", page.Points(meaning.meaning(result)), anchor="means"),
+        of("What they do not mean", page.Points(meaning.cautions(result)), anchor="not"),
+        of("What went in", meaning.facts(result), anchor="facts"),
+        of("Noticed on the way", page.Points(noticed), level=3, printed=True),
+        of(failed, page.Points(result.failures), level=3, printed=True, anchor="failures"),
+        of("Not computed", page.Points(meaning.missing(result)), anchor="missing"),
+    )
+    return tuple(section for section in found if section.blocks not in ((), (page.Points(()),)))
 
 
 def remarks(result: MemorizationResult) -> tuple[str, ...]:
-    """What must be known beside the numbers."""
-    return (
-        *result.unfit,
-        *_unranked(result),
-        *_unpaired(result),
-        *_grouped(result, few=True),
-        *_grouped(result, few=False),
-        *result.notes,
-    )
+    """What must be known beside the numbers, as the JSON has it."""
+    warnings, notes = _noticed(result)
+    return (*(text.translate(page.TURNS) for text in (*warnings, *notes)), *result.notes)
 
 
-def _warnings(result: MemorizationResult) -> tuple[str, ...]:
-    unfit = (f"method {sentence.translate(TURNS)}" for sentence in result.unfit)
-    return (*unfit, *_unranked(result), *_grouped(result, few=True))
+def _noticed(result: MemorizationResult) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Warnings, and what else was noticed on the way."""
+    warnings, notes = [f"method {sentence.translate(page.TURNS)}" for sentence in result.unfit], []
+    warnings += [
+        f"strengths under {page.quoted(left.perturbation)} differ, so these are not compared and not ranked together: "
+        f"{page.names_text(left.models)} with {page.names_text(left.ranked)}."
+        for left in result.unranked
+    ]
+    if result.unpaired:
+        some = "; ".join(f"{page.quoted(a)} and {page.quoted(b)}" for a, b in result.unpaired[:3])
+        notes.append(
+            "Pairs of models measured on different examples or wrong labels, as far as can be told, and so compared as "
+            f"if independent, not example by example: {len(result.unpaired)}, such as {some}."
+        )
+    grouped = [c for c in result.curves if c.groups is not None]
+    if grouped:
+        effect = max((c.design_effect for c in grouped if not math.isnan(c.design_effect)), default=math.nan)
+        groups = phrases.numbers_text([c.units for c in grouped])
+        warnings += page.few_groups(min(c.units for c in grouped), then="intervals and comparisons are rough")
+        notes.append(f"Whole groups are drawn anew. Groups: {groups}; largest design effect: {page.fixed(effect, 2)}.")
+    return tuple(warnings), tuple(notes)
 
 
 def _order(r: Ranking) -> str:
@@ -77,47 +100,6 @@ def _order(r: Ranking) -> str:
     >>> _order(Ranking("spatial", "k_max", "high", 0.95, (("a", "b"), ("a", "c")), tuple(places)))
     'a 0.5000 > b 0.2000 ~ c 0.1000'
     """
-    told = [f"{name_text(e.model)} {fixed(e.value)}" for e in r.most_memorised_first]
-    signs = [">" if r.differs(a, b) else "~" for a, b in zip(r.models, r.models[1:], strict=False)]
-    return " ".join([told[0], *(f"{sign} {next_one}" for sign, next_one in zip(signs, told[1:], strict=True))])
-
-
-def _unranked(result: MemorizationResult) -> tuple[str, ...]:
-    sentences = []
-    for left in result.unranked:
-        if len(left.ranked) > 1:
-            was = "was" if len(left.models) == 1 else "were"
-            sentences.append(
-                f"under {left.perturbation}, {', '.join(left.models)} {was} measured at other strengths than "
-                f"{', '.join(left.ranked)}, so the numbers cannot be compared and are not ranked."
-            )
-        else:
-            sentences.append(
-                f"under {left.perturbation}, each model was measured at other strengths, so the numbers are not ranked."
-            )
-    return tuple(sentence.translate(TURNS) for sentence in sentences)
-
-
-def _unpaired(result: MemorizationResult) -> tuple[str, ...]:
-    pairs = [f"{a} and {b}" for a, b in result.unpaired]
-    if not pairs:
-        return ()
-    told = f"{', '.join(pairs[:3])}{f' and {len(pairs) - 3} more pairs' if len(pairs) > 3 else ''}".translate(TURNS)
-    what = "different examples or wrong labels, as far as can be told"
-    return (f"{told}: measured on {what}, so they are compared as if independent, not example by example.",)
-
-
-def _grouped(result: MemorizationResult, *, few: bool) -> tuple[str, ...]:
-    """Where examples come in groups: how many, and the design effect; a warning where they are few."""
-    found: dict[tuple[int, int], list[float]] = {}
-    for c in result.curves:
-        if c.groups is not None:
-            found.setdefault((c.n, c.units), []).append(c.design_effect)
-    told = []
-    for (n, units), effects in found.items():
-        known = [d for d in effects if not math.isnan(d)]
-        effect = f"design effect at most {max(known):.2f}" if known else "design effect unknown"
-        rough = f" {units} groups are few: below {FEW}, intervals and comparisons are rough." if few else ""
-        if few == (units < FEW):
-            told.append(f"{n:,} examples in {units:,} groups, {effect}; whole groups are drawn anew.{rough}")
-    return tuple(told)
+    signs = ["", *(" > " if r.differs(a, b) else " ~ " for a, b in zip(r.models, r.models[1:], strict=False))]
+    places = zip(signs, r.most_memorised_first, strict=True)
+    return "".join(f"{sign}{page.name_text(e.model)} {page.fixed(e.value)}" for sign, e in places)

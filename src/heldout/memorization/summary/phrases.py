@@ -1,46 +1,31 @@
-"""What several sections ask of a result, and how they call it."""
+"""What several parts of the summary ask of a result, and how they call it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from heldout import summary as page
 from heldout.memorization.curve import LEVEL, PMV, PTV, Curve
 from heldout.memorization.metrics import K_MAX, Estimate
 from heldout.memorization.perturb.corruptions import CORRUPTIONS
 from heldout.memorization.ranking import GAP, Column, Ranking
-from heldout.summary.names import listed, name_text
-from heldout.summary.numbers import PERCENT
-
-if TYPE_CHECKING:
-    from heldout.memorization.result import MemorizationResult
+from heldout.memorization.result import MemorizationResult
 
 NOISE = (PMV, PTV)
 FIRST = (PTV, PMV, "spatial", "spatial-random", "fgsm", "gaussian")  # told in this order, then the others
-LEVEL_TEXT = f"{100 * LEVEL:g}{PERCENT}"
-LEARNED, MINUS_ONE = (f.replace(" ", "\N{NO-BREAK SPACE}") for f in ("A − (1 − A)", "(m − 1)"))  # k_S is their ratio
-Values = dict[Column, tuple[float, float]]  # of two models
+LEVEL_TEXT = f"{100 * LEVEL:g}{page.PERCENT}"
+FORMULA = "A − (1 − A)/(m − 1)".replace(" ", "\N{NO-BREAK SPACE}")  # k_S of a model that learns, with m classes
 
 
-def examples_text(result: MemorizationResult) -> str:
-    """On what it was measured."""
-    sizes = sorted({curve.n for curve in result.curves})
-    where = f" of {result.source}" if result.source else ""
-    return f"{listed([f'{n:,}' for n in sizes])} training example{'' if sizes == [1] else 's'}{where}"
-
-
-def units_text(result: MemorizationResult) -> str:
-    """What must be independent for levels to hold."""
-    return "examples" if all(curve.groups is None for curve in result.curves) else "groups"
-
-
-def significant_text(result: MemorizationResult) -> str:
-    """What "significant" means."""
-    family = f"family-wise {LEVEL_TEXT} over all pairs of models, one metric at a time"
-    return f"{family}, for independent {units_text(result)}"
+def title(column: Column) -> str:
+    """A metric inside a sentence; its perturbation may have any name."""
+    perturbation, _, metric = column.title.rpartition(" ")
+    return f"{page.quoted(perturbation)} {metric}" if perturbation else metric
 
 
 def perturbation_text(name: str) -> str:
@@ -49,15 +34,10 @@ def perturbation_text(name: str) -> str:
     Examples
     --------
     >>> perturbation_text("ptv"), perturbation_text("gaussian"), perturbation_text("motion_blur")
-    ('PTV: accuracy on the true labels', 'gaussian', 'motion blur')
+    ('PTV, on the true labels', 'gaussian', 'motion blur')
     """
-    known = {PMV: "PMV: accuracy on the labels trained on", PTV: "PTV: accuracy on the true labels"}
+    known = {PMV: "PMV, on the labels trained on", PTV: "PTV, on the true labels"}
     return known.get(name, name.replace("_", " ") if name in CORRUPTIONS else name)
-
-
-def defined(found: Estimate | None) -> bool:
-    """Whether there is a number."""
-    return found is not None and not np.isnan(found.value)
 
 
 def finished(result: MemorizationResult) -> list[str]:
@@ -75,10 +55,26 @@ def trainings(result: MemorizationResult) -> list[int]:
     return sorted({c.correct.shape[1] for c in result.curves if c.perturbation in NOISE})
 
 
+def units(result: MemorizationResult) -> str:
+    """What must be independent for levels to hold."""
+    return "examples" if all(curve.groups is None for curve in result.curves) else "groups"
+
+
+def numbers_text(values: list[int]) -> str:
+    """Counts that may differ from model to model: one in most cases."""
+    return page.listed([f"{value:,}" for value in sorted(set(values))])
+
+
 def place(column: Column) -> tuple[int, str, bool]:
     """Where a metric stands among others: the most direct measure first, whatever order they were asked for in."""
     known = {name: i for i, name in enumerate(FIRST)} | {GAP.perturbation: len(FIRST) + 1}
     return known.get(column.perturbation, len(FIRST)), column.perturbation, column.metric != K_MAX.name
+
+
+def defined(result: MemorizationResult, model: str) -> list[tuple[Column, Estimate]]:
+    """The metrics of a model that have a number, in the order they are told."""
+    own = result.table[model].items()
+    return sorted(((c, e) for c, e in own if not np.isnan(e.value)), key=lambda item: place(item[0]))
 
 
 def lead(result: MemorizationResult) -> Ranking | None:
@@ -86,59 +82,50 @@ def lead(result: MemorizationResult) -> Ranking | None:
     return min(result.rankings, key=lambda r: place(r.column), default=None)
 
 
-def lead_columns(result: MemorizationResult, model: str) -> list[Column]:
-    """What is defined for a model, in the order it is told."""
-    return sorted((c for c, e in result.table[model].items() if defined(e)), key=place)
+def disputed(result: MemorizationResult) -> tuple[tuple[str, str], tuple[Column, Column]] | None:
+    """Both ends of the first ranking, and the most direct metrics that order them in opposite ways, if there are any.
+
+    Label noise is the direct measure: perturbations of pictures cannot overrule it.
+    """
+    r = lead(result)
+    for models, sides in opposed(result).items():
+        if r is not None and set(models) == {r.models[0], r.models[-1]}:
+            more, less = (
+                [s.column for s in side if (s.perturbation in NOISE) == (r.perturbation in NOISE)] for side in sides
+            )
+            if more and less:
+                return models, (min(more, key=place), min(less, key=place))
+    return None
 
 
-def opposed(result: MemorizationResult) -> dict[tuple[str, str], tuple[Values, Values]]:
+def opposed(result: MemorizationResult) -> dict[tuple[str, str], tuple[list[Ranking], list[Ranking]]]:
     """Pairs of models that metrics disagree on: those by which the first memorised more, and those by which less."""
-    pairs: dict[tuple[str, str], tuple[Values, Values]] = {}
-    for d in result.disagreements:
-        models, told = d.models, list(zip(d.columns, d.values, strict=True))
-        if models[::-1] in pairs:
-            models, told = models[::-1], [(column, values[::-1]) for column, values in told[::-1]]
-        for side, (column, values) in zip(pairs.setdefault(models, ({}, {})), told, strict=True):
-            side[column] = values
-    return pairs
+    found = {}
+    for a, b in itertools.combinations(result.models, 2):
+        more, less = ([r for r in result.rankings if r.differs(*models)] for models in ((a, b), (b, a)))
+        if more and less:
+            found[a, b] = more, less
+    return found
 
 
-@dataclass(frozen=True)
-class Line:
+def series_of(curve: Curve, **look: Any) -> page.Series:
     """A curve at the strengths at which a training ended well."""
-
-    model: str
-    unit: str
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    assumed: bool = False
-
-    @property
-    def name(self) -> str:
-        """Of the model, as it is shown."""
-        return name_text(self.model)
+    used = curve.used
+    x, y, low, high = (tuple(v[used].tolist()) for v in (curve.strengths, curve.accuracy, *curve.bands))
+    return page.Series(name=page.name_text(curve.model), x=x, y=y, low=low, high=high, **look)
 
 
-def line_of(curve: Curve) -> Line:
-    """What is drawn of a curve."""
-    used, (low, high) = curve.used, curve.bands
-    x, y = curve.strengths[used], curve.accuracy[used]
-    return Line(curve.model, curve.unit, x, y, low[used], high[used], curve.assumed)
-
-
-def mean_lines(result: MemorizationResult) -> list[Line]:
+def mean_series(result: MemorizationResult, looks: Mapping[str, Any]) -> list[page.Series]:
     """Per model that has them all, at the same severities, the mean over corruptions; none below two corruptions.
 
     Its band is the mean of the bands. Corruptions share their examples, so their errors depend on each other to an
     extent that was not measured; if they were the same, this would be the band, and otherwise it is narrower.
     """
-    lines: list[Line] = []
-    names = corruptions(result)
+    found, names = [], corruptions(result)
     for model in result.models if len(names) > 1 else ():
-        own = [line_of(c) for c in result.curves if c.model == model and c.perturbation in names]
-        if len(own) == len(names) and len({line.x.tobytes() for line in own}) == 1:
-            y, low, high = (np.mean([getattr(line, key) for line in own], axis=0) for key in ("y", "low", "high"))
-            lines.append(Line(model, own[0].unit, own[0].x, y, low, high))
-    return lines
+        curves = [c for c in result.measured[model].perturbations.values() if c.perturbation in names]
+        own = [series_of(c, **looks.get(model, {})) for c in curves]
+        if len(own) == len(names) and len({s.x for s in own}) == 1:
+            y, low, high = map(tuple, np.mean([np.array([s.y, s.low, s.high]) for s in own], axis=0).tolist())
+            found.append(replace(own[0], y=y, low=low, high=high))
+    return found

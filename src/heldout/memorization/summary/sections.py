@@ -1,570 +1,317 @@
-"""Everything below the answer: curves, tables, rankings, pictures, and what went in."""
+"""The evidence below the answer: curves, tables, rankings and pictures. Most functions have the blocks of a section."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 
-from heldout.images.preprocessing import preprocessing_text
+from heldout import summary as page
 from heldout.memorization.curve import PMV, PTV, Curve
-from heldout.memorization.ranking import EQUAL, GAP, Column, Ranking
-from heldout.memorization.summary.answer import reading, why_unranked
-from heldout.memorization.summary.meaning import cautions, meaning
-from heldout.memorization.summary.phrases import (
-    LEVEL_TEXT,
-    NOISE,
-    Line,
-    Values,
-    corruptions,
-    defined,
-    examples_text,
-    finished,
-    lead_columns,
-    line_of,
-    mean_lines,
-    opposed,
-    perturbation_text,
-    significant_text,
-    trainings,
-)
-from heldout.summary import (
-    Axis,
-    Block,
-    Cell,
-    Facts,
-    Fold,
-    Guide,
-    HeatMap,
-    LineChart,
-    Note,
-    Picture,
-    Pictures,
-    Points,
-    Prose,
-    RangeRow,
-    Ranges,
-    Row,
-    Section,
-    Series,
-    SideBySide,
-    Table,
-)
-from heldout.summary import Column as Heading
-from heldout.summary.charts import Style, Variant
-from heldout.summary.names import listed, name_text, shorten
-from heldout.summary.numbers import counted, fixed, p_text, pair
+from heldout.memorization.metrics import Estimate
+from heldout.memorization.models import ModelResult
+from heldout.memorization.ranking import Ranked, Ranking
+from heldout.memorization.result import MemorizationResult
+from heldout.memorization.summary import phrases
+from heldout.memorization.summary.answer import reading
 
-if TYPE_CHECKING:
-    from heldout.memorization.result import MemorizationResult
-
-STYLES: tuple[Style, ...] = get_args(Style)
-VARIANTS: tuple[Variant, ...] = get_args(Variant)
+STYLES, VARIANTS = get_args(page.Style), get_args(page.Variant)
 LINES = len(STYLES) * len(VARIANTS)  # models that can be told apart
 LONGEST_UNIT = 60  # characters that fit below a chart
-LONGEST_GROUP = 22  # characters of a heading, which is not broken within a word
-ENDS = -0.02, 1.02  # of the accuracy axis, so that markers at 0 and 1 are whole
 SMALL_P = 0.05  # of an audit: below, it needs a caution
-OPEN_ROWS = 40  # of all rankings; the first one is open in any case
-OPEN_PAIRS, MOST_PAIRS = 8, 60  # of models that metrics disagree on: unfolded, and shown at all
+OPEN_ROWS = 10  # of a ranking; others are folded
+OPEN_PAIRS = 8  # of models that metrics disagree on; others are folded
 NUMBERED = 12  # metrics up to which the map of tau has numbers
 MOST_STRENGTHS = 11  # of a strip of pictures
 ALL_EXAMPLES, FEW_EXAMPLES = 4, 2  # perturbations up to which all examples are shown; examples where there are more
 PIXELS = 500_000  # of all pictures together: as much noise takes 2 MB
-Looks = dict[str, dict[str, Any]]  # how each model's line is drawn, the same in every chart
-SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+NONE = "–"
+DIRECTIONS = {"high": ("↑", "Larger means more memorised"), "low": ("↓", "Smaller means more memorised")}
 GUIDES = {
     PMV: "a model that learns without error and memorises nothing, so that it is right on exactly the true labels",
     PTV: "a model that memorises every label it is given",
 }
+OTHERS: dict[str, Callable[[ModelResult], str | None]] = {
+    "Training accuracy": lambda m: None if m.training_accuracy is None else page.fixed(m.training_accuracy),
+    "Validation accuracy": lambda m: None if m.validation is None else page.fixed(float(m.validation.right.mean())),
+    "Audit p": lambda m: page.p_text(m.audit.p_value) if m.audit else None,
+    "Audit mean T": lambda m: page.fixed(m.audit.mean, sign=True) if m.audit else None,
+    "Audit detectable": lambda m: page.fixed(m.audit.detectable_effect) if m.audit else None,
+}
+Blocks = Iterator[page.Block]
+Cells = Sequence[str | page.Cell]
 
 
-def sections(result: MemorizationResult, noticed: Sequence[str]) -> Iterable[Section]:
-    """In reading order."""
-    yield from (_reading(result) if len(result.models) == 1 else _ends(result))
-    yield Section(title="How accuracy falls", blocks=tuple(_curves(result)), printed=True, anchor="curves")
-    yield Section(title="The metrics", blocks=tuple(_metrics(result)), printed=True, anchor="table")
-    yield from _rankings(result)
-    if len(result.rankings) > 1:
-        blocks = tuple(_disagreements(result))
-        yield Section(title="Where the metrics disagree", blocks=blocks, printed=True, anchor="disagreement")
-    pictures = tuple(_pictures(result))
-    if pictures:
-        yield Section(title="What the perturbations look like", blocks=pictures, anchor="pictures")
-    yield Section(title="What the numbers mean", blocks=(Points(meaning(result)),), anchor="means")
-    yield Section(title="What they do not mean", blocks=(Points(cautions(result)),), anchor="not")
-    yield Section(title="What went in", blocks=(Facts(tuple(_facts(result))),), anchor="facts")
-    if noticed:
-        yield Section(title="Noticed on the way", blocks=(Points(tuple(noticed)),), level=3, printed=True)
-    if result.failures:
-        title = f"{counted(len(result.failures), 'training')} failed"
-        yield Section(title=title, blocks=(Points(result.failures),), level=3, printed=True, anchor="failures")
-    missing = tuple(_missing(result))
-    if missing:
-        yield Section(title="Not computed", blocks=(Points(missing),), anchor="missing")
-
-
-def _named(model: str) -> Cell:
-    name = name_text(model)
-    return Cell(text=name, hover=model if name != model else "")
-
-
-def _direction(column: Column) -> str:
-    return f"{'larger' if column.memorised == 'high' else 'smaller'} means more memorised"
-
-
-def _table(caption: str, names: Sequence[str], rows: Iterable[tuple[str | Cell, ...]]) -> Table:
-    columns = tuple(Heading(name=name, align="left") for name in names)
-    return Table(caption=caption, columns=columns, rows=tuple(Row(cells=cells) for cells in rows))
-
-
-def _ends(result: MemorizationResult) -> Iterable[Section]:
+def ends(result: MemorizationResult) -> Blocks:
     """Who is at which end of every metric."""
-    rows: list[tuple[str | Cell, ...]] = []
+    names = ("Metric", "At the memorised end", "At the other end", "The difference")
+    rows = []
     for r in result.rankings:
-        ends = [
-            Cell(text=f"{'each model' if r.tied else name_text(e.model)} {fixed(e.value)}", note=pair((e.low, e.high)))
-            for e in (r.most_memorised_first[0], r.most_memorised_first[-1])
-        ]
+        metric = page.Cell(text=page.symbols(r.column.title), note=DIRECTIONS[r.memorised][1])
+        most, least = (_value(r.of(name), page.name_text(name)) for name in (r.models[0], r.models[-1]))
         sure = "none" if r.tied else "significant" if r.ends_differ else "not significant"
-        rows.append((Cell(text=r.column.title, note=_direction(r.column)), *ends, sure))
-    caption = f"Intervals at {LEVEL_TEXT} each; differences {significant_text(result)}."
-    table = _table(caption, ("Metric", "At the memorised end", "At the other end", "The difference"), rows)
+        rows.append((metric, most, least, page.Cell(text=sure, note=f"pairs: {_apart(r)}")))
     if rows:
-        yield Section(title="Who is at which end, metric by metric", blocks=(table,), anchor="ends")
+        caption = f"Intervals at {phrases.LEVEL_TEXT} each; pairs: those that differ significantly"
+        yield page.Table.of(caption, names, rows, words=names, minor=names[-1:])
 
 
-def _reading(result: MemorizationResult) -> Iterable[Section]:
+def readings(result: MemorizationResult) -> Blocks:
     """Every metric of a single model, and what it would be at either end."""
-    model = result.models[0]
-    found = [(c, result.table[model][c]) for c in lead_columns(result, model)]
-    rows = [
-        (c.title, Cell(text=fixed(e.value), note=pair((e.low, e.high))), reading(result, model, c)) for c, e in found
-    ]
+    names = ("Metric", "Value", "What it would be")
+    own = phrases.defined(result, result.models[0]) if len(result.models) == 1 else []
+    rows = [(page.symbols(c.title), _value(e), reading(result, c)) for c, e in own]
     if rows:
-        table = _table(f"Intervals at {LEVEL_TEXT}.", ("Metric", "Value", "What it would be"), rows)
-        yield Section(title="The numbers, read against their ends", blocks=(table,), anchor="reading")
+        yield page.Table.of(f"Intervals at {phrases.LEVEL_TEXT} each", names, rows, words=names)
 
 
-def looks(models: Sequence[str]) -> Looks:
-    """As many as can be told apart; of more models, ones spread evenly over their order."""
-    few = len(models) <= len(STYLES)
-    return {
-        models[i]: {
-            "style": STYLES[at % len(STYLES)],
-            "variant": None if few else VARIANTS[at // len(STYLES)],
-            "faint": not few,
-        }
-        for at, i in enumerate(_spread(len(models), LINES))
-    }
+def _value(found: Estimate | Ranked, model: str = "") -> page.Cell:
+    return page.Cell(text=f"{model} {page.fixed(found.value)}".strip(), note=page.pair((found.low, found.high)))
 
 
-def _curves(result: MemorizationResult) -> Iterable[Block]:
+def curves(result: MemorizationResult) -> Blocks:
     """One chart per perturbation, one line per model; several corruptions are small, with their mean before them."""
-    shown = looks(result.models)
-    told = "Accuracy on the training set at growing strength of the perturbation."
+    looks, small = _looks(result.models), phrases.corruptions(result)
+    yield page.Prose("Accuracy on the training set at growing strength of the perturbation.")
     if any(not c.used.all() for c in result.curves):
-        told += " Strengths at which every training failed are left out."
-    if len(shown) < len(result.models):
-        told += f" Lines of {len(shown)} of the {len(result.models)} models are drawn; the numbers are those of all."
-    yield Prose(told)
-    small = corruptions(result) if len(corruptions(result)) > 1 else []
-    charts = [_panel(result, name, shown) for name in result.perturbations if name not in small]
-    means = mean_lines(result)
-    if means:
-        caption = (
-            "The band is the mean of the bands: wide enough however the errors of corruptions depend on each other."
-        )
-        charts.append(_chart(f"Mean over the {len(small)} corruptions", means, shown, caption=caption))
-    legend = len(result.models) > 1
-    if charts:
-        yield SideBySide(charts=tuple(charts), legend=legend)
-    if small:
-        panels = [_chart(perturbation_text(name), _lines(result, name), shown, small=True) for name in small]
-        yield SideBySide(charts=tuple(panels), small=True, legend=legend)
+        yield page.Note("Strengths at which every training failed are left out.")
+    if len(looks) > LINES:
+        yield page.Note(f"Lines drawn: {LINES} of {len(looks)}; the numbers are those of all models.")
+    charts = []
+    for name in result.perturbations:
+        own = [c for c in result.curves if c.perturbation == name]
+        lines = [phrases.series_of(c, **looks[c.model]) for c in own]
+        chart = _chart(phrases.perturbation_text(name), own[0].unit, lines, small=name in small and len(small) > 1)
+        if name in phrases.NOISE:
+            guide = page.Guide(start=(0.0, 1.0), end=(lines[0].x[-1], 1 - lines[0].x[-1]))
+            chart = replace(
+                chart,
+                guides=(guide,),
+                caption=f"Thin dashed line: 1\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}r, {GUIDES[name]}.",
+            )
+        if assumed := [c.model for c in own if c.assumed]:
+            told = f"{chart.caption} The point at 0 is taken to be 1, not measured: {page.names_text(assumed)}."
+            chart = replace(chart, caption=told)
+        charts.append(chart)
+    if means := phrases.mean_series(result, looks):
+        told = "The band is the mean of the bands: wide enough however the errors of corruptions depend on each other."
+        charts.append(replace(_chart(f"Mean over the {len(small)} corruptions", "severity", means), caption=told))
+    for is_small in (False, True):
+        some = tuple(chart for chart in charts if chart.small == is_small)
+        if some:
+            yield page.SideBySide(charts=some, small=is_small, legend=len(result.models) > 1)
 
 
-def _lines(result: MemorizationResult, name: str) -> list[Line]:
-    return [line_of(c) for c in result.curves if c.perturbation == name]
+def _looks(models: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """How each model's line is drawn: as many as can be told apart; of more models, ones spread evenly."""
+    few = len(models) <= len(STYLES)
+    looks: dict[str, dict[str, Any]] = {model: {"drawn": False} for model in models}
+    for at, i in enumerate(_spread(len(models), LINES)):
+        variant, style = divmod(at, len(STYLES))
+        looks[models[i]] = {"style": STYLES[style], "variant": None if few else VARIANTS[variant], "faint": not few}
+    return looks
 
 
-def _panel(result: MemorizationResult, name: str, shown: Looks) -> LineChart:
-    lines = _lines(result, name)
-    last = max(float(line.x[-1]) for line in lines)
-    guides = (Guide(start=(0.0, 1.0), end=(last, 1 - last)),) if name in NOISE and last <= 1 else ()
-    assumed = [line.name for line in lines if line.assumed]
-    whose = "" if len(assumed) == len(lines) else f", for {listed(assumed)}"
-    unit = lines[0].unit
-    told = [
-        *([f"Strength: {unit}."] if len(unit) > LONGEST_UNIT else []),
-        *([f"Thin dashed line: 1\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}r, {GUIDES[name]}."] if guides else []),
-        *([f"The point at 0 is taken to be 1, not measured{whose}."] if assumed else []),
-    ]
-    return _chart(perturbation_text(name), lines, shown, caption=" ".join(told), guides=guides)
-
-
-def _chart(
-    title: str,
-    lines: Sequence[Line],
-    shown: Looks,
-    *,
-    caption: str = "",
-    guides: tuple[Guide, ...] = (),
-    small: bool = False,
-) -> LineChart:
-    last = max(float(line.x[-1]) for line in lines)
-    series = [
-        Series(
-            name=line.name,
-            x=tuple(line.x.tolist()),
-            y=tuple(line.y.tolist()),
-            low=tuple(line.low.tolist()),
-            high=tuple(line.high.tolist()),
-            **shown.get(line.model, {"drawn": False}),
-        )
-        for line in lines
-    ]
-    return LineChart(
+def _chart(title: str, unit: str, lines: Sequence[page.Series], *, small: bool = False) -> page.LineChart:
+    last, long = max(s.x[-1] for s in lines), len(unit) > LONGEST_UNIT
+    return page.LineChart(
         title=title,
-        caption=caption,
-        x=Axis(label=lines[0].unit, range=(-0.01 * last, 1.01 * last), spec="g"),
-        y=Axis(label="accuracy", range=ENDS, spec=".4f"),
-        series=tuple(series),
-        guides=guides,
+        caption=f"Strength: {unit}." if long else "",
+        x=page.Axis(label=unit, short="strength" if long else "", range=(-0.01 * last, 1.01 * last), spec="g"),
+        y=page.Axis(label="accuracy", range=(-0.02, 1.02), spec=".4f"),  # so that markers at 0 and 1 are whole
+        series=tuple(lines),
         small=small,
         line_of="model",
         printed=True,
     )
 
 
-def _metrics(result: MemorizationResult) -> Iterable[Block]:
-    """Tables VII and VIII of the paper: rows are models, columns metrics; a footnote per reason."""
-    table, models = result.table, result.measured
-    columns = [c for c in result.columns if c != GAP and any(defined(row.get(c)) for row in table.values())]
-    training = any(m.training_accuracy is not None for m in models.values())
-    fresh, audited = GAP in result.columns, any(m.audit is not None for m in models.values())
-    ends = {c: _most_and_least(result, c) for c in (*columns, GAP)}
-    reasons: list[str] = []
-    rows = []
-    for name, m in models.items():
-        cells: list[str | Cell] = [_named(name), *(_cell(result, name, c, ends[c], reasons) for c in columns)]
-        cells += [_plain(m.training_accuracy)] if training else []
-        cells += [_plain(m.validation_accuracy), _cell(result, name, GAP, ends[GAP], reasons)] if fresh else []
-        if audited:
-            a = m.audit
-            note = "" if a is None else f"mean T {fixed(a.mean, sign=True)}, detectable {fixed(a.detectable_effect)}"
-            cells.append("–" if a is None else Cell(text=p_text(a.p_value), note=note))
-        unfit = any(c.unfit is not None for c in m.perturbations.values())
-        rows.append(Row(cells=tuple(cells), role="does not fit its labels" if unfit else ""))
-    headings = [Heading(name="Model", align="left")]
-    for c in columns:
-        group = shorten(_group(c.perturbation), LONGEST_GROUP)
-        headings.append(Heading(name=f"{c.metric} {_arrow(c)}", group=group))
-    names = [*(["training"] if training else []), *(["validation", f"gap {_arrow(GAP)}"] if fresh else [])]
-    headings += [Heading(name=name, group="Accuracy") for name in names]
-    headings += [Heading(name="p", group="Audit")] if audited else []
-    if columns or fresh:
-        yield Prose(
-            f"Each with its {LEVEL_TEXT} interval, for one model and one metric at a time. ↑: larger means more "
-            "memorised; ↓: smaller does."
-        )
-    else:
-        yield Prose("No metric is defined here.")
-    marked = "; bold: most memorised of a column, italics: least, by value alone" if any(ends.values()) else ""
-    if len(headings) > 1:
-        yield Table(
-            caption=f"Metrics of every model{marked}", columns=tuple(headings), rows=tuple(rows), wide=len(headings) > 5
-        )
-    for i, reason in enumerate(reasons):
-        yield Note(f"{_footnote(i)} Not defined: {reason}")
-    small = [name_text(name) for name, m in models.items() if m.audit is not None and m.audit.p_value < SMALL_P]
-    if small:
-        yield Note(
-            f"Audit p below {SMALL_P:g} ({listed(small)}): a strong test also finds shifts that are not neutral, so "
-            "this alone is no proof of memorization (`heldout audit --control` needs no neutral shifts)."
-        )
-    for line in _absent(result):
-        yield Note(line)
-
-
-def _group(perturbation: str) -> str:
-    return perturbation.upper() if perturbation in NOISE else perturbation_text(perturbation)
-
-
-def _arrow(column: Column) -> str:
-    return "↑" if column.memorised == "high" else "↓"
-
-
-def _footnote(i: int) -> str:
-    return str(i + 1).translate(SUPERSCRIPTS)
-
-
-def _plain(value: float | None) -> str:
-    return "–" if value is None else fixed(value)
-
-
-def _fits(result: MemorizationResult, model: str, column: Column) -> bool:
-    """Whether a value says what its column says: under label noise not where a method does not fit its labels."""
-    curve = result.curve(model, column.perturbation)
-    return curve is None or curve.unfit is None
-
-
-def _most_and_least(result: MemorizationResult, column: Column) -> tuple[float, float] | None:
-    """The most and the least memorised values of a column; None where all are the same."""
-    known = [
-        row[column].value
-        for model, row in result.table.items()
-        if defined(row.get(column)) and _fits(result, model, column)
-    ]
-    if len(known) < 2 or max(known) - min(known) < EQUAL:
-        return None
-    return (max(known), min(known)) if column.memorised == "high" else (min(known), max(known))
-
-
-def _cell(
-    result: MemorizationResult, model: str, column: Column, ends: tuple[float, float] | None, reasons: list[str]
-) -> str | Cell:
-    found = result.table[model].get(column)
-    if found is None:
-        return "–"
-    if not defined(found):
-        reason = str(found.reason)
-        if reason not in reasons:
-            reasons.append(reason)
-        return f"–{_footnote(reasons.index(reason))}"
-    interval = pair((found.low, found.high)).replace(" to", "\N{NO-BREAK SPACE}to")
-    marked = ends is not None and found.value in ends and _fits(result, model, column)
-    mark: Literal["", "most", "least"] = (
-        "" if not marked or ends is None else "most" if found.value == ends[0] else "least"
+def metrics(result: MemorizationResult) -> Blocks:
+    """Tables VII and VIII of the paper: rows are models, columns metrics; then accuracies and audits."""
+    rankings, models = {r.column: r for r in result.rankings}, result.measured
+    own = {
+        f"{c.title} {DIRECTIONS[c.memorised][0]}": [
+            _cell(row.get(c), name, rankings.get(c)) for name, row in result.table.items()
+        ]
+        for c in result.columns
+    }
+    others = {name: [text(m) or NONE for m in models.values()] for name, text in OTHERS.items()}
+    yield page.Prose(
+        f"Each with its {phrases.LEVEL_TEXT} interval, for one model and one metric at a time. ↑: larger means more "
+        "memorised; ↓: smaller does."
     )
-    return Cell(text=fixed(found.value), note=interval, mark=mark, hover=f"{mark} memorised" if mark else "")
+    names = [page.name_text(name) for name in models]
+    unfit = [any(c.unfit for c in m.perturbations.values()) for m in models.values()]
+    noted = [page.Cell(text=a, note="does not fit its labels" if b else "") for a, b in zip(names, unfit, strict=True)]
+    yield from _table("Of several models, bold: most memorised; italics: least, by value alone", noted, own)
+    yield from _table("Without any perturbation", names, others)
+    yield from _cautions(result)
 
 
-def _absent(result: MemorizationResult) -> list[str]:
-    """Columns without any number, one line per reason."""
-    why: dict[str, dict[str, None]] = {}
-    for column in result.columns:
-        found = [row[column] for row in result.table.values() if column in row]
-        if found and not any(defined(e) for e in found):
-            for e in found:
-                why.setdefault(str(e.reason), {})[column.perturbation] = None
-    metrics: dict[tuple[str, ...], str] = {(PMV,): "k_S", (PTV,): "k_PTV"}
-    return [
-        f"No {metrics.get(tuple(names), 'k_max and SSE')} of {', '.join(map(_group, names))}: {reason}"
-        for reason, names in why.items()
-    ]
+def _table(caption: str, models: Cells, columns: Mapping[str, Cells]) -> Blocks:
+    """One row per model; columns without any number are left out."""
+    kept = {name: cells for name, cells in columns.items() if any(cell != NONE for cell in cells)}
+    if kept:
+        table = page.Table.of(caption, ("Model", *kept), zip(models, *kept.values(), strict=True))
+        yield replace(table, wide=len(kept) > 4)
 
 
-def _rankings(result: MemorizationResult) -> Iterable[Section]:
-    """One leaderboard per metric; from some number of rows on they are folded."""
-    if not result.rankings:
-        return
-    paired = "" if result.unpaired else ", with models compared in pairs on the same examples"
-    blocks: list[Block] = [
-        Prose(
-            f"Most memorised first. Intervals are each model’s own, at {LEVEL_TEXT}; what is significant is so "
-            f"{significant_text(result)}{paired}."
-        ),
-        Points(
-            (
-                "**Rank**: every place that the comparisons leave open.",
-                "**Next**: > memorised significantly more than the next model; ~ the difference is not significant.",
-            )
-        ),
-    ]
-    yield Section(title="Who memorised more", blocks=tuple(blocks), anchor="ranking")
-    rows = np.cumsum([len(r.models) for r in result.rankings])
-    opened = max(1, int((rows <= OPEN_ROWS).sum()))
-    folds = [Fold(title=f"{r.column.title}: {_apart(r)}", blocks=(_board(r),)) for r in result.rankings[opened:]]
-    for i, r in enumerate(result.rankings[:opened], start=1):
-        boards = (_board(r), *(folds if i == opened else ()))
-        yield Section(title=r.column.title, blocks=boards, level=3, anchor=f"rank-{i}")
+def _cell(found: Estimate | None, model: str, r: Ranking | None) -> str | page.Cell:
+    if found is None or math.isnan(found.value):
+        return NONE
+    if r is None or r.tied or model not in r.models:
+        return _value(found)
+    marks = {r.most_memorised_first[-1].value: "least", r.most_memorised_first[0].value: "most"}
+    mark: Any = marks.get(found.value, "")
+    return replace(_value(found), mark=mark, hover=f"{mark} memorised" if mark else "")
+
+
+def _cautions(result: MemorizationResult) -> Blocks:
+    """Metrics without a number, by reason, and audits that need a word."""
+    why: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for column, found in (item for row in result.table.values() for item in row.items()):
+        if found.reason is not None:
+            names, of = why.setdefault(found.reason, ({}, {}))
+            names[column.metric] = of[column.title.rpartition(" ")[0]] = None
+    for reason, (names, of) in why.items():
+        yield page.Note(f"Not defined: {page.listed([*names])} of {page.names_text([*of], 20)}: {reason}")
+    if small := [name for name, m in result.measured.items() if m.audit is not None and m.audit.p_value < SMALL_P]:
+        yield page.Note(
+            f"Audit p below {SMALL_P:g}: {page.names_text(small)}. A strong test also finds shifts that are not "
+            "neutral, so this alone is no proof of memorization (`heldout audit --control` needs no neutral shifts)."
+        )
+
+
+def boards(result: MemorizationResult) -> Iterator[page.Section]:
+    """One leaderboard per metric."""
+    told = (
+        f"Most memorised first; intervals are each model’s own, at {phrases.LEVEL_TEXT}. **Rank**: every place that "
+        "comparisons leave open. **Next**: > memorised significantly more than the next model; ~ not significantly."
+    )
+    if result.rankings:
+        yield page.Section.of("Who memorised more", told, anchor="ranking")
+    for i, r in enumerate(result.rankings, start=1):
+        yield page.Section.of(phrases.title(r.column), _board(r), level=3, anchor=f"rank-{i}")
 
 
 def _apart(r: Ranking) -> str:
-    pairs, apart = math.comb(len(r.models), 2), len(r.significant)
-    if pairs == 1:
-        return f"the difference is {'' if apart else 'not '}significant"
-    return f"{apart} of {pairs} pairs of models {'differs' if apart == 1 else 'differ'} significantly"
+    return f"{len(r.significant)} of {math.comb(len(r.models), 2)}"
 
 
-def _board(r: Ranking) -> Ranges:
+def _board(r: Ranking) -> page.Ranges:
     rows = []
     for e, after in itertools.zip_longest(r.most_memorised_first, r.models[1:]):
-        first, last = e.ranks
         sure = after is not None and r.differs(e.model, after)
         rows.append(
-            RangeRow(
-                name=name_text(e.model),
+            page.RangeRow(
+                name=page.name_text(e.model),
                 value=e.value,
                 low=e.low,
                 high=e.high,
-                value_text=fixed(e.value),
-                interval_text=pair((e.low, e.high)),
-                rank=f"{first}" if first == last else f"{first}–{last}",
+                value_text=page.fixed(e.value),
+                interval_text=page.pair((e.low, e.high)),
+                rank="–".join(f"{rank}" for rank in dict.fromkeys(e.ranks)),
                 next="" if after is None else ">" if sure else "~",
                 next_hover="memorised significantly more than the next" if sure else "no significant difference",
             )
         )
-    return Ranges(
-        caption=f"{_direction(r.column).capitalize()}; {_apart(r)}.",
-        columns=("Rank", "Model", r.metric, "Interval", "Next"),
-        rows=tuple(rows),
+    columns, caption = (
+        ("Rank", "Model", r.metric, "Interval", "Next"),
+        f"{DIRECTIONS[r.memorised][1]}; pairs that differ significantly: {_apart(r)}",
     )
+    return page.Ranges(caption=caption, columns=columns, rows=tuple(rows), rows_open=OPEN_ROWS)
 
 
-def _disagreements(result: MemorizationResult) -> Iterable[Block]:
-    """Pairs of models with their numbers, and how alike the orders are."""
-    pairs = opposed(result)
-    if pairs:
-        n = len(pairs)
-        yield Prose(
-            f"{'1 pair of models is' if n == 1 else f'{n} pairs of models are'} ordered in opposite ways by different "
-            "metrics, each significantly."
-        )
-        told = [_opposed(models, *sides) for models, sides in list(pairs.items())[:MOST_PAIRS]]
-        opened = n if n <= OPEN_PAIRS + 3 else OPEN_PAIRS  # three rows are not worth unfolding
-        yield Points(tuple(told[:opened]))
-        if told[opened:]:
-            more = [Note(f"And {n - MOST_PAIRS} more in the JSON.")] if n > MOST_PAIRS else []
-            yield Fold(title=f"{len(told) - opened} more", blocks=(Points(tuple(told[opened:])), *more))
-    else:
-        yield Prose("No two metrics order two models in opposite ways, both significantly.")
-    if not result.correlations:
-        return
-    low, high = (f(result.correlations, key=lambda c: (c.kendall_tau, c.between)) for f in (min, max))
-    least, most = (f"{fixed(c.kendall_tau, 2, sign=True)} ({' and '.join(c.between)})" for c in (low, high))
-    if len(result.correlations) == 1:
-        goes = f"is {least}"
-    elif low.kendall_tau == high.kendall_tau:
-        goes = f"is {fixed(low.kendall_tau, 2, sign=True)} throughout"
-    else:
-        goes = f"runs from {least} to {most}"
-    yield Prose(f"Kendall’s tau between the orders of two metrics {goes}.")
-    if len(result.rankings) > 2:
+def disagreements(result: MemorizationResult) -> Blocks:
+    """Pairs of models that metrics order in opposite ways, with their numbers, and how alike the orders are."""
+    told = []
+    for (a, b), sides in phrases.opposed(result).items():
+        texts = []
+        for side in sides:
+            values = [(phrases.title(r.column), page.fixed(r.of(a).value), page.fixed(r.of(b).value)) for r in side]
+            texts.append(", ".join(f"{title} ({first} against {second})" for title, first, second in values))
+        names = f"{page.name_text(a)} and {page.name_text(b)}"
+        told.append((names, f"the first memorised more by {texts[0]}; less by {texts[1]}"))
+    if told:
+        yield page.Facts(tuple(told[:OPEN_PAIRS]))
+    if told[OPEN_PAIRS:]:
+        yield page.Fold(title=f"{len(told) - OPEN_PAIRS} more", blocks=(page.Facts(tuple(told[OPEN_PAIRS:])),))
+    if result.correlations:
+        both = (f(result.correlations, key=lambda c: (c.kendall_tau, c.between)) for f in (min, max))
+        ends = [f"{page.fixed(c.kendall_tau, 2, sign=True)} ({' and '.join(c.between)})" for c in both]
+        yield page.Prose(f"Kendall’s tau between the orders of two metrics: {' to '.join(dict.fromkeys(ends))}.")
+    if result.correlations and len(result.rankings) > 2:
         yield _tau(result)
 
 
-def _opposed(models: tuple[str, str], *sides: Values) -> str:
-    more, less = (
-        listed([f"{column.title} ({fixed(a)} against {fixed(b)})" for column, (a, b) in side.items()]) for side in sides
-    )
-    a, b = map(name_text, models)
-    return f"**{a}** memorised more than **{b}** by {more}; less by {less}."
-
-
-def _tau(result: MemorizationResult) -> HeatMap:
+def _tau(result: MemorizationResult) -> page.HeatMap:
     titles = [r.column.title for r in result.rankings]
     values = np.full((len(titles), len(titles)), np.nan)
     for c in result.correlations:
         i, j = map(titles.index, c.between)
         values[i, j] = values[j, i] = c.kendall_tau
-    return HeatMap(
+    return page.HeatMap(
         title=f"Kendall’s tau between the orders of {len(titles)} metrics",
         caption="**Kendall’s tau** between the orders of each two metrics, from most to least memorised: 1 is the same "
         "order, −1 the reverse, about 0 no relation; by values alone, chance included. Columns are in the order of "
         "the rows.",
         values=values,
         legend="Kendall’s tau between two orders",
-        names=tuple(titles),
+        names=tuple(map(page.symbols, titles)),
         cell_hover=True,
         numbered=len(titles) <= NUMBERED,
         edges=tuple(np.linspace(-1, 1, 10).tolist()),
     )
 
 
-def _pictures(result: MemorizationResult) -> Iterable[Block]:
+def pictures(result: MemorizationResult) -> Blocks:
     """One strip per example, of the first model that has pictures of a perturbation."""
     found: dict[str, Curve] = {}
     for c in result.curves:
-        if c.exhibits is not None and c.perturbation not in NOISE:
+        if c.exhibits is not None:
             found.setdefault(c.perturbation, c)
     if not found:
         return
-    yield Prose(
+    yield page.Prose(
         "Training pictures at growing strength, some on which the model goes wrong early and some on which it does "
         "late. ✗ and a frame: the model is wrong."
     )
-    most = FEW_EXAMPLES if len(found) > ALL_EXAMPLES else None
-    strips = {name: _strips(c, result.class_names, most) for name, c in found.items()}
-    total = sum(len(pictures) for groups in strips.values() for _, pictures, _ in groups)
-    side = int(math.sqrt(PIXELS / max(1, total)))
-    opened = len(found) if len(found) <= ALL_EXAMPLES else ALL_EXAMPLES // 2
+    many = len(found) > ALL_EXAMPLES
+    strips = {name: _strips(c, result.class_names, FEW_EXAMPLES if many else None) for name, c in found.items()}
+    total = sum(len(some) for groups in strips.values() for _, some, _ in groups)
+    side = min(112, int(math.sqrt(PIXELS / total)))
     for i, (name, c) in enumerate(found.items()):
-        title = perturbation_text(name)
-        block = Pictures(groups=strips[name], layout="strips", side=min(side, 112))
-        model = f"Model: {name_text(c.model)}. Strength: {c.unit}."
-        if i < opened:
-            yield Prose(f"**{title}**. {model}")
-            yield block
+        title = page.quoted(phrases.perturbation_text(name))
+        about = f"Model: {page.quoted(c.model)}. Strength: {c.unit}."
+        block = page.Pictures(groups=strips[name], layout="strips", side=side)
+        if many and i >= FEW_EXAMPLES:
+            yield page.Fold(title=title, blocks=(page.Prose(about), block))
         else:
-            yield Fold(title=title, blocks=(Prose(model), block))
+            yield page.Prose(f"**{title}**. {about}")
+            yield block
 
 
 def _strips(
     curve: Curve, names: Sequence[str] | None, most: int | None
-) -> tuple[tuple[str, tuple[Picture, ...], tuple[str, ...]], ...]:
-    shown = curve.exhibits
+) -> tuple[tuple[str, tuple[page.Picture, ...], tuple[str, ...]], ...]:
+    shown, strips = curve.exhibits, []
     assert shown is not None
-    strips = []
     for k in _spread(len(shown.rows), most or len(shown.rows)):
         label, row = int(shown.labels[k]), int(shown.rows[k])
         name = names[label] if names is not None and 0 <= label < len(names) else f"class {label}"
-        pictures = []
+        some = []
         for i in _spread(len(curve.strengths), MOST_STRENGTHS):
             right, strength = bool(shown.right[k, i]), f"{curve.strengths[i]:g}"
             told = f"{name}, example {row}, at strength {strength}: {'right' if right else 'wrong'}"
-            pictures.append(Picture(pixels=shown.pictures[k, i], alt=told, caption=strength, alert=not right))
-        strips.append((name, tuple(pictures), (f"example {row:,}",)))
+            some.append(page.Picture(pixels=shown.pictures[k, i], alt=told, caption=strength, alert=not right))
+        strips.append((name, tuple(some), (f"example {row:,}",)))
     return tuple(strips)
 
 
 def _spread(n: int, most: int) -> list[int]:
     """Places among n, no more than `most`, evenly, with both ends."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int)).tolist()  # type: ignore[no-any-return]
-
-
-def _facts(result: MemorizationResult) -> Iterable[tuple[str, str]]:
-    """What went in, one line per fact."""
-    yield "Models", ", ".join(map(name_text, result.models))
-    yield "Examples", examples_text(result)
-    same: dict[tuple[str, str], list[str]] = {}
-    for name in result.perturbations:
-        if name == PTV and PMV in result.perturbations:
-            continue
-        curve = next(c for c in result.curves if c.perturbation == name)
-        strengths = ", ".join(f"{s:g}" for s in curve.strengths)
-        told = "label noise" if name in NOISE else perturbation_text(name)
-        same.setdefault((strengths, curve.unit), []).append(told)
-    for (strengths, unit), names in same.items():
-        what = listed(names) if len(names) < 4 else f"{len(names)} perturbations"
-        yield what[:1].upper() + what[1:], f"{strengths} ({unit})"
-    if trainings(result):
-        yield "Trainings per rate", listed([f"{s}" for s in trainings(result)])
-    sizes = sorted({m.validation.right.shape[1] for m in result.measured.values() if m.validation is not None})
-    if sizes:
-        yield "Validation", f"{listed([f'{n:,}' for n in sizes])} examples"
-    if result.class_names is not None:
-        yield "Classes", f"{len(result.class_names):,}"
-    done = preprocessing_text(result.preprocessing)
-    if done:
-        yield "Preprocessing", done
-
-
-def _missing(result: MemorizationResult) -> Iterable[str]:
-    """What is lacking, and why; silence must not read as "nothing to see"."""
-    if not any(name in NOISE for name in result.perturbations):
-        yield "Label noise (PMV, PTV), the direct measure: no model was retrained"
-    if not finished(result):
-        yield "Perturbed pictures: not asked for"
-    if len(result.models) == 1:
-        yield "Ranking: there is only one model"
-    elif not result.rankings:
-        yield f"Ranking: {why_unranked(result)}"
-    if GAP not in result.columns:
-        yield "Gap to fresh examples: there are no validation examples"
-    if all(m.audit is None for m in result.measured.values()):
-        yield "Audit of the training pictures: not asked for"
