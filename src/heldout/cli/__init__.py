@@ -12,13 +12,17 @@ from pathlib import Path
 
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_FINE, EXIT_STOPPED, be_quiet
 from heldout.cli.verbs import parse
-from heldout.errors import HeldoutError
+from heldout.errors import HeldoutError, InputError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    args = parse(arguments)
+    try:
+        args = parse(arguments)
+    except InputError as error:
+        print(f"heldout: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
     args.line = shlex.join(["heldout", *arguments])
     be_quiet(getattr(args, "quiet", False))
     for stream in (sys.stdout, sys.stderr):  # a terminal, or a file on Windows, may not have every character

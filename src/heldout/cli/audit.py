@@ -136,12 +136,12 @@ def add_options(verb: Parser) -> None:
         "--allow-frame-drop", action="store_true", help="go on although the frame costs the model accuracy"
     )
 
-    run = verb.add_argument_group("running and reporting")
-    run.add_argument("--batch-size", type=int, metavar="N")
-    run.add_argument("--device", default=None, help="cpu (default) or cuda")
-    run.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
-    add_ending(run, GATE)
-    run.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
+    running = verb.add_argument_group("running and reporting")
+    running.add_argument("--batch-size", type=int, metavar="N")
+    running.add_argument("--device", default=None, help="cpu (default) or cuda")
+    running.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
+    add_ending(running, GATE)
+    running.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
     add_score_options(verb)
     add_needed_options(verb)
     verb.set_defaults(command=run, parser=verb, out=Path("heldout-audit"))

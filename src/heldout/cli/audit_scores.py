@@ -79,7 +79,7 @@ def add_score_options(verb: argparse.ArgumentParser) -> None:
 
 def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
     """Which of these options were given, as they are typed."""
-    given = [name for name in names if name in args.given]
+    given = [name for name in names if name in args.typed]
     return [f"--{name.replace('_', '-')}" for name in given]
 
 

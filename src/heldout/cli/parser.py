@@ -9,14 +9,14 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from heldout.cli.common import EXIT_BAD_INPUT
+from heldout.errors import InputError
 
 
 class Parser(argparse.ArgumentParser):
     """The parser of a verb.
 
     `--help` shows the options used most, and examples; `--help-all` shows everything. The parsed arguments hold
-    `given`: the names, in Python, of the options that were typed, also where the value is the default.
+    `typed`: the names, in Python, of the options that were typed, also where the value is the default.
     """
 
     def __init__(self, prog: str, **kwargs: Any) -> None:
@@ -24,6 +24,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog, **kwargs)
         self.essential: tuple[str, ...] = ()
         self.examples = ""
+        self._read: list[str] = []
         self.add_argument("-h", "--help", action=_ShortHelp, nargs=0, help="show the options used most, and examples")
 
     def describe(self, description: str, *, usage: str, essential: str, examples: str, details: str = "") -> None:
@@ -34,18 +35,26 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--help-all", action="help", help="show every option, and what can be read")
 
     def error(self, message: str) -> NoReturn:
-        """One sentence and the exit code of bad input."""
+        """Bad input like any other: one sentence, and the way out; a mistyped option before one that is then missing."""
+        unknown = [a for a in self._read if a.startswith("--") and a.partition("=")[0] not in self.options()]
+        if unknown and "required" in message:
+            message = _unknown(unknown, self.options())
         end = "" if message.endswith("?") else "."
-        self.exit(EXIT_BAD_INPUT, f"{self.prog}: {message.rstrip('.')}{end} See {self.prog} --help.\n")
+        raise InputError(f"{message.rstrip('.')}{end} See {self.prog} --help.")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse."""
+        self._read = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(args, namespace)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse, with `given`."""
+        """As argparse, with `typed`."""
         arguments = sys.argv[1:] if args is None else list(args)
         found, unknown = self.parse_known_args(arguments, namespace)
         verb = getattr(found, "parser", self)
         if unknown:
             verb.error(_unknown(unknown, verb.options()))
-        found.given = self._typed(arguments)
+        found.typed = self._typed(arguments)
         return found
 
     def options(self) -> list[str]:
