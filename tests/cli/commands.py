@@ -84,7 +84,8 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "memorization_curve": ["memorization", "curve", "--model", honest, leaked, *PICTURES, "--limit", "60",
                                "--perturbation", "gaussian", "spatial", "--strengths", "spatial=0:2"],
         "memorization_train": ["memorization", "retrain", "--train", "heldout_trainings:nearest",
-                               "heldout_trainings:five", "--data", f"{f}/points.npz", "--label-noise", "0:0.4:0.2", "--repetitions", "3",
+                               "heldout_trainings:five", "--data", f"{f}/points.npz",
+                               "--label-noise", "0:0.4:0.2", "--repetitions", "3",
                                "--n-jobs", "1"],
     }  # fmt: skip
 

@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--help-all", action="help", help="show every option, and what can be read")
 
     def error(self, message: str) -> NoReturn:
-        """Bad input like any other: one sentence, and the way out; a mistyped option before one that is then missing."""
+        """Bad input like any other: one sentence, and the way out; of two faults the mistyped option."""
         unknown = [a for a in self._read if a.startswith("--") and a.partition("=")[0] not in self.options()]
         if unknown and "required" in message:
             message = _unknown(unknown, self.options())
