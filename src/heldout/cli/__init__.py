@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import shlex
@@ -11,35 +10,21 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from heldout._version import __version__
-from heldout.cli.audit import add_audit
-from heldout.cli.budget import add_budget
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_FINE, EXIT_STOPPED
-from heldout.cli.compare import add_compare
-from heldout.cli.demo import add_demo
-from heldout.cli.memorization import add_memorization
-from heldout.cli.split import add_split
-from heldout.cli.stress import add_stress
-from heldout.errors import HeldoutError
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    parser = argparse.ArgumentParser(
-        prog="heldout", description="How much is this test score still worth?", allow_abbrev=False
-    )
-    parser.add_argument("--version", action="version", version=f"heldout {__version__}")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for add in (add_audit, add_budget, add_compare, add_stress, add_memorization, add_demo, add_split):
-        add(verbs)
-    return parser
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_FINE, EXIT_STOPPED, be_quiet
+from heldout.cli.verbs import parse
+from heldout.errors import HeldoutError, InputError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    args = build_parser().parse_args(arguments)
+    try:
+        args = parse(arguments)
+    except InputError as error:
+        print(f"heldout: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
     args.line = shlex.join(["heldout", *arguments])
+    be_quiet(getattr(args, "quiet", False))
     for stream in (sys.stdout, sys.stderr):  # a terminal, or a file on Windows, may not have every character
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -48,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
         return code
     except HeldoutError as error:
+        if getattr(args, "debug", False):
+            traceback.print_exc()
         print(f"heldout: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
