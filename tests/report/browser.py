@@ -26,7 +26,7 @@ WRAPPER = """<!DOCTYPE html><meta charset="utf-8"><body>
 <script>
 addEventListener("load", () => {
   const page = document.getElementById("f").contentDocument, root = page.documentElement;
-  const wide = [], scrolls = e => e.closest(".scroll") && !e.matches(".scroll");
+  const wide = [], scrolls = e => (e.closest(".scroll") && !e.matches(".scroll")) || e.closest("svg svg");
   for (const e of page.body.querySelectorAll("*")) {
     const box = e.getBoundingClientRect();
     const outside = box.width && (box.right > WIDTH + 0.5 || box.left < -0.5);
