@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from heldout.report import to_html, to_markdown, to_text
+from heldout.report.markdown import escaped
 from heldout.report.text import WIDTH
-from heldout.summary import Column, Prose, Row, Section, Summary, Table
+from heldout.summary import Axis, Column, Facts, LineChart, Prose, Row, Section, Series, Summary, Table, quoted, symbols
 from tests.report.browser import PHONE, look, needs_chromium
 from tests.report.kitchen_sink import HOSTILE, kitchen_sink
-from tests.report.pages import check_drawings, check_self_contained
+from tests.report.pages import Page, check_drawings, check_self_contained
 
 SINK = kitchen_sink()
 
@@ -62,6 +63,26 @@ def test_markdown_is_escaped_and_whole() -> None:
 def test_names_steer_no_terminal_and_turn_no_text() -> None:
     for rendered in (to_text(SINK), to_markdown(SINK), to_html(SINK)):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", rendered)
+
+
+@pytest.mark.parametrize("name", ["k_max", "R_S", "a**b**c", "`x` --control", "_u_"])
+def test_a_name_is_shown_as_it_is(name: str) -> None:
+    """In a sentence where it is quoted; in a cell and at a line or a bar always. A symbol of ours has its subscript."""
+    line = Series(name=name, x=(1, 2), y=(1.0, 2.0))
+    chart = LineChart(title="t", x=Axis(label="T_S of it"), y=Axis(label="y"), series=(line, replace(line, style="b")))
+    sentence = f"**Of {quoted(name)}**, k_S, {quoted(name)} and --json"
+    table = Table.of("c", ("k_PTV", "Metric"), [(name, symbols("R_g"))])
+    blocks = (Prose(sentence), Facts((("fact", sentence),)), table, chart)
+    summary = Summary(kind="", headline=quoted(name), sections=(Section(title="", blocks=blocks, printed=True),))
+    page = to_html(summary)
+    shown = Page(page)
+    assert shown.headings == [name]
+    assert shown.text.count(name) == 1 + 4 + 1 + 2 + 1 + 1  # headline, sentences, cell, legend, columns of numbers
+    assert page.count("<strong>Of ") == 2
+    assert all(f"{a}<sub>{b}</sub>" in page for a, b in ("kS", "Rg", ("k", "PTV")))
+    assert '>T<tspan class="sub" dy="3">S</tspan>' in page
+    assert to_text(summary).count(name) == 1 + 4 + 1
+    assert to_markdown(summary).count(escaped(name)) == 1 + 4 + 1 + 2
 
 
 def test_page() -> None:

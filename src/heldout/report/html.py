@@ -30,7 +30,7 @@ from heldout.summary import (
     Summary,
     Table,
 )
-from heldout.summary.names import shorten
+from heldout.summary.names import ISOLATE, ISOLATE_END, SUBSCRIPT, shorten, symbols
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -86,15 +86,21 @@ def _environment() -> Environment:
         "range": _range,
         "swatch": _swatch,
         "symbols": _symbols,
+        "taken": _taken,
     }
     return environment
 
 
-def _symbols(text: str) -> Markup:
-    """Text with k_S, R_g and their like as they are printed."""
+def _taken(text: str) -> Markup:
+    """Text as it is; only what is marked as the index of a symbol stands lower."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"\b([kR])_(S|g|PTV|max)\b", r"\1<sub>\2</sub>", str(escape(text))))
+    return Markup(re.sub(rf"{SUBSCRIPT}(\w+)", r"<sub>\1</sub>", str(escape(text))))
+
+
+def _symbols(text: str) -> Markup:
+    """Text of ours, with k_S, R_g and their like as they are printed."""
+    return _taken(symbols(text))
 
 
 def _prose(text: str) -> Markup:
@@ -132,7 +138,8 @@ def _numbers(chart: Chart) -> Table:
     """The numbers behind a chart; where lines are rows there are many columns, so intervals stand below values."""
     per_line = isinstance(chart, LineChart) and bool(chart.line_of)
     columns = tuple(
-        Column(name=name, align="left" if per_line and i == 0 else "right") for i, name in enumerate(chart.columns())
+        Column(name=f"{ISOLATE}{name}{ISOLATE_END}" if i else name, align="left" if per_line and not i else "right")
+        for i, name in enumerate(chart.columns())
     )
     rows = tuple(Row(cells=(row[0], *map(_stacked, row[1:]))) if per_line else Row(cells=row) for row in chart.rows())
     return Table(caption=chart.table_caption, columns=columns, rows=rows, wide=per_line)

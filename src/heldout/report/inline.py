@@ -6,14 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from heldout.summary.names import TURNS
+from heldout.summary.names import ISOLATE, ISOLATE_END, SUBSCRIPT, TURNS
 
 Kind = Literal["plain", "code", "strong"]
-# `backticks`, an --option anywhere, **stars**; what holds <, >, & or | is somebody's name and not ours to mark
-_MARKED = re.compile(r"`([^`\n<>&|]+)`|(?<![\w-])(--[a-z][a-z-]*[a-z])|\*\*(.+?)\*\*")
+_NAME = f"{ISOLATE}[^{ISOLATE_END}]*{ISOLATE_END}"  # nothing in it is ours to mark
+_STRONG = rf"\*\*((?:{_NAME}|[^{ISOLATE}])+?)\*\*"
+_MARKED = re.compile(rf"{_NAME}|{_STRONG}|`([^`\n<>&|{ISOLATE}]+)`|(?<![\w-])(--[a-z][a-z-]*[a-z])")
 
 _BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
-_STEERING = TURNS | dict.fromkeys(set(range(0x20)) - {0x09, 0x0A}) | dict.fromkeys(range(0x7F, 0xA0))
+_STEERING = (
+    {ord(SUBSCRIPT): "_"} | TURNS | dict.fromkeys(set(range(0x20)) - {0x09, 0x0A}) | dict.fromkeys(range(0x7F, 0xA0))
+)
 
 
 def pieces(text: str) -> Iterator[tuple[Kind, str]]:
@@ -26,9 +29,11 @@ def pieces(text: str) -> Iterator[tuple[Kind, str]]:
     """
     end = 0
     for found in _MARKED.finditer(text):
+        if found.lastindex is None:
+            continue  # a name
         if found.start() > end:
             yield "plain", text[end : found.start()]
-        typed, option, strong = found.groups()
+        strong, typed, option = found.groups()
         yield ("strong", strong) if strong is not None else ("code", typed or option)
         end = found.end()
     if end < len(text):
@@ -43,7 +48,7 @@ def bare(text: str) -> str:
     >>> bare("give **one** of `a` and `b`")
     'give one of `a` and `b`'
     """
-    return re.sub(r"\*\*(.+?)\*\*", r"\1", text)
+    return re.sub(f"{_NAME}|{_STRONG}", lambda found: found[1] or found[0], text)
 
 
 def writable(text: str) -> str:

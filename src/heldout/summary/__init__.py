@@ -1,76 +1,13 @@
 """What a result says, as data: a headline, key figures, and sections of a few kinds of blocks.
 
 A verb's `summary.py` turns its result into one `Summary`; `heldout.report` renders any of them as text, Markdown or
-HTML. Nothing here knows a verb, and nothing in a `Summary` is computed when it is rendered.
+HTML. Nothing here knows a verb, and nothing in a `Summary` is computed when it is rendered. A verb writes
+`from heldout import summary as page` and finds all of it there: `page.Table`, `page.percent`, `page.quoted`.
 """
 
-from __future__ import annotations
-
-from heldout.summary.blocks import (
-    Block,
-    Cell,
-    Column,
-    Facts,
-    Fold,
-    Note,
-    Picture,
-    Pictures,
-    Points,
-    Prose,
-    RangeRow,
-    Ranges,
-    Row,
-    SideBySide,
-    Table,
-)
-from heldout.summary.charts import (
-    Axis,
-    Chart,
-    Distribution,
-    Guide,
-    HeatMap,
-    Histogram,
-    Interval,
-    IntervalChart,
-    LineChart,
-    Mark,
-    Outlines,
-    PointDensity,
-    Series,
-)
-from heldout.summary.summary import Figure, Section, Summary, Tone
-
-__all__ = [
-    "Axis",
-    "Block",
-    "Cell",
-    "Chart",
-    "Column",
-    "Distribution",
-    "Facts",
-    "Figure",
-    "Fold",
-    "Guide",
-    "HeatMap",
-    "Histogram",
-    "Interval",
-    "IntervalChart",
-    "LineChart",
-    "Mark",
-    "Note",
-    "Outlines",
-    "Picture",
-    "Pictures",
-    "PointDensity",
-    "Points",
-    "Prose",
-    "RangeRow",
-    "Ranges",
-    "Row",
-    "Section",
-    "Series",
-    "SideBySide",
-    "Summary",
-    "Table",
-    "Tone",
-]
+# ruff: noqa: F403  # one namespace made of five modules
+from heldout.summary.blocks import *
+from heldout.summary.charts import *
+from heldout.summary.names import *
+from heldout.summary.numbers import *
+from heldout.summary.summary import *

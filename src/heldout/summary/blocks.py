@@ -15,6 +15,11 @@ from heldout.summary.charts import Chart
 Align = Literal["left", "right"]
 
 
+def kept_facts(*rows: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
+    """Names and values without those that have no value, for `lines` and `origin` of a summary."""
+    return tuple((name, value) for name, value in rows if value)
+
+
 @dataclass(frozen=True)
 class Prose:
     """A paragraph."""
@@ -45,6 +50,17 @@ class Facts:
 
     kind: ClassVar[str] = "facts"
     rows: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, *rows: tuple[str, str | None]) -> Facts:
+        """Those that have a value.
+
+        Examples
+        --------
+        >>> Facts.of(("examples", "120"), ("groups", None))
+        Facts(rows=(('examples', '120'),))
+        """
+        return cls(kept_facts(*rows))
 
 
 @dataclass(frozen=True, kw_only=True)

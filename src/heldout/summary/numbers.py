@@ -105,6 +105,17 @@ def share_text(value: float) -> str:
     return f"{100 * value:.3g}{PERCENT}" if math.isfinite(value) else NOT_DEFINED
 
 
+def of_text(count: int, total: int) -> str:
+    """So many of so many, and their share.
+
+    Examples
+    --------
+    >>> of_text(3, 45), of_text(1200, 10_000), of_text(0, 0)
+    ('3 of 45 (6.7\\xa0%)', '1,200 of 10,000 (12.0\\xa0%)', '0 of 0')
+    """
+    return f"{count:,} of {total:,}" + (f" ({percent(count / total)})" if total else "")
+
+
 def counted(count: int, what: str) -> str:
     """So many of something.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from heldout.summary.blocks import Block
+from heldout.groups import FEW
+from heldout.summary.blocks import Block, Prose, kept_facts
 
 Tone = Literal["quiet", "found", "neutral"]
 
@@ -43,6 +44,18 @@ class Section:
     level: Literal[2, 3] = 2
     printed: bool = False
     anchor: str = ""
+
+    @classmethod
+    def of(cls, title: str, *blocks: Block | str | None, **options: Any) -> Section:
+        """A section of what there is: texts become prose, None and empty texts are left out.
+
+        Examples
+        --------
+        >>> Section.of("Seen", "A sentence.", None, printed=True).blocks
+        (Prose(text='A sentence.'),)
+        """
+        told = tuple(Prose(block) if isinstance(block, str) else block for block in blocks if block)
+        return cls(title=title, blocks=told, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,3 +108,32 @@ class Summary:
     method: str = ""
     parts: tuple[Summary, ...] = ()
     parts_printed: bool = True
+
+
+def origin(result: Any, *more: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
+    """What made a result, from those of its fields that all verbs call the same, then what else there is to tell."""
+    seed = getattr(result, "seed", None)
+    return kept_facts(
+        ("heldout", result.version),
+        ("Date", result.created),
+        ("Source", getattr(result, "source", None)),
+        ("Seed", None if seed is None else str(seed)),
+        ("Data digest", getattr(result, "data_digest", None)),
+        *more,
+    )
+
+
+def few_groups(n_groups: int | None, of: str = "", then: str = "intervals are rough") -> tuple[str, ...]:
+    """The warning where there are few groups, and nothing where there are not.
+
+    Examples
+    --------
+    >>> few_groups(11, "the control"), few_groups(30), few_groups(None)
+    (('The control has only 11 groups: below 30, intervals are rough.',), (), ())
+    >>> few_groups(8)
+    ('There are only 8 groups: below 30, intervals are rough.',)
+    """
+    if n_groups is None or n_groups >= FEW:
+        return ()
+    has = f"{of[:1].upper()}{of[1:]} has" if of else "There are"
+    return (f"{has} only {n_groups} groups: below {FEW}, {then}.",)

@@ -11,7 +11,7 @@ import pytest
 from heldout.report import svg
 from heldout.report.svg.axes import decade_ticks, linear_ticks, log_ticks
 from heldout.report.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH
-from heldout.summary import Axis, Histogram, Interval, IntervalChart
+from heldout.summary import Axis, Histogram, Interval, IntervalChart, symbols
 from tests.report.svg import drawn, series
 
 
@@ -81,7 +81,7 @@ def test_legend_names_every_line_once() -> None:
 
 def test_interval_chart() -> None:
     rows = (
-        Interval(name="Test error R_S", value=0.1, text="0.1", interval=(0.05, 0.2)),
+        Interval(name=symbols("Test error R_S"), value=0.1, text="0.1", interval=(0.05, 0.2)),
         Interval(name="other", value=0.4, text="0.4", style="d"),
     )
     chart = IntervalChart(title="l", x_label="x", intervals=rows, floor=0.0, reference=0.0)
@@ -91,7 +91,7 @@ def test_interval_chart() -> None:
     assert [p.attrib["d"].count("M") for p in groups[0].findall("path")] == [3]  # a bar and two ends
     assert not groups[1].findall("path")
     assert [t.text for t in groups[0].iter("tspan")] == ["S"]
-    assert root.attrib["aria-label"] == "l: Test error R_S 0.1; other 0.4"
+    assert root.attrib["aria-label"] == symbols("l: Test error R_S 0.1; other 0.4")
     equal = (Interval(name="zero", value=0.0, text="0", interval=(0.0, 0.0)),)
     ET.fromstring(svg.draw(IntervalChart(title="l", x_label="x", intervals=equal, reference=0.0)))
 

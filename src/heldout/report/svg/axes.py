@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from heldout.report.svg.shapes import CHARACTER, LEFT, RIGHT, WIDTH, line, text
 from heldout.summary.charts import AxisKind
-from heldout.summary.names import shorten
+from heldout.summary.names import shorten, symbols
 
 EVEN = 4  # times as much; a log axis that is shorter has even steps
 LARGE, FAR = 1e6, 100  # a log axis up to so much, and so long, has powers of ten, written as such
@@ -168,7 +168,7 @@ def room(low: float, high: float) -> tuple[float, float]:
 
 def y_axis(scale: Scale, label: str, *, left: float = LEFT, right: float = WIDTH - RIGHT, count: int = 5) -> list[str]:
     """Grid lines with their names at the left, and above them what they measure."""
-    parts = [text(4, min(scale.start, scale.end) - 13, label, "start")] if label else []
+    parts = [text(4, min(scale.start, scale.end) - 13, symbols(label), "start")] if label else []
     for tick, name in scale.ticks(count=count):
         y = scale.place(tick)
         parts += [line("grid", left, y, right, y), text(left - 7, y + 4, name, "end")]
@@ -190,5 +190,5 @@ def x_axis(
             parts.append(text(centre, bottom + 18, name, "middle"))
             free = centre + half + 8
     fits = int((right + RIGHT) / CHARACTER)
-    parts.append(text((left + right) / 2, bottom + 37, shorten(label, fits), "middle"))
+    parts.append(text((left + right) / 2, bottom + 37, symbols(shorten(label, fits)), "middle"))
     return parts

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from heldout.summary.charts import Style, Variant
-from heldout.summary.names import shorten
+from heldout.summary.names import SUBSCRIPT, shorten
 
 WIDTH = 420.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
@@ -32,11 +32,11 @@ def title(words: str) -> str:
 def text(x: float, y: float, words: str, anchor: str, style: str = "") -> str:
     """Words that start at, end at or are centred on a point."""
     css = f' class="{style}"' if style else ""
-    # R_S is set with S as a subscript, k_max with max; SVG has no element for that.
-    parts = re.split(r"(?:(?<=\bR)_(?=\w\b)|(?<=\bk)_(?=(?:S|PTV|max)\b))(\w+)", words)
-    inside = escape(parts[0])
-    for letter, rest in zip(parts[1::2], parts[2::2], strict=True):
-        inside += f'<tspan class="sub" dy="3">{escape(letter)}</tspan>'
+    first, *indexed = words.split(SUBSCRIPT)  # SVG has no element for a subscript
+    inside = escape(first)
+    for part in indexed:
+        index, rest = re.fullmatch(r"(\w*)(.*)", part, re.S).groups()  # type: ignore[union-attr]
+        inside += f'<tspan class="sub" dy="3">{escape(index)}</tspan>'
         inside += f'<tspan dy="-3">{escape(rest)}</tspan>' if rest else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{css}>{inside}</text>'
 
