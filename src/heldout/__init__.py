@@ -23,7 +23,7 @@ from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.compare import compare, compare_all
 from heldout.reuse.compare_result import CompareAllResult, CompareResult
 from heldout.reuse.result import BudgetResult
-from heldout.reuse.score_budget import ScoreBudgetResult
+from heldout.reuse.score_result import ScoreBudgetResult
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.statistics import (
     ControlTestResult,

@@ -6,7 +6,6 @@ import dataclasses
 import datetime
 import json
 import math
-import operator
 import os
 import types
 import typing
@@ -29,7 +28,8 @@ class Record:
     A subclass is a dataclass with `frozen=True, kw_only=True, eq=False, repr=False`. Its fields may hold numbers,
     texts, arrays, fractions, tuples, dicts with plain keys, and other records or dataclasses; their annotations say
     what `load` brings back. Fields in `unlisted` are saved but not in the JSON; `derived` names properties that are in
-    the JSON as well, or maps keys of the JSON to attributes: {"length": "size", "level": "test.level"}.
+    the JSON as well, or maps keys of the JSON to attributes: {"length": "size", "level": "test.level"}, where the
+    level is None if the test is.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Record:
         """Plain data, ready for JSON, short values first; an undefined number is None."""
         paths = {f.name: f.name for f in _fields(self) if f.name not in self.unlisted}
         paths |= self.derived if isinstance(self.derived, Mapping) else {name: name for name in self.derived}
-        values = {key: plain(operator.attrgetter(path)(self)) for key, path in paths.items()}
+        values = {key: plain(_at(self, path)) for key, path in paths.items()}
         return dict(sorted(values.items(), key=lambda item: isinstance(item[1], (list, dict))))
 
     def save(self, path: str | Path) -> None:
@@ -152,6 +152,13 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     return bool(a == b) or (isinstance(a, float) and math.isnan(a) and math.isnan(b))
+
+
+def _at(record: Any, path: str) -> Any:
+    """What a path of names leads to; None where a part of it is not there."""
+    for name in path.split("."):
+        record = None if record is None else getattr(record, name)
+    return record
 
 
 def _fields(record: Any) -> tuple[dataclasses.Field[Any], ...]:

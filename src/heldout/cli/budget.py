@@ -15,11 +15,12 @@ from heldout.predictions import Predictions
 from heldout.report import to_markdown, to_text
 from heldout.reuse.adjusted import read_probabilities
 from heldout.reuse.budget import budget, budget_from_numbers
-from heldout.reuse.budget_summary import count_text, notes_of
+from heldout.reuse.budget_summary.shared import notes_of
 from heldout.reuse.needed import GAP
 from heldout.reuse.result import BudgetResult
-from heldout.reuse.score_budget import ScoreBudgetResult
+from heldout.reuse.score_result import ScoreBudgetResult
 from heldout.reuse.thresholds import check_share
+from heldout.summary.numbers import exact_text
 
 EPILOG = f"""\
 {WHAT_CAN_BE_READ}
@@ -119,7 +120,7 @@ def run_budget(args: argparse.Namespace) -> int:
 def _exit_code(args: argparse.Namespace, result: BudgetResult | ScoreBudgetResult) -> int:
     if args.fail_under is not None and result.further_models < args.fail_under:
         say(
-            f"heldout: {count_text(result.further_models)} further models fit, fewer than "
+            f"heldout: {exact_text(result.further_models)} further models fit, fewer than "
             f"--fail-under {args.fail_under}."
         )
         return EXIT_CHECK_FAILED
