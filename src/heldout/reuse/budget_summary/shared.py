@@ -140,12 +140,13 @@ def needed(result: Budget) -> Rows:
     def compared(count: int | None) -> str:
         return _examples(count) + ("" if count is None else f", {page.times_text(count / n)} those there are")
 
+    power = f"{100 * need.power:g}{page.PERCENT} power"
     part = f", parting on {page.percent(need.disagreement)} of examples" if isinstance(result, BudgetResult) else ""
     who = "one such model" if need.n_models == 1 else f"{need.n_models:,} models like these at once"
     first = f"{compared(need.examples_for_first)} ({need.first_gap or 0:.4g} apart)"
     rows = page.kept_facts(
         (f"Examples for ±{need.epsilon:g}", f"{compared(need.examples_for_epsilon)} ({who})"),
-        ("Gap that can be told now", f"{page.scientific(need.gap_now)} (two models named beforehand{part})"),
+        ("Gap that can be told now", f"{page.scientific(need.gap_now)} (two models named beforehand, {power}{part})"),
         (f"Examples for a gap of {need.gap:g}", compared(need.examples_for_gap)),
         ("Examples, first from second", None if need.first_gap is None else first),
     )
