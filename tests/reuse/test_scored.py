@@ -121,7 +121,7 @@ def test_groups_are_the_unit(rng):
     p = np.repeat(abilities(rng, k=3, n=40, spread=3), 5, axis=1)
     table = Predictions.from_scores(drawn(rng, p, 4))
     alone, grouped = heldout.budget(table, epsilon=0.1), heldout.budget(table, epsilon=0.1, groups=np.arange(200) // 5)
-    assert (grouped.high - grouped.low > 1.5 * (alone.high - alone.low)).all()
+    assert (grouped.pool.high - grouped.pool.low > 1.5 * (alone.pool.high - alone.pool.low)).all()
     assert grouped.example_groups.n_groups == 40
 
 
