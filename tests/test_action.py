@@ -14,9 +14,10 @@ ROOT = Path(__file__).parents[1]
 STEPS = {step.get("id"): step for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]}
 BUDGET = f"budget '{ROOT / 'examples' / 'cifar10_predictions.npz'}' --epsilon 0.02 --exclude '$(touch expanded)'"
 
+STRESS = "stress --examples 100 --classes 2 --queries 5"
 
-@pytest.mark.parametrize(("command", "code"), [(BUDGET, 2), ("stress --examples 100 --classes 2 --queries 5", 0),
-                                               ("stress --examples 100 --classes 2 --queries 5 --fail-over 0", 1)])  # fmt: skip
+
+@pytest.mark.parametrize(("command", "code"), [(BUDGET, 2), (STRESS, 0), (f"{STRESS} --fail-over 0", 1)])
 def test_the_step(command, code, tmp_path):
     files = {name: str(tmp_path / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

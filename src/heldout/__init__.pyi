@@ -21,7 +21,7 @@ from .reuse.budget import budget, budget_from_numbers
 from .reuse.compare import compare, compare_all
 from .reuse.compare_result import CompareAllResult, CompareResult
 from .reuse.result import BudgetResult
-from .reuse.score_budget import ScoreBudgetResult
+from .reuse.score_result import ScoreBudgetResult
 from .reuse.similarity import SimilarityResult, similarity
 from .statistics import (
     ControlTestResult,

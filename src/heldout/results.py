@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import operator
 import os
 import time
 import types
@@ -30,7 +29,7 @@ class Record:
     texts, arrays, fractions, tuples, dicts with plain keys, and other records or dataclasses; their annotations say
     what `load` brings back. Fields in `unlisted` are saved but not in the JSON; `derived` names properties that are in
     the JSON as well, also those of a field ("test.level" is the key "level"), or maps keys of the JSON to such names:
-    {"length": "size", "level": "test.level"}.
+    {"length": "size", "level": "test.level"}, where it is None if the test is.
 
     Examples
     --------
@@ -57,7 +56,7 @@ class Record:
         paths = {f.name: f.name for f in _fields(self) if f.name not in self.unlisted}
         derived = self.derived
         paths |= derived if isinstance(derived, Mapping) else {path.rpartition(".")[2]: path for path in derived}
-        values = {key: plain(operator.attrgetter(path)(self)) for key, path in paths.items()}
+        values = {key: plain(_at(self, path)) for key, path in paths.items()}
         return dict(sorted(values.items(), key=lambda item: isinstance(item[1], (list, dict))))
 
     def save(self, path: str | Path) -> None:
@@ -166,6 +165,13 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     return bool(a == b) or (isinstance(a, float) and math.isnan(a) and math.isnan(b))
+
+
+def _at(record: Any, path: str) -> Any:
+    """What a path of names leads to; None where a part of it is not there."""
+    for name in path.split("."):
+        record = None if record is None else getattr(record, name)
+    return record
 
 
 def _fields(record: Any) -> tuple[dataclasses.Field[Any], ...]:

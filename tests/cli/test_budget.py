@@ -70,8 +70,8 @@ def test_needed(run):
     """Only the answer; with --json everything, and the gap that was asked for."""
     code, out, _ = run(EXAMPLE, "--needed", "--epsilon", "0.005", "--gap", "0.02")
     assert code == 0
-    assert "examples for ±0.005" in out
-    assert "examples for a gap of 0.02" in out
+    assert "Examples for ±0.005" in out
+    assert "Examples for a gap of 0.02" in out
     assert "eaderboard" not in out
     code, full, _ = run(EXAMPLE, "--needed", "--epsilon", "0.005", "--gap", "0.02", "--json")
     needed = json.loads(full)["needed"]
@@ -250,9 +250,9 @@ def test_groups_in_words_and_in_the_report(run, repositories, tmp_path):
     path, _, _ = repositories
     code, out, _ = run(path, "--groups", "repo", "--epsilon", "0.2", "--out", tmp_path / "out")
     assert code == 0
-    assert "40 groups of 6 examples (repo)" in out
+    assert "40 of 6 to 6 examples (repo)" in out
     assert "for independent groups" in " ".join(out.split())
-    assert "40 groups of 6 examples" in (tmp_path / "out" / "report.html").read_text()
+    assert "40 of 6 to 6 examples" in (tmp_path / "out" / "report.html").read_text()
     assert BudgetResult.load(tmp_path / "out" / "result").pool.example_groups.n_groups == 40
 
 
@@ -281,8 +281,9 @@ def test_the_error_bar_and_the_count_agree(run):
     """At ±0.0096, the union bound's own error bar, it said that 29 of the 30 fit."""
     code, out, _ = run(EXAMPLE, "--epsilon", "0.0096", "--fail-under", "1")
     assert code == 0
-    assert "can measure 34 models like these" in out
-    assert "all 30 within, at 95 %       ±0.00940 (union bound ±0.00960)" in out
+    assert "can measure 34 models of this kind" in out
+    assert "Error bar for the 30 models" in out
+    assert "±0.00940 with probability 95 %" in out
 
 
 def test_wrong_labels(run, tmp_path):

@@ -93,7 +93,7 @@ def test_budget_carries_it(rng, tmp_path):
     plain = result.to_dict()["adjusted_similarity"]
     assert plain["right"] == pytest.approx(result.pool.similarity.mean_kappa)
     assert plain["probabilities"] == pytest.approx(np.mean(capa(p, labels)[np.triu_indices(3, 1)]))
-    assert dict(result.summary().lines)["the same, less chance"].startswith(f"{plain['right']:.4f} ")
+    assert dict(result.summary().lines)["Kappa of right and wrong"] == f"{plain['right']:.4f}"
     np.savez(tmp_path / "p.npz", probabilities=p)
     np.testing.assert_array_equal(read_probabilities(tmp_path / "p.npz"), p)
 

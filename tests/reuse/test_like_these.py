@@ -293,7 +293,7 @@ def test_all_right_or_all_wrong(right):
     assert result.by_similarity is None
     assert ((result.pool.high - result.pool.low) > 0.05).all()
     assert 0 <= result.testable.union < bounds.LARGEST
-    assert result.summary().headline.startswith("Not even one model fits")
+    assert result.testable.count == result.further_models == 0
 
 
 def test_common_cause_and_forecast(rng):

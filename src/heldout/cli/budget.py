@@ -16,11 +16,12 @@ from heldout.predictions import Predictions
 from heldout.report import to_markdown, to_text
 from heldout.reuse.adjusted import read_probabilities
 from heldout.reuse.budget import budget, budget_from_numbers
-from heldout.reuse.budget_summary import count_text, notes_of
+from heldout.reuse.budget_summary.shared import notes_of
 from heldout.reuse.needed import GAP
 from heldout.reuse.result import BudgetResult
-from heldout.reuse.score_budget import ScoreBudgetResult
+from heldout.reuse.score_result import ScoreBudgetResult
 from heldout.reuse.thresholds import check_share
+from heldout.summary.numbers import exact_text
 
 GATE = Gate(
     option="--fail-under",
@@ -123,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
 def _reasons(args: argparse.Namespace, result: BudgetResult | ScoreBudgetResult) -> list[str]:
     if args.fail_under is None or result.further_models >= args.fail_under:
         return []
-    return [f"{count_text(result.further_models)} further models fit, fewer than --fail-under {args.fail_under}."]
+    return [f"{exact_text(result.further_models)} further models fit, fewer than --fail-under {args.fail_under}."]
 
 
 def _write(result: BudgetResult | ScoreBudgetResult, folder: Path, line: str) -> Path:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from heldout.errors import InputError
+from heldout.results import Record
 from heldout.reuse.thresholds import (
     Number,
     both_wrong,
@@ -40,8 +41,8 @@ LARGEST = 10**18  # counts stop here: a bound that allows more says "at least th
 NAIVE_BAYES_POINTS = 32
 
 
-@dataclass(frozen=True, kw_only=True)
-class TestableModels:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class TestableModels(Record):
     """How many models can be tested so that all errors are within epsilon with probability 1 - delta.
 
     `similarity` and `naive_bayes` are None where the bound does not exist; `reason` says why. `LARGEST` (10^18)
@@ -49,15 +50,17 @@ class TestableModels:
     """
 
     __test__ = False  # pytest collects classes by this name
+    unlisted = ("reason",)
 
     union: int
     similarity: int | None
     naive_bayes: int | None
     reason: str | None = None
 
-    def to_dict(self) -> dict[str, int | None]:
-        """The three counts."""
-        return {"union": self.union, "similarity": self.similarity, "naive_bayes": self.naive_bayes}
+    @property
+    def count(self) -> int:
+        """By the similarity union bound, or by the union bound where there is no coupling."""
+        return self.union if self.similarity is None else self.similarity
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from heldout.progress import plain_bar
 from heldout.reuse.adjusted import Adjusted, adjusted_similarity
 from heldout.reuse.alike import how_alike
 from heldout.reuse.bounds import TestableModels, equal_models, testable_models, union_models
-from heldout.reuse.budget_summary import count_text
 from heldout.reuse.cover import CoverCurve, cover_curve
 from heldout.reuse.curves import Curve, models_by_epsilon, models_by_similarity
 from heldout.reuse.few import nothing_fits, nothing_needed, too_few_groups
@@ -42,13 +41,15 @@ from heldout.reuse.like_these import LikeThese, assumption_fit, difficulty_forec
 from heldout.reuse.needed import GAP, examples_within, numbers_needed, pool_needed, round_up
 from heldout.reuse.pool import PoolBound, Tree, pool_level, pool_reach
 from heldout.reuse.result import BudgetResult, PoolResult
-from heldout.reuse.score_budget import ScoreBudgetResult, score_budget
+from heldout.reuse.score_budget import score_budget
+from heldout.reuse.score_result import ScoreBudgetResult
 from heldout.reuse.scored import ScoredPool
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.reuse.theorems import corollary4, theorem2_epsilon, theorem2_equation5, theorem2_equation6
 from heldout.reuse.thresholds import Number, check_share, exact, independent_similarity
 from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics import clopper_pearson
+from heldout.summary.numbers import exact_text
 
 USUAL_EPSILON, USUAL_MODELS = 0.01, 100  # four numbers, no error bar asked for: at least so wide, and for so many
 
@@ -163,7 +164,7 @@ def budget(
             error_bar=pool.epsilon["similarity"],
             epsilon=float(target),
             delta=share,
-            fits=lambda epsilon: _count(fits(exact(epsilon))),
+            fits=lambda epsilon: fits(exact(epsilon)).count,
             grouped=grouped is not None,
         )
         pool = replace(pool, label_noise=noise)
@@ -183,7 +184,6 @@ def budget(
         rng=rng,
     )
     return BudgetResult(
-        n_models=counts.n_models,
         n_examples=counts.n_examples,
         mean_error=counts.mean_error,
         mean_similarity=counts.mean_similarity,
@@ -203,6 +203,7 @@ def budget(
         source=table.source,
         data_digest=table.digest(),
         version=__version__,
+        too_few=few,
         tasks=task_sizes(table),
         trials_agree=table.trials is not None,
     )
@@ -236,10 +237,6 @@ def _second_labels(
     return second_labels_of(table, labels, source=named, delta=delta, grouping=grouping)
 
 
-def _count(fits: TestableModels) -> int:
-    return fits.union if fits.similarity is None else fits.similarity
-
-
 def _like_these(bound: PoolBound, pool: PoolResult, tree: Tree, delta: float, epsilon: Fraction) -> TestableModels:
     """How many models like these fit."""
     return _no_fewer_than_there_are(LikeThese(bound, epsilon, delta, tree).testable(), pool, bound, epsilon)
@@ -270,7 +267,6 @@ def budget_from_numbers(
     share = float(exact(delta))
     by_similarity, by_epsilon = _curves(n_examples, exact(error), exact(similarity), exact(epsilon), share)
     return BudgetResult(
-        n_models=None,
         n_examples=n_examples,
         mean_error=float(exact(error)),
         mean_similarity=float(exact(similarity)),
@@ -350,6 +346,9 @@ def _grouped_pool(grouped: GroupedPool, winner: Winner, n_missing: int, delta: f
     reach, level = grouped.reach(delta), delta / counts.n_models
     tests = PairTests(counts, delta, grouped)
     return PoolResult(
+        names=counts.names,
+        values=counts.errors,
+        n_observed=counts.observed,
         similarity=counts,
         alike=how_alike(counts, order),
         cover=cover_curve(counts),
@@ -394,6 +393,9 @@ def _pool(bound: PoolBound, winner: Winner, n_missing: int, delta: float, *, pro
         curve = cover_curve(counts)
         bar.update()
     result = PoolResult(
+        names=counts.names,
+        values=counts.errors,
+        n_observed=counts.observed,
         similarity=counts,
         alike=how_alike(counts, order),
         cover=curve,
@@ -502,7 +504,7 @@ def _one_right_or_wrong(table: Predictions, grouping: Grouping | None, epsilon: 
         p = Fraction(wrong, n)
         bar = _usual_epsilon(n, p, 1, delta) if epsilon is None else float(exact(epsilon))
         alone = testable_models(n, p, 1, epsilon=bar if epsilon is None else epsilon, delta=delta).union
-        told += f", and by the union bound the set takes {count_text(alone)} models like it at ±{bar:g}"
+        told += f", and by the union bound the set takes {exact_text(alone)} models like it at ±{bar:g}"
         half = (high - low) / 4
         more = examples_within(np.array([wrong / n]), np.ones((1, 1)), half, share)
         if more is not None:

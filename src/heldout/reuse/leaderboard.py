@@ -58,6 +58,19 @@ class Comparison:
         return math.exp(self.log_p_value)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScoreComparison:
+    """Two models with scores that stand beside each other on the leaderboard."""
+
+    better: int
+    worse: int
+    difference: float  # of mean scores on the examples that both have
+    log_p_value: float  # of this pair alone, two-sided
+    log_adjusted: float  # over all pairs, by Holm
+    survives: bool
+    contradicted: bool = False
+
+
 class Told(Protocol):
     """A comparison of two models, held to what all pairs leave it."""
 

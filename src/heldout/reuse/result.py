@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +18,9 @@ from heldout.reuse.alike import Alike
 from heldout.reuse.bounds import LARGEST, TestableModels
 from heldout.reuse.cover import CoverCurve
 from heldout.reuse.curves import Curve
-from heldout.reuse.few import too_few_groups
-from heldout.reuse.first import TOPS
 from heldout.reuse.grouped import ExampleGroups
 from heldout.reuse.label_noise import LabelNoise, SecondLabels
-from heldout.reuse.leaderboard import Comparison
+from heldout.reuse.leaderboard import Comparison, ScoreComparison
 from heldout.reuse.like_these import AssumptionFit
 from heldout.reuse.needed import Needed
 from heldout.reuse.similarity import SimilarityResult
@@ -29,8 +29,116 @@ from heldout.summary import Summary
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PoolResult(Record):
-    """What holds for the k models that were given.
+class Pool(Record):
+    """The leaderboard of k models, by errors or by scores, and what holds for it.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Models.
+    values, low, high : (k,) float
+        Errors or mean scores, and intervals that hold for all models at once with probability 1 - delta; Clopper and
+        Pearson's of errors on independent examples, else Korn and Graubard's.
+    n_observed : (k,) int
+        Examples of each model.
+    epsilon : dict
+        "union", "similarity": the smallest epsilon such that all k values are within epsilon of the truth, ends
+        included, with probability 1 - delta; the same where only the union bound is given.
+    level : dict
+        "union" (delta / k), "similarity": the level of each model's own interval such that all hold at once; "pairs":
+        what a pair's own p-value must not exceed to be significant, all pairs considered (Holm).
+    order : (k,) int
+        The leaderboard, best first.
+    neighbours : tuple of Comparison or ScoreComparison
+        Each model against the next one down.
+    n_significant : int or None
+        Pairs that are told apart; None for very large pools, whose pairs are not all tested.
+    ranks : (k, 2) int or None
+        Smallest and largest rank that is left open by all pairs, family-wise (Holm); None for very large pools.
+    top : dict
+        For 1, 3 and 10 the models that cannot be excluded from so many at the top; each set holds with 1 - delta.
+    winner : Winner
+        The first on the leaderboard, its score, and what that is expected to lose on fresh examples.
+    groups : tuple of tuples of int
+        Bands down the leaderboard: no model of a band can be told from its first.
+    n_missing : int
+        Cells without a value.
+    example_groups : ExampleGroups or None
+        Groups of examples that depend on each other; None where every example stands alone. With them only the union
+        bound is given, and models are compared by sums over groups.
+    """
+
+    unlisted: ClassVar[tuple[str, ...]] = (
+        "names", "values", "low", "high", "n_observed", "epsilon", "order", "ranks", "top", "winner", "example_groups",
+    )  # fmt: skip
+    derived: ClassVar[dict[str, str]] = {
+        "independent": "unit", "n_pairs": "n_pairs", "pairs_significant": "n_significant",
+        "neighbours": "named_neighbours", "groups": "named_groups",
+    }  # fmt: skip
+
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    n_observed: NDArray[np.int64]
+    epsilon: dict[str, float]
+    level: dict[str, float]
+    order: NDArray[np.intp]
+    neighbours: tuple[Comparison | ScoreComparison, ...]
+    n_significant: int | None
+    ranks: NDArray[np.int64] | None
+    top: dict[int, tuple[int, ...]]
+    winner: Winner
+    groups: tuple[tuple[int, ...], ...]
+    n_missing: int
+    example_groups: ExampleGroups | None
+
+    @property
+    def unit(self) -> str:
+        """What has to be independent."""
+        return "examples" if self.example_groups is None else "groups"
+
+    @property
+    def n_pairs(self) -> int:
+        """All pairs of models."""
+        return len(self.names) * (len(self.names) - 1) // 2
+
+    def named(self, models: Sequence[int]) -> list[str]:
+        """Names of some models."""
+        return [self.names[i] for i in models]
+
+    @property
+    def named_neighbours(self) -> list[dict[str, Any]]:
+        """`neighbours` as plain rows."""
+        pairs = ((c, self.named((c.better, c.worse))) for c in self.neighbours)
+        return [asdict(c) | {"better": better, "worse": worse} for c, (better, worse) in pairs]
+
+    @property
+    def named_groups(self) -> list[list[str]]:
+        """`groups` by name."""
+        return [self.named(group) for group in self.groups]
+
+    def rows(self, **columns: NDArray[Any]) -> list[dict[str, Any]]:
+        """The leaderboard as plain rows, with what else `columns` hold of each model."""
+        columns |= {"low": self.low, "high": self.high, "n_examples": self.n_observed}
+        band = {model: number for number, members in enumerate(self.groups, start=1) for model in members}
+        rows = []
+        for place, i in enumerate(self.order.tolist(), start=1):
+            row = {"name": self.names[i], "place": place, "group": band[i]}
+            row |= {name: column[i].item() for name, column in columns.items()}
+            if self.ranks is not None:
+                row["rank_low"], row["rank_high"] = self.ranks[i].tolist()
+            rows.append(row)
+        return rows
+
+    def models(self) -> list[dict[str, Any]]:
+        """The leaderboard as plain rows."""
+        return self.rows(error=self.values)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PoolResult(Pool):
+    """What holds for k models that are right or wrong.
 
     Parameters
     ----------
@@ -40,41 +148,14 @@ class PoolResult(Record):
         What a page shows of all pairs.
     cover : CoverCurve
         Size of a similarity cover against eta.
-    epsilon : dict
-        "union", "similarity": the smallest epsilon such that all k errors are within epsilon, ends included, with
-        probability 1 - delta.
-    level : dict
-        "union" (delta / k), "similarity": the level of each model's own interval such that all hold at once; "pairs":
-        what a pair's own p-value must not exceed to be significant, all pairs considered (Holm).
-    low, high : (k,) float
-        Intervals of the errors at level["similarity"], Clopper and Pearson's without groups.
-    order : (k,) int
-        The leaderboard, lowest error first.
-    neighbours : tuple of Comparison
-        Each model against the next one down.
-    n_significant : int or None
-        Pairs that are told apart; None for very large pools, whose pairs are not all tested.
-    ranks : (k, 2) int or None
-        Smallest and largest rank that is left open; None for very large pools.
-    top : dict
-        For 1, 3 and 10 the models that cannot be excluded from so many at the top; each set holds with 1 - delta.
-    winner : Winner
-        The first on the leaderboard, its score, and what that is expected to lose on fresh examples.
-    groups : tuple of tuples of int
-        Tied groups down the leaderboard: no model of a group can be told from its first.
     theorem2 : dict
         Theorem 2 on this pool's own cover: eta, cover and the epsilon of (4), (5), (6); for information.
     adaptive : float
         What Corollary 4 guarantees where each model was chosen after seeing the exact scores of those before it.
     difficulty_forecast : (k + 1,) float or None
         Share of examples that at most j models get wrong if Assumption A1 holds, each model with its own error.
-    n_missing : int
-        Cells without an answer.
     assumption : AssumptionFit or None
         Whether Assumption A1 predicts that two models are both wrong; None where it cannot be checked.
-    example_groups : ExampleGroups or None
-        Groups of examples that depend on each other; None where every example stands alone. With them the intervals
-        are Korn and Graubard's, the bounds are the union's alone, and models are compared by sums over groups.
     adjusted : Adjusted
         Chance-adjusted similarity, mean over pairs: of right and wrong, of answers, of probabilities.
     label_noise, second_labels
@@ -82,47 +163,24 @@ class PoolResult(Record):
     """
 
     unlisted = (
-        "similarity", "alike", "epsilon", "low", "high", "order", "ranks", "top", "winner", "adaptive",
-        "difficulty_forecast", "assumption", "example_groups", "adjusted", "label_noise", "second_labels",
+        *Pool.unlisted, "similarity", "alike", "adaptive", "difficulty_forecast", "assumption", "adjusted",
+        "label_noise", "second_labels",
     )  # fmt: skip
     derived = {  # noqa: RUF012
-        "independent": "unit", "n_pairs": "similarity.n_pairs", "pairs_significant": "n_significant",
-        "pairs_below_chance": "alike.below_chance", "right_for_all": "right_for_all", "wrong_for_all": "wrong_for_all",
-        "neighbours": "named_neighbours", "groups": "named_groups",
+        **Pool.derived, "pairs_below_chance": "alike.below_chance", "right_for_all": "right_for_all",
+        "wrong_for_all": "wrong_for_all",
     }  # fmt: skip
 
     similarity: SimilarityResult
     alike: Alike
     cover: CoverCurve
-    epsilon: dict[str, float]
-    level: dict[str, float]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    order: NDArray[np.intp]
-    neighbours: tuple[Comparison, ...]
-    n_significant: int | None
-    ranks: NDArray[np.int64] | None
-    top: dict[int, tuple[int, ...]]
-    winner: Winner
-    groups: tuple[tuple[int, ...], ...]
     theorem2: dict[str, float]
     adaptive: float
     difficulty_forecast: NDArray[np.float64] | None
-    n_missing: int
     assumption: AssumptionFit | None
-    example_groups: ExampleGroups | None
     adjusted: Adjusted
     label_noise: LabelNoise | None = None
     second_labels: SecondLabels | None = None
-
-    @property
-    def unit(self) -> str:
-        """What has to be independent."""
-        return "examples" if self.example_groups is None else "groups"
-
-    def names(self, models: tuple[int, ...]) -> list[str]:
-        """Names of some models."""
-        return [self.similarity.names[i] for i in models]
 
     @property
     def right_for_all(self) -> float | None:
@@ -137,58 +195,30 @@ class PoolResult(Record):
         return float(s.difficulty[-1] / s.n_complete) if s.n_complete else None
 
     @property
-    def named_neighbours(self) -> list[dict[str, Any]]:
-        """`neighbours` as plain rows."""
-        names = self.similarity.names
-        return [asdict(c) | {"better": names[c.better], "worse": names[c.worse]} for c in self.neighbours]
-
-    @property
-    def named_groups(self) -> list[list[str]]:
-        """`groups` by name."""
-        return [self.names(group) for group in self.groups]
-
-    def models(self) -> list[dict[str, Any]]:
-        """The leaderboard as plain rows."""
-        s = self.similarity
-        group = {model: number for number, members in enumerate(self.groups, start=1) for model in members}
-        rows = []
-        for place, i in enumerate(self.order.tolist(), start=1):
-            row = {
-                "name": s.names[i],
-                "error": float(s.errors[i]),
-                "low": float(self.low[i]),
-                "high": float(self.high[i]),
-                "place": place,
-                "group": group[i],
-                "n_examples": int(s.observed[i]),
-            }
-            if self.ranks is not None:
-                row["rank_low"], row["rank_high"] = (int(r) for r in self.ranks[i])
-            rows.append(row)
-        return rows
+    def named_assumption(self) -> dict[str, Any] | None:
+        """`assumption`, with names."""
+        return None if self.assumption is None else self.assumption.to_dict(self.names)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class BudgetResult(Result):
-    """How many models a test set can still measure, and what is known of those it has.
+class Budget(Result):
+    """What a budget of right and wrong and one of scores have in common.
 
     Parameters
     ----------
+    n_examples : int
+        Of the test set.
+    epsilon, delta : float
+        Error bar that was asked for, and the probability that a statement on all models at once fails.
     testable : TestableModels
         Models that fit at epsilon and delta: like those of the pool, each kind with its own error and similarities; or,
-        from four numbers, models with one error and one similarity.
-    equal : TestableModels or None
-        The same if all models had the pool's mean error and mean similarity, as the paper plugs in; None where no such
-        models exist. Where errors differ much this is far too many.
-    pool : PoolResult or None
+        from four numbers, models with one error and one similarity. Of scores only the union bound is known.
+    pool : Pool or None
         None where only four numbers were given.
-    exact_error, exact_similarity, examples_each
-        The means behind `equal`.
     needed : Needed
         Examples that an error bar and a difference take, and the difference that can be told now.
-    by_similarity, by_epsilon : Curve or None
-        Testable models of the mean error against similarity (figures 1b and 2), and of the mean error and similarity
-        against epsilon (figure 2); None where `equal` is.
+    too_few : bool
+        Whether groups are too few to say anything.
     seed : int or None
         Of the draws behind `needed` and the winner's expected drop; None where nothing was drawn.
     tasks : dict
@@ -199,98 +229,45 @@ class BudgetResult(Result):
         Date, as in 2025-12-31.
     """
 
-    unlisted = (
-        "epsilon", "delta", "testable", "equal", "exact_error", "exact_similarity", "examples_each", "tasks",
-        "trials_agree",
-    )  # fmt: skip
-    derived = {  # noqa: RUF012
-        "target": "target", "epsilon": "error_bars", "testable_models": "testable_models",
-        "testable_if_equal": "testable_if_equal", "further_models": "further", "reason": "testable.reason",
-        "adjusted_similarity": "adjusted", "assumption_a1": "assumption_a1", "example_groups": "example_groups",
-        "first": "first", "top": "top", "winner": "winner", "models": "models", "label_noise": "label_noise",
-        "second_labels": "second_labels", "notes": "notes", "plug_in": "plug_in", "adaptive": "adaptive",
+    unlisted: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "testable", "too_few", "tasks", "trials_agree")
+    derived: ClassVar[dict[str, str]] = {
+        "n_models": "n_models", "target": "target", "epsilon": "error_bars", "testable_models": "testable",
+        "further_models": "further", "reason": "testable.reason", "example_groups": "pool.example_groups",
+        "first": "first", "top": "top", "winner": "pool.winner", "models": "models", "notes": "notes",
+        "adaptive": "adaptive",
     }  # fmt: skip
-    plug_in = True  # errors and similarities, as if they were the true ones
     adaptive = False  # nothing here holds for models that were tuned on the test set
 
-    n_models: int | None
     n_examples: int
-    mean_error: float
-    mean_similarity: float
-    independent_similarity: float
     epsilon: float
     delta: float
     testable: TestableModels
-    equal: TestableModels | None
-    pool: PoolResult | None
-    exact_error: Fraction
-    exact_similarity: Fraction
-    examples_each: int
+    pool: Pool | None
     needed: Needed
-    by_similarity: Curve | None
-    by_epsilon: Curve | None
     seed: int | None
     source: str
     data_digest: str | None
     version: str
+    too_few: bool = False
     tasks: dict[str, int] = field(default_factory=dict)
     trials_agree: bool = False
     created: str = field(default_factory=today)
 
     @property
-    def too_few(self) -> bool:
-        """Whether groups are too few to say anything."""
-        p = self.pool
-        return p is not None and too_few_groups(p.example_groups, p.epsilon["similarity"], self.delta)
+    def n_models(self) -> int | None:
+        """The number k of models; None where only four numbers were given."""
+        return None if self.pool is None else len(self.pool.names)
 
     @property
-    def further(self) -> dict[str, int | None]:
-        """By each bound: testable models less those already there, at least 0."""
-        used = self.n_models or 0
-        return {
-            name: k if k is None or k >= LARGEST else max(0, k - used) for name, k in self.testable.to_dict().items()
-        }
+    def error_bar(self) -> float:
+        """All models of the pool are within this of the truth at once; NaN without a pool."""
+        return math.nan if self.pool is None else self.pool.epsilon["similarity"]
 
     @property
-    def further_models(self) -> int:
-        """How many more models fit beside those that are there."""
-        left = self.further["union" if self.testable.similarity is None else "similarity"]
-        assert left is not None
-        return left
-
-    @property
-    def fitting_models(self) -> int:
-        """Testable models by the similarity union bound, or by the union bound where there is no coupling."""
-        return self.testable.union if self.testable.similarity is None else self.testable.similarity
-
-    @property
-    def target(self) -> dict[str, float]:
-        """What was asked for."""
-        return {"epsilon": self.epsilon, "delta": self.delta}
-
-    @property
-    def error_bars(self) -> dict[str, float | None]:
-        """The pool's error bars; similarity's is None where only the union bound is given."""
-        if self.pool is None:
-            return {"union": None, "similarity": None}
-        return {**self.pool.epsilon, **({} if self.example_groups is None else {"similarity": None})}
-
-    @property
-    def testable_models(self) -> dict[str, int | None]:
-        """`testable` by bound."""
-        return self.testable.to_dict()
-
-    @property
-    def testable_if_equal(self) -> dict[str, int | None] | None:
-        """`equal` by bound."""
-        return None if self.equal is None else self.equal.to_dict()
-
-    @property
-    def assumption_a1(self) -> dict[str, Any] | None:
-        """The pool's `assumption`, with names."""
-        if self.pool is None or self.pool.assumption is None:
-            return None
-        return self.pool.assumption.to_dict(self.pool.similarity.names)
+    def error_bars(self) -> dict[str, float]:
+        """The pool's error bars; similarity's is NaN where only the union bound is given."""
+        bars = {"union": math.nan, "similarity": math.nan} if self.pool is None else self.pool.epsilon
+        return bars if self.testable.similarity is not None else bars | {"similarity": math.nan}
 
     @property
     def example_groups(self) -> ExampleGroups | None:
@@ -298,34 +275,85 @@ class BudgetResult(Result):
         return None if self.pool is None else self.pool.example_groups
 
     @property
-    def adjusted(self) -> Adjusted | None:
-        """Chance-adjusted similarity, mean over pairs."""
-        return None if self.pool is None else self.pool.adjusted
-
-    @property
-    def winner(self) -> Winner | None:
-        """The first on the leaderboard."""
-        return None if self.pool is None else self.pool.winner
-
-    @property
-    def label_noise(self) -> LabelNoise | None:
-        """What a stated share of wrong labels would do."""
-        return None if self.pool is None else self.pool.label_noise
-
-    @property
-    def second_labels(self) -> SecondLabels | None:
-        """What other labels say."""
-        return None if self.pool is None else self.pool.second_labels
+    def first(self) -> list[str]:
+        """Models that cannot be excluded from rank 1."""
+        return [] if self.pool is None else self.pool.named(self.pool.top[1])
 
     @property
     def top(self) -> dict[str, list[str]]:
         """Models that cannot be excluded from the top 3 and the top 10."""
-        return {str(t): self.pool.names(self.pool.top[t]) for t in TOPS if t > 1} if self.pool else {}
+        return {} if self.pool is None else {str(t): self.pool.named(m) for t, m in self.pool.top.items() if t > 1}
 
     @property
     def models(self) -> list[dict[str, Any]]:
         """The leaderboard as plain rows."""
-        return self.pool.models() if self.pool else []
+        return [] if self.pool is None else self.pool.models()
+
+    @property
+    def further(self) -> TestableModels:
+        """By each bound: testable models less those already there, at least 0."""
+        used, counts = self.n_models or 0, self.testable.to_dict()
+        left = {name: k if k is None or k >= LARGEST else max(0, k - used) for name, k in counts.items()}
+        return replace(self.testable, **left)
+
+    @property
+    def further_models(self) -> int:
+        """How many more models fit beside those that are there."""
+        return self.further.count
+
+    @property
+    def target(self) -> dict[str, float]:
+        """What was asked for."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else is to be known of the table, one sentence each."""
+        from heldout.reuse.budget_summary.shared import notes_of
+
+        return notes_of(self.tasks, trials_agree=self.trials_agree)
+
+    def needed_summary(self) -> Summary:
+        """How many examples are needed, alone."""
+        from heldout.reuse.budget_summary.shared import summarise_needed
+
+        return summarise_needed(self)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class BudgetResult(Budget):
+    """How many models a test set can still measure, and what is known of those it has.
+
+    Parameters
+    ----------
+    equal : TestableModels or None
+        The same as `testable` if all models had the pool's mean error and mean similarity, as the paper plugs in; None
+        where no such models exist. Where errors differ much this is far too many.
+    exact_error, exact_similarity, examples_each
+        The means behind `equal`.
+    by_similarity, by_epsilon : Curve or None
+        Testable models of the mean error against similarity (figures 1b and 2), and of the mean error and similarity
+        against epsilon (figure 2); None where `equal` is.
+    """
+
+    unlisted = (*Budget.unlisted, "equal", "exact_error", "exact_similarity", "examples_each")
+    derived = {  # noqa: RUF012
+        **Budget.derived, "testable_if_equal": "equal", "adjusted_similarity": "pool.adjusted",
+        "assumption_a1": "pool.named_assumption", "label_noise": "pool.label_noise",
+        "second_labels": "pool.second_labels", "plug_in": "plug_in",
+    }  # fmt: skip
+    plug_in = True  # errors and similarities, as if they were the true ones
+
+    mean_error: float
+    mean_similarity: float
+    independent_similarity: float
+    equal: TestableModels | None
+    pool: PoolResult | None
+    exact_error: Fraction
+    exact_similarity: Fraction
+    examples_each: int
+    by_similarity: Curve | None
+    by_epsilon: Curve | None
 
     @property
     def narrowest(self) -> float | None:
@@ -335,26 +363,8 @@ class BudgetResult(Result):
             return None
         return float(curve.x[np.argmax(curve.union >= 1)])
 
-    @property
-    def first(self) -> list[str]:
-        """Models that cannot be excluded from rank 1."""
-        return [] if self.pool is None else self.pool.names(self.pool.top[1])
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What else is to be known of the table, one sentence each."""
-        from heldout.reuse.budget_summary import notes_of
-
-        return notes_of(self.tasks, trials_agree=self.trials_agree)
-
     def summary(self) -> Summary:
         """What the budget says."""
         from heldout.reuse.budget_summary import summarise
 
         return summarise(self)
-
-    def needed_summary(self) -> Summary:
-        """How many examples are needed, alone."""
-        from heldout.reuse.budget_summary import summarise_needed
-
-        return summarise_needed(self)

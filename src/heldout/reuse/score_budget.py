@@ -15,14 +15,12 @@ from heldout.progress import plain_bar
 from heldout.reuse.few import nothing_fits, nothing_needed, too_few_groups
 from heldout.reuse.first import may_be_among
 from heldout.reuse.grouped import Grouping
-from heldout.reuse.leaderboard import MOST_RANKED, TestedPairs, rank_ranges, tied_groups
+from heldout.reuse.leaderboard import MOST_RANKED, ScoreComparison, TestedPairs, rank_ranges, tied_groups
 from heldout.reuse.needed import round_up, score_needed
-from heldout.reuse.score_result import ScoreBudgetResult, ScoreComparison
+from heldout.reuse.score_result import ScoreBudgetResult, ScorePool
 from heldout.reuse.scored import ScoredPool
 from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics.grouped import Floats
-
-__all__ = ["ScoreBudgetResult", "ScoreComparison", "score_budget"]
 
 
 def score_budget(
@@ -47,7 +45,6 @@ def score_budget(
     means, level = pool.means, delta / k
     low, high = pool.intervals(level)
     tests = ScorePairs(pool, delta, progress=progress)
-    known = tests.trial_share[np.isfinite(tests.trial_share)]
     order = np.argsort(-means, kind="stable")
     between, within, share = pool.variances()
     error_bar, groups = pool.reach(delta), pool.described()
@@ -61,41 +58,53 @@ def score_budget(
     lead = neighbours[0].difference, float(tests.error[tests.place(best, second)])
     testable = pool.testable(target, delta)
     needed = score_needed(pool, tests.error, lead, epsilon=target, delta=delta, gap=gap, reach=error_bar, rng=rng)
-    if groups is not None and too_few_groups(groups, error_bar, delta):
+    few = groups is not None and too_few_groups(groups, error_bar, delta)
+    if groups is not None and few:
         testable, needed = nothing_fits(groups), nothing_needed(needed)
-    return ScoreBudgetResult(
+    found = ScorePool(
         names=table.names,
-        n_examples=table.n_examples,
-        scores=means,
+        values=means,
         low=low,
         high=high,
         n_observed=pool.moments.n.astype(np.int64),
-        error_bar=error_bar,
-        level=level,
-        epsilon=target,
-        delta=delta,
-        testable=testable,
+        epsilon={"union": error_bar, "similarity": error_bar},
+        level={"union": level, "similarity": math.nan},
         order=order,
         ranks=rank_ranges(tests),
         neighbours=neighbours,
-        bands=tied_groups(tests, order),
+        groups=tied_groups(tests, order),
         n_significant=tests.n_significant or 0,
         n_missing=table.n_missing,
-        trials=_trials(table),
+        top=may_be_among(tests, order),
+        winner=Winner(model=best, name=table.names[best], score=float(means[best]), expected_drop=drop),
+        example_groups=groups,
         between=between,
         within=within,
         trial_share=share,
-        pair_trial_share=float(np.median(known)) if len(known) else math.nan,
-        top=may_be_among(tests, order),
-        winner=Winner(model=best, name=table.names[best], score=float(means[best]), expected_drop=drop),
+    )
+    return ScoreBudgetResult(
+        n_examples=table.n_examples,
+        epsilon=target,
+        delta=delta,
+        testable=testable,
+        pool=found,
         needed=needed,
-        example_groups=groups,
+        trials=_trials(table),
+        median_trial_share=_median(share),
+        pair_trial_share=_median(tests.trial_share),
+        too_few=few,
         tasks=tasks,
         seed=seed,
         source=table.source,
         data_digest=table.digest(),
         version=__version__,
     )
+
+
+def _median(values: Floats) -> float:
+    """Of those that are known; NaN where none is."""
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else math.nan
 
 
 def _trials(table: Predictions) -> NDArray[np.int64]:

@@ -27,8 +27,8 @@ def two_estimates(result: AuditResult) -> page.Section:
     e, c = result.evidence, result.evidence.control
     framed = ", in the frame" if ORIGINAL in result.untouched_pictures else ""
     estimates: list[tuple[str, float, tuple[float, float] | None, page.Style]] = [
-        (f"Test error R_S{framed}", e.test_error, e.intervals["test_error"], "a"),
-        ("Adversarial estimate R_g", e.adversarial_estimate, e.intervals["adversarial_estimate"], "b"),
+        (page.symbols(f"Test error R_S{framed}"), e.test_error, e.intervals["test_error"], "a"),
+        (page.symbols("Adversarial estimate R_g"), e.adversarial_estimate, e.intervals["adversarial_estimate"], "b"),
         ("Adversarial error, unweighted", e.adversarial_error, None, "d"),
     ]
     if c is not None:
@@ -168,8 +168,8 @@ def growth(result: AuditResult) -> page.Section:
         x=x,
         y=page.Axis(label="error rate", spec=".4f"),
         series=(
-            series("test error R_S", "a", [of.test_error for of in curve]),
-            series("adversarial estimate R_g", "b", [of.adversarial_estimate for of in curve]),
+            series(page.symbols("test error R_S"), "a", [of.test_error for of in curve]),
+            series(page.symbols("adversarial estimate R_g"), "b", [of.adversarial_estimate for of in curve]),
         ),
     )
     note = page.Note(
