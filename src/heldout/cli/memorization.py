@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checkpoints import begin
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, add_output, make_folder, say, show
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
@@ -191,12 +192,7 @@ def checkpoints(args: argparse.Namespace) -> Path:
     """The folder of unfinished work, which must be there to go on with and not be there to begin."""
     make_folder(args.out)
     folder: Path = args.out / "checkpoint"
-    unfinished = folder.exists() and any(folder.rglob("*.npz"))
-    if unfinished and not args.resume:
-        raise InputError(f"{folder} holds unfinished work; continue with --resume, or delete it to start again.")
-    if args.resume and not unfinished:
-        say("there is nothing to resume: starting from the beginning.")
-    if unfinished and args.train:
+    if begin(folder, resume=args.resume, say=say) and args.train:
         say("continuing; of a training function only the name is compared, not what it does.")
     return folder
 
@@ -252,7 +248,15 @@ def finished_models(args: argparse.Namespace) -> MemorizationResult:
             )
         if fresh is not None:
             rows = np.arange(len(fresh))
-            validation[name] = answers(model, fresh, rows, batch_size=args.batch_size)[None]
+            validation[name] = answers(
+                model,
+                fresh,
+                rows,
+                batch_size=args.batch_size,
+                checkpoint=folder / f"{number}-validation.npz",
+                label=name,
+                progress=True,
+            )[None]
         if args.audit:
             shown = images.take(subset(len(images), args.limit, args.seed))  # the very pictures of the curves
             audits[name] = audited(args, model, shown, folder / f"{number}-audit")
