@@ -93,21 +93,27 @@ class Checkpoint:
 
     def save(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the whole state now; the file is replaced in one step or not at all."""
-        if self.path is None:
-            return
         with self._lock:
-            stored = {key: np.asarray(value) for key, value in arrays.items()}
-            marks = {
-                "fingerprint": np.array(json.dumps(self._fingerprint, sort_keys=True)),
-                "checksum": np.array(_checksum(self._fingerprint, stored)),
-            }
-            write_npz(self.path, {**stored, **marks})
-            self._written = time.monotonic()
+            self._write(arrays)
 
     def keep(self, state: Callable[[], Mapping[str, NDArray[Any]]]) -> None:
         """To be called after every unit of work, from any thread: writes the state where it is time to."""
-        if self.due and not self._lock.locked():
-            self.save(state())
+        if self.due and self._lock.acquire(blocking=False):  # where another thread is writing, it will do
+            try:
+                self._write(state())
+            finally:
+                self._lock.release()
+
+    def _write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        if self.path is None:
+            return
+        stored = {key: np.asarray(value) for key, value in arrays.items()}
+        marks = {
+            "fingerprint": np.array(json.dumps(self._fingerprint, sort_keys=True)),
+            "checksum": np.array(_checksum(self._fingerprint, stored)),
+        }
+        write_npz(self.path, {**stored, **marks})
+        self._written = time.monotonic()
 
     def rows(
         self,

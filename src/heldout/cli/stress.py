@@ -38,6 +38,7 @@ examples:
   heldout stress --examples 5000 --classes 2 --queries 60 --attack reconstruction --trials 3
 
 exit codes: 0 fine, 1 the analyst gains more than --fail-over, 2 bad input, 3 a bug in heldout, 130 stopped
+            (with --out: continue with --resume)
 """
 
 
@@ -88,6 +89,7 @@ def add_stress(verbs: Any) -> None:
     out = verb.add_argument_group("reporting")
     out.add_argument("--fail-over", type=float, metavar="A", help="exit 1 when the accuracy gained exceeds A (0.02)")
     add_output(out)
+    out.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
     verb.set_defaults(command=run_stress)
 
 
@@ -105,6 +107,8 @@ def run_stress(args: argparse.Namespace) -> int:
             raise InputError(f"--{option.replace('_', '-')} says how --{owner} is read; give that too.")
     if args.labels is None and args.prior is None and (args.examples is None or args.classes is None):
         raise InputError("the test set is not known: give --examples and --classes, or --labels, or --prior.")
+    if args.resume and args.out is None:
+        raise InputError("--resume goes with --out, the folder in which unfinished work is kept.")
     if args.out is not None:
         make_folder(args.out)
     named = None if args.labels is None else read_named_labels(args.labels, key=args.labels_key)
@@ -145,6 +149,9 @@ def run_stress(args: argparse.Namespace) -> int:
         delta=args.delta,
         compare=compare,
         n_jobs=args.n_jobs,
+        checkpoint=None if args.out is None else args.out / "checkpoint",
+        resume=args.resume,
+        notify=say,
         progress=True,
         source=args.labels or args.prior,
         prior_source=prior_source,
