@@ -167,7 +167,7 @@ class CheckpointFolder:
 
 
 def begin(folder: Path, *, resume: bool, say: Callable[[str], None]) -> bool:
-    """Whether there is unfinished work to go on with; InputError where there is some that nobody asked to go on with."""
+    """Whether there is unfinished work to continue; InputError where there is some and nobody asked to continue it."""
     unfinished = holds_work(folder)
     if unfinished and not resume:
         raise InputError(f"{folder} holds unfinished work; continue with --resume, or delete it to start again.")

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 SECONDS = 1.0  # between two looks for the parent
@@ -29,10 +29,8 @@ def end_with(parent: int, by_kernel: bool) -> None:
         return
     _watched.add(parent)
     if by_kernel and sys.platform == "linux":
-        try:
+        with suppress(AttributeError, OSError):  # of another C library: then the thread is left
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        except (AttributeError, OSError):  # another C library: the thread is left
-            pass
     if os.getppid() != parent:  # it ended before we could ask
         os._exit(1)
     threading.Thread(target=_watch, args=(parent,), name="heldout-parent", daemon=True).start()

@@ -292,7 +292,7 @@ def test_a_checkpoint_of_another_curve_is_refused(rng, pictures, tmp_path):
         perturbation_curve(scorer, (pictures, y), "gaussian", [0, 100], checkpoint=path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="is damaged .* delete it to start again"):
+    with pytest.raises(InputError, match=r"is damaged .* delete it to start again"):
         perturbation_curve(scorer, (pictures, y), "gaussian", [0, 150], checkpoint=path)
 
 

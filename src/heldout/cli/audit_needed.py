@@ -7,6 +7,7 @@ import argparse
 from heldout.cli.audit_scores import PICTURE_OPTIONS, SCORE_OPTIONS, read_scores, typed
 from heldout.cli.common import EXIT_FINE, make_folder, say, show
 from heldout.cli.pictures import frame_of, groups_of, labelled, scorer_options
+from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
 from heldout.images import open_source
 from heldout.independence.needed import SHARES, AuditNeeds, audit_needed, audit_scores_needed
@@ -75,7 +76,8 @@ def run_audit_needed(args: argparse.Namespace) -> int:
         args.out = None
     else:
         make_folder(args.out)
-    found = _of_pictures(args) if args.control is not None else _of_scores(args)
+    with user_prints_to_stderr():
+        found = _of_pictures(args) if args.control is not None else _of_scores(args)
     show(found, args)
     return EXIT_FINE
 

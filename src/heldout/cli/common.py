@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heldout.errors import InputError
+from heldout.progress import write_line
 
 if TYPE_CHECKING:
     from heldout.report import Result
     from heldout.summary import Summary
 
 EXIT_FINE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_BUG, EXIT_STOPPED = 0, 1, 2, 3, 130
+EXIT_PIPE = 141  # 128 + SIGPIPE, as of any program whose reader has gone
 
 
 def say(sentence: str) -> None:
     """Tell the user something that is not a result."""
-    print(sentence, file=sys.stderr)
+    write_line(sentence)
 
 
 def make_folder(path: Path) -> None:
@@ -40,13 +42,20 @@ def add_output(group: Any) -> None:
     group.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
 
 
-def show(result: Result, args: argparse.Namespace, *, printed: Summary | None = None) -> None:
-    """The shared ending: keep the result where that was asked for, and print it, or `printed` in its place."""
+def show(
+    result: Result, args: argparse.Namespace, *, printed: Summary | None = None, unfinished: Path | None = None
+) -> None:
+    """The shared ending: keep the result where that was asked for, and print it, or `printed` in its place.
+
+    `unfinished` are the checkpoints of the run, which go as soon as the result is safe.
+    """
     from heldout.report import to_markdown, to_text
 
     if args.out is not None:
         result.save(args.out / "result")
         report = result.report(args.out / "report.html", command=args.line)
+        if unfinished is not None:
+            shutil.rmtree(unfinished, ignore_errors=True)
     if args.format == "json":
         print(json.dumps(result.to_dict(), indent=2, allow_nan=False))
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from heldout.checkpoints import begin
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, add_output, make_folder, say, show
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
+from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
 from heldout.files import read_npz
 from heldout.groups import group_codes, resolve_groups
@@ -165,10 +165,10 @@ def run_memorization(args: argparse.Namespace) -> int:
     refuse_idle_options(args)
     if args.validation_labels and not args.validation:
         raise InputError("--validation-labels goes with --validation.")
-    result = finished_models(args) if args.model else trained_anew(args)
-    show(result, args)
-    if not result.failures:  # else --resume, once the training is repaired, does only what failed
-        shutil.rmtree(args.out / "checkpoint", ignore_errors=True)
+    with user_prints_to_stderr():
+        result = finished_models(args) if args.model else trained_anew(args)
+    # where trainings failed, --resume does only these, once they are repaired
+    show(result, args, unfinished=None if result.failures else args.out / "checkpoint")
     if result.failures:
         say(
             f"heldout: {len(result.failures)} trainings failed, first {result.failures[0]}. The others are kept: "

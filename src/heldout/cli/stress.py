@@ -156,7 +156,7 @@ def run_stress(args: argparse.Namespace) -> int:
         source=args.labels or args.prior,
         prior_source=prior_source,
     )
-    show(result, args)
+    show(result, args, unfinished=None if args.out is None else args.out / "checkpoint")
     if args.fail_over is not None and result.advantage > args.fail_over:
         say(f"heldout: this analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
         return EXIT_CHECK_FAILED

@@ -418,9 +418,7 @@ def _one_per_model(expected: float | str | Sequence[float | str] | None, n_model
     return list(expected) * (n_models if len(expected) == 1 else 1)
 
 
-def _engine(
-    job: _Job, orbit: Translations, rule: Rule, batch_size: int, fingerprint: dict[str, Any]
-) -> Engine:
+def _engine(job: _Job, orbit: Translations, rule: Rule, batch_size: int, fingerprint: dict[str, Any]) -> Engine:
     period = None
     if job.set.images.frame.wraps:
         _, period = next(job.set.images.source.shapes(job.set.rows))

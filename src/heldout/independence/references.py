@@ -206,9 +206,7 @@ def compare(
         )
 
     compared = Compared(
-        models=tuple(
-            answers(m, {name: looks[name, i] for name in sets}, m.name, f"{i}") for i, m in enumerate(models)
-        ),
+        models=tuple(answers(m, {name: looks[name, i] for name in sets}, m.name, f"{i}") for i, m in enumerate(models)),
         references=tuple(
             answers(r, look, f"{r.name} (reference)", f"reference-{i}")
             for i, (r, look) in enumerate(zip(references, looks_at, strict=True))

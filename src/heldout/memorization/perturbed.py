@@ -110,7 +110,9 @@ def perturbation_curve(
     check_plain(model, view(rows[:SAMPLE]), allow_chance)
     kept = shown = Checkpoint(None, {}, of="curve")
     if checkpoint is not None:
-        known = _fingerprint(model, pictures, way, levels, rows, (low, high), seed, size, view(rows[: min(size, block)]))
+        known = _fingerprint(
+            model, pictures, way, levels, rows, (low, high), seed, size, view(rows[: min(size, block)])
+        )
         kept = Checkpoint(checkpoint, known, of="curve")
         shown = Checkpoint(Path(checkpoint).with_suffix(".shown.npz"), known, of="curve")
     label = f"{name or model.name}, {way.name}"

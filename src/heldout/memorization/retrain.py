@@ -297,7 +297,6 @@ class _Task:
     threads: int
     again: bool  # a second time, to see whether it comes out the same
 
-
     @property
     def checkpoint(self) -> Checkpoint:
         """Where its answers are kept."""

@@ -179,7 +179,7 @@ def worst_case(
     batch_size: int,
     padding: Padding = "black",
     black: float = 0.0,
-    first: int = 0,
+    begin: int = 0,
     settle: Callable[[int, NDArray[np.intp]], None] | None = None,
 ) -> NDArray[np.intp]:
     """(n,) which of the moves makes a picture wrong, the first one found, or -1 where none does.
@@ -193,7 +193,7 @@ def worst_case(
         Whether the model is right on each.
     moves : sequence of Move
         The same for every picture.
-    first : int
+    begin : int
         Moves, in the order in which they are tried, that were tried before on all of these pictures.
     settle : function, optional
         Told after each round how many moves were tried so far, and what they found.
@@ -207,7 +207,7 @@ def worst_case(
     # One piece of memory for all rounds: what is given back and taken again makes the model's own tensors slow.
     room = np.empty((max(full, n), *images.shape[1:]), dtype=np.float32)
     source = pixels_first(images, black)
-    at = first
+    at = begin
     while at < len(order) and len(alive):
         tries = 1 if moves[order[at]] == STAY else _tries(len(alive), full, batch_size)
         now = order[at : at + tries]
@@ -373,7 +373,7 @@ class Spatial(Perturbation):
                 batch_size=view.batch_size,
                 padding=self.padding,
                 black=view.low,
-                first=fallen.tried if fallen.strength == strength else 0,
+                begin=fallen.tried if fallen.strength == strength else 0,
                 settle=settle,
             )
         return _fallen(view, self.name)
