@@ -1,14 +1,13 @@
 """How much is this test score still worth?"""
 
-from typing import TYPE_CHECKING, Any
-
 from heldout._version import __version__
-from heldout.errors import HeldoutError, InputError
 
+TYPE_CHECKING = False  # type checkers know better; `typing` itself takes a hundredth of a second
 if TYPE_CHECKING:
     from heldout.attack.outlook import queries_to_reach
     from heldout.attack.result import StressResult, StressRun
     from heldout.attack.stress import stress
+    from heldout.errors import HeldoutError, InputError
     from heldout.images import LabelledImages, split
     from heldout.independence.audit import audit, audit_many
     from heldout.independence.needed import AuditNeeds, audit_needed, audit_scores_needed
@@ -92,6 +91,7 @@ _HOMES = {
     "attack.outlook": "queries_to_reach",
     "attack.result": "StressResult StressRun",
     "attack.stress": "stress",
+    "errors": "HeldoutError InputError",
     "images": "LabelledImages split",
     "independence.audit": "audit audit_many",
     "independence.needed": "AuditNeeds audit_needed audit_scores_needed",
@@ -117,7 +117,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     from importlib import import_module
     from importlib.util import find_spec
 

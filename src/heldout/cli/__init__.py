@@ -74,7 +74,7 @@ def _run(parser: argparse.ArgumentParser, arguments: list[str], *, program: bool
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
         return code
     except HeldoutError as error:
-        streams.tell(f"heldout: {error}{_kept(args, began)}")
+        streams.tell(f"heldout: {_sentence(str(error), _kept(args, began))}")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         streams.tell(f"heldout: stopped{_way_on(args)}")
@@ -122,3 +122,8 @@ def _kept(args: argparse.Namespace, began: float) -> str:
     if folder is None or not any(path.stat().st_mtime >= began for path in folder.rglob("*.npz")):
         return ""
     return f" Unfinished work is kept in {folder}: --resume continues it."
+
+
+def _sentence(text: str, more: str) -> str:
+    """A sentence and another one."""
+    return f"{text}{'.' if more and not text.endswith('.') else ''}{more}"

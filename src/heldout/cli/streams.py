@@ -36,13 +36,8 @@ def prepare() -> None:
         _reserve(2)
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (print(file=None) would go to stdout)
     elif sys.stderr is sys.__stderr__:
-        sys.stderr = io.TextIOWrapper(
-            _Lenient(2),
-            encoding=getattr(sys.stderr, "encoding", "utf-8"),
-            errors="replace",
-            line_buffering=True,
-            write_through=True,
-        )
+        encoding = getattr(sys.stderr, "encoding", "utf-8")
+        sys.stderr = io.TextIOWrapper(_Lenient(2), encoding=encoding, errors="replace", write_through=True)
 
 
 def _reserve(descriptor: int) -> None:
@@ -118,9 +113,7 @@ def _flush_c() -> None:
 @contextlib.contextmanager
 def interrupts_at_once() -> Iterator[None]:
     """Ctrl-C ends the program there and then; afterwards once more, where the first one was swallowed by somebody."""
-    if threading.current_thread() is not threading.main_thread() or (
-        signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    ):
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield
         return
     signal.signal(signal.SIGINT, _end_now)
