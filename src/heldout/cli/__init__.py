@@ -6,7 +6,6 @@ Nothing heavy is imported before `main` runs, so that Ctrl-C in the first second
 from __future__ import annotations
 
 import argparse
-import contextlib
 import io
 import os
 import shlex
@@ -18,6 +17,7 @@ from heldout._version import __version__
 from heldout.cli import streams
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_PIPE, EXIT_STOPPED
 from heldout.errors import HeldoutError
+from heldout.progress import heartbeat
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -44,23 +44,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Without `argv` this is the program itself, and Ctrl-C its own."""
     arguments = sys.argv[1:] if argv is None else list(argv)
     if argv is not None:
-        return _run(build_parser(), arguments, program=False)
-    with streams.interrupts_at_once():  # there is nothing to keep yet, and imports may swallow an exception
-        streams.prepare()
-        parser = build_parser()
-    try:
-        code = _run(parser, arguments, program=True)
-    except SystemExit as stop:  # of argparse: --help, --version, an option that is not there
-        code = stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
-    except KeyboardInterrupt:  # before or after the verb itself
-        streams.tell("heldout: stopped.")
-        code = EXIT_STOPPED
+        return _run(build_parser(), arguments)
+    streams.prepare()
+    with heartbeat("heldout"):
+        with streams.interrupts_at_once():  # there is nothing to keep yet, and imports may swallow an exception
+            parser = build_parser()
+        try:
+            code = _run(parser, arguments)
+        except SystemExit as stop:  # of argparse: --help, --version, an option that is not there
+            code = stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
+        except KeyboardInterrupt:  # before or after the verb itself
+            streams.tell("heldout: stopped.")
+            code = EXIT_STOPPED
     return streams.leave(code)
 
 
-def _run(parser: argparse.ArgumentParser, arguments: list[str], *, program: bool) -> int:
-    from heldout.progress import heartbeat
-
+def _run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     args = parser.parse_args(arguments)
     args.line = shlex.join(["heldout", *arguments])
     for stream in (sys.stdout, sys.stderr):  # a terminal, or a file on Windows, may not have every character
@@ -69,8 +68,7 @@ def _run(parser: argparse.ArgumentParser, arguments: list[str], *, program: bool
     began = streams.now()
     try:
         streams.check_stdout()
-        with heartbeat(f"heldout {args.verb}") if program else contextlib.nullcontext():
-            code = int(args.command(args))
+        code = int(args.command(args))
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
         return code
     except HeldoutError as error:
