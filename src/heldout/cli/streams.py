@@ -76,9 +76,7 @@ class _Lenient(io.RawIOBase):
 def check_stdout() -> None:
     """Refuse to begin where the result could not be printed."""
     if sys.stdout is None:
-        raise InputError(
-            "standard output is closed, so that no result could be printed; send it to a file or /dev/null."
-        )
+        raise InputError("standard output is closed, so no result could be printed; send it to a file or /dev/null.")
 
 
 @contextlib.contextmanager
