@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-all lint format bench clean
+.PHONY: demo test test-all lint package format bench clean
 
 demo: $(VENV)/.installed-demo  ## audit two embedded models, one of which saw the test set
 	$(BIN)/heldout demo
@@ -25,6 +25,11 @@ lint: $(VENV)/.installed-dev  ## style, types, and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+package: $(VENV)/.installed-dev  ## wheel and sdist, as they would be published
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -61,9 +61,13 @@ class heartbeat:
                 if time.monotonic() - _spoke >= SECONDS_BETWEEN_LINES and _at_work:
                     write_line(_at_work[-1]())
 
+    def stop(self) -> None:
+        """Say nothing more."""
+        self._stop.set()
+
     def __exit__(self, *exc: object) -> None:
+        self.stop()
         if self._thread is not None:
-            self._stop.set()
             with _lock:
                 _at_work.remove(self._line)
 

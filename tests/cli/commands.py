@@ -81,10 +81,11 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "stress_prior": [*stress, "--labels", f"{f}/labels.npy", "--prior", f"{f}/prior.npy", "--top", "2", "--points",
                          "100"],
         "stress_public": [*stress, "--examples", "300", "--classes", "3", "--public", "0.3"],
-        "memorization_curve": ["memorization", "--model", honest, leaked, *PICTURES, "--limit", "60", "--perturbation",
-                               "gaussian", "spatial", "--strengths", "spatial=0:2"],
-        "memorization_train": ["memorization", "--train", "heldout_trainings:nearest", "heldout_trainings:five",
-                               "--data", f"{f}/points.npz", "--label-noise", "0:0.4:0.2", "--repetitions", "3",
+        "memorization_curve": ["memorization", "curve", "--model", honest, leaked, *PICTURES, "--limit", "60",
+                               "--perturbation", "gaussian", "spatial", "--strengths", "spatial=0:2"],
+        "memorization_train": ["memorization", "retrain", "--train", "heldout_trainings:nearest",
+                               "heldout_trainings:five", "--data", f"{f}/points.npz",
+                               "--label-noise", "0:0.4:0.2", "--repetitions", "3",
                                "--n-jobs", "1"],
     }  # fmt: skip
 

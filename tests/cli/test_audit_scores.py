@@ -272,5 +272,5 @@ def test_unknown_direction_names_the_column(run, files):
 
 def test_help_says_what_halves_assume(capsys):
     with pytest.raises(SystemExit):
-        main(["audit", "--help"])
+        main(["audit", "--help-all"])
     assert "halves differ in nothing but exposure" in " ".join(capsys.readouterr().out.split())

@@ -38,11 +38,11 @@ PICTURES = ["--model", "killed_model:make", "--images", "pictures.npz", "--chann
 COMMANDS = {
     "audit": ["audit", *PICTURES, "--wrap", "--radius", "1", "--limit", "100", "--resamples", "99"],
     "memorization": [
-        "memorization", *PICTURES, "--pixel-range", "0", "1", "--perturbation", "spatial", "gaussian", "--strengths",
-        "spatial=0:2", "gaussian=0:64:32", "--validation", "pictures.npz",
+        "memorization", "curve", *PICTURES, "--pixel-range", "0", "1", "--perturbation", "spatial", "gaussian",
+        "--strengths", "spatial=0:2", "gaussian=0:64:32", "--validation", "pictures.npz",
     ],
     "training": [
-        "memorization", "--train", "killed_model:train", "--data", "table.npz", "--label-noise", "0:0.4:0.2",
+        "memorization", "retrain", "--train", "killed_model:train", "--data", "table.npz", "--label-noise", "0:0.4:0.2",
         "--repetitions", "2", "--n-jobs", "2",
     ],
     "stress": [

@@ -75,7 +75,8 @@ def run(capsys, tmp_path, monkeypatch):
 
     def call(*argv) -> tuple[int, str, str]:
         words = [str(a).replace("MINE", module) for a in argv]
-        code = main(["memorization", *words])
+        way = "retrain" if {"--train", "--data"} & set(words) else "curve"
+        code = main(["memorization", way, *words])
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
@@ -162,17 +163,19 @@ def test_audit_and_gap(demo, honest_onnx):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        ([], "either --model and --images, or --train and --data"),
-        (["--model", "a.onnx"], "--model needs the pictures"),
-        (["--train", "MINE:train"], "--train needs a training set"),
+        (["--model", "a.onnx"], "required: --images"),
+        (["--train", "MINE:train"], "required: --data"),
         (["--train", "MINE:train", "--data", "nothing.npz"], "does not exist"),
         (["--train", "MINE.py:train", "--data", "train.npz"], "give the module's name"),
         (["--train", "MINE:two", "--data", "train.npz"], "called with (x, y, seed)"),
         (["--train", "MINE:nothing", "--data", "train.npz"], "the training returned a NoneType"),
         (["--train", "MINE:hopeless", "--data", "train.npz"], "the first 3 trainings all failed"),
         (["--train", "MINE:nan", "--data", "train.npz"], "the training diverged"),
-        (["--train", "MINE:train", "--data", "train.npz", "--perturbation", "fog"], "--perturbation goes with --model"),
-        (["--train", "MINE:train", "--data", "train.npz", "--audit"], "--audit goes with --model"),
+        (
+            ["--train", "MINE:train", "--data", "train.npz", "--perturbation", "fog"],
+            "--perturbation is not an option here",
+        ),
+        (["--train", "MINE:train", "--data", "train.npz", "--audit"], "--audit is not an option here"),
         (["--train", "MINE", "--data", "train.npz"], "give package.module:name"),
         (["--train", "MINE:absent", "--data", "train.npz"], "no attribute 'absent'"),
         (["--train", "MINE:train", "MINE:train", "--data", "train.npz"], "more than once"),
@@ -185,7 +188,10 @@ def test_audit_and_gap(demo, honest_onnx):
         (["--train", "MINE:unseeded", "--data", "train.npz", "--repetitions", "1"], "ignores its seed"),
         (["--train", "MINE:train", "--data", "train.npz", "--repetitions", "0"], "none can be 0"),
         (["--train", "MINE:train", "--data", "train.npz", "--seed", "-1"], "0 or more"),
-        (["--train", "MINE:train", "--data", "train.npz", "--validation-labels", "x"], "--validation-labels goes with"),
+        (
+            ["--train", "MINE:train", "--data", "train.npz", "--validation-labels", "x"],
+            "--validation-labels is not an option here; did you mean --validation?",
+        ),
     ],
 )
 def test_bad_trainings(run, argv, words):
@@ -209,7 +215,7 @@ def test_bad_trainings(run, argv, words):
         (["--shifts", "0"], "the counts not 0"),
         (["--audit"], "leaves no pixels to move in"),
         (["--crop", "99"], "smaller than the crop"),
-        (["--n-jobs", "2"], "--n-jobs goes with --train"),
+        (["--n-jobs", "2"], "--n-jobs is not an option here"),
         (["--scale", "0.0000001"], "no better than chance"),
         (["--pixel-range", "0", "100000"], "a small part of the declared range"),
         (["--batch-size", "0"], "give 1 or more"),
@@ -252,7 +258,7 @@ def test_a_killed_run_goes_on(run):
         "--repetitions",
         "3",
     ]
-    command = [sys.executable, "-m", "heldout", "memorization", *options, "--out", "killed", "--json"]
+    command = [sys.executable, "-m", "heldout", "memorization", "retrain", *options, "--out", "killed", "--json"]
     process = subprocess.Popen(command, cwd=run.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     calls, checkpoint = run.folder / "calls", run.folder / "killed" / "checkpoint"
     deadline = time.monotonic() + 60

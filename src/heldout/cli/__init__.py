@@ -6,51 +6,31 @@ Nothing heavy is imported before `main` runs, so that Ctrl-C in the first second
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import shlex
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from heldout._version import __version__
 from heldout.cli import streams
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_PIPE, EXIT_STOPPED
-from heldout.errors import HeldoutError
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_PIPE, EXIT_STOPPED, be_quiet
+from heldout.cli.verbs import parse
+from heldout.errors import HeldoutError, InputError
 from heldout.progress import heartbeat
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    from heldout.cli.audit import add_audit
-    from heldout.cli.budget import add_budget
-    from heldout.cli.compare import add_compare
-    from heldout.cli.demo import add_demo
-    from heldout.cli.memorization import add_memorization
-    from heldout.cli.split import add_split
-    from heldout.cli.stress import add_stress
-
-    parser = argparse.ArgumentParser(
-        prog="heldout", description="How much is this test score still worth?", allow_abbrev=False
-    )
-    parser.add_argument("--version", action="version", version=f"heldout {__version__}")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for add in (add_audit, add_budget, add_compare, add_stress, add_memorization, add_demo, add_split):
-        add(verbs)
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code. Without `argv` this is the program itself, and Ctrl-C its own."""
     arguments = sys.argv[1:] if argv is None else list(argv)
     if argv is not None:
-        return _run(build_parser(), arguments)
+        return _run(arguments, None)
     streams.prepare()
-    with heartbeat("heldout"):
-        with streams.interrupts_at_once():  # there is nothing to keep yet, and imports may swallow an exception
-            parser = build_parser()
+    with heartbeat("heldout") as beat:
         try:
-            code = _run(parser, arguments)
+            code = _run(arguments, beat)
         except SystemExit as stop:  # of argparse: --help, --version, an option that is not there
             code = stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
         except KeyboardInterrupt:  # before or after the verb itself
@@ -59,9 +39,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return streams.leave(code)
 
 
-def _run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
-    args = parser.parse_args(arguments)
+def _run(arguments: list[str], beat: heartbeat | None) -> int:
+    """`beat` is the program's; there is none where somebody else's program calls this."""
+    try:
+        # there is nothing to keep yet, and imports may swallow an exception
+        with streams.interrupts_at_once() if beat is not None else contextlib.nullcontext():
+            args = parse(arguments)
+    except InputError as error:
+        streams.tell(f"heldout: {error}")
+        return EXIT_BAD_INPUT
     args.line = shlex.join(["heldout", *arguments])
+    be_quiet(getattr(args, "quiet", False))
+    if beat is not None and getattr(args, "quiet", False):
+        beat.stop()
     for stream in (sys.stdout, sys.stderr):  # a terminal, or a file on Windows, may not have every character
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -72,6 +62,8 @@ def _run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
         return code
     except HeldoutError as error:
+        if getattr(args, "debug", False):
+            streams.tell(traceback.format_exc().rstrip())
         streams.tell(f"heldout: {_sentence(str(error), _kept(args, began))}")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
@@ -91,8 +83,6 @@ def _run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
         )
         return EXIT_BAD_INPUT
     except Exception:  # never 1: in CI that would read as a failed check
-        import traceback
-
         streams.tell(traceback.format_exc().rstrip())
         streams.tell("heldout: this is a bug in heldout, not in your input; please report the lines above.")
         return EXIT_BUG

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from heldout.cli.audit_gate import GATE, check_gate, reasons
 from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
 from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
-from heldout.cli.common import add_output, make_folder, say, show
-from heldout.cli.fail_under import check_fail_under, exit_code
+from heldout.cli.common import make_folder, say
+from heldout.cli.ending import add_ending, finish
+from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
@@ -39,32 +40,37 @@ room to move in, one of:
   --wrap                                 cyclic shifts, for pictures on a torus
   --upsample 44 --crop 32                enlarge, cut the old size out of the middle: only for models that were
                                          trained on enlarged pictures; others see them for the first time
+  room around the crop: 3 times the radius on each side (2 times for the random rules); --pad and --wrap have it
 dependent pictures (--groups), one of:
   a column                               an array (n,) in the .npz, or a column of the --labels CSV
   a CSV                                  id,group  /  1.png,ann  /  2.png,ann
   a regular expression                   '^([^_]*)_' on file names or ids; its first bracket is the group
-
-examples:
+"""
+EXAMPLES = """\
   heldout audit --model resnet.onnx --images val/ --control fresh/ --resize 256 --crop 224 \\
       --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --radius 5 --out audit
   heldout audit --model new.onnx --reference old.onnx other.onnx --images test.npz --control fresh.npz --pad reflect
   heldout audit --model mymodels:load --images test.npz --control fresh.npz --pad reflect --fail-under 0.01
-room around the crop: 3 times the radius on each side (2 times for the random rules); --pad and --wrap have it
-
+  heldout audit --scores model.csv --control-scores control.csv --reference-scores old.csv other.csv --out audit
+  heldout audit --scores lm-eval/new-model/ --control-ids after-cutoff.txt --reference-scores lm-eval/old-model/
+  heldout audit --needed --control-scores control.csv --reference-scores old.csv other.csv
+"""
+EXIT_CODES = """\
 exit codes: 0 fine, 1 p (times --planned-audits) is below --fail-under, 2 bad input,
             3 a bug in heldout, 130 stopped (go on with --resume)
 """
 
 
-def add_audit(verbs: Any) -> None:
-    """Its options."""
-    verb = verbs.add_parser(
-        "audit",
-        help="is this model independent of this test set?",
-        description="Is this model independent of this test set?",
-        epilog=f"{FORMATS}\n{SCORE_FORMATS}\n{NEEDED_FORMATS}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+def add_options(verb: Parser) -> None:
+    """What can be asked."""
+    verb.describe(
+        "Is this model independent of this test set?",
+        usage="heldout audit --model M --images PATH [--control PATH] [--reference M ...] [options]\n"
+        "       heldout audit --scores FILE --control-scores FILE [--reference-scores FILE ...] [options]",
+        essential="--model --images --control --reference --resize --crop --pad --radius --scores --control-scores "
+        "--reference-scores --needed --fail-under --out --format --resume",
+        examples=EXAMPLES,
+        details=f"{FORMATS}\n{SCORE_FORMATS}\n{NEEDED_FORMATS}\n{EXIT_CODES}",
     )
     data = verb.add_argument_group("what is audited")
     data.add_argument(
@@ -131,25 +137,18 @@ def add_audit(verbs: Any) -> None:
         "--allow-frame-drop", action="store_true", help="go on although the frame costs the model accuracy"
     )
 
-    run = verb.add_argument_group("running and reporting")
-    run.add_argument("--batch-size", type=int, metavar="N")
-    run.add_argument("--device", default=None, help="cpu (default) or cuda")
-    run.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
-    add_output(run)
-    run.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
-    run.add_argument(
-        "--fail-under",
-        type=float,
-        metavar="P",
-        help="exit 1 when the verdict's p (times --planned-audits) is below P; per audit, not per pipeline, without "
-        "--planned-audits",
-    )
+    running = verb.add_argument_group("running and reporting")
+    running.add_argument("--batch-size", type=int, metavar="N")
+    running.add_argument("--device", default=None, help="cpu (default) or cuda")
+    running.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
+    add_ending(running, GATE)
+    running.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
     add_score_options(verb)
     add_needed_options(verb)
-    verb.set_defaults(command=run_audit, parser=verb, out=Path("heldout-audit"))
+    verb.set_defaults(command=run, parser=verb, out=Path("heldout-audit"))
 
 
-def run_audit(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """`heldout audit`."""
     check_needed(args)
     if args.needed:
@@ -159,7 +158,7 @@ def run_audit(args: argparse.Namespace) -> int:
         return run_audit_scores(args)
     orbit = Translations(args.radius)
     # without references the verdict is twice the smaller of two p-values
-    check_fail_under(args, halves=1 if args.reference else 2, has_control=bool(args.control))
+    check_gate(args, halves=1 if args.reference else 2, has_control=bool(args.control))
     for option in ("labels", "groups"):
         if getattr(args, f"control_{option}") and not args.control:
             raise InputError(f"--control-{option} goes with --control.")
@@ -172,8 +171,8 @@ def run_audit(args: argparse.Namespace) -> int:
     checkpoints = args.out / "checkpoint"
     with user_prints_to_stderr():
         result = audit_pictures(args, orbit, checkpoints)
-    show(result, args, unfinished=checkpoints)
-    return exit_code(args, result.evidence.adjusted_p_value, result.summary().headline)
+    failed = reasons(args, result.evidence.adjusted_p_value, result.summary().headline)
+    return finish(result, args, failed=failed, unfinished=checkpoints)
 
 
 def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: Path) -> AuditResult:
@@ -228,5 +227,5 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
         resume=args.resume,
         sources=(args.images, *([args.control] if args.control else [])),
         notify=say,
-        progress=True,
+        progress=not args.quiet,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from heldout.cli.audit_scores import PICTURE_OPTIONS, SCORE_OPTIONS, read_scores, typed
-from heldout.cli.common import EXIT_FINE, make_folder, say, show
+from heldout.cli.common import make_folder, say
+from heldout.cli.ending import finish
 from heldout.cli.pictures import frame_of, groups_of, labelled, scorer_options
 from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
@@ -17,7 +18,6 @@ from heldout.statistics.leak_power import PULLS
 
 NEEDED_FORMATS = """\
 power before the run (--needed), from a control alone; nothing is audited, and written only with --out:
-  heldout audit --needed --control-scores control.csv --reference-scores old.csv other.csv
   heldout audit --needed --model new.onnx --control fresh/ --reference old.onnx --resize 256 --crop 224
   a table: share of the test set that was seen, and how far a seen example moves towards the 95 % quantile of the
   scores, against the chance to find it and the examples it takes to find it four times in five
@@ -78,8 +78,7 @@ def run_audit_needed(args: argparse.Namespace) -> int:
         make_folder(args.out)
     with user_prints_to_stderr():
         found = _of_pictures(args) if args.control is not None else _of_scores(args)
-    show(found, args)
-    return EXIT_FINE
+    return finish(found, args)
 
 
 def _cells(args: argparse.Namespace) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -134,5 +133,5 @@ def _of_pictures(args: argparse.Namespace) -> AuditNeeds:
         seed=args.seed,
         source=args.control,
         notify=say,
-        progress=True,
+        progress=not args.quiet,
     )

@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from heldout.cli.common import make_folder, say, show
-from heldout.cli.fail_under import check_fail_under, exit_code
+from heldout.cli.audit_gate import check_gate, reasons
+from heldout.cli.common import make_folder, say
+from heldout.cli.ending import finish
 from heldout.errors import InputError
 from heldout.independence.scores import audit_scores
 from heldout.predictions.scores import Scores, load_scores, read_id_list
@@ -29,9 +30,6 @@ control, one of:
                                          in nothing but exposure; items that get harder or easier over time are the
                                          usual way in which it fails; references that saw neither half account for
                                          most of that, not for all
-examples:
-  heldout audit --scores model.csv --control-scores control.csv --reference-scores old.csv other.csv --out audit
-  heldout audit --scores lm-eval/new-model/ --control-ids after-cutoff.txt --reference-scores lm-eval/old-model/
 """
 
 _OF_PICTURES = """
@@ -81,7 +79,7 @@ def add_score_options(verb: argparse.ArgumentParser) -> None:
 
 def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
     """Which of these options were given, as they are typed."""
-    given = [name for name in names if getattr(args, name, None) != args.parser.get_default(name)]
+    given = [name for name in names if name in args.typed]
     return [f"--{name.replace('_', '-')}" for name in given]
 
 
@@ -114,7 +112,7 @@ def check_either(args: argparse.Namespace) -> None:
 
 def run_audit_scores(args: argparse.Namespace) -> int:
     """`heldout audit --scores`."""
-    check_fail_under(args, halves=1, has_control=True)
+    check_gate(args, halves=1, has_control=True)
     if (args.control_scores is None) == (args.control_ids is None):
         if args.control_scores is not None:
             raise InputError("--control-scores and --control-ids both name the control; give one of them, not both.")
@@ -152,5 +150,4 @@ def run_audit_scores(args: argparse.Namespace) -> int:
         n_resamples=args.resamples,
         seed=args.seed,
     )
-    show(result, args)
-    return exit_code(args, result.adjusted_p_value, result.summary().headline)
+    return finish(result, args, failed=reasons(args, result.adjusted_p_value, result.summary().headline))

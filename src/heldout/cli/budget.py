@@ -6,9 +6,10 @@ import argparse
 import json
 import re
 from pathlib import Path
-from typing import Any
 
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_CHECK_FAILED, EXIT_FINE, add_output, make_folder, say, show
+from heldout.cli.common import EXIT_BAD_INPUT, make_folder, say
+from heldout.cli.ending import Gate, add_ending, finish, judged
+from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.predictions import Predictions
@@ -21,9 +22,15 @@ from heldout.reuse.result import BudgetResult
 from heldout.reuse.score_budget import ScoreBudgetResult
 from heldout.reuse.thresholds import check_share
 
-EPILOG = f"""\
-{WHAT_CAN_BE_READ}
-examples:
+GATE = Gate(
+    option="--fail-under",
+    metavar="K",
+    help="exit 1 when fewer than K further models fit at --epsilon",
+    what="a number of models, 1 or more",
+    kind=int,
+    least=1,
+)
+EXAMPLES = """\
   heldout budget predictions.npz --out budget
   heldout budget predictions.npz --needed --epsilon 0.005 --gap 0.01
   heldout budget val.npz --predictions-key preds_val --labels-key labels_val --exclude 'fv_*' --json
@@ -33,21 +40,21 @@ examples:
   heldout budget lm-eval-output/ --task 'mmlu_*' --per-task
   heldout budget performances_generation.json --threshold 0.5
   heldout budget --examples 50000 --error 0.244 --similarity 0.85
-
+"""
+EXIT_CODES = """\
 exit codes: 0 fine, 1 fewer than --fail-under further models fit, 2 bad input, 3 a bug in heldout, 130 stopped
 """
 
 
-def add_budget(verbs: Any) -> None:
-    """Its options."""
-    verb = verbs.add_parser(
-        "budget",
-        help="how many more models can this test set rank?",
-        description="How many more models can this test set measure, which error bars hold for all of them at once, "
+def add_options(verb: Parser) -> None:
+    """What can be asked."""
+    verb.describe(
+        "How many more models can this test set measure, which error bars hold for all of them at once, "
         "which differences on the leaderboard are significant, who may be first, and how many examples are needed?",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        usage="heldout budget FILE ... [options]",
+        essential="--epsilon --groups --needed --gap --per-task --metric --task --fail-under --out --format",
+        examples=EXAMPLES,
+        details=f"{WHAT_CAN_BE_READ}\n{EXIT_CODES}",
     )
     verb.add_argument("paths", nargs="*", metavar="FILE", help="what the models predicted: files or folders")
     asked = verb.add_argument_group("what is asked for")
@@ -76,8 +83,6 @@ def add_budget(verbs: Any) -> None:
                        help="a budget for each task of the files, and one of all of them pooled")  # fmt: skip
     asked.add_argument("--seed", type=int, default=0, metavar="S",
                        help="of the winner's splits and of the draws behind --needed (default 0)")  # fmt: skip
-    asked.add_argument("--fail-under", type=int, metavar="K",
-                       help="exit 1 when fewer than K further models fit at --epsilon")  # fmt: skip
 
     add_reading(verb)
 
@@ -87,14 +92,13 @@ def add_budget(verbs: Any) -> None:
     numbers.add_argument("--similarity", metavar="S",
                          help="share of examples on which two models are both right or both wrong")  # fmt: skip
 
-    add_output(verb.add_argument_group("reporting"))
-    verb.set_defaults(command=run_budget)
+    add_ending(verb.add_argument_group("reporting"), GATE)
+    verb.set_defaults(command=run, parser=verb)
 
 
-def run_budget(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """`heldout budget`."""
-    if args.fail_under is not None and args.fail_under < 1:
-        raise InputError(f"--fail-under {args.fail_under}: give a number of models, 1 or more.")
+    GATE.check(args)
     if args.fail_under is not None and args.epsilon is None:
         say("warning: --fail-under without --epsilon: the error bar then follows the models that are there; name one.")
     if args.seed < 0:
@@ -109,21 +113,17 @@ def run_budget(args: argparse.Namespace) -> int:
     if args.per_task:
         raise InputError("--per-task needs files of predictions; four numbers say nothing about tasks.")
     result = from_file(args) if args.paths else from_numbers(args)
-    show(result, args, printed=result.needed_summary() if args.needed else None)
+    code = finish(result, args, failed=_reasons(args, result), printed=result.needed_summary() if args.needed else None)
     if isinstance(result, BudgetResult) and result.pool is None and result.testable.reason is not None:
         say(f"heldout: {result.testable.reason}.")
         return EXIT_BAD_INPUT
-    return _exit_code(args, result)
+    return code
 
 
-def _exit_code(args: argparse.Namespace, result: BudgetResult | ScoreBudgetResult) -> int:
-    if args.fail_under is not None and result.further_models < args.fail_under:
-        say(
-            f"heldout: {count_text(result.further_models)} further models fit, fewer than "
-            f"--fail-under {args.fail_under}."
-        )
-        return EXIT_CHECK_FAILED
-    return EXIT_FINE
+def _reasons(args: argparse.Namespace, result: BudgetResult | ScoreBudgetResult) -> list[str]:
+    if args.fail_under is None or result.further_models >= args.fail_under:
+        return []
+    return [f"{count_text(result.further_models)} further models fit, fewer than --fail-under {args.fail_under}."]
 
 
 def _write(result: BudgetResult | ScoreBudgetResult, folder: Path, line: str) -> Path:
@@ -158,13 +158,13 @@ def _per_task(args: argparse.Namespace) -> int:
         pooling = " ".join(notes_of(pooled.tasks))
         whole = {"tasks": tasks, "pooled": pooled.to_dict() | {"pooling": pooling}}
         print(json.dumps(whole, indent=2, allow_nan=False))
-        return _exit_code(args, pooled)
+        return judged(_reasons(args, pooled))
     heading = "# {}" if args.format == "markdown" else "== {} =="
     for name, result in results.items():
         told = f"No budget: {result}" if isinstance(result, InputError) else _shown(result, args)
         print(f"{heading.format(name)}\n\n{told}\n")
     print(f"{heading.format('all tasks')}\n\n{_shown(pooled, args)}")
-    return _exit_code(args, pooled)
+    return judged(_reasons(args, pooled))
 
 
 def _shown(result: BudgetResult | ScoreBudgetResult, args: argparse.Namespace) -> str:
@@ -235,5 +235,5 @@ def _budget(table: Predictions, args: argparse.Namespace) -> BudgetResult | Scor
         second_labels=args.second_labels,
         probabilities=None if args.probabilities is None else read_probabilities(args.probabilities),
         seed=args.seed,
-        progress=True,
+        progress=not args.quiet,
     )

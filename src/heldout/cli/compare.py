@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, add_output, make_folder, say, show
+from heldout.cli.common import make_folder, say
+from heldout.cli.ending import Gate, add_ending, finish
+from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.reuse.compare import compare, compare_all
 from heldout.reuse.compare_result import CompareAllResult, CompareResult
 from heldout.reuse.compare_summary import moved_text, worse_text
 
-EPILOG = f"""\
-{WHAT_CAN_BE_READ}
-examples:
+GATE = Gate(
+    option="--fail-under",
+    metavar="P",
+    help="exit 1 where the first model of a pair is worse with p below P",
+    what="a p-value between 0 and 1",
+    below=1,
+    open=True,
+)
+EXAMPLES = """\
   heldout compare predictions.npz resnet_basic_110 vgg_15_BN_64 --out compare
   heldout compare swe-bench.csv new old --groups repo --json
   heldout compare predictions.npz model_a model_b model_c     (every pair of the three, Holm)
@@ -25,6 +32,9 @@ examples:
   heldout compare judged.csv new old --sequential             (look while examples come in)
   heldout compare nightly.csv new old --fail-under 0.01       (in CI: exit 1 where new is worse)
 
+"""
+DETAILS = f"""\
+{WHAT_CAN_BE_READ}
 Arguments are files as long as they exist, and models from then on; --models says it outright.
 
 exit codes: 0 fine, 1 the first model of a pair is worse with p (Holm's, for several pairs) below --fail-under, 2 bad
@@ -32,16 +42,15 @@ input, 3 a bug in heldout, 130 stopped
 """
 
 
-def add_compare(verbs: Any) -> None:
-    """Its options."""
-    verb = verbs.add_parser(
-        "compare",
-        help="is model A better than model B?",
-        description="Is model A better than model B on this test set: the difference with its interval, an exact test, "
+def add_options(verb: Parser) -> None:
+    """What can be asked."""
+    verb.describe(
+        "Is model A better than model B on this test set: the difference with its interval, an exact test, "
         "the examples on which they part, and what could have been seen.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        usage="heldout compare FILE ... [MODEL ...] [options]",
+        essential="--models --all-pairs --level --groups --sequential --fail-under --out --format",
+        examples=EXAMPLES,
+        details=DETAILS,
     )
     verb.add_argument("given", nargs="+", metavar="FILE", help="what the models predicted: files or folders")
     verb.add_argument("names", nargs="*", metavar="MODEL",
@@ -57,17 +66,14 @@ def add_compare(verbs: Any) -> None:
     asked.add_argument("--sequential", action="store_true",
                        help="p and interval that are valid at every look, examples taken in the order of the file: one "
                        "may look while they come in, and stop at any time")  # fmt: skip
-    asked.add_argument("--fail-under", type=float, metavar="P",
-                       help="exit 1 where the first model of a pair is worse with p below P")  # fmt: skip
     add_reading(verb)
-    add_output(verb.add_argument_group("reporting"))
-    verb.set_defaults(command=run_compare)
+    add_ending(verb.add_argument_group("reporting"), GATE)
+    verb.set_defaults(command=run, parser=verb)
 
 
-def run_compare(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """`heldout compare`."""
-    if args.fail_under is not None and not 0 < args.fail_under < 1:
-        raise InputError(f"--fail-under {args.fail_under:g}: give a p-value between 0 and 1.")
+    GATE.check(args)
     columns = () if args.groups is None else (args.groups,)
     paths, models = _files_and_models(args, columns)
     if args.all_pairs and models:
@@ -88,13 +94,12 @@ def run_compare(args: argparse.Namespace) -> int:
     asked = {"level": args.level, "groups": args.groups, "sequential": args.sequential}
     result: CompareResult | CompareAllResult
     if args.all_pairs or len(models) > 2:
-        result = compare_all(table, models or None, **asked, progress=True)
+        result = compare_all(table, models or None, **asked, progress=not args.quiet)
         pairs = result.pairs
     else:
         result = compare(table, *(models or (0, 1)), **asked)
         pairs = (result,)
-    show(result, args)
-    return _exit_code(args.fail_under, pairs)
+    return finish(result, args, failed=_reasons(args.fail_under, pairs))
 
 
 def _files_and_models(args: argparse.Namespace, columns: tuple[str, ...]) -> tuple[list[str], list[str]]:
@@ -118,14 +123,12 @@ def _files_and_models(args: argparse.Namespace, columns: tuple[str, ...]) -> tup
     return [first, *rest[:n_files]], rest[n_files:]
 
 
-def _exit_code(fail_under: float | None, pairs: tuple[CompareResult, ...]) -> int:
+def _reasons(fail_under: float | None, pairs: tuple[CompareResult, ...]) -> list[str]:
     """By the verdict at that level, so that it never says other than the text."""
     moved = [pair for pair in pairs if pair.ruling.outcome == "order matters"]
     for pair in moved[:5]:
         say(f"warning: {pair.first} and {pair.second}: {moved_text(pair)}")
     if fail_under is None:
-        return EXIT_FINE
+        return []
     worse = [pair for pair in pairs if pair.difference < 0 and pair.verdict_at(fail_under) == "second better"]
-    for pair in worse[:5]:
-        say(f"heldout: {worse_text(pair, fail_under)}")
-    return EXIT_CHECK_FAILED if worse else EXIT_FINE
+    return [worse_text(pair, fail_under) for pair in worse[:5]]

@@ -8,13 +8,13 @@ import io
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout._version import __version__
 from heldout.cli.common import EXIT_FINE, make_folder, say
+from heldout.cli.parser import Parser
 from heldout.cli.pictures import groups_of
 from heldout.errors import InputError
 from heldout.files import write_npz, write_text
@@ -23,15 +23,12 @@ from heldout.images import ArraySource, ImageSource, open_source, split
 from heldout.images.duplicates import duplicate_codes, pixel_hashes
 
 
-def add_split(verbs: Any) -> None:
-    """Its options."""
-    verb = verbs.add_parser(
-        "split",
-        help="put a control aside before training",
-        description="Draw a control at random within each class, before any training or selection. From an "
+def add_options(verb: Parser) -> None:
+    """What can be asked."""
+    verb.description = (
+        "Draw a control at random within each class, before any training or selection. From an "
         ".npz come rest.npz and control.npz, from a folder rest.csv and control.csv for --labels. Pictures that are "
-        "equal pixel by pixel stay together, and so do those of one group (--groups).",
-        allow_abbrev=False,
+        "equal pixel by pixel stay together, and so do those of one group (--groups)."
     )
     verb.add_argument("images", metavar="PATH", help="all pictures")
     verb.add_argument("--labels", metavar="FILE", help="CSV of file names and labels, or .npy beside an .npz")
@@ -46,10 +43,10 @@ def add_split(verbs: Any) -> None:
     verb.add_argument("--seed", type=int, default=0)
     verb.add_argument("--out", type=Path, required=True, metavar="DIR")
     verb.add_argument("--json", action="store_true", help="print JSON")
-    verb.set_defaults(command=run_split)
+    verb.set_defaults(command=run, parser=verb)
 
 
-def run_split(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """`heldout split`."""
     source = open_source(args.images, labels=args.labels, images_key=args.images_key, labels_key=args.labels_key)
     share = args.control if args.control < 1 else int(args.control)

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import argparse
 from importlib.util import find_spec
-from typing import Any
 
 from heldout.attack.inputs import KINDS, read_named_labels, read_prior
 from heldout.attack.stress import stress
 from heldout.attack.task import ATTACKS
-from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, add_output, make_folder, say, show
+from heldout.cli.common import make_folder, say
+from heldout.cli.ending import Gate, add_ending, finish
+from heldout.cli.parser import Parser
 from heldout.errors import InputError
 
+GATE = Gate(
+    option="--fail-over",
+    metavar="A",
+    help="exit 1 when the accuracy gained exceeds A (0.02)",
+    what="a gain in accuracy, from 0 to below 1",
+    below=1,
+)
 SLOW = 5e8  # labels drawn that take a quarter of a minute or so without numba
-EPILOG = """\
+DETAILS = """\
 attacks:
   nb               naive Bayes on random queries; uses a prior; where answers are rounded it keeps the accuracy on a
                    rounding edge (with a prior: by answering sure examples wrongly on purpose)
@@ -30,28 +38,28 @@ what can be read:
                    places x models), best first; from the same kinds of files. Where labels and prior both have ids,
                    rows are matched by them
 
-examples:
+exit codes: 0 fine, 1 the analyst gains more than --fail-over, 2 bad input, 3 a bug in heldout, 130 stopped
+"""
+EXAMPLES = """\
   heldout stress --examples 10000 --classes 10 --queries 1000 --out stress
   heldout stress --examples 10000 --classes 10 --queries 1000 --digits 2
   heldout stress --examples 10000 --classes 2 --queries 1000 --public 0.3
   heldout stress --labels labels.npy --prior probs.npy --top 2 --points 10000 --queries 5200
   heldout stress --examples 5000 --classes 2 --queries 60 --attack reconstruction --trials 3
-
-exit codes: 0 fine, 1 the analyst gains more than --fail-over, 2 bad input, 3 a bug in heldout, 130 stopped
-            (with --out: continue with --resume)
 """
 
 
-def add_stress(verbs: Any) -> None:
-    """Its options."""
-    verb = verbs.add_parser(
-        "stress",
-        help="how far could somebody game this leaderboard?",
-        description="How much of a hidden test set do accuracy answers give away? Simulates analysts who only see "
+def add_options(verb: Parser) -> None:
+    """What can be asked."""
+    verb.describe(
+        "How much of a hidden test set do accuracy answers give away? Simulates analysts who only see "
         "accuracies, says beforehand how far they get, and what nobody can pass.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        usage="heldout stress --examples N --classes M --queries K [options]\n"
+        "       heldout stress --labels FILE [--prior FILE] --queries K [options]",
+        essential="--examples --classes --labels --queries --public --digits --attack --prior --trials --fail-over "
+        "--out --format",
+        examples=EXAMPLES,
+        details=DETAILS,
     )
     board = verb.add_argument_group("the leaderboard")
     board.add_argument("--examples", type=int, metavar="N", help="size of the test set")
@@ -87,16 +95,14 @@ def add_stress(verbs: Any) -> None:
                      help="also other attacks, digits and numbers of classes (default: with --out)")  # fmt: skip
 
     out = verb.add_argument_group("reporting")
-    out.add_argument("--fail-over", type=float, metavar="A", help="exit 1 when the accuracy gained exceeds A (0.02)")
-    add_output(out)
+    add_ending(out, GATE)
     out.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
-    verb.set_defaults(command=run_stress)
+    verb.set_defaults(command=run, parser=verb)
 
 
-def run_stress(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """`heldout stress`."""
-    if args.fail_over is not None and not 0 <= args.fail_over < 1:
-        raise InputError(f"--fail-over {args.fail_over:g}: give a gain in accuracy, from 0 to below 1.")
+    GATE.check(args)
     if args.n_jobs == 0:
         raise InputError("--n-jobs 0: give a number of threads, or -1 for all cores.")
     owners = {"labels_key": "labels"} | dict.fromkeys(
@@ -109,6 +115,7 @@ def run_stress(args: argparse.Namespace) -> int:
         raise InputError("the test set is not known: give --examples and --classes, or --labels, or --prior.")
     if args.resume and args.out is None:
         raise InputError("--resume goes with --out, the folder in which unfinished work is kept.")
+    unfinished = None if args.out is None else args.out / "checkpoint"
     if args.out is not None:
         make_folder(args.out)
     named = None if args.labels is None else read_named_labels(args.labels, key=args.labels_key)
@@ -149,15 +156,14 @@ def run_stress(args: argparse.Namespace) -> int:
         delta=args.delta,
         compare=compare,
         n_jobs=args.n_jobs,
-        checkpoint=None if args.out is None else args.out / "checkpoint",
+        checkpoint=unfinished,
         resume=args.resume,
         notify=say,
-        progress=True,
+        progress=not args.quiet,
         source=args.labels or args.prior,
         prior_source=prior_source,
     )
-    show(result, args, unfinished=None if args.out is None else args.out / "checkpoint")
+    failed = []
     if args.fail_over is not None and result.advantage > args.fail_over:
-        say(f"heldout: this analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
-        return EXIT_CHECK_FAILED
-    return EXIT_FINE
+        failed.append(f"this analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
+    return finish(result, args, failed=failed, unfinished=unfinished)

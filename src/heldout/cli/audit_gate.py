@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import argparse
 
-from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, say
+from heldout.cli.ending import Gate
 from heldout.errors import InputError
 
+GATE = Gate(
+    option="--fail-under",
+    metavar="P",
+    help="exit 1 when the verdict's p (times --planned-audits) is below P; per audit, not per pipeline, without "
+    "--planned-audits",
+    what="a p-value between 0 and 1",
+    below=1,
+    open=True,
+)
 
-def check_fail_under(args: argparse.Namespace, *, halves: int, has_control: bool) -> None:
+
+def check_gate(args: argparse.Namespace, *, halves: int, has_control: bool) -> None:
     """Refuse a threshold that no result could fall below; the verdict is one p-value, or twice the smaller of two."""
-    if args.fail_under is None:
-        return
-    if not 0 < args.fail_under < 1:
-        raise InputError(f"--fail-under {args.fail_under}: give a p-value between 0 and 1.")
+    GATE.check(args)
     smallest = halves * max(1, args.planned_audits) / (args.resamples + 1)
-    if has_control and args.fail_under <= smallest:
+    if args.fail_under is not None and has_control and args.fail_under <= smallest:
         raise InputError(
             f"--fail-under {args.fail_under} can never be reached: with --resamples {args.resamples} no p against a "
             f"control, times {max(1, args.planned_audits)} planned audit(s), is below {smallest:.2g}. Use --resamples "
@@ -24,10 +31,9 @@ def check_fail_under(args: argparse.Namespace, *, halves: int, has_control: bool
         )
 
 
-def exit_code(args: argparse.Namespace, p_value: float, headline: str) -> int:
-    """1, with a sentence, where the verdict's p (times the planned audits) is below `--fail-under`."""
+def reasons(args: argparse.Namespace, p_value: float, headline: str) -> list[str]:
+    """Why a pipeline stops: the verdict's p (times the planned audits) is below `--fail-under`."""
     if args.fail_under is None or p_value >= args.fail_under:
-        return EXIT_FINE
+        return []
     times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
-    say(f"heldout: p = {p_value:.3g}{times} is below --fail-under {args.fail_under}: {headline.lower()}.")
-    return EXIT_CHECK_FAILED
+    return [f"p = {p_value:.3g}{times} is below --fail-under {args.fail_under}: {headline.lower()}."]

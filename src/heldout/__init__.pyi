@@ -1,0 +1,81 @@
+from ._version import __version__
+from .attack.outlook import queries_to_reach
+from .attack.result import StressResult, StressRun
+from .attack.stress import stress
+from .errors import HeldoutError, InputError
+from .images import LabelledImages, split
+from .independence.audit import audit, audit_many
+from .independence.needed import AuditNeeds, audit_needed, audit_scores_needed
+from .independence.result import AuditResult
+from .independence.score_maps import score_map_statistics
+from .independence.score_result import ScoreAuditResult
+from .independence.scores import audit_scores
+from .memorization.curve import Curve
+from .memorization.perturbed import perturbation_curve
+from .memorization.result import MemorizationResult
+from .memorization.retrained import LabelNoiseCurve, label_noise_curve
+from .orbit import Translations
+from .predictions import Predictions, Scores, load_scores
+from .reuse.bounds import TestableModels, testable_models
+from .reuse.budget import budget, budget_from_numbers
+from .reuse.compare import compare, compare_all
+from .reuse.compare_result import CompareAllResult, CompareResult
+from .reuse.result import BudgetResult
+from .reuse.score_budget import ScoreBudgetResult
+from .reuse.similarity import SimilarityResult, similarity
+from .statistics import (
+    ControlTestResult,
+    IndependenceTestResult,
+    NModelTestResult,
+    control_test,
+    independence_test,
+    n_model_test,
+)
+
+__all__ = [
+    "AuditNeeds",
+    "AuditResult",
+    "BudgetResult",
+    "CompareAllResult",
+    "CompareResult",
+    "ControlTestResult",
+    "Curve",
+    "HeldoutError",
+    "IndependenceTestResult",
+    "InputError",
+    "LabelNoiseCurve",
+    "LabelledImages",
+    "MemorizationResult",
+    "NModelTestResult",
+    "Predictions",
+    "ScoreAuditResult",
+    "ScoreBudgetResult",
+    "Scores",
+    "SimilarityResult",
+    "StressResult",
+    "StressRun",
+    "TestableModels",
+    "Translations",
+    "__version__",
+    "audit",
+    "audit_many",
+    "audit_needed",
+    "audit_scores",
+    "audit_scores_needed",
+    "budget",
+    "budget_from_numbers",
+    "compare",
+    "compare_all",
+    "control_test",
+    "independence_test",
+    "label_noise_curve",
+    "load_scores",
+    "n_model_test",
+    "perturbation_curve",
+    "queries_to_reach",
+    "score_map_statistics",
+    "similarity",
+    "split",
+    "stress",
+    "testable_models",
+]

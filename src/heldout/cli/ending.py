@@ -1,0 +1,126 @@
+"""The shared ending of every verb: keep the result, print it, and tell a pipeline whether it passes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, say
+from heldout.errors import InputError
+
+if TYPE_CHECKING:
+    from heldout.report import Result
+    from heldout.summary import Summary
+
+FORMATS = ("text", "markdown", "json", "junit")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """The number a pipeline may watch, and in which direction it fails; one for each verb that has one.
+
+    Parameters
+    ----------
+    option : str
+        `--fail-under` or `--fail-over`.
+    kind : callable
+        What makes a number of the text.
+    least, below : float
+        A threshold is at least the one, or above it where `open`, and below the other.
+    what : str
+        What the number is, for the sentence that refuses one.
+    """
+
+    option: str
+    metavar: str
+    help: str
+    what: str
+    kind: Callable[[str], float] = float
+    least: float = 0
+    below: float = float("inf")
+    open: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of the threshold among the parsed arguments."""
+        return self.option.lstrip("-").replace("-", "_")
+
+    def check(self, args: argparse.Namespace) -> None:
+        """Refuse a threshold that is out of range, before any work."""
+        value = getattr(args, self.name)
+        if value is None or ((self.least < value if self.open else self.least <= value) and value < self.below):
+            return
+        raise InputError(f"{self.option} {value:g}: give {self.what}.")
+
+
+def add_ending(group: Any, gate: Gate | None = None) -> None:
+    """The options of how a result is kept, shown and judged, the same for every verb."""
+    group.add_argument("--out", type=Path, metavar="DIR", help="write report.html, result.npz, result.json")
+    group.add_argument("--format", choices=FORMATS, default="text", help="what is printed (default text)")
+    group.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+    if gate is not None:
+        group.add_argument(gate.option, type=gate.kind, metavar=gate.metavar, help=gate.help)
+    group.add_argument("--quiet", action="store_true", help="no progress and no remarks: the result, and errors")
+    group.add_argument("--debug", action="store_true", help="show where an error came from")
+
+
+def finish(
+    result: Result,
+    args: argparse.Namespace,
+    *,
+    failed: Sequence[str] = (),
+    printed: Summary | None = None,
+    unfinished: Path | None = None,
+) -> int:
+    """Keep the result where that was asked for, print it (or `printed` in its place), and say what a gate found.
+
+    `unfinished` are the checkpoints of the run, which go as soon as the result is safe.
+
+    Returns
+    -------
+    int
+        The exit code: 1 where a gate `failed`, with a sentence for each reason.
+    """
+    report = None
+    if args.out is not None:
+        result.save(args.out / "result")
+        report = result.report(args.out / "report.html", command=args.line)
+        if unfinished is not None:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    print(rendered(result, args, failed=failed, printed=printed))
+    say(f"report: {report}" if report is not None else "add --out DIR for a report with pictures")
+    return judged(failed)
+
+
+def rendered(
+    result: Result, args: argparse.Namespace, *, failed: Sequence[str] = (), printed: Summary | None = None
+) -> str:
+    """What `--format` asks for."""
+    from heldout.report import to_junit, to_markdown, to_text
+
+    if args.format == "json":
+        return json.dumps(result.to_dict(), indent=2, allow_nan=False)
+    summary = printed or result.summary()
+    if args.format == "junit":
+        return to_junit(summary, failed=failed)
+    return (to_markdown if args.format == "markdown" else to_text)(summary)
+
+
+def judged(failed: Sequence[str]) -> int:
+    """The exit code of a gate, and its reasons; on GitHub, as annotations of the run."""
+    for reason in failed:
+        print(f"heldout: {reason}", file=sys.stderr)
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            print(f"::error title=heldout::{_escaped(reason)}", file=sys.stderr)
+    return EXIT_CHECK_FAILED if failed else EXIT_FINE
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

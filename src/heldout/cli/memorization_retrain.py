@@ -1,0 +1,118 @@
+"""`heldout memorization retrain`: training methods."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from heldout.cli.common import say
+from heldout.cli.parser import Parser
+from heldout.cli.unfinished import checkpoints, different
+from heldout.files import read_npz
+from heldout.groups import resolve_groups
+from heldout.memorization.inputs import as_training, for_training, parse_strengths, read_training_set
+from heldout.memorization.perturbed import subset
+from heldout.memorization.result import MemorizationResult
+from heldout.memorization.retrain import check_rates
+from heldout.memorization.retrained import label_noise_curve
+from heldout.scorers.base import load_object
+
+EXAMPLES = """\
+  heldout memorization retrain --train mytraining:train --data train.npz --label-noise 0:0.5:0.1 --n-jobs 2
+  heldout memorization retrain --train mytraining:small mytraining:large --data train.npz --repetitions 3
+"""
+DETAILS = """\
+what is measured:
+  PMV              accuracy on the labels trained on; a model that memorises keeps it
+  PTV              accuracy on the true labels; a model that memorises loses it
+                   (a method that does not fit the labels it is trained on is named, and not ranked by them)
+
+trainings (--train):     package.module:name, a scikit-learn estimator or a function (x, y, seed) -> predictor
+rates (--label-noise):   0:0.5:0.1 (from, to, step), or 0,0.1,0.3
+results (--out):         heldout-memorization unless another folder is given
+
+exit codes: 0 fine, 2 bad input or a training that failed, 3 a bug in heldout, 130 stopped (continue with --resume)
+"""
+
+
+def add_options(verb: Parser) -> None:
+    """What can be asked of training methods."""
+    verb.describe(
+        "How far does this training method memorise? It is trained again and again on labels that are more and more "
+        "wrong; one that memorises learns the wrong ones too.",
+        usage="heldout memorization retrain --train T ... --data FILE [options]",
+        essential="--train --data --label-noise --repetitions --n-jobs --validation --limit --out --format --resume",
+        examples=EXAMPLES,
+        details=DETAILS,
+    )
+    group = verb.add_argument_group("training methods and data")
+    group.add_argument("--train", nargs="+", required=True, metavar="T", help="package.module:name")
+    group.add_argument("--data", required=True, metavar="FILE", help=".npz with the training set, x and y")
+    group.add_argument("--x-key", metavar="KEY", help="array that holds the examples")
+    group.add_argument("--y-key", metavar="KEY", help="array that holds the labels")
+    group.add_argument("--label-noise", default="0:0.5:0.1", metavar="R", help="rates (default 0:0.5:0.1)")
+    group.add_argument("--repetitions", type=int, default=5, metavar="N", help="trainings per rate (default 5)")
+    group.add_argument("--classes", type=int, metavar="M", help="labels are 0 to M - 1 (default: those that occur)")
+    group.add_argument("--n-jobs", type=int, default=1, metavar="J", help="workers (default 1; -1: all cores)")
+    group.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each training (default 1)")
+    group.add_argument("--no-seed-check", action="store_true",
+                           help="do not do one training twice to see whether it repeats itself")  # fmt: skip
+
+    group.add_argument("--validation", metavar="FILE", help="fresh examples, read as --data: adds the gap")
+
+
+def groups_of_rows(args: argparse.Namespace, path: str, n: int) -> NDArray[Any] | None:
+    """The group of each example of an .npz file, which are called by their numbers, where --groups says so."""
+    if args.groups is None:
+        return None
+    columns = {key: value for key, value in read_npz(Path(path)).items() if value.shape == (n,)}
+    return resolve_groups(args.groups, [str(i) for i in range(n)], columns)
+
+
+def measure(args: argparse.Namespace) -> MemorizationResult:
+    """Curves of methods that are trained on noisy labels."""
+    rates = parse_strengths(args.label_noise, option="--label-noise")
+    check_rates(rates)
+    sys.path.insert(0, os.getcwd())  # for workers too, which import the user's module anew
+    trainings = [as_training(load_object(spec, "--train")) for spec in args.train]
+    names = different(args.train, [spec.partition(":")[2] for spec in args.train])
+    x, y = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
+    fresh: tuple[NDArray[Any], NDArray[Any]] | None = None
+    if args.validation:
+        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key, option="--validation")
+    rows = subset(len(y), args.limit, args.seed)
+    groups = groups_of_rows(args, args.data, len(y))
+    held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh[1]))
+    x, y = x[rows], y[rows]
+    folder = checkpoints(args)
+    if args.resume and folder.exists():
+        say("continuing; of a training function only the name is compared, not what it does.")
+    curves = [
+        label_noise_curve(
+            train,
+            (for_training(train, x), y),
+            rates,
+            name=name,
+            classes=args.classes,
+            repetitions=args.repetitions,
+            seed=args.seed,
+            validation=None if fresh is None else (for_training(train, fresh[0]), fresh[1]),
+            groups=None if groups is None else groups[rows],
+            validation_groups=held_groups,
+            n_jobs=args.n_jobs,
+            threads=args.threads,
+            check_seed=not args.no_seed_check,
+            checkpoint=folder / f"{number}-{re.sub(r'[^A-Za-z0-9_.]', '-', args.train[number])}",
+            progress=not args.quiet,
+        )
+        for number, (name, train) in enumerate(zip(names, trainings, strict=True))
+    ]
+    import joblib
+
+    return MemorizationResult.of(curves, source=args.data, digest=joblib.hash((x, y))[:16], seed=args.seed)

@@ -1,0 +1,128 @@
+"""argparse, with short help first, errors that suggest what was meant, and a record of what was typed."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from heldout.errors import InputError
+
+
+class Parser(argparse.ArgumentParser):
+    """The parser of a verb.
+
+    `--help` shows the options used most, and examples; `--help-all` shows everything. The parsed arguments hold
+    `typed`: the names, in Python, of the options that were typed, also where the value is the default.
+    """
+
+    def __init__(self, prog: str, **kwargs: Any) -> None:
+        kwargs |= {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, "add_help": False}
+        super().__init__(prog, **kwargs)
+        self.essential: tuple[str, ...] = ()
+        self.examples = ""
+        self._read: list[str] = []
+        self.add_argument("-h", "--help", action=_ShortHelp, nargs=0, help="show the options used most, and examples")
+
+    def describe(self, description: str, *, usage: str, essential: str, examples: str, details: str = "") -> None:
+        """What the verb is for; `essential` are the options of the short help, `details` follow the long one."""
+        self.description, self.usage, self.examples = description, usage, examples
+        self.essential = tuple(essential.split())
+        self.epilog = f"{details}\nexamples:\n{examples}"
+        self.add_argument("--help-all", action="help", help="show every option, and what can be read")
+
+    def error(self, message: str) -> NoReturn:
+        """Bad input like any other: one sentence, and the way out; of two faults the mistyped option."""
+        unknown = [a for a in self._read if a.startswith("--") and a.partition("=")[0] not in self.options()]
+        if unknown and "required" in message:
+            message = _unknown(unknown, self.options())
+        end = "" if message.endswith("?") else "."
+        raise InputError(f"{message.rstrip('.')}{end} See {self.prog} --help.")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse."""
+        self._read = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(args, namespace)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse, with `typed`."""
+        arguments = sys.argv[1:] if args is None else list(args)
+        found, unknown = self.parse_known_args(arguments, namespace)
+        verb = getattr(found, "parser", self)
+        if unknown:
+            verb.error(_unknown(unknown, verb.options()))
+        found.typed = self._typed(arguments)
+        return found
+
+    def options(self) -> list[str]:
+        """Every option, as it is typed."""
+        return [option for action in self._actions for option in action.option_strings]
+
+    def short_help(self) -> str:
+        """What most people need."""
+        if not self.essential:
+            return self.format_help()
+        formatter = self._get_formatter()
+        formatter.add_text(textwrap.fill(self.description or "", 100))
+        shown = [a for a in self._actions if not a.option_strings or set(a.option_strings) & set(self.essential)]
+        formatter.start_section("options used most")
+        formatter.add_arguments(shown)
+        formatter.end_section()
+        usage = f"usage: {self.usage or self.prog}\n\n"
+        examples = f"\nexamples:\n{self.examples.rstrip()}\n" if self.examples else ""
+        return f"{usage}{formatter.format_help()}{examples}\neverything: {self.prog} --help-all\n"
+
+    def _typed(self, arguments: Sequence[str]) -> frozenset[str]:
+        """Names of what was typed: parsed once more, with no defaults."""
+        return frozenset(vars(_without_defaults(self, arguments)))
+
+
+class _ShortHelp(argparse.Action):
+    def __call__(self, parser: Any, *_: object) -> None:
+        print(parser.short_help(), end="")
+        parser.exit()
+
+
+def did_you_mean(typed: str, known: Iterable[str]) -> str:
+    """A question where something known is close, and nothing otherwise.
+
+    Examples
+    --------
+    >>> did_you_mean("--modle", ["--model", "--images"])
+    '; did you mean --model?'
+    >>> did_you_mean("--xyz", ["--model"])
+    ''
+    """
+    close = difflib.get_close_matches(typed, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _unknown(arguments: Sequence[str], known: Iterable[str]) -> str:
+    first = next((a.partition("=")[0] for a in arguments if a.startswith("-")), arguments[0])
+    return f"{first} is not an option here{did_you_mean(first, known)}"
+
+
+def _without_defaults(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """Only what the arguments themselves set."""
+    kept: list[tuple[argparse.Action, Any]] = []
+    stack: list[argparse.ArgumentParser] = [parser]
+    own: list[tuple[argparse.ArgumentParser, dict[str, Any]]] = []
+    while stack:
+        current = stack.pop()
+        own.append((current, current._defaults))
+        current._defaults = {}
+        for action in current._actions:
+            kept.append((action, action.default))
+            action.default = argparse.SUPPRESS
+            if isinstance(action, argparse._SubParsersAction):
+                stack += action.choices.values()
+    try:
+        return parser.parse_known_args(list(arguments))[0]
+    finally:
+        for action, default in kept:
+            action.default = default
+        for current, defaults in own:
+            current._defaults = defaults

@@ -1,0 +1,43 @@
+"""The verbs: one module each, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Sequence
+
+from heldout._version import __version__
+from heldout.cli.parser import Parser, did_you_mean
+
+VERBS = {
+    "audit": "is this model independent of this test set?",
+    "budget": "how many more models can this test set rank?",
+    "compare": "is model A better than model B?",
+    "stress": "how far could somebody game this leaderboard?",
+    "memorization": "how far has a model memorised its training set?",
+    "demo": "audit two embedded models, one of which saw the test set",
+    "split": "put a control aside before training",
+    "completion": "print a script that completes heldout's options in a shell",
+}
+
+
+def build_parser(asked: str | None = None) -> Parser:
+    """The command line; only the verb that is asked for has its options, or all of them for `None`."""
+    parser = Parser(prog="heldout", description="How much is this test score still worth?")
+    parser.add_argument("--version", action="version", version=f"heldout {__version__}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name, what in VERBS.items():
+        verb = verbs.add_parser(name, help=what)
+        if asked in (None, name):
+            importlib.import_module(f"heldout.cli.{name}").add_options(verb)
+    return parser
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """What was typed; exits with a sentence where it cannot be understood."""
+    asked = next((a for a in arguments if not a.startswith("-")), "")
+    parser = build_parser(asked)
+    if asked and asked not in VERBS:
+        parser.error(f"there is no verb {asked!r}{did_you_mean(asked, VERBS)}")
+    found: argparse.Namespace = parser.parse_args(arguments)
+    return found

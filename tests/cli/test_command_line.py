@@ -1,0 +1,159 @@
+"""What every verb shares: what is loaded, help, suggestions, the ending, the gate."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from heldout import __version__
+from heldout.cli import main
+from heldout.cli.verbs import VERBS, build_parser, parse
+
+STRESS = ["stress", "--examples", "200", "--classes", "2", "--queries", "20", "--trials", "2"]
+HEAVY = ("torch", "onnxruntime", "sklearn", "numba", "jinja2", "pandas")
+
+
+def loaded(statement: str, *options: str) -> set[str]:
+    """Packages that a fresh Python has after it."""
+    code = f"import sys\ntry:\n    {statement}\nexcept SystemExit: pass\nprint('\\n' + ' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in done.stdout.splitlines()[-1].split()}
+
+
+@pytest.mark.parametrize("argv", [["--version"], ["--help"], ["audti"]])
+def test_help_and_version_load_nothing(argv):
+    assert not loaded(f"from heldout.cli import main; main({argv!r})") & {"numpy", "scipy", *HEAVY}
+
+
+def test_import_loads_nothing_heavy():
+    assert not loaded("import heldout; heldout.audit, heldout.budget, heldout.stress", "-W", "error") & set(HEAVY)
+
+
+def test_version_and_help(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"heldout {__version__}\n"
+    for argv in ([verb] for verb in VERBS):
+        with pytest.raises(SystemExit) as stop:
+            main([*argv, "--help"])
+        assert stop.value.code == 0
+        assert capsys.readouterr().out.startswith(f"usage: heldout {argv[0]}")
+
+
+@pytest.mark.parametrize(
+    "command", ["audit", "budget", "compare", "stress", "memorization curve", "memorization retrain"]
+)
+def test_short_help_first(command, capsys):
+    shown = {}
+    for option in ("--help", "--help-all"):
+        with pytest.raises(SystemExit):
+            main([*command.split(), option])
+        shown[option] = capsys.readouterr().out
+    assert len(shown["--help"].splitlines()) < min(62, 0.75 * len(shown["--help-all"].splitlines()))
+    for text in shown.values():
+        assert "examples:" in text
+        assert f"  heldout {command}" in text
+    assert "exit codes: 0" in shown["--help-all"]
+
+
+def test_essential_options_exist():
+    parser = build_parser()
+    verbs = list(parser._subparsers._group_actions[0].choices.values())
+    verbs += verbs[list(VERBS).index("memorization")]._subparsers._group_actions[0].choices.values()
+    for verb in verbs:
+        assert set(verb.essential) <= set(verb.options()), verb.prog
+
+
+@pytest.mark.parametrize(
+    ("argv", "meant"),
+    [
+        (["audti"], "audit"),
+        (["memorisation"], "memorization"),
+        (["audit", "--modle", "x"], "--model"),
+        (["stress", "--query=10"], "--queries"),
+        (["memorization", "retrain", "--train", "a:b", "--data", "c", "--label-nose", "0"], "--label-noise"),
+    ],
+)
+def test_did_you_mean(argv, meant, capsys):
+    assert main(argv) == 2
+    error = capsys.readouterr().err
+    assert f"did you mean {meant}?" in error
+    assert len(error.splitlines()) == 1
+
+
+def test_what_was_typed_is_known_though_it_is_the_default():
+    args = parse([*STRESS, "--seed", "0"])
+    assert {"seed", "trials", "queries"} <= args.typed
+    assert not {"delta", "format", "command", "parser"} & args.typed
+    assert args.seed == 0
+    assert args.delta == 0.05
+
+
+def test_formats_and_the_gate(capsys, monkeypatch):
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    assert main([*STRESS, "--fail-over", "0.9", "--format", "junit"]) == 0
+    case = ElementTree.fromstring(capsys.readouterr().out.split("\n", 1)[1]).find("testsuite/testcase")
+    assert case.find("failure") is None
+    assert "bound" in case.find("system-out").text
+    assert main([*STRESS, "--fail-over", "0", "--format", "junit"]) == 1
+    shown = capsys.readouterr()
+    suite = ElementTree.fromstring(shown.out.split("\n", 1)[1]).find("testsuite")
+    assert suite.get("failures") == "1"
+    message = suite.find("testcase/failure").get("message")
+    assert "more than --fail-over 0" in message
+    assert f"heldout: {message}\n" in shown.err
+    assert "::error" not in shown.err
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert main([*STRESS, "--fail-over", "0", "--json"]) == 1
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["advantage"] > 0
+    assert f"::error title=heldout::{message}\n" in shown.err
+
+
+@pytest.mark.parametrize("option", [["stress", "--fail-over", "1"], ["stress", "--fail-over", "nan"]])
+def test_thresholds_out_of_range(option, capsys):
+    assert main([*STRESS, *option[1:]]) == 2
+    assert "give a gain in accuracy, from 0 to below 1" in capsys.readouterr().err
+
+
+def test_quiet_and_debug(capsys, tmp_path):
+    assert main([*STRESS, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(STRESS) == 0
+    assert capsys.readouterr().err != ""
+    (tmp_path / "labels.npy").write_bytes(b"nonsense")
+    argv = ["stress", "--labels", str(tmp_path / "labels.npy"), "--queries", "10"]
+    assert main([*argv, "--quiet"]) == 2
+    assert capsys.readouterr().err.startswith("heldout: ")
+    assert main([*argv, "--debug"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["heldout st", "heldout stress --quer", "heldout memorization retrain --label-n"])
+def test_completion(line, capsys, tmp_path):
+    assert main(["completion", "bash"]) == 0
+    script = tmp_path / "heldout.bash"
+    script.write_text(capsys.readouterr().out)
+    words = line.split()
+    asked = (
+        f"""source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _heldout; echo "${{COMPREPLY[@]}}" """
+    )
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
+    known = {"st": ["stress"], "--quer": ["--queries"], "--label-n": ["--label-noise"]}
+    assert done.stdout.split() == known[words[-1]]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_of_other_shells(shell, capsys, tmp_path):
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    assert "label-noise" in text
+    if shutil.which(shell):
+        (tmp_path / "script").write_text(text)
+        subprocess.run([shell, "-n", str(tmp_path / "script")], check=True)

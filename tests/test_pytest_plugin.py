@@ -1,0 +1,41 @@
+"""The fixture `heldout_audit` in a suite of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SUITE = """
+import numpy as np
+import heldout
+
+rng = np.random.default_rng(0)
+fresh, seen = rng.normal(size=400), rng.normal(size=400)
+seen[:80] += 4
+
+def test_honest(heldout_audit):
+    found = heldout_audit(rng.normal(size=400), fresh, kind="margin", n_resamples=999)
+    assert found.outcome == "no evidence"
+
+def test_leaked(heldout_audit):
+    heldout_audit(seen, fresh, kind="margin", n_resamples=999)
+
+def test_pictures(heldout_audit):
+    from heldout.images import LabelledImages, Wrap, from_arrays
+    pictures = LabelledImages(from_arrays(rng.random((40, 8, 8)), rng.integers(0, 2, 40)), Wrap())
+    halves = lambda batch: np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
+    assert heldout_audit(halves, pictures, orbit=heldout.Translations(1), allow_chance=True).T.shape == (40,)
+
+def test_threshold(heldout_audit):
+    heldout_audit(seen, fresh, kind="margin", fail_under=2)
+"""
+
+
+def test_the_fixture_gates(tmp_path):
+    (tmp_path / "test_model.py").write_text(SUITE)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA"]
+    done = subprocess.run([*command, "--junitxml=out.xml"], cwd=tmp_path, capture_output=True, text=True)
+    assert "2 failed, 2 passed" in done.stdout, done.stdout
+    assert "FAILED test_model.py::test_leaked - Failed: p = 0.001 is below 0.01" in done.stdout
+    assert "give a p-value between 0 and 1" in done.stdout
+    assert 'name="heldout_p_value"' in (tmp_path / "out.xml").read_text()
