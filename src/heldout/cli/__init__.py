@@ -29,6 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(arguments, None)
     streams.prepare()
     with heartbeat("heldout") as beat:
+        if "--quiet" in arguments:
+            beat.stop()
         try:
             code = _run(arguments, beat)
         except SystemExit as stop:  # of argparse: --help, --version, an option that is not there
@@ -50,8 +52,6 @@ def _run(arguments: list[str], beat: heartbeat | None) -> int:
         return EXIT_BAD_INPUT
     args.line = shlex.join(["heldout", *arguments])
     be_quiet(getattr(args, "quiet", False))
-    if beat is not None and getattr(args, "quiet", False):
-        beat.stop()
     for stream in (sys.stdout, sys.stderr):  # a terminal, or a file on Windows, may not have every character
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
