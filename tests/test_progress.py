@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from heldout.progress import plain_bar
+from heldout.progress import heartbeat, plain_bar
 
 
 def test_short_work_draws_nothing_and_long_work_a_bar_on_stderr(capsys, monkeypatch):
@@ -33,6 +33,8 @@ def test_a_log_file_gets_lines(capsys, monkeypatch):
     lines = err.splitlines()
     assert lines == [
         "work: 200 of 1,000 steps, 10 a second, about 80 s left",
+        "work: 300 of 1,000 steps, 10 a second, about 70 s left",
+        "work: 400 of 1,000 steps, 10 a second, about 60 s left",
         "work: 500 of 1,000 steps, 10 a second, about 50 s left",
     ]
 
@@ -42,3 +44,23 @@ def test_hidden_where_it_is_not_asked_for(capsys):
         bar.start_t = time.time() - 60
         bar.update(3)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_log_file_hears_something_whatever_the_work_does(capsys, monkeypatch):
+    """Where nothing is updated, the heartbeat speaks for the innermost work."""
+    monkeypatch.setattr("heldout.progress.SECONDS_BETWEEN_LINES", 0.05)
+    err = ""
+    with heartbeat("heldout audit"), plain_bar(1000, "work", unit="steps", shown=True):
+        for _ in range(200):
+            time.sleep(0.02)
+            err += capsys.readouterr().err
+            if "work: 0 of 1,000 steps" in err:
+                break
+    with heartbeat("heldout audit"):
+        for _ in range(200):
+            time.sleep(0.02)
+            err += capsys.readouterr().err
+            if "heldout audit: at work for 0 s" in err:
+                break
+    assert "work: 0 of 1,000 steps, 0 a second" in err
+    assert "heldout audit: at work for 0 s" in err

@@ -35,11 +35,15 @@ def write_npz(path: Path, arrays: dict[str, NDArray[Any]], *, packed: bool = Fal
     """Save arrays, `packed` or as they are, so that a reader sees the old file or the new one, never half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as f:
-        (np.savez_compressed if packed else np.savez)(f, **arrays)  # type: ignore[arg-type]
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(part, path)
+    try:
+        with part.open("wb") as f:
+            (np.savez_compressed if packed else np.savez)(f, **arrays)  # type: ignore[arg-type]
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error  # a full disk names no file
 
 
 def write_text(path: Path, text: str) -> None:

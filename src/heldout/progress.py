@@ -1,13 +1,75 @@
-"""Progress of long work, for people and for log files."""
+"""Progress of long work, for people and for log files.
+
+A terminal gets a moving bar. A log file gets lines, one at least every ten seconds: where the work itself says nothing
+for so long, a thread does (`heartbeat`).
+"""
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-SECONDS_BETWEEN_LINES = 30.0
+SECONDS_BETWEEN_LINES = 8.0  # so that a line that comes a little late still comes within ten
+
+_lock = threading.RLock()
+_at_work: list[Callable[[], str]] = []  # what is going on, the innermost last: each says its line
+_spoke = 0.0  # when the last line came
+
+
+def write_line(line: str) -> None:
+    """One line to stderr, which puts off the next one of the heartbeat."""
+    global _spoke
+    with _lock:
+        _spoke = time.monotonic()
+        with contextlib.suppress(OSError, ValueError):  # nobody listens
+            print(line, file=sys.stderr, flush=True)
+
+
+class heartbeat:
+    """While this lasts, a log file hears something every few seconds, whatever the work does.
+
+    Parameters
+    ----------
+    label : str
+        What is at work, where no bar says more.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label, self._began = label, time.monotonic()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> heartbeat:
+        global _spoke
+        if not sys.stderr.isatty():
+            _spoke = time.monotonic()
+            _at_work.append(self._line)
+            self._thread = threading.Thread(target=self._beat, name="heldout-heartbeat", daemon=True)
+            self._thread.start()
+        return self
+
+    def _line(self) -> str:
+        return f"{self._label}: at work for {time.monotonic() - self._began:,.0f} s"
+
+    def _beat(self) -> None:
+        while not self._stop.wait(max(0.05, _spoke + SECONDS_BETWEEN_LINES - time.monotonic())):
+            with _lock:
+                if time.monotonic() - _spoke >= SECONDS_BETWEEN_LINES and _at_work:
+                    write_line(_at_work[-1]())
+
+    def stop(self) -> None:
+        """Say nothing more."""
+        self._stop.set()
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+        if self._thread is not None:
+            with _lock:
+                _at_work.remove(self._line)
 
 
 class progress_bar:
@@ -20,7 +82,7 @@ class progress_bar:
     def __init__(self, expected: int, pictures: int, label: str, shown: bool) -> None:
         self._expected, self._pictures, self._label, self._shown = expected, pictures, label, shown
         self._tqdm: Any = None
-        self._spoke = time.monotonic()
+        self._finished = self._evaluations = 0
 
     def __enter__(self) -> Callable[[int, int], None] | None:
         if not self._shown:
@@ -31,35 +93,42 @@ class progress_bar:
             self._tqdm = tqdm(
                 total=self._expected, desc=self._label, unit=" evaluations", dynamic_ncols=True, mininterval=0.2
             )
+        else:
+            _at_work.append(self._line)
         return self._tell
 
+    def _line(self) -> str:
+        about = "" if self._finished == self._pictures else f" of about {self._expected:,}"
+        done = f"{self._evaluations:,}{about} evaluations, {self._finished:,}/{self._pictures:,} pictures"
+        return f"{self._label}: {done}"
+
     def _tell(self, finished: int, evaluations: int) -> None:
+        self._finished, self._evaluations = finished, evaluations
         done = finished == self._pictures
         if self._tqdm is not None:
             self._tqdm.total = evaluations if done else max(self._expected, evaluations)
             self._tqdm.set_postfix_str(f"{finished:,}/{self._pictures:,} pictures", refresh=False)
             self._tqdm.update(evaluations - self._tqdm.n)
-        elif done or time.monotonic() - self._spoke > SECONDS_BETWEEN_LINES:
-            self._spoke = time.monotonic()
-            about = "" if done else f" of about {self._expected:,}"
-            line = f"{self._label}: {evaluations:,}{about} evaluations, {finished:,}/{self._pictures:,} pictures"
-            print(line, file=sys.stderr, flush=True)
+        elif done or time.monotonic() - _spoke > SECONDS_BETWEEN_LINES:
+            write_line(self._line())
 
     def __exit__(self, *exc: object) -> None:
         if self._tqdm is not None:
             self._tqdm.close()
+        elif self._shown:
+            _at_work.remove(self._line)
 
 
 class progress_lines:
-    """What a bar says, in plain lines for a log file: one after ten seconds, then one every half minute."""
+    """What a bar says, in plain lines for a log file: none for short work, then one every few seconds."""
 
     def __init__(self, total: int, label: str, unit: str) -> None:
         self._total, self._label, self._unit = total, label, unit
         self.n, self._first = 0, 0  # n is done
-        self._began = time.monotonic()
-        self._next = self._began + SECONDS_BETWEEN_LINES / 3
+        self._began = self._wrote = time.monotonic()
 
     def __enter__(self) -> progress_lines:
+        _at_work.append(self._line)
         return self
 
     def update(self, count: int = 1) -> None:
@@ -68,16 +137,30 @@ class progress_lines:
         if self.n == 0 and now - self._began < 0.1:
             self._first = count  # what was done before this run
         self.n += count
-        if now < self._next:
-            return
-        self._next = now + SECONDS_BETWEEN_LINES
-        rate = (self.n - self._first) / (now - self._began)
+        if now - max(self._wrote, _spoke) >= SECONDS_BETWEEN_LINES:
+            self._wrote = now
+            write_line(self._line())
+
+    def _line(self) -> str:
+        rate = (self.n - self._first) / max(time.monotonic() - self._began, 1e-9)
         left = f", about {(self._total - self.n) / rate:,.0f} s left" if rate > 0 else ""
-        line = f"{self._label}: {self.n:,} of {self._total:,} {self._unit}, {rate:,.3g} a second{left}"
-        print(line, file=sys.stderr, flush=True)
+        return f"{self._label}: {self.n:,} of {self._total:,} {self._unit}, {_rate(rate)} a second{left}"
 
     def __exit__(self, *exc: object) -> None:
-        pass
+        _at_work.remove(self._line)
+
+
+def _rate(rate: float) -> str:
+    """Three digits at most after the first that counts, and never a power of ten.
+
+    Examples
+    --------
+    >>> _rate(5612.3), _rate(12.34), _rate(0.0456), _rate(0.0)
+    ('5,612', '12.3', '0.0456', '0')
+    """
+    if rate >= 100:
+        return f"{rate:,.0f}"
+    return f"{rate:.3g}" if rate >= 1e-4 else f"{rate:.6f}".rstrip("0").rstrip(".")
 
 
 def plain_bar(total: int, label: str, *, unit: str, shown: bool) -> Any:

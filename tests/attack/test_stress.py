@@ -25,6 +25,7 @@ from heldout.attack.bounds import (
 from heldout.attack.result import Noticed, StressResult
 from heldout.attack.stress import stress
 from heldout.attack.task import ATTACKS
+from heldout.checkpoints import Checkpoint
 from heldout.errors import InputError
 
 
@@ -518,3 +519,45 @@ def test_bad_input(arguments, words):
 def test_public_names():
     assert heldout.stress is stress
     assert heldout.queries_to_reach(0.1, 10_000, 2) == 642
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"digits": 2},
+        {"attack": "linear-scan", "public": 0.3, "queries": 20, "trials": 2},
+        {"attack": "reconstruction", "n_examples": 20, "queries": 20, "trials": 1},
+        {"public": 0.4, "trials": 2},
+    ],
+    ids=lambda options: options.get("attack", "nb"),
+)
+def test_a_stopped_run_goes_on_to_the_same_bits(options, tmp_path, monkeypatch):
+    """Stopped after every few writes, again and again; and refused where it is another run's."""
+    usual: dict = {"n_examples": 3000, "n_classes": 3, "queries": 300, "trials": 3, "n_jobs": 1, **options}
+    if usual.get("attack") == "reconstruction":
+        pytest.importorskip("ortools")
+    whole = stress(**usual)
+    monkeypatch.setattr("heldout.checkpoints.SECONDS", 0.0)
+    write, written = Checkpoint._write, [0]
+
+    def stops(self, arrays):
+        write(self, arrays)
+        written[0] += 1
+        if written[0] % 7 == 0 and written[0] < 30:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "_write", stops)
+    runs = 0
+    while True:
+        runs += 1
+        try:
+            again = stress(**usual, checkpoint=tmp_path, resume=runs > 1)
+            break
+        except KeyboardInterrupt:
+            pass
+    assert runs > 1
+    assert again == whole
+    with pytest.raises(InputError, match="belongs to another run: seed was 0, is 1"):
+        stress(**usual, seed=1, checkpoint=tmp_path, resume=True)
+    with pytest.raises(InputError, match="holds unfinished work"):
+        stress(**usual, checkpoint=tmp_path)

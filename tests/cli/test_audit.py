@@ -232,7 +232,7 @@ def test_a_killed_audit_goes_on_to_the_same_bits(files, honest_onnx, tmp_path):
     def command(out: str, *more: str, pause: float = 0.0) -> list[str]:
         # A checkpoint after every batch, and a slow model, so that the kill surely hits the middle.
         code = (
-            "import sys, time; import heldout.independence.engine as e; e.SECONDS_BETWEEN_CHECKPOINTS = 0\n"
+            "import sys, time; import heldout.checkpoints as c; c.SECONDS = 0\n"
             "from heldout.scorers import OnnxScorer; run = OnnxScorer.logits\n"
             f"OnnxScorer.logits = lambda self, b: (time.sleep({pause}), run(self, b))[1]\n"
             "from heldout.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -254,7 +254,7 @@ def test_a_killed_audit_goes_on_to_the_same_bits(files, honest_onnx, tmp_path):
 
     again = subprocess.run(command("killed"), capture_output=True, text=True)
     assert again.returncode == 2
-    assert "go on with --resume" in one_sentence(again.stderr)
+    assert "continue with --resume" in one_sentence(again.stderr)
     other = subprocess.run(command("killed", "--resume", "--radius", "1"), capture_output=True, text=True)
     assert other.returncode == 2
     assert "belongs to another audit: radius was 2, is 1" in one_sentence(other.stderr)

@@ -342,6 +342,6 @@ def test_other_refusals(torus_images, honest_onnx, tmp_path):
     stops("`alternative` is 'less'", honest_onnx, images, alternative="less")
     stops("a list is not a model", [1], images)
     (tmp_path / "test-0.npz").write_bytes(b"x")
-    stops("holds an unfinished audit", honest_onnx, images, checkpoint=tmp_path)
+    stops("holds unfinished work", honest_onnx, images, checkpoint=tmp_path)
     with pytest.raises(InputError, match="no model"):
         audit_many([], images, orbit=Translations(1))

@@ -364,7 +364,7 @@ def test_bad_references_are_refused_before_the_long_run(torus_images, honest_onn
     small = FunctionScorer(guess, name="small")
     small.input_size = (28, 28)
     assert "the reference small: the model wants 28 x 28 pixels, but gets 32 x 32" in refused(small)
-    assert "the reference fails: the model fails on a batch of shape" in refused(FunctionScorer(fails, name="fails"))
+    assert "the reference bad: the model bad fails on a batch of shape" in refused(FunctionScorer(fails, name="bad"))
 
 
 @pytest.mark.parametrize("strength", [1.5, 8.0])  # of the true label: many wrong answers, and next to none

@@ -246,40 +246,54 @@ def test_a_function_of_one_s_own(rng, pictures):
         perturbation_curve(scorer, (pictures, y), lambda images, strength, generator: images[:, :3], [0, 1])
 
 
-def test_a_killed_run_goes_on(rng, pictures, tmp_path, monkeypatch):
-    """The same bits, and no picture twice."""
-    monkeypatch.setattr(perturbed, "BLOCK", 2)
-    monkeypatch.setattr(perturbed, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    scorer = template_model(rng, batch_size=1)
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("way", ["gaussian", "spatial", "spatial-random"])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_killed_run_goes_on(way, share, rng, pictures, tmp_path, monkeypatch):
+    """Within one block of all pictures, too: the same bits, and nothing is asked twice but what must tell the model."""
+    monkeypatch.setattr("heldout.checkpoints.SECONDS", 0.0)
+    scorer = template_model(rng, batch_size=3)
     y = with_right_labels(scorer, pictures)
-    monkeypatch.setattr(perturbed, "HELD", 2 * 12 * 12 * 2)
+    strengths = [0, 150, 300] if way == "gaussian" else [0, 1, 2]
     scorer.calls.clear()
-    straight = perturbation_curve(scorer, (pictures, y), "gaussian", [0, 150, 300])
-    every = len(scorer.calls)
+    straight = perturbation_curve(scorer, (pictures, y), way, strengths)
+    every, looked = len(scorer.calls), -(-len(y) // 3)
     path = tmp_path / "curve.npz"
-
-    class Killed(Exception):
-        pass
-
-    original, count = scorer.logits, itertools.count()
+    original, count, last = scorer.logits, itertools.count(), round(share * every)
 
     def dies(batch):
-        if next(count) == 21:  # eight to see what it is worth, then two blocks of six
+        if next(count) == last:
             raise Killed
         return original(batch)
 
     scorer.logits = dies
     with pytest.raises(InputError, match="Killed"):
-        perturbation_curve(scorer, (pictures, y), "gaussian", [0, 150, 300], checkpoint=path)
+        perturbation_curve(scorer, (pictures, y), way, strengths, checkpoint=path)
     scorer.logits = original
     scorer.calls.clear()
-    resumed = perturbation_curve(scorer, (pictures, y), "gaussian", [0, 150, 300], checkpoint=path)
+    resumed = perturbation_curve(scorer, (pictures, y), way, strengths, checkpoint=path)
     np.testing.assert_array_equal(resumed.correct, straight.correct)
-    assert len(scorer.calls) == every - 12
-    scorer.calls.clear()
-    other = perturbation_curve(scorer, (pictures, y), "gaussian", [0, 150, 300], checkpoint=path, seed=9)
-    assert len(scorer.calls) == every  # another seed is another curve
-    assert (other.correct != straight.correct).any()
+    np.testing.assert_array_equal(resumed.exhibits.pictures, straight.exhibits.pictures)
+    # a batch for the fingerprint each time, and the look at untouched pictures, which is done anew
+    assert len(scorer.calls) == every - (last - looked - 1) + 1
+
+
+def test_a_checkpoint_of_another_curve_is_refused(rng, pictures, tmp_path):
+    scorer = template_model(rng, batch_size=3)
+    y = with_right_labels(scorer, pictures)
+    path = tmp_path / "curve.npz"
+    perturbation_curve(scorer, (pictures, y), "gaussian", [0, 150], checkpoint=path)
+    with pytest.raises(InputError, match="belongs to another curve: seed was 0, is 9"):
+        perturbation_curve(scorer, (pictures, y), "gaussian", [0, 150], checkpoint=path, seed=9)
+    with pytest.raises(InputError, match=r"strengths was \[0.0, 150.0\], is \[0.0, 100.0\]"):
+        perturbation_curve(scorer, (pictures, y), "gaussian", [0, 100], checkpoint=path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"is damaged .* delete it to start again"):
+        perturbation_curve(scorer, (pictures, y), "gaussian", [0, 150], checkpoint=path)
 
 
 def test_exhibits_show_what_was_measured(rng, pictures):

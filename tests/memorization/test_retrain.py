@@ -225,15 +225,19 @@ def test_checkpoints_know_parameters(tmp_path):
     def voting(k):
         return VotingClassifier([(f"a{i}", KNeighborsClassifier(k)) for i in range(3)])
 
-    one = retrain(voting(1), POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path)
-    many = retrain(voting(20), POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path)
-    assert (one.pmv == 1).all()
-    assert (many.pmv < 1).all()
-    first, second = (
-        retrain(partial(constant, value=v), POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path)
-        for v in (0, 1)
-    )
-    assert (first.clean_right != second.clean_right).any()
+    retrain(voting(1), POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="belongs to another training: parameters was"):
+        retrain(voting(20), POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="belongs to another training: seed was 0, is 1"):
+        retrain(voting(1), POINTS, TRUTH, (0.0, 0.5), repetitions=1, seed=1, checkpoint=tmp_path)
+    first = partial(constant, value=0)
+    retrain(first, POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path / "other")
+    with pytest.raises(InputError, match="belongs to another training: parameters was"):
+        retrain(partial(constant, value=1), POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path / "other")
+    kept = next((tmp_path / "other").glob("*.npz"))
+    kept.write_bytes(b"PK\x03\x04 nonsense")
+    with pytest.raises(InputError, match="is damaged"):
+        retrain(first, POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path / "other")
 
 
 def constant(x, y, seed, value):

@@ -236,7 +236,7 @@ class LearningBayes(NaiveBayes):
                 out[row, first : first + len(scores)] = highest(scores, ties)
 
             told = None if tell is None else (lambda share: tell(share / len(stops)))
-            self._tally(stop, visit, n_jobs, told)
+            self._tally(stop, visit, [out[row]], n_jobs, told)
         return out
 
     def weights(self, answers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -261,6 +261,7 @@ class LearningBayes(NaiveBayes):
         self,
         stop: int,
         visit: Callable[[int, NDArray[np.float64], NDArray[np.uint64]], None],
+        made: Sequence[NDArray[Any]],
         n_jobs: int,
         tell: Callable[[float], None] | None = None,
     ) -> None:
@@ -269,7 +270,7 @@ class LearningBayes(NaiveBayes):
         for t, phase in enumerate(self._phases, start=1):
             fixed[phase.lever.where] |= np.uint64(1) << np.uint64(t)
         starts = [s for s in self._plan.starts if s < stop] or [0]
-        tally(self._queries, self.weights(self._answers[:stop]), starts, fixed, visit, n_jobs=n_jobs, tell=tell)
+        tally(self._queries, self.weights(self._answers[:stop]), starts, fixed, visit, made, n_jobs=n_jobs, tell=tell)
 
     def _prepare(self, n_jobs: int = 1) -> None:
         """Where a phase begins, see what was learned, and fix the surest."""
@@ -286,7 +287,8 @@ class LearningBayes(NaiveBayes):
             odds = _odds(scores)
             learned.best[here], learned.least[here] = odds.max(axis=1), odds.min(axis=1)
 
-        self._tally(len(self._answers), visit, n_jobs)
+        made = [learned.label, learned.best, learned.unlikely, learned.least]
+        self._tally(len(self._answers), visit, made, n_jobs)
         lever, expected = choose_fixed(learned, m, self._plan.move)
         parking = phase_parking(n, m, self.digits, lever, expected)
         self._phases.append(_Phase(parking, lever, learned.label[lever.where]))

@@ -8,7 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
+from heldout.attack.kept import Replay
+from heldout.attack.oracle import AccuracyOracle, Exact, Rounded
 from heldout.attack.pointwise import SAME
+
+SCAN = "scan"  # its state among the notes of a replay
 
 
 class LinearScan:
@@ -88,12 +92,40 @@ class LinearScan:
             labels[point] = (labels[point] + self._tried + 1) % self.m
         return labels
 
+    def state(self) -> NDArray[np.float64]:
+        """What it knows, in a row of numbers from which `take_up` goes on."""
+        accuracy = math.nan if self._accuracy is None else self._accuracy
+        return np.array([accuracy, self._place, self._tried, self.asked, *self._labels], dtype=np.float64)
+
+    def take_up(self, state: NDArray[np.float64]) -> None:
+        """Go on from there."""
+        self._accuracy = None if math.isnan(state[0]) else float(state[0])
+        self._place, self._tried, self.asked = (int(v) for v in state[1:4])
+        self._labels = state[4:].astype(self._labels.dtype)
+
     def _settle(self, distance: int) -> None:
         point = self._order[self._place]
         self._labels[point] = (self._labels[point] + distance) % self.m
 
     def _next(self) -> None:
         self._place, self._tried = self._place + 1, 0
+
+
+def scan_until(scan: LinearScan, oracle: AccuracyOracle, stop: int, replay: Replay) -> NDArray[np.int64]:
+    """(n,) the labels of a linear scan after so many answers; it goes on from the last ones that are kept."""
+    if f"{SCAN} {stop}" in replay.notes:  # was there before the work was stopped
+        return replay.notes[f"{SCAN} {stop}"]
+    if SCAN in replay.notes and replay.notes[SCAN][3] > scan.asked:
+        scan.take_up(replay.notes[SCAN])
+    repeatable = isinstance(oracle.mechanism, Exact | Rounded)  # answers alike whatever it was asked before
+    while scan.asked < stop:
+        scan.tell(oracle.accuracy(scan.ask()))
+        if repeatable and replay.due():
+            replay.note(SCAN, scan.state())
+    labels = scan.predict()
+    if repeatable:
+        replay.note(f"{SCAN} {stop}", labels)
+    return labels
 
 
 def scan_length(m: int) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.attack.kept import Replay
 from heldout.attack.knowledge import Knowledge
 from heldout.attack.oracle import AccuracyOracle
 from heldout.attack.queries import Queries, winners
@@ -55,6 +56,10 @@ class Pointwise(ABC):
         self._queries = Queries(known.n_points, known.n_options, seed)
         self._answers = np.zeros(0)
         self._constant: float | None = None
+
+    def keep(self, replay: Replay) -> None:
+        """Have the long passes over the queries kept, and those taken up that are."""
+        self._queries.replay = replay
 
     @property
     def parked(self) -> bool:

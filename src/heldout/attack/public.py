@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.attack.kept import KeptTrials, Replay
 from heldout.attack.knowledge import without_prior
-from heldout.attack.linear_scan import LinearScan
+from heldout.attack.linear_scan import LinearScan, scan_until
 from heldout.attack.oracle import AccuracyOracle, Exact, is_maker
 from heldout.attack.outlook import VOTES
 from heldout.attack.task import Task
+from heldout.checkpoints import Checkpoint
 from heldout.errors import InputError
 from heldout.results import Record
 
@@ -123,7 +125,13 @@ def _mask(task: Task, n_public: int, trial: int = 0) -> NDArray[np.bool_]:
 
 
 def simulate_public(
-    task: Task, part: Task, share: float, *, n_jobs: int = 1, tell: Callable[[float], None] | None = None
+    task: Task,
+    part: Task,
+    share: float,
+    *,
+    n_jobs: int = 1,
+    tell: Callable[[float], None] | None = None,
+    kept: KeptTrials | None = None,
 ) -> PublicSplit:
     """The analyst who does not know which examples are public, once per trial."""
     n_public = part.n
@@ -141,8 +149,15 @@ def simulate_public(
     points = None if part.points is None else min(task.n, round(part.points * task.n / n_public))
     task = replace(task, top=part.top, points=points, chosen=False)
     gains = []
+    trials = kept or KeptTrials(Checkpoint(None, {}, of="run"))
     for trial, seed in enumerate(task.seeds()[:-1]):
-        gains.append(_trial(task, _mask(task, n_public, trial + 1), np.random.default_rng(seed.spawn(2)[1]), n_jobs))
+        name = f"public {trial}"
+        found = trials.finished(name)
+        if found is None:
+            rng = np.random.default_rng(seed.spawn(2)[1])
+            found = {"gains": _trial(task, _mask(task, n_public, trial + 1), rng, n_jobs, trials.replay(name))}
+            trials.finish(name, **found)
+        gains.append(found["gains"])
         if tell is not None:
             tell(task.queries)
     public, private = np.array(gains).T
@@ -151,8 +166,8 @@ def simulate_public(
     )
 
 
-def _trial(task: Task, shown: NDArray[np.bool_], rng: np.random.Generator, n_jobs: int) -> tuple[float, float]:
-    """Gains on both parts."""
+def _trial(task: Task, shown: NDArray[np.bool_], rng: np.random.Generator, n_jobs: int, replay: Replay) -> Floats:
+    """(2,) gains on both parts."""
     labels = task.draw_labels(rng) if task.labels is None else task.labels
     given = task.mechanism
     oracle = AccuracyOracle(labels, given(rng) if is_maker(given) else copy.deepcopy(given), public=shown)
@@ -165,11 +180,10 @@ def _trial(task: Task, shown: NDArray[np.bool_], rng: np.random.Generator, n_job
     if task.attack == "linear-scan":
         scan = LinearScan(task.n, task.m, seed=seed)
         start = accuracies(scan.predict())
-        while scan.asked < task.queries:
-            scan.tell(oracle.accuracy(scan.ask()))
-        return tuple(accuracies(scan.predict()) - start)
+        return accuracies(scan_until(scan, oracle, task.queries, replay)) - start
     known = task.shared() or without_prior(task.n, task.m, points=task.points, rng=rng)
     start = np.full(2, 1 / task.m) if known.guess is None else accuracies(known.guess)
     analyst = VOTES[task.attack](known, seed=seed, sure=isinstance(task.mechanism, Exact), public=float(shown.mean()))
+    analyst.keep(replay)
     analyst.play(oracle, task.queries, n_jobs=n_jobs)
-    return tuple(accuracies(analyst.predict()) - start)
+    return accuracies(analyst.predict()) - start

@@ -18,10 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from heldout.attack.kept import Replay
 
 Labels = NDArray[np.int32]
 Words = NDArray[np.uint64]
@@ -63,6 +66,7 @@ class Queries:
     def __init__(self, n: int, m: int, seed: int) -> None:
         self.n, self.m = n, m
         self._start = mix(np.array([seed & (2**64 - 1)], dtype=np.uint64))
+        self.replay: Replay | None = None  # keeps the passes over them
 
     def keys(self, first: int, last: int) -> Words:
         """Where the streams first … last - 1 start, each of which makes two queries."""
@@ -97,11 +101,9 @@ def count_hits(
     hits = np.zeros((last - first, 2), dtype=np.int64)
 
     def block(a: int, b: int) -> None:
-        count(hidden, queries.keys(a, b), queries.m, hits[a - first : b - first])
-        if tell is not None:
-            tell((b - a) / (last - first))
+        count(hidden, queries.keys(first + a, first + b), queries.m, hits[a:b])
 
-    _side_by_side(block, first, last, QUERIES // 2, n_jobs)
+    _side_by_side(block, last - first, QUERIES // 2, n_jobs, tell, queries.replay, [hits])
     return hits.reshape(-1)[start - 2 * first : stop - 2 * first]
 
 
@@ -146,10 +148,8 @@ def winners(
     def piece(a: int, b: int) -> None:
         start = np.zeros((1, queries.m)) if prior is None else np.maximum(prior(a, b), -IMPOSSIBLE)
         vote(a, keys, queries.m, added, ends, start, ties[a:b], out[:, a:b])
-        if tell is not None:
-            tell((b - a) / queries.n)
 
-    _side_by_side(piece, 0, queries.n, POINTS, n_jobs)
+    _side_by_side(piece, queries.n, POINTS, n_jobs, tell, queries.replay, [out.T])
     return out
 
 
@@ -159,6 +159,7 @@ def tally(
     starts: Sequence[int],
     fixed: Words,
     visit: Callable[[int, NDArray[np.float64], Words], None],
+    made: Sequence[NDArray[Any]],
     *,
     n_jobs: int = 1,
     tell: Callable[[float], None] | None = None,
@@ -175,6 +176,8 @@ def tally(
         Bit t of a point is set where the queries of phase t named a fixed label there, which counts for nothing.
     visit : function
         Hears of each piece its first point, the (points, m) scores, and 64 random bits for ties at each point.
+    made : sequence of (n, ...) arrays
+        What `visit` writes to, at the rows of its points.
     """
     k = len(weights)
     keys = queries.keys(0, (k + 1) // 2)
@@ -189,10 +192,8 @@ def tally(
         rows = np.zeros((b - a, queries.m))
         add(a, keys, queries.m, added, bounds, fixed[a:b], rows)
         visit(a, rows, ties[a:b])
-        if tell is not None:
-            tell((b - a) / queries.n)
 
-    _side_by_side(piece, 0, queries.n, POINTS, n_jobs)
+    _side_by_side(piece, queries.n, POINTS, n_jobs, tell, queries.replay, made)
 
 
 def highest(scores: NDArray[np.float64], ties: Words) -> NDArray[np.int64]:
@@ -202,16 +203,35 @@ def highest(scores: NDArray[np.float64], ties: Words) -> NDArray[np.int64]:
     return np.asarray((np.cumsum(tied, axis=1) <= place[:, None].astype(np.int64)).sum(axis=1))
 
 
-def _side_by_side(work: Callable[[int, int], None], first: int, last: int, size: int, n_jobs: int) -> None:
-    """work(a, b) on pieces of first … last, in threads; each piece writes to its own place."""
-    pieces = [(a, min(last, a + size)) for a in range(first, last, size)]
-    if n_jobs == 1 or len(pieces) < 2:
-        for a, b in pieces:
+def _side_by_side(
+    work: Callable[[int, int], None],
+    length: int,
+    size: int,
+    n_jobs: int,
+    tell: Callable[[float], None] | None,
+    replay: Replay | None,
+    made: Sequence[NDArray[Any]],
+) -> None:
+    """work(a, b) on pieces of 0 … length, in threads; each writes to its own rows of `made`, unless these are kept."""
+    places = [(a, min(length, a + size)) for a in range(0, length, size)]
+    done = np.zeros(len(places), dtype=bool) if replay is None else replay.begin(made, places)
+
+    def one(piece: int) -> None:
+        a, b = places[piece]
+        if not done[piece]:
             work(a, b)
+            if replay is not None:
+                replay.finish(piece)
+        if tell is not None:
+            tell((b - a) / length)
+
+    if n_jobs == 1 or len(places) < 2:
+        for piece in range(len(places)):
+            one(piece)
     else:
         from joblib import Parallel, delayed
 
-        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(work)(a, b) for a, b in pieces)
+        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(one)(piece) for piece in range(len(places)))
 
 
 def _half(words: Words, half: int, m: int) -> Labels:

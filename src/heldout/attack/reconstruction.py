@@ -54,6 +54,26 @@ class Reconstruction:
     possible: bool
     seconds: float
 
+    def to_array(self) -> NDArray[np.float64]:
+        """All of it but the other labelling, which nobody asks for later, in a row of numbers."""
+        labels = np.zeros(0) if self.labels is None else self.labels
+        unique = math.nan if self.unique is None else self.unique
+        shift = math.nan if self.shift is None else self.shift
+        return np.array([unique, shift, self.possible, self.seconds, *labels], dtype=np.float64)
+
+    @classmethod
+    def of_array(cls, row: NDArray[np.float64], t: int) -> Reconstruction:
+        """From that."""
+        unique, shift, possible, seconds = row[:4].tolist()
+        return cls(
+            labels=row[4:].astype(np.int64) if len(row) == 4 + t else None,
+            shift=None if math.isnan(shift) else int(shift),
+            unique=None if math.isnan(unique) else bool(unique),
+            other=None,
+            possible=bool(possible),
+            seconds=seconds,
+        )
+
     def __str__(self) -> str:
         if self.labels is None:
             why = "ran out of time" if self.possible else "no labelling fits these answers"
@@ -171,6 +191,12 @@ class ReconstructionAttack(NaiveBayes):
                 return found
             used = min(stop, 2 * used)
 
+    def _known(self, stop: int) -> Reconstruction | None:
+        """What was found before the work was stopped."""
+        notes = {} if self._queries.replay is None else self._queries.replay.notes
+        kept = notes.get(f"reconstruction {stop}")
+        return None if kept is None else Reconstruction.of_array(kept, self.known.n_points)
+
     def predict_after(
         self, stops: Sequence[int], *, n_jobs: int = 1, tell: Callable[[float], None] | None = None
     ) -> NDArray[np.int64]:
@@ -180,8 +206,10 @@ class ReconstructionAttack(NaiveBayes):
         slack = 0 if self.digits is None else math.ceil(known.n / 10**self.digits / 2)
         for row, stop in enumerate(stops):
             if stop:
-                found = self._search(stop, slack)
+                found = self._known(stop) or self._search(stop, slack)
                 self.found[stop] = found
+                if self._queries.replay is not None:
+                    self._queries.replay.note(f"reconstruction {stop}", found.to_array())
                 if found.unique and found.labels is not None:
                     predicted[row] = known.labels(found.labels)
             if tell is not None:

@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from heldout.attack.bounds import (
     reconstructable,
     theorem_4_5_queries,
 )
+from heldout.attack.kept import KeptTrials, Replay
 from heldout.attack.knowledge import Knowledge, without_prior
-from heldout.attack.linear_scan import LinearScan, expected_scan_accuracy
+from heldout.attack.linear_scan import LinearScan, expected_scan_accuracy, scan_until
 from heldout.attack.oracle import AccuracyOracle, Exact, Mechanism, MechanismMaker, Rounded, is_maker
 from heldout.attack.outlook import (
     VOTES,
@@ -34,6 +36,7 @@ from heldout.attack.outlook import (
 from heldout.attack.public import PublicSplit, simulate_public, split_public
 from heldout.attack.result import Noticed, StressResult, StressRun
 from heldout.attack.task import ATTACKS, Task, make_analyst, make_task
+from heldout.checkpoints import Checkpoint, begin, hash_of
 from heldout.errors import InputError, import_extra
 from heldout.progress import plain_bar
 
@@ -63,6 +66,9 @@ def stress(
     delta: float = 0.05,
     compare: bool = False,
     n_jobs: int = -1,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    notify: Callable[[str], None] | None = None,
     progress: bool = False,
     source: str | None = None,
     prior_source: str | None = None,
@@ -102,6 +108,11 @@ def stress(
         Also other attacks, answers of other digits and (without a prior) other numbers of classes.
     n_jobs : int
         Threads, as joblib counts them; the result does not depend on it, a reconstruction that ran out of time aside.
+    checkpoint : path, optional
+        Folder for the state of unfinished work; with `resume` it is taken up again, to the same bits. One that is
+        damaged, or belongs to other numbers, is refused. Of a mechanism of your own only the name is compared.
+    notify : function of a sentence, optional
+        Told where there is nothing to resume.
 
     Returns
     -------
@@ -123,8 +134,11 @@ def stress(
     whole = task
     if public is not None:
         task, _ = split_public(whole, float(public))
+    kept = KeptTrials(_checkpoint(whole, public, checkpoint, resume, notify))
     task = task.aimed()
-    run, groups, split = _simulations(task, whole, public, delta, compare=compare, n_jobs=n_jobs, progress=progress)
+    run, groups, split = _simulations(
+        task, whole, public, delta, kept, compare=compare, n_jobs=n_jobs, progress=progress
+    )
     n, m, free = task.n, task.m, task.prior is None
     return StressResult(
         run=run,
@@ -147,7 +161,15 @@ def stress(
 
 
 def _simulations(
-    task: Task, whole: Task, public: float | None, delta: float, *, compare: bool, n_jobs: int, progress: bool
+    task: Task,
+    whole: Task,
+    public: float | None,
+    delta: float,
+    kept: KeptTrials,
+    *,
+    compare: bool,
+    n_jobs: int,
+    progress: bool,
 ) -> tuple[StressRun, dict[str, tuple[StressRun, ...]], PublicSplit | None]:
     """What was asked for, what it is compared with, and an analyst who does not know the public part; under one bar."""
     others = _comparisons(task) if compare else {}
@@ -161,15 +183,24 @@ def _simulations(
                 so_far += done
                 bar.update(round(so_far) - bar.n)
 
-        run = _simulate(task, delta, n_jobs, tell)
-        groups = {
-            name: tuple(sorted([run, *(_simulate(t, delta, n_jobs, tell) for t in group)], key=_ORDER[name]))
-            for name, group in others.items()
-            if group
-        }
-        if public is None:
-            return run, groups, None
-        return run, groups, simulate_public(whole, task, float(public), n_jobs=_threads(n_jobs), tell=tell)
+        def simulated(of: Task, name: str) -> StressRun:
+            return _simulate(of, delta, n_jobs, tell, kept, name)
+
+        try:
+            run = simulated(task, "run")
+            groups = {
+                name: tuple(
+                    sorted([run, *(simulated(t, f"{name} {i}") for i, t in enumerate(group))], key=_ORDER[name])
+                )
+                for name, group in others.items()
+                if group
+            }
+            if public is None:
+                return run, groups, None
+            split = simulate_public(whole, task, float(public), n_jobs=_threads(n_jobs), tell=tell, kept=kept)
+            return run, groups, split
+        finally:  # also where something stops it
+            kept.save_if_long()
 
 
 def _threads(n_jobs: int) -> int:
@@ -178,7 +209,37 @@ def _threads(n_jobs: int) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
-def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], None]) -> StressRun:
+def _checkpoint(
+    task: Task,
+    public: float | None,
+    folder: str | Path | None,
+    resume: bool,
+    notify: Callable[[str], None] | None,
+) -> Checkpoint:
+    """Of the whole run, under everything that changes the bits of a trial."""
+    if folder is None:
+        return Checkpoint(None, {}, of="run")
+    begin(Path(folder), resume=resume, say=notify or (lambda sentence: None))
+    fingerprint = {
+        "examples": task.n,
+        "classes": task.m,
+        "queries": task.queries,
+        "labels": None if task.labels is None else hash_of(task.labels),
+        "prior": None if task.prior is None else replace(task, labels=None).digest(),
+        "top": task.top,
+        "points": task.points,
+        "attack": task.attack,
+        "answers": task.mechanism_name,
+        "public": public,
+        "trials": task.trials,
+        "seed": task.seed,
+    }
+    return Checkpoint(Path(folder) / "trials.npz", fingerprint, of="run")
+
+
+def _simulate(
+    task: Task, delta: float, n_jobs: int, tell: Callable[[float], None], kept: KeptTrials, name: str
+) -> StressRun:
     """All trials of one attack, with forecast and bounds."""
     from joblib import Parallel, delayed, effective_n_jobs
 
@@ -188,7 +249,8 @@ def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], Non
     workers = effective_n_jobs(n_jobs)
     inner = max(1, workers // task.trials)
     results = Parallel(n_jobs=workers, require="sharedmem")(
-        delayed(_trial)(task, known, seed, stops, inner, tell) for seed in seeds[:-1]
+        delayed(_kept_trial)(task, known, seed, stops, inner, tell, kept, f"{name} {i}")
+        for i, seed in enumerate(seeds[:-1])
     )
     accuracy = np.array([r.accuracy for r in results])
     aim = known or without_prior(task.n, task.m, points=task.points, rng=np.random.default_rng(seeds[-1]))
@@ -209,7 +271,7 @@ def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], Non
         points=aim.n_points,
         top=None if aim.options is None else aim.n_options,
         chosen=task.chosen,
-        parked=any(r.attack.parked for r in results),
+        parked=any(r.parked for r in results),
         queries=stops,
         accuracy=accuracy,
         starts=starts,
@@ -219,7 +281,7 @@ def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], Non
         theorem_bound=theorem,
         noticed=tuple(
             [Noticed(kind="refuted", values={"right": before, "expected": expected_guess(aim)})] * refuted
-            + _noticed(task, float(forecast[-1]), float(upper[-1]), [r.attack for r in results])
+            + _noticed(task, float(forecast[-1]), float(upper[-1]), results)
         ),
     )
 
@@ -228,7 +290,31 @@ def _simulate(task: Task, delta: float, n_jobs: int, tell: Callable[[float], Non
 class _Trial:
     accuracy: NDArray[np.float64]
     start: float
-    attack: Any
+    parked: bool
+    solved: bool = False  # a reconstruction, exactly
+    points: int = 0  # that it attacked
+
+
+def _kept_trial(
+    task: Task,
+    shared: Knowledge | None,
+    seed: np.random.SeedSequence,
+    stops: NDArray[np.int64],
+    n_jobs: int,
+    tell: Callable[[float], None],
+    kept: KeptTrials,
+    name: str,
+) -> _Trial:
+    """One trial, or what was kept of it."""
+    known = kept.finished(name)
+    if known is not None:
+        tell(task.queries)
+        start, parked, solved, points = known["rest"].tolist()
+        return _Trial(known["accuracy"], start, bool(parked), bool(solved), int(points))
+    found = _trial(task, shared, seed, stops, n_jobs, tell, kept.replay(name))
+    rest = np.array([found.start, found.parked, found.solved, found.points], dtype=np.float64)
+    kept.finish(name, accuracy=found.accuracy, rest=rest)
+    return found
 
 
 def _trial(
@@ -238,6 +324,7 @@ def _trial(
     stops: NDArray[np.int64],
     n_jobs: int,
     tell: Callable[[float], None],
+    replay: Replay,
 ) -> _Trial:
     """One analyst against one oracle."""
     rng = np.random.default_rng(seed)
@@ -254,16 +341,18 @@ def _trial(
         accuracy = []
         for stop in stops.tolist():
             asked = scan.asked
-            while scan.asked < stop:
-                scan.tell(oracle.accuracy(scan.ask()))
+            after = scan_until(scan, oracle, stop, replay)
             tell(stop - asked)
-            accuracy.append(oracle.true_accuracy(scan.predict()))
-        return _Trial(np.array(accuracy), start, scan)
+            accuracy.append(oracle.true_accuracy(after))
+        return _Trial(np.array(accuracy), start, parked=False)
     counting, voting = COUNTING * task.queries, (1 - COUNTING) * task.queries
     analyst = make_analyst(task, known, seed=query_seed)
+    analyst.keep(replay)
     analyst.play(oracle, task.queries, n_jobs=n_jobs, tell=lambda share: tell(counting * share))
     predicted = analyst.predict_after(stops.tolist(), n_jobs=n_jobs, tell=lambda share: tell(voting * share))
-    return _Trial(np.array([oracle.true_accuracy(p) for p in predicted]), start, analyst)
+    solved = task.attack == "reconstruction" and bool(analyst.found[task.queries].unique)  # type: ignore[attr-defined]
+    reached = np.array([oracle.true_accuracy(p) for p in predicted])
+    return _Trial(reached, start, analyst.parked, solved, known.n_points)
 
 
 def _comparisons(task: Task) -> dict[str, list[Task]]:
@@ -293,7 +382,7 @@ _ORDER: dict[str, Callable[[StressRun], Any]] = {
 }
 
 
-def _noticed(task: Task, forecast: float, upper: float, attacks: list[Any]) -> list[Noticed]:
+def _noticed(task: Task, forecast: float, upper: float, trials: list[_Trial]) -> list[Noticed]:
     found = []
     if task.labels is not None:
         commonest = float(np.bincount(task.labels).max()) / task.n
@@ -307,9 +396,9 @@ def _noticed(task: Task, forecast: float, upper: float, attacks: list[Any]) -> l
     if task.attack == "linear-scan" and step > 1 / task.n:
         found.append(Noticed(kind="unseen_step", values={"step": 1 / task.n, "answers": str(task.mechanism)}))
     if task.attack == "reconstruction":
-        solved = sum(bool(a.found[task.queries].unique) for a in attacks)
+        solved = sum(trial.solved for trial in trials)
         values: dict[str, float | int | str] = {"solved": solved, "trials": task.trials}
-        found.append(Noticed(kind="reconstructed", values={**values, "points": attacks[0].known.n_points}))
+        found.append(Noticed(kind="reconstructed", values={**values, "points": trials[0].points}))
         if task.prior is None and isinstance(task.mechanism, Exact):
             nb = expected_accuracy(task.n, task.m, task.queries)
             if nb > forecast + CLEARLY:

@@ -1,7 +1,12 @@
-"""argv to one API call to one report: one module per verb."""
+"""argv to one API call to one report: one module per verb.
+
+Nothing heavy is imported before `main` runs, so that Ctrl-C in the first seconds finds somebody at home.
+"""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import io
 import os
 import shlex
@@ -10,51 +15,103 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_FINE, EXIT_STOPPED, be_quiet
+from heldout.cli import streams
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_PIPE, EXIT_STOPPED, be_quiet
 from heldout.cli.verbs import parse
 from heldout.errors import HeldoutError, InputError
+from heldout.progress import heartbeat
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code. Without `argv` this is the program itself, and Ctrl-C its own."""
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if argv is not None:
+        return _run(arguments, None)
+    streams.prepare()
+    with heartbeat("heldout") as beat:
+        if "--quiet" in arguments:
+            beat.stop()
+        try:
+            code = _run(arguments, beat)
+        except SystemExit as stop:  # of argparse: --help, --version, an option that is not there
+            code = stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
+        except KeyboardInterrupt:  # before or after the verb itself
+            streams.tell("heldout: stopped.")
+            code = EXIT_STOPPED
+    return streams.leave(code)
+
+
+def _run(arguments: list[str], beat: heartbeat | None) -> int:
+    """`beat` is the program's; there is none where somebody else's program calls this."""
     try:
-        args = parse(arguments)
+        # there is nothing to keep yet, and imports may swallow an exception
+        with streams.interrupts_at_once() if beat is not None else contextlib.nullcontext():
+            args = parse(arguments)
     except InputError as error:
-        print(f"heldout: {error}", file=sys.stderr)
+        streams.tell(f"heldout: {error}")
         return EXIT_BAD_INPUT
     args.line = shlex.join(["heldout", *arguments])
     be_quiet(getattr(args, "quiet", False))
     for stream in (sys.stdout, sys.stderr):  # a terminal, or a file on Windows, may not have every character
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    began = streams.now()
     try:
+        streams.check_stdout()
         code = int(args.command(args))
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
         return code
     except HeldoutError as error:
         if getattr(args, "debug", False):
-            traceback.print_exc()
-        print(f"heldout: {error}", file=sys.stderr)
+            streams.tell(traceback.format_exc().rstrip())
+        streams.tell(f"heldout: {_sentence(str(error), _kept(args, began))}")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        kept = Path(getattr(args, "out", None) or ".") / "checkpoint"
-        if not hasattr(args, "resume"):
-            way_on = "."
-        elif any(kept.rglob("*.npz")):
-            way_on = "; --resume goes on from the last checkpoint."
-        else:
-            way_on = "; nothing had been finished that could be kept."
-        print(f"heldout: stopped{way_on}", file=sys.stderr)
+        streams.tell(f"heldout: stopped{_way_on(args)}")
         return EXIT_STOPPED
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more on its way out
-        return EXIT_FINE
+        return EXIT_PIPE
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
-        print(f"heldout: {error.strerror or error}{where}.", file=sys.stderr)
+        streams.tell(f"heldout: {error.strerror or error}{where}.{_kept(args, began)}")
+        return EXIT_BAD_INPUT
+    except SystemExit as error:  # a user's own code, in a place where nobody else takes notice
+        streams.tell(
+            f"heldout: a model, training or module called sys.exit({error.code!r}), which would end heldout without a "
+            f"result; it must return, or raise an error.{_kept(args, began)}"
+        )
         return EXIT_BAD_INPUT
     except Exception:  # never 1: in CI that would read as a failed check
-        traceback.print_exc()
-        print("heldout: this is a bug in heldout, not in your input; please report the lines above.", file=sys.stderr)
+        streams.tell(traceback.format_exc().rstrip())
+        streams.tell("heldout: this is a bug in heldout, not in your input; please report the lines above.")
         return EXIT_BUG
+
+
+def _folder(args: argparse.Namespace) -> Path | None:
+    """Where this verb keeps unfinished work."""
+    out = getattr(args, "out", None)
+    return None if out is None or not hasattr(args, "resume") else Path(out) / "checkpoint"
+
+
+def _way_on(args: argparse.Namespace) -> str:
+    """After Ctrl-C."""
+    folder = _folder(args)
+    if folder is None:
+        return "; with --out DIR unfinished work would be kept there." if hasattr(args, "resume") else "."
+    if any(folder.rglob("*.npz")):
+        return f"; unfinished work is kept in {folder}: --resume continues it."
+    return "; nothing had been finished that could be kept."
+
+
+def _kept(args: argparse.Namespace, began: float) -> str:
+    """After an error, where this run has kept something."""
+    folder = _folder(args)
+    if folder is None or not any(path.stat().st_mtime >= began for path in folder.rglob("*.npz")):
+        return ""
+    return f" Unfinished work is kept in {folder}: --resume continues it."
+
+
+def _sentence(text: str, more: str) -> str:
+    """A sentence and another one."""
+    return f"{text}{'.' if more and not text.endswith('.') else ''}{more}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,9 +13,11 @@ from heldout.cli.common import make_folder, say
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
+from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
 from heldout.images import LabelledImages, open_source
 from heldout.independence.audit import audit_many
+from heldout.independence.result import AuditResult
 from heldout.orbit import RULES, Translations
 from heldout.scorers import load_scorer
 
@@ -167,6 +168,15 @@ def run(args: argparse.Namespace) -> int:
             "set, and on fresh pictures of the same source."
         )
     make_folder(args.out)
+    checkpoints = args.out / "checkpoint"
+    with user_prints_to_stderr():
+        result = audit_pictures(args, orbit, checkpoints)
+    failed = reasons(args, result.evidence.adjusted_p_value, result.summary().headline)
+    return finish(result, args, failed=failed, unfinished=checkpoints)
+
+
+def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: Path) -> AuditResult:
+    """Models and pictures are read and audited; both may be code of the user's."""
     models = [load_scorer(spec, **scorer_options(args)) for spec in args.model]
     references = [load_scorer(spec, option="--reference", **scorer_options(args)) for spec in args.reference]
     channels = args.channels or getattr(models[0], "channels", None) or 3
@@ -195,8 +205,7 @@ def run(args: argparse.Namespace) -> int:
         keys = args.control_images_key or args.images_key, args.control_labels_key or args.labels_key
         groups = args.control_groups or args.groups
         control = images(args.control, args.control_labels, *keys, groups, class_names=test.source.class_names)
-    checkpoints = args.out / "checkpoint"
-    result = audit_many(
+    return audit_many(
         models,
         test,
         orbit=orbit,
@@ -220,6 +229,3 @@ def run(args: argparse.Namespace) -> int:
         notify=say,
         progress=not args.quiet,
     )
-    code = finish(result, args, failed=reasons(args, result.evidence.adjusted_p_value, result.summary().headline))
-    shutil.rmtree(checkpoints, ignore_errors=True)  # only now: the result is safe
-    return code

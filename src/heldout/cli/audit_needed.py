@@ -8,6 +8,7 @@ from heldout.cli.audit_scores import PICTURE_OPTIONS, SCORE_OPTIONS, read_scores
 from heldout.cli.common import make_folder, say
 from heldout.cli.ending import finish
 from heldout.cli.pictures import frame_of, groups_of, labelled, scorer_options
+from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
 from heldout.images import open_source
 from heldout.independence.needed import SHARES, AuditNeeds, audit_needed, audit_scores_needed
@@ -75,7 +76,8 @@ def run_audit_needed(args: argparse.Namespace) -> int:
         args.out = None
     else:
         make_folder(args.out)
-    found = _of_pictures(args) if args.control is not None else _of_scores(args)
+    with user_prints_to_stderr():
+        found = _of_pictures(args) if args.control is not None else _of_scores(args)
     return finish(found, args)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
 from heldout.errors import InputError
+from heldout.progress import write_line
 
 EXIT_FINE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_BUG, EXIT_STOPPED = 0, 1, 2, 3, 130
+EXIT_PIPE = 141  # 128 + SIGPIPE, as of any program whose reader has gone
 
 
 _quiet = False
@@ -23,7 +24,7 @@ def be_quiet(quiet: bool) -> None:
 def say(sentence: str) -> None:
     """Tell the user something that is not a result."""
     if not _quiet:
-        print(sentence, file=sys.stderr)
+        write_line(sentence)
 
 
 def make_folder(path: Path) -> None:

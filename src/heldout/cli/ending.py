@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -71,9 +72,16 @@ def add_ending(group: Any, gate: Gate | None = None) -> None:
 
 
 def finish(
-    result: Result, args: argparse.Namespace, *, failed: Sequence[str] = (), printed: Summary | None = None
+    result: Result,
+    args: argparse.Namespace,
+    *,
+    failed: Sequence[str] = (),
+    printed: Summary | None = None,
+    unfinished: Path | None = None,
 ) -> int:
     """Keep the result where that was asked for, print it (or `printed` in its place), and say what a gate found.
+
+    `unfinished` are the checkpoints of the run, which go as soon as the result is safe.
 
     Returns
     -------
@@ -84,6 +92,8 @@ def finish(
     if args.out is not None:
         result.save(args.out / "result")
         report = result.report(args.out / "report.html", command=args.line)
+        if unfinished is not None:
+            shutil.rmtree(unfinished, ignore_errors=True)
     print(rendered(result, args, failed=failed, printed=printed))
     say(f"report: {report}" if report is not None else "add --out DIR for a report with pictures")
     return judged(failed)

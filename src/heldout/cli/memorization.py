@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from pathlib import Path
 
 from heldout.cli import memorization_curve, memorization_retrain
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, say
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
+from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
 
 WAYS = {
@@ -44,12 +44,12 @@ def run_way(args: argparse.Namespace) -> int:
     """Either way: the curves, what they say, and what is left to do."""
     if args.seed < 0:
         raise InputError(f"--seed {args.seed}: give 0 or more.")
-    result = args.measure(args)
-    finish(result, args)
+    with user_prints_to_stderr():
+        result = args.measure(args)
+    # where trainings failed, --resume does only these, once they are repaired
+    finish(result, args, unfinished=None if result.failures else args.out / "checkpoint")
     if not result.failures:
-        shutil.rmtree(args.out / "checkpoint", ignore_errors=True)
         return EXIT_FINE
-    # --resume, once the training is repaired, does only what failed
     say(
         f"heldout: {len(result.failures)} trainings failed, first {result.failures[0]}. The others are kept: "
         "repair it and continue with --resume."

@@ -149,7 +149,15 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
             )
         if fresh is not None:
             rows = np.arange(len(fresh))
-            validation[name] = answers(model, fresh, rows, batch_size=args.batch_size)[None]
+            validation[name] = answers(
+                model,
+                fresh,
+                rows,
+                batch_size=args.batch_size,
+                checkpoint=folder / f"{number}-validation.npz",
+                label=name,
+                progress=not args.quiet,
+            )[None]
         if args.audit:
             shown = images.take(subset(len(images), args.limit, args.seed))  # the very pictures of the curves
             audits[name] = audited(args, model, shown, folder / f"{number}-audit")

@@ -96,6 +96,7 @@ def add_options(verb: Parser) -> None:
 
     out = verb.add_argument_group("reporting")
     add_ending(out, GATE)
+    out.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
     verb.set_defaults(command=run, parser=verb)
 
 
@@ -112,6 +113,9 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(f"--{option.replace('_', '-')} says how --{owner} is read; give that too.")
     if args.labels is None and args.prior is None and (args.examples is None or args.classes is None):
         raise InputError("the test set is not known: give --examples and --classes, or --labels, or --prior.")
+    if args.resume and args.out is None:
+        raise InputError("--resume goes with --out, the folder in which unfinished work is kept.")
+    unfinished = None if args.out is None else args.out / "checkpoint"
     if args.out is not None:
         make_folder(args.out)
     named = None if args.labels is None else read_named_labels(args.labels, key=args.labels_key)
@@ -152,6 +156,9 @@ def run(args: argparse.Namespace) -> int:
         delta=args.delta,
         compare=compare,
         n_jobs=args.n_jobs,
+        checkpoint=unfinished,
+        resume=args.resume,
+        notify=say,
         progress=not args.quiet,
         source=args.labels or args.prior,
         prior_source=prior_source,
@@ -159,4 +166,4 @@ def run(args: argparse.Namespace) -> int:
     failed = []
     if args.fail_over is not None and result.advantage > args.fail_over:
         failed.append(f"this analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
-    return finish(result, args, failed=failed)
+    return finish(result, args, failed=failed, unfinished=unfinished)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from heldout.checkpoints import begin
 from heldout.cli.common import make_folder, say
 from heldout.errors import InputError
 
@@ -14,11 +15,7 @@ def checkpoints(args: argparse.Namespace) -> Path:
     """The folder of unfinished work, which must be there to go on with and not be there to begin."""
     make_folder(args.out)
     folder: Path = args.out / "checkpoint"
-    unfinished = folder.exists() and any(folder.rglob("*.npz"))
-    if unfinished and not args.resume:
-        raise InputError(f"{folder} holds unfinished work; continue with --resume, or delete it to start again.")
-    if args.resume and not unfinished:
-        say("there is nothing to resume: starting from the beginning.")
+    begin(folder, resume=args.resume, say=say)
     return folder
 
 

@@ -8,30 +8,42 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checkpoints import Checkpoint
 from heldout.groups import Codes
 from heldout.images.sources import ImageSource
 from heldout.progress import plain_bar
 
 NAMED = 3  # pairs that a message names
+PART = 64  # pictures that are read between two looks at the clock
 
 
 def pixel_hashes(
-    source: ImageSource, rows: NDArray[np.intp] | Sequence[int], *, label: str = "pictures", progress: bool = False
+    source: ImageSource,
+    rows: NDArray[np.intp] | Sequence[int],
+    *,
+    label: str = "pictures",
+    progress: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> list[bytes]:
     """A hash of each picture's size and raw pixels, before any frame or scale.
 
     Equal for pictures that are equal pixel by pixel, also where their files are not: a PNG and its copy under another
     name or compression. A picture that was compressed anew with loss, or resized, has other pixels and another hash.
     """
-    hashes = []
-    with plain_bar(len(rows), f"{label}: looking for duplicates", unit="pictures", shown=progress) as bar:
-        for row in rows:
+
+    def read(start: int, stop: int) -> dict[str, NDArray[np.uint8]]:
+        found = b""
+        for row in rows[start:stop]:
             picture = np.ascontiguousarray(source.read(int(row)))
             h = hashlib.blake2b(repr((picture.shape, str(picture.dtype))).encode(), digest_size=16)
             h.update(picture.data)
-            hashes.append(h.digest())
-            bar.update(1)
-    return hashes
+            found += h.digest()
+        return {"hashes": np.frombuffer(found, dtype=np.uint8).reshape(-1, 16)}
+
+    kept = checkpoint or Checkpoint(None, {}, of="search")
+    with plain_bar(len(rows), f"{label}: looking for duplicates", unit="pictures", shown=progress) as bar:
+        hashes = kept.rows(len(rows), PART, read, tell=bar.update).get("hashes", ())
+    return [h.tobytes() for h in hashes]
 
 
 def duplicate_codes(hashes: Sequence[bytes]) -> Codes:

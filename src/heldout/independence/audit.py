@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout._version import __version__
+from heldout.checkpoints import CheckpointFolder, begin
 from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.images import LabelledImages
@@ -161,7 +162,8 @@ def audit_many(
         Go on although the model is right on fewer pictures in the frame than untouched, by more than two points and
         more than chance.
     checkpoint : path, optional
-        Folder for the state of unfinished work; with `resume` it is taken up again.
+        Folder for the state of unfinished work; with `resume` it is taken up again, to the same bits. One that is
+        damaged, or belongs to another audit, is refused.
     sources : sequence of str
         What test set and control are called in the report.
     notify : function of a sentence, optional
@@ -186,7 +188,7 @@ def audit_many(
     say = notify or (lambda sentence: None)
     folder = Path(checkpoint) if checkpoint is not None else None
     if folder is not None:
-        _check_checkpoints(folder, resume, say)
+        begin(folder, resume=resume, say=say)
 
     rng_limit, rng_look, rng_test, rng_references = np.random.default_rng(seed).spawn(4)
     sets = {
@@ -200,7 +202,28 @@ def audit_many(
         _check_control(sets["test"], sets["control"])
     jobs = [_Job(name, number, model, sets[name]) for name in sets for number, model in enumerate(models)]
 
-    depends = dependence({name: (p.images, p.rows) for name, p in sets.items()}, progress=progress)
+    kept = CheckpointFolder(folder, of="audit")
+
+    def kept_of(model: Scorer, key: str, name: str) -> CheckpointFolder:
+        """Where what this model says to this set is kept, and what it depends on."""
+        pictures = sets[name]
+        return kept.within(
+            f"{name}-{key}",
+            model=model.digest(),
+            pictures=pictures.digest,
+            **pictures.images.preprocessing(),
+            batch_size=batch_size or model.batch_size,
+            limit=limit,
+            seed=seed,
+        )
+
+    depends = dependence(
+        {name: (p.images, p.rows) for name, p in sets.items()},
+        progress=progress,
+        checkpoints={
+            name: kept.file(f"{name}-duplicates", pictures=p.digest, limit=limit, seed=seed) for name, p in sets.items()
+        },
+    )
     for name, found in depends.items():
         if sentence := found.sentence(len(sets[name].rows)):
             say(f"{name} set: {sentence}.")
@@ -214,7 +237,7 @@ def audit_many(
 
     # Look at every model and set before the first long run: nothing should fail after hours.
     expected = _one_per_model(expect_accuracy, len(models))
-    looks = _look(jobs, expected, orbit, batch_size, rng_look, progress, say)
+    looks = _look(jobs, expected, orbit, batch_size, rng_look, progress, say, kept_of)
     for number in range(len(models)):
         check_looks(
             {name: looks[name, number] for name in sets},
@@ -235,12 +258,14 @@ def audit_many(
             rng=rng_references,
             notify=say,
             progress=progress,
+            checkpoints=kept_of,
         )
 
     engines: dict[str, list[Engine]] = {name: [] for name in sets}
     for job in jobs:
-        look, settings = looks[job.name, job.number], {"limit": limit, "seed": seed}
-        engine = _engine(job, look, orbit, rule, batch_size or job.model.batch_size, settings)
+        look = looks[job.name, job.number]
+        fingerprint = {**kept_of(job.model, f"{job.number}", job.name).fingerprint, "answers": look.answers}
+        engine = _engine(job, orbit, rule, batch_size or job.model.batch_size, fingerprint)
         with progress_bar(look.expected_evaluations, len(job.set.rows), job.label, progress) as tell:
             path = folder / f"{job.name}-{job.number}.npz" if folder else None
             engine.run(checkpoint=path, resume=resume, progress=tell)
@@ -387,14 +412,6 @@ def check_level(level: float, planned_audits: int, n_resamples: int | None, halv
         )
 
 
-def _check_checkpoints(folder: Path, resume: bool, say: Notify) -> None:
-    unfinished = any(folder.glob("*.npz"))
-    if unfinished and not resume:
-        raise InputError(f"{folder} holds an unfinished audit; go on with --resume, or delete it to start anew.")
-    if resume and not unfinished:
-        say("there is nothing to resume: starting anew.")
-
-
 def _one_per_model(expected: float | str | Sequence[float | str] | None, n_models: int) -> Sequence[float | str | None]:
     if expected is None or isinstance(expected, (int, float, str)):
         return [expected] * n_models
@@ -403,22 +420,11 @@ def _one_per_model(expected: float | str | Sequence[float | str] | None, n_model
     return list(expected) * (n_models if len(expected) == 1 else 1)
 
 
-def _engine(
-    job: _Job, look: Preflight, orbit: Translations, rule: Rule, batch_size: int, settings: dict[str, Any]
-) -> Engine:
+def _engine(job: _Job, orbit: Translations, rule: Rule, batch_size: int, fingerprint: dict[str, Any]) -> Engine:
     period = None
     if job.set.images.frame.wraps:
         _, period = next(job.set.images.source.shapes(job.set.rows))
-    fingerprint = {
-        "heldout": __version__,
-        "model": job.model.digest(),
-        "answers": look.answers,
-        "data": job.set.digest,
-        "rule": rule,
-        "radius": orbit.radius,
-        "batch_size": batch_size,
-        **settings,
-    }
+    fingerprint = {**fingerprint, "rule": rule, "radius": orbit.radius}
     plan = TranslationPlan(orbit, rule, period=period)
     return Engine(job.model, job.set.images, plan, job.set.rows, batch_size=batch_size, fingerprint=fingerprint)
 
@@ -448,6 +454,7 @@ def _look(
     rng: np.random.Generator,
     progress: bool,
     say: Notify,
+    kept_of: Callable[[Scorer, str, str], CheckpointFolder],
 ) -> dict[tuple[str, int], Preflight]:
     """Every model on every set; where an accuracy is expected, on the whole test set."""
     for value in expected:
@@ -470,6 +477,7 @@ def _look(
             batch_size=batch_size or job.model.batch_size,
             label=job.label,
             progress=progress,
+            checkpoints=kept_of(job.model, f"{job.number}", job.name),
         )
         say(f"{job.label}: {look}.")
         looks[job.name, job.number] = look

@@ -6,12 +6,13 @@ Five alike pictures are not five witnesses: with groups of five identical ones a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checkpoints import Checkpoint
 from heldout.errors import InputError
 from heldout.groups import FEW, Codes, group_codes, group_sizes, join_groups
 from heldout.images import LabelledImages
@@ -40,7 +41,10 @@ class Dependence:
 
 
 def dependence(
-    sets: dict[str, tuple[LabelledImages, NDArray[np.intp]]], *, progress: bool = False
+    sets: dict[str, tuple[LabelledImages, NDArray[np.intp]]],
+    *,
+    progress: bool = False,
+    checkpoints: Mapping[str, Checkpoint] | None = None,
 ) -> dict[str, Dependence]:
     """Groups of the audited rows of each set: the user's, joined with those of equal pictures.
 
@@ -50,11 +54,19 @@ def dependence(
         "test", and "control" where there is one. A group, or a picture, that is in both is refused.
     progress : bool
         Show a bar on stderr; every audited picture is read once.
+    checkpoints : mapping of Checkpoint, optional
+        Where what was read of each set is kept.
     """
     if "control" in sets:
         check_groups_apart(sets["test"][0].group_names or (), sets["control"][0].group_names or ())
     hashes = {
-        name: pixel_hashes(images.source, rows, label=f"{name} set", progress=progress)
+        name: pixel_hashes(
+            images.source,
+            rows,
+            label=f"{name} set",
+            progress=progress,
+            checkpoint=None if checkpoints is None else checkpoints[name],
+        )
         for name, (images, rows) in sets.items()
     }
     if "control" in sets:

@@ -7,9 +7,6 @@ was stopped and resumed scores the very same batches and ends in the same bits.
 
 from __future__ import annotations
 
-import json
-import time
-import zipfile
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checkpoints import Checkpoint
 from heldout.errors import InputError
-from heldout.files import read_npz, write_npz
 from heldout.images import LabelledImages
 from heldout.independence.plan import Outcome, TranslationPlan
 from heldout.scorers import Scorer
 from heldout.scorers.batches import excess_scores, score_batch
 
-SECONDS_BETWEEN_CHECKPOINTS = 20.0
 Progress = Callable[[int, int], None]  # pictures finished, evaluations so far
 
 
@@ -169,30 +165,29 @@ class Engine:
         return excess_scores(logits[: len(requests)], self.images.labels[rows], [self.images.ids[i] for i in rows])
 
     def run(self, *, checkpoint: Path | None = None, resume: bool = False, progress: Progress | None = None) -> None:
-        """Go on to the end, saving the state every twenty seconds and whenever something stops the run."""
-        if checkpoint is not None and resume and checkpoint.exists():
+        """Go on to the end, saving the state now and then and whenever something stops the run."""
+        if resume and checkpoint is not None and checkpoint.exists():
             self.load(checkpoint)
-        saved = time.monotonic()
+        kept = self._checkpoint(checkpoint)
         try:
             while not self.done:
                 if progress is not None:
                     progress(self.finished, self.evaluations)
                 self.step()
-                if checkpoint is not None and time.monotonic() - saved > SECONDS_BETWEEN_CHECKPOINTS:
-                    self.save(checkpoint)
-                    saved = time.monotonic()
+                kept.keep(self._state)
         finally:
             # Stopped between two states (an interrupt may fall anywhere), the last checkpoint stays.
-            if checkpoint is not None and self._whole:
-                self.save(checkpoint)
+            if self._whole:
+                kept.save(self._state())
         if progress is not None:
             progress(self.finished, self.evaluations)
 
-    def save(self, path: Path) -> None:
-        """Write the whole state; the file is replaced in one step or not at all."""
+    def _checkpoint(self, path: Path | None) -> Checkpoint:
+        return Checkpoint(path, self.fingerprint, of="audit")
+
+    def _state(self) -> dict[str, NDArray[Any]]:
         rows = np.array(sorted(self._maps), dtype=np.int64)
-        state = {
-            "fingerprint": np.array(json.dumps(self.fingerprint, sort_keys=True)),
+        return {
             "counters": np.array([self._next, self.finished, self.evaluations]),
             "queue": np.array(self._queue, dtype=np.int64).reshape(-1, 2),
             "rows": rows,
@@ -200,29 +195,26 @@ class Engine:
             "waiting": np.array([self._waiting[r] for r in rows], dtype=np.int64),
             **{f"outcome_{k}": v for k, v in vars(self.outcomes).items()},
         }
-        write_npz(path, state)
+
+    def save(self, path: Path) -> None:
+        """Write the whole state; the file is replaced in one step or not at all."""
+        self._checkpoint(path).save(self._state())
 
     def load(self, path: Path) -> None:
         """Take up a saved state of the same run."""
+        checkpoint = self._checkpoint(path)
+        state = checkpoint.load()
+        if state is None:
+            raise InputError(f"there is no checkpoint {path}.")
         try:
-            state = read_npz(path)
-            stored = json.loads(str(state["fingerprint"]))
-            counters = [int(c) for c in state["counters"]]
-            outcomes = Outcomes(**{k: state[f"outcome_{k}"] for k in Outcomes.__annotations__})
-            queue = deque((int(r), int(p)) for r, p in state["queue"])
+            self._next, self.finished, self.evaluations = (int(c) for c in state["counters"])
+            self.outcomes = Outcomes(**{k: state[f"outcome_{k}"] for k in Outcomes.__annotations__})
+            self._queue = deque((int(r), int(p)) for r, p in state["queue"])
             rows = [int(r) for r in state["rows"]]
-            maps = dict(zip(rows, state["maps"], strict=True))
-            waiting = dict(zip(rows, (int(w) for w in state["waiting"]), strict=True))
-        except (OSError, KeyError, ValueError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-            raise InputError(
-                f"the checkpoint {path} is damaged ({type(error).__name__}); delete it to start anew."
-            ) from error
-        different = [k for k in self.fingerprint if stored.get(k) != self.fingerprint[k]]
-        if different:
-            details = "; ".join(f"{k} was {stored.get(k)!r}, is {self.fingerprint[k]!r}" for k in different)
-            raise InputError(f"the checkpoint {path} belongs to another audit: {details}. Use another --out.")
-        self._next, self.finished, self.evaluations = counters
-        self.outcomes, self._queue, self._maps, self._waiting = outcomes, queue, maps, waiting
+            self._maps = dict(zip(rows, state["maps"], strict=True))
+            self._waiting = dict(zip(rows, (int(w) for w in state["waiting"]), strict=True))
+        except (KeyError, ValueError) as error:
+            raise checkpoint.damaged(error) from error
 
 
 def window(canvas: NDArray[np.float32], reach: int, down: int, right: int, channels_last: bool) -> NDArray[np.float32]:

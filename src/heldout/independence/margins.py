@@ -79,11 +79,6 @@ def top_is_tied(logits: NDArray[np.floating]) -> NDArray[np.bool_]:
     return np.asarray((logits == logits.max(axis=1, keepdims=True)).sum(axis=1) > 1)
 
 
-def joined(parts: Sequence[Answers]) -> Answers:
-    """The answers of several batches, one after the other."""
-    return Answers(*(np.concatenate([getattr(part, name) for part in parts]) for name in Answers.__dataclass_fields__))
-
-
 def margins_of(sets: dict[str, Answers]) -> dict[str, Floats]:
     """One model's margins on each set; where all of its answers are probabilities, those of their logarithms.
 

@@ -5,7 +5,6 @@ Wrong preprocessing is the commonest failure, and it would give a confident wron
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from heldout.checkpoints import CheckpointFolder, hash_of
 from heldout.errors import InputError
 from heldout.images import LabelledImages
 from heldout.independence.margins import Answers, top_is_tied
@@ -104,38 +104,60 @@ def preflight(
     batch_size: int,
     label: str,
     progress: bool = False,
+    checkpoints: CheckpointFolder | None = None,
 ) -> Preflight:
-    """Check shapes, classes and repeatability of one model, and see what it gets right."""
+    """Check shapes, classes and repeatability of one model, and see what it gets right.
+
+    The first batch is scored in every run: what it answers is part of the fingerprint of all that is kept.
+    """
     check_input(scorer, images.place(int(indices[0]), 0).shape)
-    right, clearly = [], []
-    counted = n_classes = 0
-    busy, first = 0.0, True  # seconds inside the model
-    for start in range(0, len(looked_at), batch_size):
-        rows = looked_at[start : start + batch_size]
-        batch = filled(np.stack([images.canvas(int(i), 0, scorer.layout) for i in rows]), batch_size)
-        started = time.perf_counter()
-        logits = score_batch(scorer, batch)
-        if not first:  # the first call pays for warming up
-            busy, counted = busy + time.perf_counter() - started, counted + batch_size
+    counted, busy = 0, 0.0  # evaluations, and seconds inside the model
+
+    def batch_of(rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        return filled(np.stack([images.canvas(int(i), 0, scorer.layout) for i in rows]), batch_size)
+
+    def judged(rows: NDArray[np.intp], logits: NDArray[Any]) -> dict[str, NDArray[Any]]:
         names = [images.ids[i] for i in rows]
-        is_right = excess_scores(logits[: len(rows)], images.labels[rows], names) <= 0
-        right.append(is_right)
-        clearly.append(is_right & ~top_is_tied(logits[: len(rows)]))
-        if first:
-            n_classes = logits.shape[1]
-            _check_classes(images, indices, n_classes)
-            answers = hashlib.sha256(np.ascontiguousarray(logits).tobytes()).hexdigest()[:16]
-            _check_repeatable(scorer, batch, logits)
-            first = False
+        right = excess_scores(logits[: len(rows)], images.labels[rows], names) <= 0
+        return {"right": right, "clearly": right & ~top_is_tied(logits[: len(rows)])}
+
+    batch = batch_of(looked_at[:batch_size])
+    logits = score_batch(scorer, batch)  # untimed: the first call pays for warming up
+    first = judged(looked_at[:batch_size], logits)
+    n_classes = logits.shape[1]
+    _check_classes(images, indices, n_classes)
+    answers = hash_of(logits)
+    _check_repeatable(scorer, batch, logits)
+
+    def score(start: int, stop: int) -> dict[str, NDArray[Any]]:
+        nonlocal busy, counted
+        if start == 0:
+            return first
+        here = batch_of(looked_at[start:stop])
+        started = time.perf_counter()
+        found = score_batch(scorer, here)
+        busy, counted = busy + time.perf_counter() - started, counted + batch_size
+        return judged(looked_at[start:stop], found)
+
+    kept = checkpoints or CheckpointFolder()
+    looks = kept.file(f"look-{hash_of(looked_at)}", answers=answers).rows(len(looked_at), batch_size, score)
     if not counted:  # a single batch: time it once more
         started = time.perf_counter()
         score_batch(scorer, batch)
         busy, counted = time.perf_counter() - started, batch_size
-    in_frame = np.concatenate(right), np.concatenate(clearly)
+    in_frame = looks["right"], looks["clearly"]
     untouched, originals, note, extra = in_frame, None, None, 0
     if not images.frame.centre_is_untouched:
         rows = np.union1d(looked_at, indices)
-        found = original_answers(scorer, images, rows, batch_size=batch_size, label=label, progress=progress)
+        found = original_answers(
+            scorer,
+            images,
+            rows,
+            batch_size=batch_size,
+            label=label,
+            progress=progress,
+            checkpoint=kept.file(f"originals-{hash_of(rows)}", answers=answers),
+        )
         if isinstance(found, str):
             note = f"taken for untouched, since {found}"
         else:

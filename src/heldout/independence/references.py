@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checkpoints import CheckpointFolder
 from heldout.errors import InputError
 from heldout.images import LabelledImages
 from heldout.independence.evidence import Examples
@@ -97,6 +98,7 @@ def look_at_reference(
     orbit: Translations,
     batch_size: int,
     progress: bool = False,
+    checkpoints: Mapping[str, CheckpointFolder] | None = None,
 ) -> dict[str, Preflight]:
     """Shape, classes, repeatability and accuracy of a reference; one that is near chance is refused.
 
@@ -113,6 +115,7 @@ def look_at_reference(
                 batch_size=batch_size,
                 label=f"{reference.name} (reference), {name} set",
                 progress=progress,
+                checkpoints=None if checkpoints is None else checkpoints[name],
             )
             for name, (images, rows) in sets.items()
         }
@@ -135,6 +138,7 @@ def untouched_answers(
     batch_size: int,
     label: str,
     progress: bool = False,
+    checkpoints: Mapping[str, CheckpointFolder] | None = None,
 ) -> Untouched:
     """One model on the untouched pictures of every set: one evaluation for each, beside those of the look."""
     return Untouched(
@@ -146,6 +150,9 @@ def untouched_answers(
                 batch_size=batch_size,
                 label=f"{label}, {name} set",
                 progress=progress,
+                checkpoint=None
+                if checkpoints is None
+                else checkpoints[name].file("untouched", answers=looks[name].answers),
             )
             for name, (images, rows) in sets.items()
         },
@@ -164,27 +171,45 @@ def compare(
     rng: np.random.Generator,
     notify: Callable[[str], None],
     progress: bool = False,
+    checkpoints: Callable[[Scorer, str, str], CheckpointFolder] | None = None,
 ) -> Compared:
-    """Look at every reference, then show all models the untouched pictures; what cannot be used is refused here."""
+    """Look at every reference, then show all models the untouched pictures; what cannot be used is refused here.
+
+    `checkpoints` says where what a model (first argument) says to a set (third) is kept; the second tells it from the
+    other models.
+    """
+
+    def kept(scorer: Scorer, key: str) -> dict[str, CheckpointFolder] | None:
+        return None if checkpoints is None else {name: checkpoints(scorer, key, name) for name in sets}
+
     samples = looked_at({name: rows for name, (_, rows) in sets.items()}, {}, rng)
     looks_at = []
-    for reference in references:
+    for number, reference in enumerate(references):
         found = look_at_reference(
-            reference, sets, samples, orbit=orbit, batch_size=batch_size or reference.batch_size, progress=progress
+            reference,
+            sets,
+            samples,
+            orbit=orbit,
+            batch_size=batch_size or reference.batch_size,
+            progress=progress,
+            checkpoints=kept(reference, f"reference-{number}"),
         )
         told = ", ".join(f"{100 * look.untouched_accuracy:.2f} % on the {name} set" for name, look in found.items())
         n = sum(len(look.right) for look in found.values())
         notify(f"{reference.name} (reference): accuracy {told}, {n:,} untouched pictures.")
         looks_at.append(found)
 
-    def answers(scorer: Scorer, look: Mapping[str, Preflight], label: str) -> Untouched:
+    def answers(scorer: Scorer, look: Mapping[str, Preflight], label: str, key: str) -> Untouched:
         size = batch_size or scorer.batch_size
-        return untouched_answers(scorer, sets, look, batch_size=size, label=label, progress=progress)
+        return untouched_answers(
+            scorer, sets, look, batch_size=size, label=label, progress=progress, checkpoints=kept(scorer, key)
+        )
 
     compared = Compared(
-        models=tuple(answers(m, {name: looks[name, i] for name in sets}, m.name) for i, m in enumerate(models)),
+        models=tuple(answers(m, {name: looks[name, i] for name in sets}, m.name, f"{i}") for i, m in enumerate(models)),
         references=tuple(
-            answers(r, look, f"{r.name} (reference)") for r, look in zip(references, looks_at, strict=True)
+            answers(r, look, f"{r.name} (reference)", f"reference-{i}")
+            for i, (r, look) in enumerate(zip(references, looks_at, strict=True))
         ),
         names=tuple(reference.name for reference in references),
         evaluations=(len(models) + len(references)) * sum(len(rows) for _, rows in sets.values())

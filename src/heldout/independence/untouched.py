@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checkpoints import Checkpoint
 from heldout.errors import InputError
 from heldout.images import LabelledImages, Whole
-from heldout.independence.margins import Answers, answers_of, joined
+from heldout.independence.margins import Answers, answers_of
 from heldout.progress import plain_bar
 from heldout.scorers import Scorer
 from heldout.scorers.batches import excess_scores, filled, score_batch
@@ -27,6 +27,7 @@ def original_answers(
     batch_size: int,
     label: str,
     progress: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> Answers | str:
     """What a model says to the original pictures, or why it cannot take them.
 
@@ -37,9 +38,8 @@ def original_answers(
     size = getattr(scorer, "input_size", (None, None))
     if None not in size and tuple(size) != shape[:2]:
         return f"the model wants {size[0]} x {size[1]} pixels, and the originals have {shape[0]} x {shape[1]}"
-    batches = _scored(scorer, originals, rows, batch_size)
     try:
-        first = next(batches)
+        first = _scored(scorer, originals, rows[:batch_size], batch_size, shape)
     except _SizesError:
         return "the originals differ in size"
     except InputError as error:  # of their size, most often, but whoever reads on shall see
@@ -47,7 +47,7 @@ def original_answers(
         return f"the model does not take the originals' {shape[0]} x {shape[1]} pixels: {reason}"
     try:
         told = f"{label}: original pictures"
-        return _read(scorer, originals, chain([first], batches), len(rows), told, progress)
+        return _read(scorer, originals, rows, batch_size, told, progress, checkpoint, shape, first)
     except _SizesError:
         return "the originals differ in size"
 
@@ -60,41 +60,50 @@ def centre_answers(
     batch_size: int,
     label: str,
     progress: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> Answers:
     """What a model says to the pictures in the centre of their frame, one evaluation for each."""
-    batches = _scored(scorer, images, rows, batch_size)
-    return _read(scorer, images, batches, len(rows), f"{label}: untouched pictures", progress)
+    told = f"{label}: untouched pictures"
+    shape = images.place(int(rows[0]), 0).shape
+    return _read(scorer, images, rows, batch_size, told, progress, checkpoint, shape)
 
 
 class _SizesError(InputError):
     """Pictures of several sizes do not fit into one batch."""
 
 
-_Batch = tuple[NDArray[np.intp], NDArray[Any]]  # which pictures, and their logits
-
-
-def _scored(scorer: Scorer, images: LabelledImages, rows: NDArray[np.intp], batch_size: int) -> Iterator[_Batch]:
-    shape: tuple[int, ...] | None = None
-    for start in range(0, len(rows), batch_size):
-        part = rows[start : start + batch_size]
-        pictures = [images.canvas(int(i), 0, scorer.layout) for i in part]
-        shape = shape or pictures[0].shape
-        if any(picture.shape != shape for picture in pictures):
-            raise _SizesError("the pictures differ in size; use --resize and --crop.")
-        yield part, score_batch(scorer, filled(np.stack(pictures), batch_size))[: len(part)]
+def _scored(
+    scorer: Scorer, images: LabelledImages, rows: NDArray[np.intp], batch_size: int, shape: tuple[int, ...]
+) -> Answers:
+    """One batch."""
+    pictures = [images.canvas(int(i), 0, scorer.layout) for i in rows]
+    wanted = (shape[2], *shape[:2]) if scorer.layout == "nchw" else shape
+    if any(picture.shape != wanted for picture in pictures):
+        raise _SizesError("the pictures differ in size; use --resize and --crop.")
+    logits = score_batch(scorer, filled(np.stack(pictures), batch_size))[: len(rows)]
+    excess = excess_scores(logits, images.labels[rows], [images.ids[i] for i in rows])
+    return answers_of(logits, images.labels[rows], excess, absent=getattr(scorer, "absent_classes", ()))
 
 
 def _read(
-    scorer: Scorer, images: LabelledImages, batches: Iterable[_Batch], n: int, label: str, progress: bool
+    scorer: Scorer,
+    images: LabelledImages,
+    rows: NDArray[np.intp],
+    batch_size: int,
+    label: str,
+    progress: bool,
+    checkpoint: Checkpoint | None,
+    shape: tuple[int, ...],
+    first: Answers | None = None,
 ) -> Answers:
-    absent = getattr(scorer, "absent_classes", ())
-    parts = []
-    with plain_bar(n, label, unit="pictures", shown=progress) as bar:
-        for rows, logits in batches:
-            excess = excess_scores(logits, images.labels[rows], [images.ids[i] for i in rows])
-            parts.append(answers_of(logits, images.labels[rows], excess, absent=absent))
-            bar.update(len(rows))
-    return joined(parts)
+    def score(start: int, stop: int) -> dict[str, NDArray[Any]]:
+        known = first if start == 0 else None
+        return vars(known or _scored(scorer, images, rows[start:stop], batch_size, shape))
+
+    kept = checkpoint or Checkpoint(None, {}, of="audit")
+    with plain_bar(len(rows), label, unit="pictures", shown=progress) as bar:
+        found = kept.rows(len(rows), batch_size, score, tell=bar.update)
+    return Answers(**found)
 
 
 def chosen_pictures(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
+from heldout.checkpoints import Checkpoint, hash_of
 from heldout.errors import InputError
-from heldout.files import read_npz, write_npz
 from heldout.groups import group_codes
 from heldout.images import LabelledImages, Whole, from_arrays
 from heldout.memorization.curve import Curve, Exhibits
 from heldout.memorization.perturb import Perturbation, View, as_perturbation, usual_strengths
+from heldout.memorization.perturb.base import Standing
 from heldout.progress import plain_bar
 from heldout.scorers import Scorer, as_scorer
-from heldout.scorers.batches import check_input, right_answers
+from heldout.scorers.batches import check_input, filled, right_answers, score_batch
 
 BLOCK = 64  # pictures held at once at least, if they are small
 HELD = 2**25  # pixel values held at once
@@ -29,7 +31,6 @@ SAMPLE = 200  # pictures on which a model is tried untouched
 SPAN = 0.02  # share of the declared range that pixels must fill at least
 SHOWN = 4  # examples kept as pictures
 SIDE = 96  # their longer side at most
-SECONDS_BETWEEN_CHECKPOINTS = 20.0
 
 
 def perturbation_curve(
@@ -73,8 +74,8 @@ def perturbation_curve(
         Go on although the model is no better than chance on untouched pictures, which most often means that they
         reach it in the wrong scale.
     checkpoint : path, optional
-        File in which finished blocks are kept, and looked for. Of a function, be it the model or the perturbation, only
-        the name and (of a perturbation) the code are compared.
+        File in which unfinished work is kept, and looked for; one that is damaged, or belongs to another curve, is
+        refused. Of a model that is a function the name and its first answers are compared, of a perturbation the code.
 
     Examples
     --------
@@ -107,25 +108,16 @@ def perturbation_curve(
     check_input(model, first.pixels.shape[1:])
     block = max(1, min(max(BLOCK, 2 * size), HELD // first.pixels[0].size))
     check_plain(model, view(rows[:SAMPLE]), allow_chance)
-    state = _State(checkpoint, _fingerprint(model, pictures, way, levels, rows, (low, high), seed, size), len(rows))
-    correct = state.load(len(levels))
+    kept = shown = Checkpoint(None, {}, of="curve")
+    if checkpoint is not None:
+        known = _fingerprint(
+            model, pictures, way, levels, rows, (low, high), seed, size, view(rows[: min(size, block)])
+        )
+        kept = Checkpoint(checkpoint, known, of="curve")
+        shown = Checkpoint(Path(checkpoint).with_suffix(".shown.npz"), known, of="curve")
     label = f"{name or model.name}, {way.name}"
-    spoke = time.monotonic()
     with plain_bar(len(rows) * len(levels), label, unit="pictures", shown=progress) as bar:
-        bar.update(state.finished * len(levels))
-        try:
-            while state.finished < len(rows):
-                part = rows[state.finished : state.finished + block]
-                here = view(part)
-                for i, strength in enumerate(levels):
-                    correct[i, state.finished : state.finished + len(part)] = way.right(here, float(strength))
-                    bar.update(len(part))
-                state.finished += len(part)
-                if time.monotonic() - spoke > SECONDS_BETWEEN_CHECKPOINTS:
-                    state.save(correct)
-                    spoke = time.monotonic()
-        finally:  # also where something stops it
-            state.save(correct)
+        correct = _measured(view, way, levels, rows, block, kept, bar)
     return Curve.of(
         model=name or model.name,
         perturbation=way.name,
@@ -135,10 +127,54 @@ def perturbation_curve(
         done=np.ones((len(levels), 1), dtype=bool),
         even=way.even,
         seed=seed,
-        exhibits=_exhibits(view, way, levels, correct, rows),
+        exhibits=_exhibits(view, way, levels, correct, rows, shown),
         groups=codes,
         examples=examples_key(pictures, rows),
     )
+
+
+def _measured(
+    view: Callable[[NDArray[np.intp]], View],
+    way: Perturbation,
+    levels: NDArray[np.float64],
+    rows: NDArray[np.intp],
+    block: int,
+    checkpoint: Checkpoint,
+    bar: Any,
+) -> NDArray[np.bool_]:
+    """(strengths, n) whether the model is right, block by block of pictures, strength by strength.
+
+    Kept are the finished blocks and strengths, and of the one at work what its search has settled and what the model
+    answered since: a stop costs a batch, not a block.
+    """
+    n = len(rows)
+    correct = np.zeros((len(levels), n), dtype=bool)
+    stored = checkpoint.load()
+    if stored is not None:
+        try:
+            correct[:] = np.unpackbits(stored.pop("correct"), axis=1)[:, :n].astype(bool)
+            finished, level = int(stored["finished"]), int(stored["level"])
+        except (KeyError, ValueError) as error:
+            raise checkpoint.damaged(error) from error
+        bar.update(finished * len(levels) + level * min(block, n - finished))
+
+    def state() -> dict[str, NDArray[Any]]:
+        return {"correct": np.packbits(correct, axis=1), **standing.arrays}
+
+    standing = Standing(stored or {"finished": np.array(0), "level": np.array(0)}, lambda: checkpoint.keep(state))
+    try:
+        while (finished := int(standing.arrays["finished"])) < n:
+            part = rows[finished : finished + block]
+            here = replace(view(part), standing=standing)
+            for i in range(int(standing.arrays["level"]), len(levels)):
+                correct[i, finished : finished + len(part)] = way.right(here, float(levels[i]))
+                standing.settle(level=np.array(i + 1))
+                checkpoint.keep(state)
+                bar.update(len(part))
+            standing.restart(finished=np.array(finished + len(part)), level=np.array(0))
+    finally:  # also where something stops it
+        checkpoint.save(state())
+    return correct
 
 
 def examples_key(images: LabelledImages, rows: NDArray[np.intp]) -> str:
@@ -148,17 +184,40 @@ def examples_key(images: LabelledImages, rows: NDArray[np.intp]) -> str:
 
 
 def answers(
-    scorer: Any, images: LabelledImages, rows: NDArray[np.intp], *, batch_size: int | None = None
+    scorer: Any,
+    images: LabelledImages,
+    rows: NDArray[np.intp],
+    *,
+    batch_size: int | None = None,
+    checkpoint: str | Path | None = None,
+    label: str = "",
+    progress: bool = False,
 ) -> NDArray[np.bool_]:
-    """(n,) whether a model is right on untouched pictures."""
+    """(n,) whether a model is right on untouched pictures; `checkpoint` is a file as in `perturbation_curve`."""
     model = as_scorer(scorer)
     size = batch_size or model.batch_size
-    found = []
-    for start in range(0, len(rows), size):
-        part = rows[start : start + size]
-        batch = np.stack([images.canvas(int(row), 0, model.layout) for row in part])
-        found.append(right_answers(model, batch, images.labels[part], [images.ids[i] for i in part], size))
-    return np.concatenate(found)
+
+    def batch(part: NDArray[np.intp]) -> NDArray[np.float32]:
+        return np.stack([images.canvas(int(row), 0, model.layout) for row in part])
+
+    def right(start: int, stop: int) -> dict[str, NDArray[Any]]:
+        part = rows[start:stop]
+        names = [images.ids[i] for i in part]
+        return {"right": right_answers(model, batch(part), images.labels[part], names, size)}
+
+    known: dict[str, Any] = {}
+    if checkpoint is not None:
+        known = {
+            "model": model.digest(),
+            "answers": hash_of(score_batch(model, filled(batch(rows[:size]), size))),
+            "pictures": images.digest(),
+            **images.preprocessing(),
+            "examples": hash_of(rows.astype(np.int64)),
+            "batch_size": size,
+        }
+    kept = Checkpoint(checkpoint, known, of="validation")
+    with plain_bar(len(rows), f"{label or model.name}, validation", unit="pictures", shown=progress) as bar:
+        return kept.rows(len(rows), size, right, tell=bar.update)["right"]
 
 
 def check_strengths(strengths: Sequence[float]) -> NDArray[np.float64]:
@@ -234,41 +293,6 @@ def check_plain(model: Scorer, view: View, allow_chance: bool) -> None:
         )
 
 
-class _State:
-    """What is finished, in a file or nowhere."""
-
-    def __init__(self, path: str | Path | None, fingerprint: str, n: int) -> None:
-        self._path, self._fingerprint, self._n = None if path is None else Path(path), fingerprint, n
-        self.finished = 0
-
-    def load(self, strengths: int) -> NDArray[np.bool_]:
-        """(strengths, n) bool, as far as it was finished before."""
-        correct = np.zeros((strengths, self._n), dtype=bool)
-        if self._path is None or not self._path.exists():
-            return correct
-        try:
-            kept = read_npz(self._path)
-            same = str(kept["fingerprint"]) == self._fingerprint
-        except Exception:  # half a file from another program: start anew
-            return correct
-        if same:
-            self.finished = int(kept["finished"])
-            correct[:] = np.unpackbits(kept["correct"], axis=1)[:, : self._n].astype(bool)
-        return correct
-
-    def save(self, correct: NDArray[np.bool_]) -> None:
-        """Write it, whole or not at all."""
-        if self._path is not None:
-            write_npz(
-                self._path,
-                {
-                    "fingerprint": np.array(self._fingerprint),
-                    "finished": np.array(self.finished),
-                    "correct": np.packbits(correct, axis=1),
-                },
-            )
-
-
 def _fingerprint(
     model: Scorer,
     images: LabelledImages,
@@ -278,15 +302,36 @@ def _fingerprint(
     pixel_range: tuple[float, float],
     seed: int,
     batch_size: int,
-) -> str:
-    """What must be equal for a checkpoint to be taken up."""
-    options = {k: repr(v) for k, v in sorted(vars(way).items()) if not k.startswith("_")}
-    text = json.dumps([model.digest(), images.digest(), way.name, options, pixel_range, seed, batch_size])
-    return hashlib.sha256(text.encode() + levels.tobytes() + rows.astype(np.int64).tobytes()).hexdigest()[:16]
+    first: View,
+) -> dict[str, Any]:
+    """Everything that changes the bits of a curve; of a function, what it answers to the first pictures."""
+    options = {
+        key: re.sub(r" at 0x[0-9a-f]+", "", repr(value))  # an address is another one in every run
+        for key, value in sorted(vars(way).items())
+        if not key.startswith("_") and key not in ("name", "unit")
+    }
+    return {
+        "model": model.digest(),
+        "answers": hash_of(score_batch(model, filled(first.inputs(first.pixels), batch_size))),
+        "pictures": images.digest(),
+        **images.preprocessing(),
+        "perturbation": way.name,
+        **options,
+        "strengths": levels.tolist(),
+        "examples": hash_of(rows.astype(np.int64)),
+        "pixel_range": list(pixel_range),
+        "seed": seed,
+        "batch_size": batch_size,
+    }
 
 
 def _exhibits(
-    view: Any, way: Perturbation, levels: NDArray[np.float64], correct: NDArray[np.bool_], rows: NDArray[np.intp]
+    view: Callable[[NDArray[np.intp]], View],
+    way: Perturbation,
+    levels: NDArray[np.float64],
+    correct: NDArray[np.bool_],
+    rows: NDArray[np.intp],
+    checkpoint: Checkpoint,
 ) -> Exhibits | None:
     """Some examples that fall early, some that fall late, at every strength."""
     start = np.flatnonzero(correct[0])
@@ -296,11 +341,18 @@ def _exhibits(
     order = start[np.argsort(falls, kind="stable")]
     places = np.unique(np.linspace(0, len(order) - 1, min(SHOWN, len(order))).round().astype(int))
     chosen = order[places]
-    here = view(rows[chosen])
-    strips = []
-    for strength in levels:
+    stored = checkpoint.load() or {}
+    strips = list(stored.pop("strips", []))
+
+    def state() -> dict[str, NDArray[Any]]:
+        return {"strips": np.array(strips, dtype=np.uint8), **standing.arrays}
+
+    standing = Standing(stored, lambda: checkpoint.keep(state))
+    here = replace(view(rows[chosen]), standing=standing)
+    for strength in levels[len(strips) :]:
         raw = here.pixels if strength == 0 else way.perturbed(here, float(strength))
         strips.append(np.rint((raw - here.low) / here.unit).clip(0, 255).astype(np.uint8))
+        standing.settle()
     pictures = np.stack(strips, axis=1)
     small = np.stack([np.stack([_small(p) for p in row]) for row in pictures])
     return Exhibits(rows=rows[chosen], labels=here.labels, pictures=small, right=correct[:, chosen].T)

@@ -10,8 +10,9 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from pickle import PicklingError
 from typing import Any
@@ -19,11 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checkpoints import Checkpoint, CheckpointFolder
 from heldout.errors import InputError
-from heldout.files import read_npz, write_npz
 from heldout.memorization.label_noise import check_labels, noisy_labels
 from heldout.progress import plain_bar
 from heldout.scorers import TorchScorer
+from heldout.workers import guard, interrupts_held
 
 Train = Callable[[Any, NDArray[Any], int], Any]  # (x, y, seed) -> predictor
 KEPT = ("noisy", "clean", "validation")  # of a training, in its file
@@ -112,33 +114,44 @@ def retrain(
     check_seed : bool
         Do one training twice and stop where the two differ, since then nothing here could be repeated.
     checkpoint : path, optional
-        Folder in which finished trainings are kept, and looked for. They are told apart by the data, the seed and the
-        model's name and parameters; of a function only the name is known, so a changed one needs another folder.
+        Folder in which every finished training is kept, and looked for. One that is damaged, or of other data, another
+        seed or other parameters, is refused; more rates and repetitions may be asked for. Of a function only the name
+        is known, so a changed one needs another folder.
     """
     if repetitions < 1 or threads < 1 or n_jobs == 0:
         raise InputError(f"{repetitions} repetitions, {threads} threads, n_jobs = {n_jobs}: none can be 0.")
     fit, levels = as_train(train), check_rates(rates)
     data = _checked(x, labels, classes, levels, validation)
-    folder = None if checkpoint is None else Path(checkpoint) / _digest(train, data, seed, threads)
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    todo = [(i, j, False) for j in range(repetitions) for i in range(len(levels))]
+    kept = CheckpointFolder()
+    if checkpoint is not None:
+        kept = CheckpointFolder(Path(checkpoint), "training", fingerprint=_fingerprint(train, data, seed, threads))
+    places = [(i, j, False) for j in range(repetitions) for i in range(len(levels))]
     if check_seed:
-        todo += [(i, 0, True) for i in sorted({0, len(levels) - 1})]
-    from joblib import Parallel, delayed
+        places += [(i, 0, True) for i in sorted({0, len(levels) - 1})]
+    tasks = [
+        (_Task(fit, data, float(levels[i]), seed, j, kept, threads, again), (i, j, again)) for i, j, again in places
+    ]
+    # All that is kept is read before the first training takes its time: what is damaged or another's is refused here.
+    done: list[_Done] = [(place, found) for task, place in tasks if (found := _kept(task)) is not None]
+    finished = {place for place, _ in done}
+    todo = [(task, place) for task, place in tasks if place not in finished]
+    from joblib import Parallel, delayed, effective_n_jobs
     from joblib.externals.loky.process_executor import BrokenProcessPool
     from joblib.parallel import get_active_backend
 
     # Not every backend can hand over one training at a time.
     one_by_one = getattr(get_active_backend()[0], "supports_return_generator", False)
-    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if one_by_one else "list")(
-        delayed(_one)(_Task(fit, data, float(levels[i]), seed, j, folder, threads, again), (i, j))
-        for i, j, again in todo
-    )
+    several = effective_n_jobs(n_jobs) > 1
     # The limit stands around all of them too, since workers that are threads share one process.
-    with limited_threads(threads), plain_bar(len(todo), name, unit="trainings", shown=progress) as bar:
+    with limited_threads(threads), plain_bar(len(places), name, unit="trainings", shown=progress) as bar:
         try:
-            return _gathered(work, data, levels, repetitions, seed, name, bar)
+            with interrupts_held() if several and one_by_one else nullcontext():
+                work = Parallel(
+                    n_jobs=n_jobs,
+                    return_as="generator_unordered" if one_by_one else "list",
+                    **(guard() if several else {}),
+                )(delayed(_one)(task, place) for task, place in todo)
+            return _gathered(chain(done, work), data, levels, repetitions, seed, name, bar)
         except (BrokenProcessPool, PicklingError) as error:
             raise InputError(
                 f"{name}: a worker died, or could not take the training over ({type(error).__name__}): no memory, or "
@@ -188,7 +201,7 @@ def _gathered(
     right = np.zeros((*shape, 0 if data.validation is None else len(data.validation[1])), dtype=bool)
     done, failures = np.zeros(shape, dtype=bool), []
     repeated: dict[tuple[int, int], _Answers | str] = {}
-    for (i, j), again, result in work:
+    for (i, j, again), result in work:
         if again:
             repeated[i, j] = result
         elif isinstance(result, str):
@@ -280,22 +293,38 @@ class _Task:
     rate: float
     seed: int
     repetition: int
-    folder: Path | None
+    kept: CheckpointFolder
     threads: int
     again: bool  # a second time, to see whether it comes out the same
 
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """Where its answers are kept."""
+        name = f"rate{self.rate:.6f}-{self.repetition}{'-again' if self.again else ''}"
+        return self.kept.file(name, rate=self.rate, repetition=self.repetition)
 
-def _one(task: _Task, place: tuple[int, int]) -> tuple[tuple[int, int], bool, _Answers | str]:
-    """One training, or what was kept of it, or why it failed."""
+
+_Place = tuple[int, int, bool]  # rate, repetition, and whether it is done again
+_Done = tuple[_Place, "_Answers | str"]
+
+
+def _kept(task: _Task) -> _Answers | None:
+    """What a training that was finished before answered."""
     data, n = task.data, len(task.data.truth)
-    path = None
-    if task.folder is not None:
-        path = task.folder / f"rate{task.rate:.6f}-{task.repetition}{'-again' if task.again else ''}.npz"
-        if path.exists():
-            kept = read_npz(path)
-            v = 0 if data.validation is None else len(data.validation[1])
-            noisy, clean, held = (_unpack(kept[key], size) for key, size in zip(KEPT, (n, n, v), strict=True))
-            return place, task.again, (noisy, clean, held)
+    stored = task.checkpoint.load()
+    if stored is None:
+        return None
+    try:
+        v = 0 if data.validation is None else len(data.validation[1])
+        noisy, clean, held = (_unpack(stored[key], size) for key, size in zip(KEPT, (n, n, v), strict=True))
+    except (KeyError, ValueError) as error:
+        raise task.checkpoint.damaged(error) from error
+    return noisy, clean, held
+
+
+def _one(task: _Task, place: _Place) -> _Done:
+    """One training, or why it failed."""
+    data, n = task.data, len(task.data.truth)
     rng = _generator(task.seed, task.rate, task.repetition)
     targets = _targets(data.truth, data.occur, task.rate, rng)
     held = np.zeros(0, dtype=bool)
@@ -312,11 +341,10 @@ def _one(task: _Task, place: tuple[int, int]) -> tuple[tuple[int, int], bool, _A
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # the user's own code; the other trainings go on
-        return place, task.again, f"{type(error).__name__}: {error} ({_where(error)})"
+        return place, f"{type(error).__name__}: {error} ({_where(error)})"
     answers = said == targets, said == data.truth, held
-    if path is not None:
-        write_npz(path, {key: np.packbits(bits) for key, bits in zip(KEPT, answers, strict=True)})
-    return place, task.again, answers
+    task.checkpoint.save({key: np.packbits(bits) for key, bits in zip(KEPT, answers, strict=True)})
+    return place, answers
 
 
 def _generator(seed: int, rate: float, repetition: int) -> np.random.Generator:
@@ -418,17 +446,31 @@ def _where(error: BaseException) -> str:
     return f"{Path(frame.filename).name}, line {frame.lineno}"
 
 
-def _digest(train: Any, data: _Data, seed: int, threads: int) -> str:
-    """Tells one run's trainings from another's: model, data, classes and seed; rates and repetitions may differ."""
-    import joblib
-
+def _fingerprint(train: Any, data: _Data, seed: int, threads: int) -> dict[str, Any]:
+    """Everything that changes the bits of a training, but its rate and repetition."""
     if hasattr(train, "get_params"):
-        known: Any = (type(train).__qualname__, train.get_params(deep=True))
+        known: Any = train.get_params(deep=True)
+        name = type(train).__qualname__
     else:
         named = getattr(train, "__qualname__", None)
-        known = (getattr(train, "__module__", ""), named) if named else train
+        known, name = (None, f"{getattr(train, '__module__', '')}.{named}") if named else (train, type(train).__name__)
+    return {
+        "training": name,
+        "parameters": _hashed(known),
+        "examples": _hashed(data.x),
+        "labels": _hashed(data.truth),
+        "classes": _hashed(data.occur),
+        "validation": _hashed(data.validation),
+        "seed": seed,
+        "threads": threads,
+    }
+
+
+def _hashed(value: Any) -> str:
+    import joblib
+
     try:
-        found: str = joblib.hash((known, data.x, data.truth, data.occur, seed, data.validation, threads))
+        found: str = joblib.hash(value)
     except Exception as error:
         raise InputError(
             f"a checkpoint must be told from another, but the training cannot be hashed ({type(error).__name__}); give "

@@ -32,10 +32,11 @@ def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
         logits = np.asarray(scorer.logits(batch))
     except InputError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # sys.exit in a model is a failure of the model
         reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
         raise InputError(
-            f"the model fails on a batch of shape {batch.shape} ({scorer.layout}): {type(error).__name__}: {reason}"
+            f"the model {scorer.name} fails on a batch of shape {batch.shape} ({scorer.layout}): "
+            f"{type(error).__name__}: {reason}"
         ) from error
     if logits.dtype.kind not in "fiu":
         raise InputError(f"the model returns values of type {logits.dtype}; real numbers are needed.")

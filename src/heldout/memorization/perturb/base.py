@@ -16,7 +16,49 @@ from heldout.scorers import Scorer
 from heldout.scorers.batches import right_answers
 
 Pictures = NDArray[np.float32]  # (n, height, width, channels), raw pixels
+ANSWERED = "answered "  # begins the names of answers
 STEPS = 255  # strengths of noise and of gradients count in such parts of the declared pixel range
+
+
+class Standing:
+    """Where the work on a view stands, in arrays that can be kept and taken up.
+
+    They are replaced all at once, so that an interrupt, which may fall anywhere, finds either the old ones or the new.
+    What the model answered since the last settled state is among them, call by call: work that is taken up does the
+    same again from that state, and is not asked twice.
+
+    Parameters
+    ----------
+    arrays : dict
+        The last settled state, and answers since.
+    keep : function
+        Told after every batch of the model.
+    """
+
+    def __init__(self, arrays: dict[str, NDArray[Any]], keep: Callable[[], None]) -> None:
+        self.arrays = arrays
+        self._keep, self._calls = keep, 0
+
+    def begin_call(self) -> tuple[str, NDArray[np.bool_]]:
+        """The name of the next call of the model, and what it answered already."""
+        name = f"{ANSWERED}{self._calls}"
+        self._calls += 1
+        return name, self.arrays.get(name, np.zeros(0, dtype=bool))
+
+    def note(self, call: str, answers: NDArray[np.bool_]) -> None:
+        """So much is answered of a call."""
+        self.arrays = {**self.arrays, call: answers}
+        self._keep()
+
+    def settle(self, **arrays: NDArray[Any]) -> None:
+        """A state from which the work can go on, with all that was learned from the calls so far."""
+        settled = {key: value for key, value in self.arrays.items() if not key.startswith(ANSWERED)}
+        self.restart(**{**settled, **arrays})
+
+    def restart(self, **arrays: NDArray[Any]) -> None:
+        """A new state that has nothing of the old one."""
+        self.arrays = arrays
+        self._calls = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +87,7 @@ class View:
     seed: int
     batch_size: int
     kept: dict[str, Any] = field(default_factory=dict)  # what a perturbation needs at every strength
+    standing: Standing | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -64,16 +107,23 @@ class View:
         return self.images.scaled(pixels, self.scorer.layout, counts=self.counts)
 
     def right(self, pixels: Pictures, places: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
-        """Whether the model's first answer is the true one, for pictures of the examples at `places` (default all)."""
+        """Whether the model's first answer is the true one, for pictures of the examples at `places` (default all).
+
+        Batches that were answered before the work was stopped are not asked about again.
+        """
         at = np.arange(len(self.rows)) if places is None else places
         found = np.empty(len(at), dtype=bool)
-        for start in range(0, len(at), self.batch_size):
+        call, known = ("", found[:0]) if self.standing is None else self.standing.begin_call()
+        found[: len(known)] = known
+        for start in range(len(known), len(at), self.batch_size):
             rows = self.rows[at[start : start + self.batch_size]]
             batch = self.inputs(pixels[start : start + self.batch_size])
             names = [self.images.ids[i] for i in rows]
             found[start : start + len(rows)] = right_answers(
                 self.scorer, batch, self.images.labels[rows], names, self.batch_size
             )
+            if self.standing is not None:
+                self.standing.note(call, found[: start + len(rows)].copy())
         return found
 
     def generators(self, name: str) -> list[np.random.Generator]:

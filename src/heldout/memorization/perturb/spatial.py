@@ -179,6 +179,8 @@ def worst_case(
     batch_size: int,
     padding: Padding = "black",
     black: float = 0.0,
+    begin: int = 0,
+    settle: Callable[[int, NDArray[np.intp]], None] | None = None,
 ) -> NDArray[np.intp]:
     """(n,) which of the moves makes a picture wrong, the first one found, or -1 where none does.
 
@@ -191,6 +193,10 @@ def worst_case(
         Whether the model is right on each.
     moves : sequence of Move
         The same for every picture.
+    begin : int
+        Moves, in the order in which they are tried, that were tried before on all of these pictures.
+    settle : function, optional
+        Told after each round how many moves were tried so far, and what they found.
     """
     n = len(images)
     found = np.full(n, -1, dtype=np.intp)
@@ -201,7 +207,7 @@ def worst_case(
     # One piece of memory for all rounds: what is given back and taken again makes the model's own tensors slow.
     room = np.empty((max(full, n), *images.shape[1:]), dtype=np.float32)
     source = pixels_first(images, black)
-    at = 0
+    at = begin
     while at < len(order) and len(alive):
         tries = 1 if moves[order[at]] == STAY else _tries(len(alive), full, batch_size)
         now = order[at : at + tries]
@@ -220,6 +226,8 @@ def worst_case(
             alive = alive[~fooled]
             if len(alive):
                 source = pixels_first(images[alive], black)
+        if settle is not None:
+            settle(at, found)
     return found
 
 
@@ -278,23 +286,59 @@ def outside(padding: Padding) -> str:
     return "" if padding == "black" else ", the border repeated"
 
 
-FALLEN = "fallen to moves"  # key of a view's pictures that are fooled: by which strength, and how
-
-
 @dataclass(frozen=True, eq=False)
 class _Fallen:
-    """Pictures of a view that are fooled, each by the first strength that does it."""
+    """Pictures of a view that are fooled, each by the first strength that does it.
 
-    at: NDArray[np.float64]  # (n,) infinite where none does so far
-    moves: list[Move]
+    Parameters
+    ----------
+    at : (n,) float
+        That strength; infinite where none does so far.
+    moves : (n, 3) float
+        The move that does it: right, down, degrees.
+    strength, tried : float, int
+        The strength that is being searched, and how many of its moves have been tried.
+    """
+
+    at: NDArray[np.float64]
+    moves: NDArray[np.float64]
+    strength: float = -1.0
+    tried: int = 0
+
+    def chosen(self, strength: float, otherwise: Sequence[Move]) -> list[Move]:
+        """The move of each picture that is fooled by a strength, and what is given for the others."""
+        return [
+            Move(*move) if at <= strength else other
+            for move, at, other in zip(self.moves.tolist(), self.at, otherwise, strict=True)
+        ]
 
 
 def _fallen(view: View, name: str) -> _Fallen:
-    """What is known of a view's pictures; nothing to begin with."""
-    found: _Fallen = view.kept.setdefault(
-        f"{name}, {FALLEN}", _Fallen(np.full(len(view), np.inf), [STAY for _ in range(len(view))])
-    )
+    """What is known of a view's pictures, also from before the work was stopped; nothing to begin with."""
+    if f"{name}, fallen" not in view.kept:
+        kept = {} if view.standing is None else view.standing.arrays
+        if "at" in kept:
+            at, moves, (strength, tried) = kept["at"], kept["moves"], kept["searched"]
+            view.kept[f"{name}, fallen"] = _Fallen(at, moves, float(strength), int(tried))
+        else:
+            view.kept[f"{name}, fallen"] = _Fallen(np.full(len(view), np.inf), np.zeros((len(view), 3)))
+    found: _Fallen = view.kept[f"{name}, fallen"]
     return found
+
+
+def _settle(
+    view: View, name: str, strength: float, tried: int, places: NDArray[np.intp], moves: Sequence[Move]
+) -> _Fallen:
+    """These pictures have fallen too, and so many moves of this strength have been tried on the others."""
+    before = _fallen(view, name)
+    at, by = before.at.copy(), before.moves.copy()
+    at[places] = strength
+    by[places] = np.array([[m.right, m.down, m.degrees] for m in moves]).reshape(-1, 3)
+    now = _Fallen(at, by, strength, tried)
+    if view.standing is not None:
+        view.standing.settle(at=at, moves=by, searched=np.array([strength, tried]))
+    view.kept[f"{name}, fallen"] = now
+    return now
 
 
 class Spatial(Perturbation):
@@ -317,17 +361,22 @@ class Spatial(Perturbation):
         left = np.flatnonzero(fallen.at > strength)
         if len(left):
             moves = move_grid(strength, shifts=self.shifts, turns=self.turns)
-            found = worst_case(
+
+            def settle(tried: int, found: NDArray[np.intp]) -> None:
+                fooled = np.flatnonzero(found >= 0)
+                _settle(view, self.name, strength, tried, left[fooled], [moves[j] for j in found[fooled]])
+
+            worst_case(
                 lambda pixels, places: view.right(pixels, left[places]),
                 view.pixels[left],
                 moves,
                 batch_size=view.batch_size,
                 padding=self.padding,
                 black=view.low,
+                begin=fallen.tried if fallen.strength == strength else 0,
+                settle=settle,
             )
-            for place in np.flatnonzero(found >= 0):
-                fallen.at[left[place]], fallen.moves[left[place]] = strength, moves[found[place]]
-        return fallen
+        return _fallen(view, self.name)
 
     def right(self, view: View, strength: float) -> NDArray[np.bool_]:
         """Whether no move of the grid, or of those before it, makes the model wrong."""
@@ -337,7 +386,7 @@ class Spatial(Perturbation):
         """Each picture moved so that the model is wrong, or else as far as the grid goes."""
         fallen = self._search(view, strength)
         last = move_grid(strength, shifts=self.shifts, turns=self.turns)[-1]
-        chosen = [move if at <= strength else last for move, at in zip(fallen.moves, fallen.at, strict=True)]
+        chosen = fallen.chosen(strength, [last] * len(view))
         return moved_each(view.pixels, chosen, padding=self.padding, black=view.low)
 
 
@@ -359,16 +408,15 @@ class RandomSpatial(Perturbation):
     def _search(self, view: View, strength: float) -> tuple[_Fallen, list[tuple[Move, ...]]]:
         moves, fallen = self._tries(view, strength), _fallen(view, self.name)
         alive = np.flatnonzero(fallen.at > strength)
-        for j in range(len(moves[0])):
+        for j in range(fallen.tried if fallen.strength == strength else 0, len(moves[0])):
             if not len(alive):
                 break
             tried = [moves[i][j] for i in alive]
             pictures = moved_each(view.pixels[alive], tried, padding=self.padding, black=view.low)
             stands = view.right(pictures, alive)
-            for i in alive[~stands]:
-                fallen.at[i], fallen.moves[i] = strength, moves[i][j]
+            _settle(view, self.name, strength, j + 1, alive[~stands], [moves[i][j] for i in alive[~stands]])
             alive = alive[stands]
-        return fallen, moves
+        return _fallen(view, self.name), moves
 
     def right(self, view: View, strength: float) -> NDArray[np.bool_]:
         """Whether none of a picture's own moves so far makes the model wrong."""
@@ -377,7 +425,5 @@ class RandomSpatial(Perturbation):
     def perturbed(self, view: View, strength: float) -> Pictures:
         """Each picture by the move that made the model wrong, or else by its last."""
         fallen, moves = self._search(view, strength)
-        chosen = [
-            move if at <= strength else own[-1] for move, at, own in zip(fallen.moves, fallen.at, moves, strict=True)
-        ]
+        chosen = fallen.chosen(strength, [own[-1] for own in moves])
         return moved_each(view.pixels, chosen, padding=self.padding, black=view.low)

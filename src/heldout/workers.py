@@ -1,0 +1,69 @@
+"""Worker processes that end with the process that started them, and leave Ctrl-C to it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+SECONDS = 1.0  # between two looks for the parent
+PR_SET_PDEATHSIG = 1  # of prctl(2)
+
+_watched: set[int] = set()
+
+
+def end_with(parent: int, by_kernel: bool) -> None:
+    """In a worker: end as soon as the process that started it has ended, however it ended.
+
+    A thread looks for the parent once a second, on every system with parents. It waits for code that holds the
+    interpreter's lock; so on Linux the kernel is asked too. That signal comes when the *thread* that started the worker
+    ends, so it is asked for (`by_kernel`) only where this is the main thread.
+    """
+    if parent in _watched or not hasattr(os, "getppid"):
+        return
+    _watched.add(parent)
+    if by_kernel and sys.platform == "linux":
+        with suppress(AttributeError, OSError):  # of another C library: then the thread is left
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:  # it ended before we could ask
+        os._exit(1)
+    threading.Thread(target=_watch, args=(parent,), name="heldout-parent", daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(SECONDS)
+    os._exit(1)
+
+
+def guard() -> dict[str, Any]:
+    """Options of `joblib.Parallel` for workers that end with this process; none where they are no processes of ours."""
+    from joblib._parallel_backends import LokyBackend
+    from joblib.parallel import get_active_backend
+
+    if not isinstance(get_active_backend()[0], LokyBackend) or not hasattr(os, "getppid"):
+        return {}
+    by_kernel = threading.current_thread() is threading.main_thread()
+    return {"initializer": end_with, "initargs": (os.getpid(), by_kernel)}
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Processes started meanwhile never hear of Ctrl-C; this one hears of it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from joblib.externals.loky.backend.resource_tracker import ensure_running
+
+    ensure_running()  # here: where it begins it lets SIGINT through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
