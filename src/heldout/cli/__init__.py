@@ -20,6 +20,7 @@ from heldout.cli.demo import add_demo
 from heldout.cli.memorization import add_memorization
 from heldout.cli.split import add_split
 from heldout.cli.stress import add_stress
+from heldout.cli.words import in_options, option_names
 from heldout.errors import HeldoutError
 
 
@@ -38,7 +39,8 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    args = build_parser().parse_args(arguments)
+    parser = build_parser()
+    args = parser.parse_args(arguments)
     args.line = shlex.join(["heldout", *arguments])
     for stream in (sys.stdout, sys.stderr):  # a terminal, or a file on Windows, may not have every character
         if isinstance(stream, io.TextIOWrapper):
@@ -48,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
         return code
     except HeldoutError as error:
-        print(f"heldout: {error}", file=sys.stderr)
+        print(f"heldout: {in_options(str(error), option_names(parser, args.verb))}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         kept = Path(getattr(args, "out", None) or ".") / "checkpoint"
@@ -63,6 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more on its way out
         return EXIT_FINE
+    except MemoryError as error:
+        print(f"heldout: out of memory{f': {error}' if str(error) else ''}; use fewer examples.", file=sys.stderr)
+        return EXIT_BAD_INPUT
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
         print(f"heldout: {error.strerror or error}{where}.", file=sys.stderr)

@@ -187,6 +187,7 @@ def run_audit(args: argparse.Namespace) -> int:
             labels_key=labels_key,
             channels=channels,
             class_names=class_names,
+            max_pixels=args.max_pixels,
         )
         return labelled(args, source, frame_of(args, models[0], source.read(0).shape), groups_of(source, groups))
 

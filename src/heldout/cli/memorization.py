@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import check_seed
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, add_output, make_folder, say, show
 from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
 from heldout.errors import InputError
-from heldout.files import read_npz
+from heldout.files import Npz
 from heldout.groups import group_codes, resolve_groups
 from heldout.images import LabelledImages, open_source
+from heldout.images.sources import MAX_PIXELS
 from heldout.memorization.inputs import (
     as_training,
     for_training,
@@ -76,7 +78,8 @@ MODEL_ONLY = {
     "images": None, "labels": None, "images_key": None, "labels_key": None, "perturbation": [], "strengths": [],
     "pixel_range": None, "shifts": 5, "turns": 5, "random_moves": 10, "padding": "black", "audit": False, "radius": 2,
     "allow_chance": False, "resize": None, "crop": None, "upsample": None, "wrap": False, "mean": [0.0], "std": [1.0],
-    "scale": None, "bgr": False, "channels": None, "validation_labels": None, "batch_size": None, "device": None,
+    "scale": None, "bgr": False, "channels": None, "max_pixels": MAX_PIXELS,
+    "validation_labels": None, "batch_size": None, "device": None,
     "bf16": False, "interpolation": "bilinear",
 }  # fmt: skip
 TRAIN_ONLY = {
@@ -159,8 +162,7 @@ def run_memorization(args: argparse.Namespace) -> int:
         raise InputError("--model needs the pictures it was trained on: --images.")
     if args.train and not args.data:
         raise InputError("--train needs a training set: --data train.npz.")
-    if args.seed < 0:
-        raise InputError(f"--seed {args.seed}: give 0 or more.")
+    check_seed(args.seed)
     refuse_idle_options(args)
     if args.validation_labels and not args.validation:
         raise InputError("--validation-labels goes with --validation.")
@@ -220,6 +222,7 @@ def finished_models(args: argparse.Namespace) -> MemorizationResult:
             labels_key=args.labels_key,
             channels=channels,
             class_names=class_names,
+            max_pixels=args.max_pixels,
         )
         shape = source.read(0).shape
         frame = frame_of(args, models[0], shape, need_room=args.audit)
@@ -311,7 +314,8 @@ def groups_of_rows(args: argparse.Namespace, path: str, n: int) -> NDArray[Any] 
     """The group of each example of an .npz file, which are called by their numbers, where --groups says so."""
     if args.groups is None:
         return None
-    columns = {key: value for key, value in read_npz(Path(path)).items() if value.shape == (n,)}
+    with Npz(path) as arrays:
+        columns = {key: arrays[key] for key in arrays if arrays.shape(key) == (n,)}
     return resolve_groups(args.groups, [str(i) for i in range(n)], columns)
 
 
@@ -352,10 +356,10 @@ def trained_anew(args: argparse.Namespace) -> MemorizationResult:
     sys.path.insert(0, os.getcwd())  # for workers too, which import the user's module anew
     trainings = [as_training(load_object(spec, "--train")) for spec in args.train]
     names = different(args.train, [spec.partition(":")[2] for spec in args.train])
-    x, y = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
+    x, y, classes = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
     fresh: tuple[NDArray[Any], NDArray[Any]] | None = None
     if args.validation:
-        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key, option="--validation")
+        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key, classes=classes)[:2]
     rows = subset(len(y), args.limit, args.seed)
     groups = groups_of_rows(args, args.data, len(y))
     held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh[1]))

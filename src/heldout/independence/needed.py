@@ -131,7 +131,7 @@ def forecast(
     if n < FEWEST:
         raise InputError(f"the control has {n} examples; a forecast needs at least {FEWEST}, and better hundreds.")
     if examples is not None and examples < 2:
-        raise InputError(f"`examples` is {examples} (--examples); give the number of test examples.")
+        raise InputError(f"`examples` is {examples}; give the number of test examples.")
     if scores.scores.min() == scores.scores.max():
         raise InputError(f"every score of the control is {scores.scores[0]:g}, so nothing can be told from it.")
     n_groups = None if groups is None else int(groups.max()) + 1
@@ -322,7 +322,7 @@ def audit_needed(
     rows = np.arange(len(control))
     if limit is not None:
         if limit < 1:
-            raise InputError(f"`limit` is {limit} (--limit); at least 1 is needed.")
+            raise InputError(f"`limit` is {limit}; at least 1 is needed.")
         rows = np.sort(rng.permutation(rows)[:limit])
     if len(rows) < FEWEST:
         raise InputError(f"the control has {len(rows)} pictures; a forecast needs at least {FEWEST}, better hundreds.")

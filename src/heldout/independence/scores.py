@@ -99,7 +99,7 @@ def audit_scores(
     try:
         rng = np.random.default_rng(seed + 0)  # None would be another seed each time
     except (TypeError, ValueError):
-        raise InputError(f"`seed` is {seed} (--seed); it must be a whole number, 0 or larger.") from None
+        raise InputError(f"`seed` is {seed}; it must be a whole number, 0 or larger.") from None
     sets = gather(
         test,
         control,

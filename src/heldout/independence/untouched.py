@@ -80,7 +80,7 @@ def _scored(scorer: Scorer, images: LabelledImages, rows: NDArray[np.intp], batc
         pictures = [images.canvas(int(i), 0, scorer.layout) for i in part]
         shape = shape or pictures[0].shape
         if any(picture.shape != shape for picture in pictures):
-            raise _SizesError("the pictures differ in size; use --resize and --crop.")
+            raise _SizesError("the pictures differ in size; use `resize` and `crop`.")
         yield part, score_batch(scorer, filled(np.stack(pictures), batch_size))[: len(part)]
 
 

@@ -190,7 +190,7 @@ def declared_range(
         if not counts:
             raise InputError(
                 "the pixels are floats, and nobody can tell from them which values are black and white; say it with "
-                "pixel_range=(0, 1) (--pixel-range 0 1), or whatever holds."
+                "`pixel_range=(0, 1)`, or whatever holds."
             )
         return 0.0, 255.0, True
     low, high = (float(v) for v in pixel_range)
@@ -229,8 +229,8 @@ def check_plain(model: Scorer, view: View, allow_chance: bool) -> None:
     if not allow_chance and len(view) >= SAMPLE // 4 and right <= chance * len(view):
         raise InputError(
             f"{model.name} is right on {right} of {len(view)} untouched training pictures, no better than chance: most "
-            "often the scale, mean or channel order is wrong. Where that is so, go on with allow_chance=True "
-            "(--allow-chance)."
+            "often the scale, mean or channel order is wrong. Where that is so, go on with "
+            "`allow_chance=True`."
         )
 
 

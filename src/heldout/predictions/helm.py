@@ -44,8 +44,7 @@ def run(rows: list[dict[str, Any]], path: Path, options: Options) -> Run:
     if chosen not in values:
         said = f"no statistic {options.metric!r}" if options.metric else "none of the usual statistics"
         raise InputError(
-            f"{file_name(path)} has {said}; choose one with metric= (--metric) of "
-            f"{listing(sorted(values), len(values))}."
+            f"{file_name(path)} has {said}; choose one with `metric` of {listing(sorted(values), len(values))}."
         )
     return Run(model=model, task=task, cells={name: values[chosen].get(name, [None]) for name in instances}, path=path)
 

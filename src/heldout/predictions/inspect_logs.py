@@ -263,8 +263,8 @@ def _score(sample: dict[str, Any], scorer: str, path: Path) -> float | None:
         return float(value)
     raise InputError(
         f"{path.name}: the sample {str(sample.get('id'))!r} has the score {value!r} by {scorer!r}; only numbers and "
-        "C, P, I, N (correct, partial, incorrect, no answer) can be used, so choose another scorer with metric= "
-        "(--metric)."
+        "C, P, I, N (correct, partial, incorrect, no answer) can be used, so choose another scorer with "
+        "`metric`."
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import TEXTS, digest_column, plain_name
+from heldout.predictions.keys import TEXTS, digest_column
 from heldout.predictions.values import is_gap
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import EXAMPLE, LABEL, pick, plain_name
 from heldout.errors import InputError
 from heldout.predictions import inspect_logs, lm_eval
 from heldout.predictions.formats import csv_columns, parquet_columns
-from heldout.predictions.keys import EXAMPLE, INDEX, LABEL, METADATA, ROLE_NAMES, Options, pick, plain_name
+from heldout.predictions.keys import INDEX, METADATA, ROLE_NAMES, Options
 from heldout.predictions.load import load
 from heldout.predictions.raw import read_json_file, read_lines, suffix_of
 from heldout.predictions.text_cells import text_classes
@@ -103,7 +104,7 @@ def _label_texts(path: Path, columns: dict[str, Any], key: str | None) -> tuple[
     found = pick(list(columns), key, LABEL, source=path.name, noun="column", weak=True)
     if found is None:
         raise InputError(
-            f"{path.name} has no column of labels under the usual names; say which it is with --labels-key: it has "
+            f"{path.name} has no column of labels under the usual names; say which it is with `labels_key`: it has "
             f"{listing(list(columns), len(columns))}."
         )
     values = columns[found]

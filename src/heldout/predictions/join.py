@@ -101,7 +101,7 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
         if part.ids is None:
             raise InputError(
                 f"{source}: the model {name!r} is in more than one file, and {part.source} has no example ids to join "
-                "on; name the column of ids with ids_key (--ids-key), or give each model a name of its own."
+                "on; name the column of ids with `ids_key`, or give each model a name of its own."
             )
     ids = tuple(dict.fromkeys(example for part in parts for example in part.ids or ()))
     place = {example: i for i, example in enumerate(ids)}
@@ -127,7 +127,7 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
                 raise InputError(
                     f"{source}: the model {name!r} is in more than one file with different predictions, of which the "
                     f"example {ids[row]!r} is the first; keep one, give each model a name of its own, or count them as "
-                    'trials with repeats="trials" (--repeats trials).'
+                    'trials with `repeats="trials"`.'
                 )
             if there[i] and other < 0:
                 first[row] = i
@@ -176,7 +176,7 @@ def different_examples(source: str, counted: str, *, with_ids: bool = True) -> I
     if with_ids:
         way_out = (
             "join them on the example's id (heldout.predictions.align), or count what a model lacks as not run with "
-            'missing="absent" (--missing absent).'
+            '`missing="absent"`.'
         )
     return InputError(f"{source}: the models have different examples, {counted}; {way_out}")
 

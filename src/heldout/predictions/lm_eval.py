@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import LONGEST_TEXT, TEXTS, Options, digest_column, digest_of, plain_name
+from heldout.predictions.keys import LONGEST_TEXT, TEXTS, Options, digest_column, digest_of
 from heldout.predictions.raw import read_lines
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions
@@ -150,16 +151,16 @@ class Choice:
         name = self.metric or default_metric(rows, path)
         if any(name not in row for row in rows):
             alone = f",{self.filter}" if self.filter else ""
-            way_out = f'metric="{alone}" (--metric {alone})' if alone else "no metric"
+            way_out = f'`metric="{alone}"`' if alone else "no metric"
             raise InputError(
-                f"{path.name} has no metric {name!r} (metric=, --metric); it has {listing(metrics_of(rows))}, so "
+                f"{path.name} has no metric {name!r} (`metric`); it has {listing(metrics_of(rows))}, so "
                 f"choose one of these, or give {way_out} to read each task by its own."
             )
         broken = next((row for row in rows if not _is_number(row[name])), None)
         if broken is not None:
             raise InputError(
                 f"{path.name}: the metric {name!r} of document {broken['doc_id']} is {broken[name]!r}; only metrics "
-                f"that are numbers can be used, choose one of {listing(metrics_of(rows))} (metric=, --metric)."
+                f"that are numbers can be used, choose one of {listing(metrics_of(rows))} (`metric`)."
             )
         return [{**row, "mark": float(row[name])} for row in rows]
 
@@ -220,6 +221,6 @@ def default_metric(rows: list[dict[str, Any]], path: Path) -> str:
     if chosen is None:
         raise InputError(
             f"{path.name} has the metrics {listing(metrics_of(rows))}, of which {listing(usable) or 'none'} is 0 or 1 "
-            "in every line; choose one with metric= (--metric)."
+            "in every line; choose one with `metric`."
         )
     return chosen

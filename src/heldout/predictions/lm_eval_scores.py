@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import Options, as_columns, plain_name
+from heldout.predictions.keys import Options, as_columns
 from heldout.predictions.lm_eval import DOCUMENT, Choice, default_metric, find_runs, is_mark, metrics_of, told_facts
 from heldout.predictions.score_kinds import BY_NAME, CORRECT, LIKELIHOOD, MARGIN, TASK
 from heldout.predictions.values import listing, number_of
@@ -162,10 +163,10 @@ def _kind(
         raise InputError(
             f"{source}: no {kind} can be read, since not every document holds the log-likelihood of "
             f"{'several options and says which is the target' if kind == MARGIN else 'its target'}; choose one of "
-            f"{listing([*computed, *dict.fromkeys(metrics)], 8)} (score=, --score)."
+            f"{listing([*computed, *dict.fromkeys(metrics)], 8)} (`score`)."
         )
     raise InputError(
-        f"{source} has no score {wanted!r} in every task (score=, --score); it has "
+        f"{source} has no score {wanted!r} in every task (`score`); it has "
         f"{listing([*computed, CORRECT, *dict.fromkeys(metrics)], 8)}."
     )
 
@@ -180,7 +181,7 @@ def _values(kind: str, rows: Rows, lls: list[list[float]], golds: list[int | Non
         if number is None:
             raise InputError(
                 f"{path.name}: the score {name!r} of document {row['doc_id']} is {row.get(name)!r}, not a number; "
-                "choose another with score= (--score)."
+                "choose another with `score`."
             )
     return [number for number in numbers if number is not None]
 

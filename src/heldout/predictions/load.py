@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import EXAMPLE, pick
 from heldout.errors import InputError
+from heldout.files import read_npy
 from heldout.predictions import harness, inspect_logs, lm_eval
 from heldout.predictions.formats import (
     csv_columns,
@@ -23,7 +24,7 @@ from heldout.predictions.formats import (
     read_parquet,
 )
 from heldout.predictions.join import together
-from heldout.predictions.keys import EXAMPLE, Options, id_lines, pick
+from heldout.predictions.keys import Options, id_lines
 from heldout.predictions.make import make_table
 from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of, suffix_of
 from heldout.predictions.runs import Run, table_of_runs
@@ -90,11 +91,11 @@ def _read(path: Path, format: str | None, options: Options) -> Predictions:
         format = {"eval": "inspect"}.get(format, format)
         if format not in FORMATS:
             what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
-            raise InputError(f"{path.name} {what}; {', '.join(FORMATS)} can be read (format=, --input-format).")
+            raise InputError(f"{path.name} {what}; {', '.join(FORMATS)} can be read (`format`).")
     if format not in FORMATS:
-        raise InputError(f"`format` is {format!r} (--input-format); it can be {', '.join(FORMATS)}.")
+        raise InputError(f"`format` is {format!r}; it can be {', '.join(FORMATS)}.")
     if path.is_dir() and format not in ("folder", "lm-eval", "inspect"):
-        raise InputError(f"{path} is a folder, but format={format!r} (--input-format) is that of a file.")
+        raise InputError(f"{path} is a folder, but `format={format!r}` is that of a file.")
     return FORMATS[format](path, options)
 
 
@@ -146,7 +147,7 @@ def read_all_ids(path: str | Path) -> tuple[str, ...]:
     """The ids of all examples: one per line, a JSON list, or a table with a column of ids."""
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"{path} does not exist (all_ids=, --all-ids).")
+        raise InputError(f"{path} does not exist (`all_ids`).")
     suffix = suffix_of(path)
     values: list[Any]
     if suffix == ".json":
@@ -170,11 +171,11 @@ def read_all_ids(path: str | Path) -> tuple[str, ...]:
         key = pick(list(values[0]), None, EXAMPLE, source=path.name, noun="key", weak=True)
         values = [value.get(key) if isinstance(value, dict) else None for value in values]
     if not values:
-        raise InputError(f"{path.name} lists no ids (all_ids=, --all-ids).")
-    ids = tuple(id_texts(values, source=path.name, option="all_ids=, --all-ids"))
+        raise InputError(f"{path.name} lists no ids (`all_ids`).")
+    ids = tuple(id_texts(values, source=path.name, option="all_ids"))
     twice = repeated(ids)
     if twice:
-        raise InputError(f"{path.name} lists {listing(twice)} more than once (all_ids=, --all-ids).")
+        raise InputError(f"{path.name} lists {listing(twice)} more than once (`all_ids`).")
     return ids
 
 
@@ -191,10 +192,7 @@ def _read_npy(path: Path, labels: list[Path], options: Options) -> Predictions:
 
 
 def _load_npy(path: Path) -> NDArray[Any]:
-    try:
-        return np.asarray(np.load(path, allow_pickle=False)).reshape(-1)
-    except (OSError, ValueError, EOFError) as error:
-        raise damaged(path, error, "npy") from error
+    return read_npy(path).reshape(-1)
 
 
 def read_lm_eval(path: Path, options: Options) -> Predictions:

@@ -20,11 +20,11 @@ ANY_CLASS = "any"
 def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | None = None) -> None:
     """Labels must name classes as the predictions do."""
     if isinstance(classes, (int, np.integer)) and classes < 1:
-        raise InputError(f"`classes` is {classes} (--classes); there is at least 1 class.")
+        raise InputError(f"`classes` is {classes}; there is at least 1 class.")
     if table.predictions is None or table.labels is None:
         if classes is not None:
             raise InputError(
-                f"{table.source}: classes={classes!r} (--classes) has no effect here, since the table has right and "
+                f"{table.source}: `classes={classes!r}` has no effect here, since the table has right and "
                 "wrong, or scores, and no predictions; leave it out."
             )
         return
@@ -33,7 +33,7 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
     if classes is not None and not isinstance(classes, str):
         _check_classes(table, classes, seen)
     elif classes is not None and classes != ANY_CLASS:
-        raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed (--classes).')
+        raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed.')
     elif classes is None and labels.dtype.kind in "iu":
         low, high = int(seen.min()), int(seen.max())
         outside = (labels < low) | (labels > high)
@@ -42,7 +42,7 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
             raise InputError(
                 f"{table.source}: the label {labels[where]} of example {_example(table, where)} lies outside {low} to "
                 f"{high}, the range of all predictions, so that one of the two may count classes from 0 and the other "
-                "from 1; renumber one of them, or give the number of classes (classes=, --classes) if no model ever "
+                "from 1; renumber one of them, or give the number of classes (`classes`) if no model ever "
                 "predicts that class."
             )
     if not table.correct.any():
@@ -65,8 +65,8 @@ def _check_never_right(table: Predictions) -> None:
             name = table.names[i]
             raise InputError(
                 f"{table.source}: {name!r} is right on no example, and none of its predictions, such as "
-                f"{plain(cells[0])!r}, is the label of any; leave it out if it is not a model (exclude={name!r}, "
-                f'--exclude {name}), or give classes="any" (--classes any) if predictions are free text.'
+                f"{plain(cells[0])!r}, is the label of any; leave it out if it is not a model "
+                f'(`exclude={name!r}`), or give `classes="any"` if predictions are free text.'
             )
 
 
@@ -80,7 +80,7 @@ def _check_classes(table: Predictions, classes: int | Sequence[Any], seen: NDArr
         if (seen >= classes).any():  # below 0 is a code for no answer, and wrong
             raise InputError(
                 f"{table.source}: the prediction {int(seen.max())} lies outside {known}, the {classes} classes; "
-                "renumber predictions from 0, or give more classes (classes=, --classes)."
+                "renumber predictions from 0, or give more classes (`classes`)."
             )
     else:
         outside = ~np.isin(table.labels, as_array(classes, what="classes"))
@@ -89,7 +89,7 @@ def _check_classes(table: Predictions, classes: int | Sequence[Any], seen: NDArr
         where = int(np.argmax(outside))
         raise InputError(
             f"{table.source}: the label {plain(table.labels[where])!r} of example {_example(table, where)} lies "
-            f"outside {known}; correct the labels or `classes` (--classes)."
+            f"outside {known}; correct the labels or `classes`."
         )
 
 

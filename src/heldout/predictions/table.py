@@ -363,7 +363,7 @@ class Predictions:
             raise InputError(
                 f"{what} needs scores of 0 or 1, but {between:,} of {_count(self.cells.size, 'cell')} "
                 f"({self.source}) {'lies' if between == 1 else 'lie'} between; count a score of 0.5 or more as right "
-                "with `.thresholded(0.5)` (--threshold 0.5)."
+                "with `threshold=0.5`."
             )
 
     def thresholded(self, threshold: float) -> Predictions:
@@ -375,7 +375,7 @@ class Predictions:
         [[False, True, True]]
         """
         if not 0 < threshold <= 1:
-            raise InputError(f"`threshold` is {threshold:g} (--threshold); it must lie above 0 and at most at 1.")
+            raise InputError(f"`threshold` is {threshold:g}; it must lie above 0 and at most at 1.")
         return replace(self, cells=self.scores >= threshold, trials=None, within=None)
 
     @property

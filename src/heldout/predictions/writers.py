@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import plain_name
 from heldout.errors import InputError, import_extra
 from heldout.files import write_npz, write_text
-from heldout.predictions.keys import BESIDE, INDEX, METADATA, ROLE_NAMES, plain_name
+from heldout.predictions.keys import BESIDE, INDEX, METADATA, ROLE_NAMES
 from heldout.predictions.table import Predictions
 from heldout.predictions.values import is_gap, listing
 
