@@ -17,7 +17,7 @@ from heldout.memorization.perturbed import perturbation_curve
 from heldout.memorization.result import MemorizationResult
 from heldout.memorization.retrained import LabelNoiseCurve, label_noise_curve
 from heldout.orbit import Translations
-from heldout.predictions import Predictions, Scores, load_scores
+from heldout.predictions import Predictions, Scores, load_predictions, load_scores
 from heldout.reuse.bounds import TestableModels, testable_models
 from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.compare import compare, compare_all
@@ -71,6 +71,7 @@ __all__ = [
     "control_test",
     "independence_test",
     "label_noise_curve",
+    "load_predictions",
     "load_scores",
     "n_model_test",
     "perturbation_curve",

@@ -97,27 +97,27 @@ def check_labels(
     >>> check_labels([0, 3], classes=3)
     Traceback (most recent call last):
         ...
-    heldout.errors.InputError: `labels` contains 3; classes are 0 to 2.
+    heldout.errors.InputError: `labels`: 3 is not a class; classes are 0 to 2.
     """
     y = np.asarray(labels)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
         hint = " (of probabilities take the argmax first)" if y.dtype.kind == "f" and y.ndim == 2 else ""
-        raise InputError(f"{what} has the shape {y.shape}; one class per {of} is needed{hint}.")
+        raise InputError(f"{what}: the shape is {y.shape}, but one class per {of} is needed{hint}.")
     if count is not None and len(y) != count:
-        raise InputError(f"{what} has {len(y):,} entries for {count:,} {of}s; there must be one for each.")
+        raise InputError(f"{what}: {len(y):,} for {count:,} {of}s; there must be one for each.")
     if len(y) == 0:
-        raise InputError(f"{what} is empty; at least one {of} is needed.")
+        raise InputError(f"{what}: there are none; at least one {of} is needed.")
     if y.dtype.kind not in "iub" and not (y.dtype.kind == "f" and np.array_equal(y, np.round(y))):
         raise InputError(
-            f"{what} has the type {y.dtype}; class numbers (0, 1, 2, ...) or class names are needed, one per {of}."
+            f"{what}: the type is {y.dtype}, but class numbers (0, 1, 2, ...) or class names are needed, one per {of}."
         )
     y = y.astype(np.int64)
     if y.min() < 0 or (classes is not None and y.max() >= classes):
         wrong = int(y.min()) if y.min() < 0 else int(y.max())
         known = "numbered from 0" if classes is None else f"0 to {classes - 1}"
-        raise InputError(f"{what} contains {wrong}; classes are {known}.")
+        raise InputError(f"{what}: {wrong} is not a class; classes are {known}.")
     return y
 
 
@@ -141,11 +141,11 @@ def number_labels(
     flat = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in y.ravel().tolist()]
     strange = next((value for value in flat if not isinstance(value, str)), None)
     if strange is not None or not all(isinstance(value, str) for value in flat):
-        raise InputError(f"{what} mixes text with {strange!r}; give class numbers or class names, not both.")
+        raise InputError(f"{what}: text is mixed with {strange!r}; give class numbers or class names, not both.")
     found = sorted(set(flat))
     strangers = [] if names is None else [name for name in found if name not in names]
     if strangers:
-        raise InputError(f"{what} has the class {strangers[0]!r}, which is not among {', '.join(names or ())}.")
+        raise InputError(f"{what}: {strangers[0]!r} is not among the classes {', '.join(names or ())}.")
     known = tuple(found if names is None else names)
     place = {name: i for i, name in enumerate(known)}
     return np.array([place[value] for value in flat], dtype=np.int64).reshape(y.shape), known

@@ -85,7 +85,7 @@ def test_files(tmp_path, rng):
         read_prior(tmp_path / "both.npz", models=["c*"], m=20)
     with pytest.raises(InputError, match="holds probabilities"):
         read_prior(tmp_path / "probs.npy", models=["a*"])
-    with pytest.raises(InputError, match="holds first, second; name the array with --labels-key"):
+    with pytest.raises(InputError, match="holds first, second; name the array with `labels_key"):
         read_labels(tmp_path / "odd.npz")
     with pytest.raises(InputError, match="is not a file"):
         read_labels(tmp_path / "absent.npy")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout import BudgetResult, Predictions, budget
+from heldout import BudgetResult, Predictions, budget, load_predictions
 from heldout.cli import main
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cifar10_predictions.npz"
@@ -43,7 +43,7 @@ def test_four_numbers(run):
 
 def test_command_line_and_python_agree(run, tmp_path):
     code, out, err = run(EXAMPLE, "--exclude", "alexnet*", "--epsilon", "0.012", "--json", "--out", tmp_path / "out")
-    table = Predictions.load(EXAMPLE)
+    table = load_predictions(EXAMPLE)
     result = budget(table.select([n for n in table.names if not n.startswith("alexnet")]), epsilon=0.012)
     assert code == 0
     assert json.loads(out) == json.loads(json.dumps(result.to_dict()))
@@ -56,7 +56,7 @@ def test_command_line_and_python_agree(run, tmp_path):
 
 
 def test_fail_under(run):
-    further = budget(Predictions.load(EXAMPLE)).further_models
+    further = budget(load_predictions(EXAMPLE)).further_models
     assert run(EXAMPLE, "--fail-under", further)[0] == 0
     code, _, err = run(EXAMPLE, "--fail-under", further + 1)
     assert code == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout import Predictions, compare
+from heldout import compare, load_predictions
 from heldout.cli import main
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cifar10_predictions.npz"
@@ -42,7 +42,7 @@ def test_command_line_and_python_agree(run, tmp_path):
     code, out, err = run(EXAMPLE, *TWO, "--json", "--out", tmp_path / "out")
     assert code == 0
     answer = json.loads(out)
-    assert answer == json.loads(json.dumps(compare(Predictions.load(EXAMPLE), *TWO).to_dict()))
+    assert answer == json.loads(json.dumps(compare(load_predictions(EXAMPLE), *TWO).to_dict()))
     for key in ("difference", "p_value", "interval", "n_examples", "n_discordant", "detectable_difference", "verdict"):
         assert key in answer
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == answer

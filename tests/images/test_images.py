@@ -267,7 +267,7 @@ def test_bad_npz(tmp_path, rng):
         path.write_bytes(whole[: len(whole) // 2])
         refuses("x.npz", open_source, path)
     np.savez(path, pictures=pictures, labels=np.arange(5))
-    refuses("holds the keys pictures, labels; say which are the pictures with --images-key", open_source, path)
+    refuses("holds the keys pictures, labels; say which are the pictures with `images_key", open_source, path)
     np.savez(path, images=pictures, labels=np.arange(4))
     refuses("4 labels for 5 pictures", open_source, path)
     np.save(tmp_path / "y.txt.npy", np.arange(5))

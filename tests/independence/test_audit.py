@@ -235,7 +235,7 @@ def stops(sentence: str, model, images, **options) -> None:
 def test_stops_at_chance(torus_images, honest_onnx):
     images = torus_images(300)
     inverted = replace(images, mean=(1.0,), std=(0.001,))
-    stops("not reliably better than always naming the commonest class.*--mean", honest_onnx, inverted)
+    stops("not reliably better than always naming the commonest class.*`mean", honest_onnx, inverted)
     assert audit(honest_onnx, inverted, orbit=Translations(1), allow_chance=True, limit=20)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_CHECK_FAILED, EXIT_FINE, add_output, make_folder, say, show
-from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
+from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions, refuse_reading
 from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.report import to_markdown, to_text
@@ -200,6 +200,8 @@ def from_numbers(args: argparse.Namespace) -> BudgetResult:
     for name in ("label_noise", "second_labels", "probabilities"):
         if getattr(args, name) is not None:
             raise InputError(f"--{name.replace('_', '-')} needs a file of predictions.")
+    if args.paths == [] and (args.examples, args.error, args.similarity) != (None, None, None):
+        refuse_reading(args, "numbers are given in place of one")
     given = {"--examples": args.examples, "--error": args.error, "--similarity": args.similarity}
     lacking = [name for name, value in given.items() if value is None]
     if lacking:

@@ -79,9 +79,9 @@ class ArraySource:
             )
         if pictures.dtype.kind not in "uf" or (pictures.dtype.kind == "u" and pictures.dtype != np.uint8):
             raise InputError(f"{what}: pixels of type {pictures.dtype}; uint8 or float is needed.")
-        numbers, names = number_labels(labels, class_names, what=f"{what}: `labels`")
+        numbers, names = number_labels(labels, class_names, what=f"{what}: labels")
         self.numbered_by_name = names is not None  # then the model must know exactly these classes, in this order
-        self.labels = check_labels(numbers, count=len(pictures), what=f"{what}: `labels`", of="picture")
+        self.labels = check_labels(numbers, count=len(pictures), what=f"{what}: labels", of="picture")
         self.ids = list(map(str, range(len(pictures)))) if ids is None else list(map(str, ids))
         if len(self.ids) != len(pictures):
             raise InputError(f"{what}: {len(self.ids)} ids for {len(pictures)} pictures.")
@@ -138,7 +138,7 @@ class FileSource:
         self.columns = dict(columns or {})  # what else is known of each picture, for groups
         self._root, self.ids, self.class_names = root, list(names), class_names
         self.numbered_by_name = numbered_by_name  # then the model must know exactly these classes, in this order
-        self.labels = check_labels(labels, count=len(self.ids), what=f"{root}: `labels`", of="picture")
+        self.labels = check_labels(labels, count=len(self.ids), what=f"{root}: labels", of="picture")
         self.channels = channels
         self.max_pixels = check_count(max_pixels, "max_pixels")
 
@@ -203,8 +203,8 @@ class DatasetSource:
         if labels is None:  # no other way than to read every item once
             labels = [dataset[i][1] for i in range(len(dataset))]
         class_names = class_names if class_names is not None else getattr(dataset, "classes", None)
-        numbers, names = number_labels(np.asarray(labels), class_names, what="dataset: `labels`")
-        self.labels = check_labels(numbers, count=len(dataset), what="dataset: `labels`", of="picture")
+        numbers, names = number_labels(np.asarray(labels), class_names, what="dataset: labels")
+        self.labels = check_labels(numbers, count=len(dataset), what="dataset: labels", of="picture")
         self.ids = list(map(str, range(len(dataset))))
         self.class_names = names if class_names is None else class_names
 

@@ -216,7 +216,7 @@ def audit_many(
     else:
         codes = depends["test"].codes
         n_units = len(sets["test"].rows) if codes is None else len(np.unique(codes))
-        _check_enough(n_units, orbit, rule, alternative, level / planned_audits)
+        _check_enough(n_units, len(sets["test"].rows), orbit, rule, alternative, level / planned_audits)
 
     # Look at every model and set before the first long run: nothing should fail after hours.
     expected = _one_per_model(expect_accuracy, len(models))
@@ -373,15 +373,19 @@ def _check_options(
             check_count(value, name)
 
 
-def _check_enough(n: int, orbit: Translations, rule: Rule, alternative: Alternative, level: float) -> None:
+def _check_enough(
+    n_units: int, n: int, orbit: Translations, rule: Rule, alternative: Alternative, level: float
+) -> None:
     """Refuse so few pictures that no answer of the model could be evidence."""
     lower, upper = orbit.statistic_range(rule)
     fewest = fewest_examples(level, lower=lower, upper=upper, alternative=alternative)
-    if n < fewest:
+    if n_units < fewest:
+        given = "1 picture is" if n == 1 else f"{n:,} pictures are"
+        if n_units < n:
+            given = f"{n:,} pictures in {n_units:,} group{'s' * (n_units > 1)} are"
         raise InputError(
-            f"{n:,} {'picture is' if n == 1 else 'pictures are'} too few: whatever the model says of them, nothing can "
-            f"be found at level {level:g} with fewer than {fewest} pictures that do not depend on each other; hundreds "
-            "are usual."
+            f"{given} too few: whatever the model says, nothing can be found at level {level:g} with fewer than "
+            f"{fewest} pictures that do not depend on each other; hundreds are usual."
         )
 
 

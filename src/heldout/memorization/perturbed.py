@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
+from heldout.checks import check_count
 from heldout.errors import InputError
 from heldout.files import read_npz, write_npz
 from heldout.groups import group_codes
@@ -176,8 +177,7 @@ def subset(n: int, limit: int | None, seed: int) -> NDArray[np.intp]:
     """Which examples are used: all of them, or a seeded choice, in their order."""
     if limit is None:
         return np.arange(n)
-    if limit < 1:
-        raise InputError(f"a limit of {limit} examples: at least 1 is needed.")
+    check_count(limit, "limit")
     return np.sort(np.random.default_rng([seed, 3]).permutation(n)[:limit])
 
 

@@ -30,8 +30,7 @@ from heldout.predictions.keys import (
     Options,
 )
 from heldout.predictions.long_table import Trials, long_table
-from heldout.predictions.make import make_table
-from heldout.predictions.table import Predictions
+from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import Column, is_score, looks_numeric, text_classes, text_marks
 from heldout.predictions.trials import COUNTED
 from heldout.predictions.values import Codes, as_text, id_texts, listing
@@ -69,10 +68,9 @@ def from_columns(
             return _row_per_model(read, model, options, source=source, text=text)
         if model is not None or options.predictions_key is not None:
             raise InputError(
-                f"{source} has neither a column `correct` (or `score`, `resolved`, `passed`) nor both `prediction` and "
-                "`label`; it has "
-                f"{listing(list(columns), len(columns))}, so say which they are with `correct_key`, or with "
-                f"`predictions_key` and `labels_key`."
+                f"{source} has neither a column 'correct' (or 'score', 'resolved', 'passed') nor both 'prediction' and "
+                f"'label'; it has {listing(list(columns), len(columns))}, so say which they are with `correct_key`, or "
+                "with `predictions_key` and `labels_key`."
             )
         return _wide(read, example, roles.get("labels"), options, source=source, text=text, beside=beside)
     ids = None if example is None else id_texts(columns[example], source=source)
@@ -165,20 +163,20 @@ def _roles(
     # else other columns may be the models of a wide table
     alone = model is not None or all(options.exclude.fitting(key) for key in others)
     label = find(LABEL, options.labels_key)
-    correct = answer = None
+    correct = said = None
     if options.correct_key is not None or options.predictions_key is None:
         correct = find(CORRECT, options.correct_key, weak=alone)
         if correct is None and alone:
             correct = find(SUCCESSES, None)
     if options.correct_key is None:
-        answer = find(PREDICTION, options.predictions_key, weak=alone)
+        said = find(PREDICTION, options.predictions_key, weak=alone)
     if correct is not None:  # the grader's word, who may accept more than the label's own spelling
         return model, example, {"correct": correct}
-    if label is None and (alone or answer is not None):
+    if label is None and (alone or said is not None):
         label = find(LABEL, None, weak=True)
     if label is None:
-        answer = None  # answers without labels say nothing about who is right
-    return model, example, {"predictions": answer, "labels": label}
+        said = None  # predictions without labels say nothing about who is right
+    return model, example, {"predictions": said, "labels": label}
 
 
 def _wide(

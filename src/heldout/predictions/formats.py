@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,9 @@ from heldout.files import Npz
 from heldout.predictions import harness, inspect_logs, lm_eval
 from heldout.predictions.columns import from_columns
 from heldout.predictions.keys import CORRECT, MODEL, PREDICTION, Options
-from heldout.predictions.make import make_table
 from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of
 from heldout.predictions.runs import table_of_runs
-from heldout.predictions.table import Predictions
+from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.values import as_array, listing
 
 NO_NAMES = "none"
@@ -44,15 +43,17 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
         return pick(keys, wanted, role, source=source, noun="key", weak=weak)
 
     options.refuse_metric(source)
+    if options.tasks:
+        raise InputError(f"{source} names no tasks, so that `task={options.tasks[0]!r}` chooses nothing; leave it out.")
     if not keys:
         raise InputError(f"{source} is empty: it holds no arrays, models or tasks.")
     options.use("predictions_key", "labels_key", "correct_key", "names_key", "ids_key")
-    answer = find(PREDICTION, options.predictions_key) if options.correct_key is None else None
+    said = find(PREDICTION, options.predictions_key) if options.correct_key is None else None
     correct = find(CORRECT, options.correct_key) if options.correct_key or options.predictions_key is None else None
-    if answer is None and correct is None:
+    if said is None and correct is None:
         correct = find(CORRECT, None, weak=True)
     label = find(LABEL, options.labels_key, weak=True)
-    if answer is None and correct is None:
+    if said is None and correct is None:
         raise InputError(
             f"{source} has neither predictions nor a 0/1 matrix under the usual names; of its keys "
             f"{listing(keys, len(keys))} say which they are with `predictions_key` or `correct_key`."
@@ -61,7 +62,7 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
         raise InputError(
             f"{source} has no labels among its keys {listing(keys, len(keys))}; say which with `labels_key`."
         )
-    main = correct or answer or ""  # a grader may accept more than the label's own spelling
+    main = correct or said or ""  # a grader may accept more than the label's own spelling
     role = "predictions" if correct is None else "scores"
     matrices = {role: array(main)}
     for key in ("observed", "trials", "within"):
@@ -94,7 +95,7 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
     if role == "scores":
         labels = None
     n = shape[0 if axis == 1 else -1]
-    taken = {main, answer, correct, label, ids_key}
+    taken = {main, said, correct, label, ids_key}
     beside = {key: array(key) for key in keys if options.beside(key) and key not in taken}
     beside |= {name: array(key) for key, name in options.saved(keys).items()}
     return make_table(
@@ -190,7 +191,7 @@ def read_csv(path: Path, options: Options) -> Predictions:
 
 def csv_columns(path: Path) -> dict[str, Any]:
     """Columns of a CSV with a header, all text; by commas, semicolons or tabs, as the header is."""
-    limit = csv.field_size_limit(2**31 - 1)  # a long answer is no damage
+    limit = csv.field_size_limit(2**31 - 1)  # a long text is no damage
     try:
         with open_text(path) as f:
             delimiter = _delimiter(f)
@@ -213,7 +214,7 @@ def csv_columns(path: Path) -> dict[str, Any]:
     return dict(zip(header, zip(*body, strict=True), strict=True))
 
 
-def _delimiter(f: TextIO) -> str:
+def _delimiter(f: IO[str]) -> str:
     """The mark that splits the header into most columns; the comma where none does."""
     widths = {}
     for mark in DELIMITERS:

@@ -62,7 +62,7 @@ def _mean(stat: dict[str, Any], instance: str, path: Path) -> float:
 def _strange(found: Any, instance: str, path: Path) -> InputError:
     return InputError(
         f"{file_name(path)}: the instance {instance!r} has a statistic that is not as HELM writes it, "
-        f"{str(found)[:60]!r}: a `name`, a `count`, and a `mean` or a `sum` are needed."
+        f"{str(found)[:60]!r}: a 'name', a 'count', and a 'mean' or a 'sum' are needed."
     )
 
 

@@ -1,4 +1,4 @@
-"""What is known of the examples beside the answers: their columns, and which of them ask the same."""
+"""What is known of the examples beside the predictions: their columns, and which of them ask the same."""
 
 from __future__ import annotations
 

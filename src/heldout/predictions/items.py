@@ -1,4 +1,4 @@
-"""What a table says of its examples and classes: labels, class probabilities, answers, for those who need no scores."""
+"""What a table says of its examples and classes: labels, probabilities, predictions, for those who need no scores."""
 
 from __future__ import annotations
 
@@ -165,24 +165,24 @@ def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -
 
 
 def prediction_rows(path: Path, classes: tuple[str, ...] | None, models_axis: int | None) -> ItemTable:
-    """Answers of several models, (models, examples), as class numbers; names are numbered as the labels are."""
+    """Predictions of several models, (models, examples), as class numbers; names are numbered as the labels are."""
     table = load([path], None, Options(models_axis=models_axis))
     if table.predictions is None or table.observed is not None:
         raise InputError(
             f"{path.name} holds no predictions that could make a prior, or some are missing; give predictions "
             "with their labels, or probabilities, one column for each class."
         )
-    answers = table.predictions
-    if answers.dtype.kind not in "UO":
-        return ItemTable(answers.astype(np.int64), list(table.names), table.ids)
+    said = table.predictions
+    if said.dtype.kind not in "UO":
+        return ItemTable(said.astype(np.int64), list(table.names), table.ids)
     assert table.labels is not None
     known = list(classes) if classes is not None else sorted({str(label) for label in table.labels.tolist()})
     number = {name: i for i, name in enumerate(known)}
-    strange = sorted({str(v) for v in np.unique(answers.astype(np.str_))} - number.keys())
+    strange = sorted({str(v) for v in np.unique(said.astype(np.str_))} - number.keys())
     if strange:
         raise InputError(
             f"{path.name}: models predict {listing(strange)}, which is the label of no example; a prior is over the "
             f"{len(known):,} classes of the labels."
         )
-    coded = np.array([[number[str(v)] for v in row] for row in answers.tolist()], dtype=np.int64)
+    coded = np.array([[number[str(v)] for v in row] for row in said.tolist()], dtype=np.int64)
     return ItemTable(coded, list(table.names), table.ids)

@@ -162,7 +162,7 @@ class Options:
 
     @property
     def repeats_are_trials(self) -> bool:
-        """Whether several answers of a model to one example are trials."""
+        """Whether several predictions of a model for one example are trials."""
         return self.repeats == TRIALS
 
     def own_keys(self) -> set[str | None]:

@@ -172,22 +172,18 @@ class Choice:
         if self.filter in filters:
             return [row for row in rows if _filter(row) == self.filter]
         if self.filter:
-            raise InputError(
-                f"{path.name} has no filter {self.filter!r} ({self.option}=, --{self.option}); it has "
-                f"{listing(filters)}."
-            )
+            raise InputError(f"{path.name} has no filter {self.filter!r} (`{self.option}`); it has {listing(filters)}.")
         known = self.metric if self.option != "metric" or self.metric in metrics_of(rows) else ""
         raise InputError(
             f"{path.name} was scored with the filters {listing(filters)}; choose one with the {self.option}, such as "
-            f'{self.option}="{known},{filters[0]}" (--{self.option} {known},{filters[0]}).'
+            f'`{self.option}="{known},{filters[0]}"`.'
         )
 
     def check(self, source: str) -> None:
         """The filter must be that of some file."""
         if self.filter and self.filter not in self.filters:
             raise InputError(
-                f"{source} has no filter {self.filter!r} ({self.option}=, --{self.option}); it has "
-                f"{listing(list(self.filters))}."
+                f"{source} has no filter {self.filter!r} (`{self.option}`); it has {listing(list(self.filters))}."
             )
 
 

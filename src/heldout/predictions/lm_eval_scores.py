@@ -70,25 +70,25 @@ def read(files: Sequence[Path], wanted: str | None, options: Options, *, source:
 
 
 def _likelihoods(row: dict[str, Any]) -> list[float]:
-    """Log-likelihood of every option; of the only continuation, or the whole text; none for a written answer."""
-    answers = row.get("filtered_resps")
-    if not isinstance(answers, list):
+    """Log-likelihood of every option; of the only continuation, or the whole text; none for a written one."""
+    responses = row.get("filtered_resps")
+    if not isinstance(responses, list):
         return []
-    pairs = [_pair(answer) for answer in answers]
+    pairs = [_pair(response) for response in responses]
     found = [ll for ll in pairs if ll is not None]
     if found and len(found) == len(pairs):
         return found[: len(found) // 2] if UNCONDITIONAL in row else found
-    if len(answers) == 1 and ROLLING & row.keys():
-        number = number_of(answers[0])
+    if len(responses) == 1 and ROLLING & row.keys():
+        number = number_of(responses[0])
         return [] if number is None else [number]
     return []
 
 
-def _pair(answer: Any) -> float | None:
+def _pair(response: Any) -> float | None:
     """The first of `[log-likelihood, is greedy]`, which newer versions write as text."""
-    if not isinstance(answer, (list, tuple)) or len(answer) != 2 or str(answer[1]) not in ("True", "False"):
+    if not isinstance(response, (list, tuple)) or len(response) != 2 or str(response[1]) not in ("True", "False"):
         return None
-    return number_of(answer[0])
+    return number_of(response[0])
 
 
 def _golds(rows: Rows, lls: list[list[float]]) -> list[int | None]:

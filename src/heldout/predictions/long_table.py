@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from heldout.checks import check_key, plain_name
 from heldout.errors import InputError
-from heldout.predictions.cells import read_answers
+from heldout.predictions.cells import read_predictions
 from heldout.predictions.join import different_examples
 from heldout.predictions.keys import CORRECT, COUNT, SUCCESSES, TRIAL, Options
-from heldout.predictions.make import make_table
-from heldout.predictions.table import Predictions
+from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import Column
 from heldout.predictions.trials import Scale, Scored, pooled_trials, read_scores
 from heldout.predictions.values import ABSENT, Codes, as_text, id_texts, is_gap, number_of
@@ -186,8 +185,8 @@ def _trials(
             scale = Scale(options.scale)
             read = read_scores(np.asarray(found["scores"], dtype=object), options.codes, what="scores", scale=scale)
         else:
-            answers, truth, seen = read_answers([found["predictions"]], found["labels"], options.codes)
-            read = Scored((answers == truth)[0], None if seen is None else seen[0])
+            said, truth, seen = read_predictions([found["predictions"]], found["labels"], options.codes)
+            read = Scored((said == truth)[0], None if seen is None else seen[0])
         if counted is not None and read.trials is None:
             read = Scored(read.cells, read.observed, counted)
         cells = pooled_trials(read, row * len(ids) + place, len(names) * len(ids))

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
+from heldout.predictions.fields import Fields
 from heldout.predictions.values import as_array, plain
-
-if TYPE_CHECKING:
-    from heldout.predictions.table import Predictions
 
 ANY_CLASS = "any"
 
 
-def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | None = None) -> None:
+def check_numbering(table: Fields, classes: int | Sequence[Any] | str | None = None) -> None:
     """Labels must name classes as the predictions do."""
     if isinstance(classes, (int, np.integer)) and classes < 1:
         raise InputError(f"`classes` is {classes}; there is at least 1 class.")
@@ -28,8 +26,8 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
                 "wrong, or scores, and no predictions; leave it out."
             )
         return
-    labels, answers = table.labels, table.predictions
-    seen = answers if table.observed is None else answers[table.observed]
+    labels, said = table.labels, table.predictions
+    seen = said if table.observed is None else said[table.observed]
     if classes is not None and not isinstance(classes, str):
         _check_classes(table, classes, seen)
     elif classes is not None and classes != ANY_CLASS:
@@ -45,7 +43,7 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
                 "from 1; renumber one of them, or give the number of classes (`classes`) if no model ever "
                 "predicts that class."
             )
-    if not table.correct.any():
+    if not table.cells.any():
         raise InputError(
             f"{table.source}: no model is right on any example; labels (such as {plain(labels[0])!r}) and predictions "
             f"(such as {plain(seen.flat[0])!r}) do not seem to name classes alike."
@@ -54,12 +52,12 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
         _check_never_right(table)
 
 
-def _check_never_right(table: Predictions) -> None:
+def _check_never_right(table: Fields) -> None:
     """A column of something else passes for a model that is always wrong, in words that no label ever uses."""
     assert table.labels is not None
     assert table.predictions is not None
     known = set(table.labels.tolist())
-    for i in np.flatnonzero(~table.correct.any(axis=1)):
+    for i in np.flatnonzero(~table.cells.any(axis=1)):
         cells = table.predictions[i] if table.observed is None else table.predictions[i][table.observed[i]]
         if known.isdisjoint(cells.tolist()):
             name = table.names[i]
@@ -70,14 +68,14 @@ def _check_never_right(table: Predictions) -> None:
             )
 
 
-def _check_classes(table: Predictions, classes: int | Sequence[Any], seen: NDArray[Any]) -> None:
+def _check_classes(table: Fields, classes: int | Sequence[Any], seen: NDArray[Any]) -> None:
     assert table.labels is not None
     if isinstance(classes, (int, np.integer)):
         if table.labels.dtype.kind not in "iu":
             raise InputError(f"`classes` is {classes}, but labels are names such as {plain(table.labels[0])!r}.")
         outside = (table.labels < 0) | (table.labels >= classes)
         known = f"0 to {classes - 1}"
-        if (seen >= classes).any():  # below 0 is a code for no answer, and wrong
+        if (seen >= classes).any():  # below 0 is a code for no prediction, and wrong
             raise InputError(
                 f"{table.source}: the prediction {int(seen.max())} lies outside {known}, the {classes} classes; "
                 "renumber predictions from 0, or give more classes (`classes`)."
@@ -93,5 +91,5 @@ def _check_classes(table: Predictions, classes: int | Sequence[Any], seen: NDArr
         )
 
 
-def _example(table: Predictions, where: int) -> str:
+def _example(table: Fields, where: int) -> str:
     return str(where) if table.ids is None else repr(table.ids[where])

@@ -12,9 +12,8 @@ import numpy as np
 from heldout.errors import InputError
 from heldout.predictions.join import side_by_side
 from heldout.predictions.keys import Options, as_columns
-from heldout.predictions.make import make_table
 from heldout.predictions.raw import COMMON_NAMES, file_name, stem_of
-from heldout.predictions.table import Predictions
+from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import TRUTH
 from heldout.predictions.trials import Scale, Scaling
 from heldout.predictions.values import ABSENT, is_gap, listing, number_of
@@ -119,7 +118,7 @@ def _check_scale(runs: Sequence[Run], options: Options, *, source: str) -> None:
 
 
 def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:
-    """Two runs of one model on one task: trials where that was said; else other examples, or the same answers."""
+    """Two runs of one model on one task: trials where that was said; else other examples, or the same predictions."""
     cells = {name: list(trials) for name, trials in first.cells.items()}
     common = [name for name in second.cells if name in cells]
     if common:

@@ -89,7 +89,7 @@ def contradiction(kind: str, *, name: str, source: str) -> InputError:
     said, is_so = ("worse", "better") if BY_KIND[kind] else ("better", "worse")
     return InputError(
         f"{source}: a larger {name!r} is {is_so} by its name, but `larger_is={said!r}` says the "
-        "opposite; leave larger_is away, or give the scores another name if they are something else."
+        "opposite; leave `larger_is` out, or give the scores another name if they are something else."
     )
 
 

@@ -16,6 +16,7 @@ from heldout.checks import EXAMPLE, pick, plain_name
 from heldout.errors import InputError
 from heldout.files import Npz
 from heldout.predictions import inspect_logs, inspect_scores, lm_eval, lm_eval_scores
+from heldout.predictions.fields import ARRAYS
 from heldout.predictions.formats import csv_columns, parquet_columns, row_columns
 from heldout.predictions.item_columns import as_column
 from heldout.predictions.keys import METADATA, MODEL, ROLE_NAMES, Options, id_lines
@@ -34,7 +35,6 @@ from heldout.predictions.score_kinds import (
     is_better,
     kind_of,
 )
-from heldout.predictions.table import ARRAYS
 from heldout.predictions.values import as_text, is_gap, listing, read_ids, repeated
 
 FORMATS = ("csv", "tsv", "parquet", "json", "jsonl", "npz", "lm-eval", "inspect", "folder")
@@ -63,9 +63,9 @@ class Scores:
     classes : (n,) or None
         Strata: examples are compared within them.
     correct : (n,) bool or None
-        Whether the answer was right, where that is known beside the score.
+        Whether the prediction was right, where that is known beside the score.
     n_options : (n,) or None
-        Answers to choose from, where that is known: a guess is right once in so many times.
+        Options to choose from, where that is known: a guess is right once in so many times.
     columns : dict of str to (n,) array
         What else is known of each example.
     source, name : str
@@ -146,7 +146,7 @@ class Scores:
 
     @property
     def is_right(self) -> NDArray[np.bool_] | None:
-        """Which answers are right, where the scores tell; None where they do not."""
+        """Which predictions are right, where the scores tell; None where they do not."""
         if self.correct is not None:
             return self.correct
         if self.kind in (CORRECT, "error") and np.isin(self.values, (0.0, 1.0)).all():
@@ -247,7 +247,7 @@ def load_scores(
         of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model.
     score : str, optional
         The column, metric or scorer; from samples of lm-evaluation-harness also "margin", "log_likelihood" and
-        "correct". `score,filter` and `score,epoch` as for `Predictions.load(metric=)`. Without, the score that says
+        "correct". `score,filter` and `score,epoch` as for `load_predictions(metric=)`. Without, the score that says
         most: a margin, a log-likelihood, a loss, and right or wrong last.
     larger_is : {"better", "worse"}, optional
         Needed where the kind is not known by its name.
@@ -257,7 +257,7 @@ def load_scores(
         More columns to keep. Texts under usual names (question, prompt, ...) are kept unasked: two examples with one
         text are one example.
     format : str, optional
-        As for `Predictions.load`.
+        As for `load_predictions`.
     """
     file = Path(path)
     kept = {columns} if isinstance(columns, str) else set(columns)

@@ -71,7 +71,7 @@ def _check_all_ids(listed: list[str], path: Path, options: Options) -> None:
         raise InputError(
             f"{file_name(path)} names all of its {len(listed):,} tasks, which are not the {len(options.all_ids):,} of "
             f"`all_ids`: {listing(apart)} {'is' if len(apart) == 1 else 'are'} in one of the two only; leave "
-            "all_ids out, or give the list of the same split."
+            "`all_ids` out, or give the list of the same split."
         )
 
 

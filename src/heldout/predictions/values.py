@@ -20,7 +20,7 @@ Cells = tuple[NDArray[Any], NDArray[np.bool_] | None]
 ABSENT = "absent"  # as a code: a row or a file that is not there at all
 NAN = "nan"
 MARK_MISSING = 'mark a cell that was not run with `missing="nan"`, an empty cell, a null or a masked array'
-# Characters of a text array past which it is kept as objects: one long answer sets every cell's width.
+# Characters of a text array past which it is kept as objects: one long prediction sets every cell's width.
 WIDE_TEXT = 2**26
 
 
@@ -100,7 +100,7 @@ def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
         broken = ~(np.isfinite(cells) & (cells == np.floor(cells)))
         if broken.any():
             raise InputError(
-                f"{what}: {cells[broken][0]:g} is not a class number; give the class that each model answered "
+                f"{what}: {cells[broken][0]:g} is not a class number; give the class that each model predicted "
                 "(of scores, the argmax)."
             )
         cells = cells.astype(np.int64)
@@ -174,10 +174,10 @@ def as_array(values: ArrayLike, *, what: str) -> NDArray[Any]:
 
 
 def refuse_path(values: Any, *, what: str) -> None:
-    """A file's name is not an array of answers."""
+    """A file's name is not an array of predictions."""
     value = values.item() if isinstance(values, np.ndarray) and values.ndim == 0 else values
     if isinstance(value, (str, bytes, os.PathLike)):
-        raise InputError(f"`{what}` is {os.fsdecode(value)!r}; use heldout.Predictions.load to read a file.")
+        raise InputError(f"`{what}` is {os.fsdecode(value)!r}; use heldout.load_predictions to read a file.")
 
 
 def _all_text(values: Any) -> bool:
