@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 
 IN_MEMORY = 2**30  # bytes up to which a packed array is unpacked at once; rows of a larger one are read one at a time
-LARGEST = 2**32  # bytes past which an array must not be packed more than MOST_PACKED times
+LARGEST = 2**30  # bytes past which an array must not be packed more than MOST_PACKED times
 MOST_PACKED = 100  # real predictions and pictures pack 2 to 30 times, zeros a thousand times
 DEFLATE = 1032  # times, the most that deflate packs
 KEPT_ROWS = 2**28  # bytes of rows that are kept once they were read
@@ -56,7 +56,7 @@ class Npz(Mapping[str, NDArray[Any]]):
     >>> path = Path(tempfile.mkdtemp()) / "a.npz"
     >>> write_npz(path, {"x": np.arange(6).reshape(2, 3)})
     >>> with Npz(path) as arrays:
-    ...     list(arrays), arrays.shape("x"), arrays["x"].sum()
+    ...     list(arrays), arrays.shape("x"), int(arrays["x"].sum())
     (['x'], (2, 3), 15)
     """
 
@@ -92,9 +92,11 @@ class Npz(Mapping[str, NDArray[Any]]):
         with _sentences(self.path), self._archive.open(self._members[key]) as member:
             return np.asarray(np.lib.format.read_array(member, allow_pickle=False))
 
-    def shape(self, key: str) -> tuple[int, ...]:
-        """Shape of an array, from its header alone."""
-        return self.header(key).shape
+    def shape(self, key: str) -> tuple[int, ...] | None:
+        """Shape of an array, from its header alone; None where it holds Python objects."""
+        with _sentences(self.path), self._archive.open(self._members[key]) as member:
+            header = _read_header(member)
+        return None if header.dtype.hasobject else header.shape
 
     def header(self, key: str) -> Header:
         """What an array says of itself, which must fit into the file."""

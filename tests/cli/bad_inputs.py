@@ -49,7 +49,7 @@ def write_files(folder: Path) -> None:
     (folder / "bad_inputs_models.py").write_text(MODELS)
 
 
-MODELS = '''
+MODELS = """
 import numpy as np
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -117,7 +117,7 @@ def unseeded(x, y, seed):
     said = y.copy()
     said[np.random.default_rng().integers(0, len(y), 30)] = 0
     return lambda z: said
-'''
+"""
 
 
 def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
@@ -137,7 +137,9 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     np.savez(folder / "wide.npz", images=pictures.astype(np.int64), labels=labels)
     np.savez(folder / "first.npz", images=np.zeros((80, 3, 28, 28), np.uint8), labels=labels)
     np.savez(folder / "flat.npz", images=pictures.reshape(80, -1), labels=labels)
-    np.savez(folder / "nanpixels.npz", images=np.where(np.arange(28) == 3, np.nan, pictures).astype("f4"), labels=labels)
+    np.savez(
+        folder / "nanpixels.npz", images=np.where(np.arange(28) == 3, np.nan, pictures).astype("f4"), labels=labels
+    )
     np.savez(folder / "train.npz", x=pictures.reshape(80, -1) / 255, y=labels)
     np.savez(folder / "oneclass.npz", x=pictures.reshape(80, -1), y=np.zeros(80, int))
     np.save(folder / "labels.npy", labels)
@@ -200,7 +202,13 @@ def _tables(folder: Path, rng) -> None:
     right = (rng.random((3, 60)) < 0.6).astype(int)
     text("pool.csv", "id,repo,m0,m1,m2", *(f"e{j},r{j % 12},{a},{b},{c}" for j, (a, b, c) in enumerate(right.T)))
     text("halves.csv", "id,m0,m1", *(f"e{j},{a:.2f},{b:.2f}" for j, (a, b) in enumerate(rng.random((60, 2)))))
-    for name, first, count in (("scores", 0, 150), ("fresh", 150, 150), ("old", 0, 300), ("few", 0, 40), ("pair", 0, 2)):
+    for name, first, count in (
+        ("scores", 0, 150),
+        ("fresh", 150, 150),
+        ("old", 0, 300),
+        ("few", 0, 40),
+        ("pair", 0, 2),
+    ):
         values = np.random.default_rng(1).normal(size=300)[first : first + count]
         noise = np.random.default_rng(len(name)).normal(size=count) / 3
         text(f"{name}.csv", "id,margin,topic", *(f"x{first + i},{v + e:.4f},{'ab'[i % 2]}" for i, (v, e) in
@@ -364,19 +372,35 @@ AUDITS = [
     Bad("audit", f"{AUDIT} --pad zero", "--pad continues whole pictures"),
     Bad("audit", f"{AUDIT} --scores scores.csv", "are for audits of pictures"),
     Bad("audit", f"{AUDIT} --scale 0.0000001", "--mean, --std, --scale"),
-    Bad("audit", "--model honest.onnx --images test.npz --pad zero", "Give a --control, or move pictures within themselves (--crop, --wrap)"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images test.npz --pad zero",
+        "Give a --control, or move pictures within themselves (--crop, --wrap)",
+    ),
     Bad("audit", "--model honest.onnx --images test.npz --resize 20 --crop 28", "cannot crop 28 pixels"),
-    Bad("audit", "--model honest.onnx --images test.npz --resize 36 --crop 28 --radius 3", "the largest radius that fits is 1"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images test.npz --resize 36 --crop 28 --radius 3",
+        "the largest radius that fits is 1",
+    ),
     Bad("audit", "--model honest.onnx --images absent --wrap", "absent does not exist"),
     Bad("audit", "--model honest.onnx --images pool.csv --wrap", "is neither a folder nor an .npz file"),
-    Bad("audit", "--model honest.onnx --images nokeys.npz --wrap", "of its keys 'first', 'second' say which they are with --images-key"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images nokeys.npz --wrap",
+        "of its keys 'first', 'second' say which they are with --images-key",
+    ),
     Bad("audit", "--model honest.onnx --images negative.npz --wrap", "-1 is not a class; classes are numbered from 0"),
     Bad("audit", "--model honest.onnx --images fraction.npz --wrap", "class numbers (0, 1, 2, ...) or class names"),
     Bad("audit", "--model honest.onnx --images nanlabels.npz --wrap", "class numbers (0, 1, 2, ...) or class names"),
     Bad("audit", "--model honest.onnx --images table.npz --wrap", "one class per picture is needed"),
     Bad("audit", "--model honest.onnx --images fewer.npz --wrap", "50 for 80 pictures"),
     Bad("audit", "--model honest.onnx --images strange.npz --wrap", "has label 12"),
-    Bad("audit", "--model honest.onnx --images named.npz --wrap", "the pictures are of 2 named classes, but the model knows 10"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images named.npz --wrap",
+        "the pictures are of 2 named classes, but the model knows 10",
+    ),
     Bad("audit", "--model honest.onnx --images wide.npz --wrap", "uint8 or float is needed"),
     Bad("audit", "--model honest.onnx --images first.npz --wrap", "looks like channels first"),
     Bad("audit", "--model honest.onnx --images flat.npz --wrap", "(n, height, width)"),
@@ -386,10 +410,18 @@ AUDITS = [
     Bad("audit", "--model honest.onnx --images broken --wrap", "cannot read the picture broken/0/0.png"),
     Bad("audit", "--model honest.onnx --images cutpicture --wrap", "cutpicture/0/0.png"),
     Bad("audit", "--model honest.onnx --images mixed --wrap", "pictures differ in size"),
-    Bad("audit", "--model honest.onnx --images large --wrap", "60,000 x 60,000 pixels, more than --max-pixels, 100,000,000"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images large --wrap",
+        "60,000 x 60,000 pixels, more than --max-pixels, 100,000,000",
+    ),
     Bad("audit", "--model honest.onnx --images classes --wrap --max-pixels 700", "raise --max-pixels"),
     Bad("audit", "--model honest.onnx --images classes --wrap --max-pixels 0", "--max-pixels is 0"),
-    Bad("audit", "--model honest.onnx --images plain --labels filesabsent.csv --wrap", "1 pictures that plain does not hold"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images plain --labels filesabsent.csv --wrap",
+        "1 pictures that plain does not hold",
+    ),
     Bad("audit", "--model honest.onnx --images plain --labels filestwice.csv --wrap", "more than once"),
     Bad("audit", "--model honest.onnx --images plain --labels filesbare.csv --wrap", "put a header such as"),
     Bad("audit", "--model honest.onnx --images plain --labels filesblank.csv --wrap", "'1.png' has no label"),
@@ -402,7 +434,11 @@ AUDITS = [
     Bad("audit", "--model no_such_module:make --images test.npz --wrap", "ModuleNotFoundError"),
     Bad("audit", "--model bad_inputs_models.py:nan --images test.npz --wrap", "give the module's name"),
     Bad("audit", "--model bad_inputs_models:absent --images test.npz --wrap", "no attribute 'absent'"),
-    Bad("audit", "--model bad_inputs_models:regression --images test.npz --wrap", "predicts numbers or clusters, not classes"),
+    Bad(
+        "audit",
+        "--model bad_inputs_models:regression --images test.npz --wrap",
+        "predicts numbers or clusters, not classes",
+    ),
     Bad("audit", "--model bad_inputs_models:unfitted --images test.npz --wrap", "is not fitted"),
     Bad("audit", "--model bad_inputs_models:named --images test.npz --wrap", "are not whole numbers from 0"),
     Bad("audit", "--model bad_inputs_models:nothing --images test.npz --wrap", "a NoneType is not a model"),
@@ -432,7 +468,11 @@ SCORE_AUDITS = [
     Bad("audit", f"{SCORES} --score topic", "the column 'topic' is text, such as 'a'; choose another with --score"),
     Bad("audit", f"{SCORES} --score nope", "has no column 'nope' (--score)"),
     Bad("audit", f"{SCORES} --reference-scores scores.csv", "for none of the 150 control examples"),
-    Bad("audit", f"{SCORES} --reference-scores old.csv --reference-control-scores fresh.csv fresh.csv", "2 --reference-control-scores for 1"),
+    Bad(
+        "audit",
+        f"{SCORES} --reference-scores old.csv --reference-control-scores fresh.csv fresh.csv",
+        "2 --reference-control-scores for 1",
+    ),
     Bad("audit", f"{SCORES} --reference-scores old.csv old.csv", "have the same scores of every"),
     Bad("audit", f"{SCORES} --reference-scores turned.csv", "points the other way"),
     Bad("audit", "--scores fresh.csv --control-ids ids.txt", "so that no test set is left"),
@@ -463,7 +503,11 @@ SCORE_AUDITS = [
     Bad("audit", "--needed --control-scores fresh.csv --reference-scores few.csv", "has scores for none of the 150"),
     Bad("audit", "--needed --scores fresh.csv --control-scores fresh.csv", "--scores says how an audit is run"),
     Bad("audit", "--needed --control-scores fresh.csv --resume --fail-under 0.1", "--resume, --fail-under say how"),
-    Bad("audit", "--needed --control-scores fresh.csv --resize 3 --reference a.onnx", "--reference, --resize go with --control"),
+    Bad(
+        "audit",
+        "--needed --control-scores fresh.csv --resize 3 --reference a.onnx",
+        "--reference, --resize go with --control",
+    ),
     Bad("audit", "--needed --model m.onnx --control x --classes c", "--classes goes with --control-scores"),
     Bad("audit", "--needed --control-scores fresh.csv --share 2", "--share is 2.0"),
     Bad("audit", "--needed --control-scores fresh.csv --pull 0", "--pull is 0.0"),
@@ -669,7 +713,11 @@ MEMORIES = [
     Bad("memorization", f"{CURVE} --limit 80 --scale 0.0000001", "go on with --allow-chance"),
     Bad("memorization", "--model bad_inputs_models:grey --images grey", "--channels 1"),
     Bad("memorization", "--model honest.onnx --images large", "more than --max-pixels"),
-    Bad("memorization", "--model bad_inputs_models:regression --images test.npz", "predicts numbers or clusters, not classes"),
+    Bad(
+        "memorization",
+        "--model bad_inputs_models:regression --images test.npz",
+        "predicts numbers or clusters, not classes",
+    ),
 ]
 
 SPLITS = [

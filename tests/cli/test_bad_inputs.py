@@ -43,5 +43,14 @@ def test_bad_input(bad: Bad, folder: Path, capsys, monkeypatch):
 
 def test_the_table_covers_every_verb_and_names_each_row_once():
     assert len(TABLE) >= 200
-    assert {bad.verb for bad in TABLE} == {"audit", "budget", "compare", "demo", "memorization", "nonsense", "split", "stress"}
+    assert {bad.verb for bad in TABLE} == {
+        "audit",
+        "budget",
+        "compare",
+        "demo",
+        "memorization",
+        "nonsense",
+        "split",
+        "stress",
+    }
     assert max(Counter((bad.verb, bad.line) for bad in TABLE).values()) == 1

@@ -115,23 +115,3 @@ def test_exit_code_says_what_the_verdict_says(run, tmp_path):
     answer = json.loads(out)
     assert (code, answer["verdict"], answer["difference"] > 0) == (0, "first better", True)
     assert run(path, "b", "a", "--groups", "group", "--sequential", "--fail-under", "0.05")[0] == 1
-
-
-@pytest.mark.parametrize(
-    ("argv", "sentence"),
-    [
-        ((EXAMPLE, "shake_drop"), "only 'shake_drop' is named"),
-        ((EXAMPLE, "shake_drop", "nobody"), "no model 'nobody'. It has alexnet_tf_ben, cudaconvnet"),
-        ((EXAMPLE, "shake_drop", "dark"), "did you mean 'darc'?"),
-        ((EXAMPLE,), "has 30 models; name two of them"),
-        ((EXAMPLE, *TWO, "--all-pairs"), "leave out either"),
-        ((EXAMPLE, *TWO, "--fail-under", "2"), "between 0 and 1"),
-        ((EXAMPLE, *TWO, "--level", "0"), "`level` is 0"),
-        ((EXAMPLE, *TWO, "--groups", "repo"), "no column 'repo'"),
-        (("nowhere.csv", "a", "b"), "does not exist"),
-    ],
-)
-def test_bad_input(run, argv, sentence):
-    code, _, err = run(*argv)
-    assert code == 2
-    assert sentence in err

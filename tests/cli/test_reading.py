@@ -267,20 +267,6 @@ class TestStress:
         path = next((DATA / "lm_eval" / "example__alpha").glob("*choice*"))
         assert self.answer(run, "--labels", path)["n_examples"] == 6
 
-    @pytest.mark.parametrize(
-        ("text", "words"),
-        [
-            ("id,m1\n0,1\n", "no column of labels under the usual names.*it has 'id', 'm1'"),
-            ("id,label\n0,1\n1,\n", "row 2 has no label"),
-            ("id,label\n0,1\n0,2\n", "the example '0' has the label '2' in one row and '1' in another"),
-        ],
-    )
-    def test_refused(self, run, tmp_path, text, words):
-        (tmp_path / "x.csv").write_text(text)
-        code, _, err = run("stress", "--labels", tmp_path / "x.csv", "--queries", 5)
-        assert code == 2
-        assert re.search(words, err)
-
 
 def test_options_of_files_without_a_file():
     args = argparse.Namespace(**dict.fromkeys(READING))

@@ -261,7 +261,7 @@ def test_pictures_of_several_sizes(tmp_path):
         mean = batch.mean(axis=(1, 2, 3))
         return np.stack([mean, 1 - mean], axis=1)
 
-    with pytest.raises(InputError, match=r"differ in size .* cannot be padded to one size; use `resize and `crop"):
+    with pytest.raises(InputError, match=r"differ in size .* cannot be padded to one size; use `resize` and `crop"):
         audit(any_size, test, control=control, orbit=Translations(1))
     sentences: list[str] = []
     framed = [images.with_frame(Upsample(20, crop=10)) for images in (test, control)]

@@ -373,9 +373,7 @@ def test_reports_of_single_tasks(tmp_path):
             told = {"patch_exists": True, "resolved": task in solved, "tests_status": {"FAIL_TO_PASS": {"success": []}}}
             (home / "report.json").write_text(json.dumps({task: told}))
     plain = from_text(tmp_path, PLAIN["swe_bench"])
-    with pytest.raises(
-        InputError, match=r"a report.json for each task of 'alpha.demo' that could be graded.*`all_ids"
-    ):
+    with pytest.raises(InputError, match=r"a report.json for each task of 'alpha.demo' that could be graded.*`all_ids"):
         load_predictions(tmp_path / "logs")
     same(load_predictions(tmp_path / "logs", all_ids=TASKS), plain)
     same(load_predictions(sorted((tmp_path / "logs").rglob("report.json")), all_ids=TASKS), plain)

@@ -76,9 +76,7 @@ class TestLmEval:
     def test_refused(self, harness):
         alpha = harness / "example__alpha"
         choice, written = only(alpha, "*choice*"), only(alpha, "*written*")
-        with pytest.raises(
-            InputError, match=r"filters 'strict-match', 'flexible-extract'.*`metric=\",strict-match\"`"
-        ):
+        with pytest.raises(InputError, match=r"filters 'strict-match', 'flexible-extract'.*`metric=\",strict-match\"`"):
             load_predictions(harness)
         with pytest.raises(InputError, match=r'`metric="exact_match,strict-match"`'):
             load_predictions(written, metric="exact_match")

@@ -170,9 +170,7 @@ class TestTables:
         path = write(tmp_path / "m.csv", "id,margin,topic\na,1,\nb,2,x\n")
         with pytest.raises(InputError, match=r"no column 'loss' \(`score`\)"):
             load_scores(path, score="loss")
-        with pytest.raises(
-            InputError, match=r"no column 'repo' \(`classes`\); it has 'id', 'margin', 'topic'"
-        ):
+        with pytest.raises(InputError, match=r"no column 'repo' \(`classes`\); it has 'id', 'margin', 'topic'"):
             load_scores(path, classes="repo")
         with pytest.raises(InputError, match="1 of 2 examples have no 'topic'"):
             load_scores(path, classes="topic")
@@ -287,9 +285,7 @@ class TestLmEval:
 
         change(choice, unknown)
         assert load_scores(choice).kind == "correct"
-        with pytest.raises(
-            InputError, match=r"no margin can be read.*choose one of 'acc', 'acc_norm' \(`score`"
-        ):
+        with pytest.raises(InputError, match=r"no margin can be read.*choose one of 'acc', 'acc_norm' \(`score`"):
             load_scores(choice, score="margin")
 
     def test_older_versions(self, choice):
@@ -345,9 +341,7 @@ class TestLmEval:
     def test_refused(self, choice):
         with pytest.raises(InputError, match="samples of 2 models, 'example__alpha', 'example__beta'"):
             load_scores(DATA / "lm_eval", score=",strict-match")
-        with pytest.raises(
-            InputError, match=r"choose one with the score, such as `score=\",strict-match\"`"
-        ):
+        with pytest.raises(InputError, match=r"choose one with the score, such as `score=\",strict-match\"`"):
             load_scores(DATA / "lm_eval" / "example__alpha")
         with pytest.raises(InputError, match=r"no score 'f1' in every task.*'margin', 'log_likelihood', 'correct'"):
             load_scores(choice, score="f1")

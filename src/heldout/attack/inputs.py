@@ -148,7 +148,7 @@ def _make_prior(
         chosen = [i for i, name in enumerate(names) if any(fnmatch.fnmatch(name, pattern) for pattern in models)]
         unknown = [p for p in models if not fnmatch.filter(names, p)]
         if unknown:
-            raise InputError(f"`models={unknown[0]!r}` is none of {', '.join(names)}.")
+            raise InputError(f"no model fits {unknown[0]!r} (`models`); there are {', '.join(names)}.")
         table = table[:, :, chosen]
     known = int(table.max(initial=1)) + 1 if m is None else m
     prior = prior_from_ranks(table, known)

@@ -356,10 +356,10 @@ def trained_anew(args: argparse.Namespace) -> MemorizationResult:
     sys.path.insert(0, os.getcwd())  # for workers too, which import the user's module anew
     trainings = [as_training(load_object(spec, "--train")) for spec in args.train]
     names = different(args.train, [spec.partition(":")[2] for spec in args.train])
-    x, y, classes = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
+    x, y = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
     fresh: tuple[NDArray[Any], NDArray[Any]] | None = None
     if args.validation:
-        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key, classes=classes)[:2]
+        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key)
     rows = subset(len(y), args.limit, args.seed)
     groups = groups_of_rows(args, args.data, len(y))
     held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh[1]))

@@ -449,6 +449,11 @@ def _check_control(test: _Pictures, control: _Pictures) -> None:
     if control.digest == test.digest:
         raise InputError("the control is the test set itself; it must be fresh examples of the same source.")
     names, others = test.images.source.class_names, control.images.source.class_names
+    if names is None and getattr(control.images.source, "numbered_by_name", False):
+        raise InputError(
+            "the labels of the control are names, but those of the test set numbers; give both as numbers or both as "
+            "names."
+        )
     if names is not None and others is not None and list(names) != list(others):
         raise InputError(
             "test set and control number their classes differently; read the control with class_names=test.class_names."

@@ -175,10 +175,11 @@ def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Transla
             "use `resize` and `crop`."
         )
     index, shape = min(known, key=lambda item: min(item[1]))
-    if images.frame.one_size and orbit.radius >= min(shape):
+    largest = (min(shape) - 1) // 2 if images.frame.wraps else min(shape) - 1  # a longer cyclic shift is another one
+    if images.frame.one_size and orbit.radius > largest:
         raise InputError(
-            f"`radius` is {orbit.radius:,}, but picture {images.ids[index]} is {shape[0]} x {shape[1]}, of which "
-            f"such a shift leaves nothing; the largest radius that fits is {min(shape) - 1}."
+            f"`radius` is {orbit.radius:,}, but picture {images.ids[index]} is {shape[0]} x {shape[1]}; the largest radius "
+            f"that fits is {largest}."
         )
     index, shape = min(known, key=lambda item: images.frame.room(item[1]))
     room = images.frame.room(shape)

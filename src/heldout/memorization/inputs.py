@@ -56,20 +56,19 @@ def parse_strengths_of(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
 
 
 def read_training_set(
-    path: str | Path, *, x_key: str | None = None, y_key: str | None = None, classes: Sequence[str] | None = None
-) -> tuple[NDArray[Any], NDArray[np.int64], tuple[str, ...] | None]:
-    """Examples and labels of an .npz file, and the names of the classes where labels are text.
-
-    `classes` are the names that another set gives its classes, in its order.
-    """
+    path: str | Path, *, x_key: str | None = None, y_key: str | None = None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Examples and labels of an .npz file; labels are class numbers or names."""
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist.")
     with Npz(path) as arrays:
         x_at = need(list(arrays), x_key, TRAINING_EXAMPLE, source=str(path), what="examples")
         y_at = need(list(arrays), y_key, TRAINING_LABEL, source=str(path), what="labels")
-        x, (y, names) = arrays[x_at], number_labels(arrays[y_at], classes, what=f"{path}: {y_at!r}")
-    return x, check_labels(y, count=len(x) if x.ndim else 0, what=f"{path}: {y_at!r}"), names
+        x, y = arrays[x_at], arrays[y_at]
+    what = f"{path}: {y_at!r}"
+    numbers = check_labels(number_labels(y, what=what)[0], count=len(x) if x.ndim else 0, what=what)
+    return x, y.reshape(len(numbers))
 
 
 def as_training(thing: Any) -> Any:

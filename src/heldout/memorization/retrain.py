@@ -179,7 +179,10 @@ def _checked(
     held = None
     if validation is not None:
         what = "the labels of `validation`"
-        fresh, _ = number_labels(validation[1], names, what=what)
+        fresh, found = number_labels(validation[1], names, what=what)
+        if (found is None) != (names is None):
+            kinds = ("numbers", "names") if names is None else ("names", "numbers")
+            raise InputError(f"{what} are {kinds[1]}, but those of the training set {kinds[0]}; give both alike.")
         held = (validation[0], check_labels(fresh, count=count(validation[0]), what=what))
     return _Data(x, truth, occur, held)
 
