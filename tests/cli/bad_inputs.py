@@ -57,13 +57,13 @@ from sklearn.neighbors import KNeighborsClassifier
 rng = np.random.default_rng(0)
 
 def regression():
-    return LinearRegression().fit(rng.random((20, 784)), np.arange(20))
+    return LinearRegression().fit(rng.random((20, 1024)), np.arange(20))
 
 def unfitted():
     return LogisticRegression()
 
 def named():
-    return KNeighborsClassifier(1).fit(rng.random((20, 784)), np.array(["cat", "dog"] * 10))
+    return KNeighborsClassifier(1).fit(rng.random((20, 1024)), np.array(["cat", "dog"] * 10))
 
 def nothing():
     return None
@@ -135,10 +135,12 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     np.savez(folder / "strange.npz", images=pictures, labels=np.full(80, 12))
     np.savez(folder / "named.npz", images=pictures, labels=np.array(["cat", "dog"] * 40))
     np.savez(folder / "wide.npz", images=pictures.astype(np.int64), labels=labels)
-    np.savez(folder / "first.npz", images=np.zeros((80, 3, 28, 28), np.uint8), labels=labels)
+    np.savez(folder / "first.npz", images=np.zeros((80, 3, 32, 32), np.uint8), labels=labels)
     np.savez(folder / "flat.npz", images=pictures.reshape(80, -1), labels=labels)
     np.savez(
-        folder / "nanpixels.npz", images=np.where(np.arange(28) == 3, np.nan, pictures).astype("f4"), labels=labels
+        folder / "nanpixels.npz",
+        images=np.where(pictures == 0, np.nan, pictures / 255).astype(np.float32),
+        labels=labels,
     )
     np.savez(folder / "train.npz", x=pictures.reshape(80, -1) / 255, y=labels)
     np.savez(folder / "oneclass.npz", x=pictures.reshape(80, -1), y=np.zeros(80, int))
@@ -261,7 +263,7 @@ def _folders(folder: Path, pictures, labels) -> None:
     for i in range(8):
         Image.fromarray(pictures[i]).save(folder / "classes" / str(i % 2) / f"{i}.png")
         Image.fromarray(pictures[i]).save(folder / "grey" / str(i % 2) / f"{i}.png")
-        size = 28 + 4 * (i == 5)
+        size = 32 + 4 * (i == 5)
         Image.new("L", (size, size)).save(folder / "mixed" / str(i % 2) / f"{i}.png")
         Image.fromarray(pictures[i]).save(folder / "large" / str(i % 2) / f"{i}.png")
     header = (folder / "large" / "0" / "0.png").read_bytes()
@@ -377,10 +379,10 @@ AUDITS = [
         "--model honest.onnx --images test.npz --pad zero",
         "Give a --control, or move pictures within themselves (--crop, --wrap)",
     ),
-    Bad("audit", "--model honest.onnx --images test.npz --resize 20 --crop 28", "cannot crop 28 pixels"),
+    Bad("audit", "--model honest.onnx --images test.npz --resize 20 --crop 32", "cannot crop 32 pixels"),
     Bad(
         "audit",
-        "--model honest.onnx --images test.npz --resize 36 --crop 28 --radius 3",
+        "--model honest.onnx --images test.npz --resize 38 --crop 32 --radius 3",
         "the largest radius that fits is 1",
     ),
     Bad("audit", "--model honest.onnx --images absent --wrap", "absent does not exist"),

@@ -327,9 +327,8 @@ def test_stops_where_there_is_no_room(torus_images, honest_onnx):
     )
     stops("no radius fits. Resize to 36", honest_onnx, torus_images(20).with_frame(Crop(30)))
     stops("wants 32 x 32 pixels, but gets 20 x 20", honest_onnx, torus_images(20).with_frame(Crop(20)))
-    colour = LabelledImages(
-        from_arrays(np.arange(4 * 3072).reshape(4, 32, 32, 3).astype(np.uint8), np.arange(4)), Wrap()
-    )
+    noise = np.random.default_rng(0).integers(0, 255, (4, 32, 32, 3)).astype(np.uint8)
+    colour = LabelledImages(from_arrays(noise, np.arange(4)), Wrap())
     stops(r"wants 1 channel\(s\), but the pictures have 3", honest_onnx, colour)
     stops(
         "`radius` is 20, but picture .* largest radius that fits is 15",

@@ -178,8 +178,8 @@ def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Transla
     largest = (min(shape) - 1) // 2 if images.frame.wraps else min(shape) - 1  # a longer cyclic shift is another one
     if images.frame.one_size and orbit.radius > largest:
         raise InputError(
-            f"`radius` is {orbit.radius:,}, but picture {images.ids[index]} is {shape[0]} x {shape[1]}; the largest radius "
-            f"that fits is {largest}."
+            f"`radius` is {orbit.radius:,}, but picture {images.ids[index]} is {shape[0]} x {shape[1]}; the largest "
+            f"radius that fits is {largest}."
         )
     index, shape = min(known, key=lambda item: images.frame.room(item[1]))
     room = images.frame.room(shape)
