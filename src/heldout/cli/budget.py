@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from heldout.checks import check_seed
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_CHECK_FAILED, EXIT_FINE, add_output, make_folder, say, show
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions, refuse_reading
 from heldout.errors import InputError
@@ -97,8 +98,7 @@ def run_budget(args: argparse.Namespace) -> int:
         raise InputError(f"--fail-under {args.fail_under}: give a number of models, 1 or more.")
     if args.fail_under is not None and args.epsilon is None:
         say("warning: --fail-under without --epsilon: the error bar then follows the models that are there; name one.")
-    if args.seed < 0:
-        raise InputError(f"--seed {args.seed}: give a whole number, 0 or more.")
+    check_seed(args.seed)
     for name in ("epsilon", "delta", "gap"):
         if getattr(args, name) is not None:
             check_share(name, getattr(args, name))
