@@ -19,8 +19,8 @@ from heldout.predictions.trials import Scale, Scaling
 from heldout.predictions.values import ABSENT, is_gap, listing, number_of
 
 GIVE_ALL = (
-    "give the list of all tasks with `all_ids` (one id per line, a JSON list, or a table with ids), so that the unsolved "
-    "ones count as such"
+    "give the list of all tasks with `all_ids` (one id per line, a JSON list, or a table with ids), so that the "
+    "unsolved ones count as such"
 )
 TASK = "task"  # the column that names the task of each example, where there are several
 
