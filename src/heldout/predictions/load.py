@@ -102,6 +102,14 @@ def load_predictions(
     -----
     Damage is refused wherever it shows. A file of lines that was cut exactly at the end of a line cannot be
     told from a shorter one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "pool.csv"
+    >>> _ = path.write_text("id,label,resnet,vgg\\n1,3,3,0\\n2,0,0,\\n")
+    >>> print(load_predictions(path))
+    2 models, 2 examples, 1 cell missing, right on no example: 'vgg' (pool.csv)
     """
     options = Options(
         predictions_key=predictions_key,
