@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from heldout.images import LabelledImages, Wrap, from_arrays
-from heldout.predictions import Predictions
+from heldout.predictions import Predictions, load_predictions
 
 DATA = Path(str(files("heldout") / "data"))
 
@@ -73,4 +73,4 @@ def linear_model() -> type[LinearModel]:
 @pytest.fixture(scope="session")
 def cifar10_predictions() -> Predictions:
     """Thirty real models on the CIFAR-10 test set, from `examples/`."""
-    return Predictions.load(Path(__file__).parents[1] / "examples" / "cifar10_predictions.npz")
+    return load_predictions(Path(__file__).parents[1] / "examples" / "cifar10_predictions.npz")

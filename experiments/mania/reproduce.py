@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heldout import Predictions, SimilarityResult, budget, testable_models
+from heldout import SimilarityResult, budget, load_predictions, testable_models
 from heldout.reuse.pool import PoolBound
 from heldout.statistics.binomial import upper_tail
 from heldout.statistics.joint_binomial import joint_tail
@@ -56,7 +56,7 @@ if __name__ == "__main__":
     parser.add_argument("--repetitions", type=int, default=20_000)
     arguments = parser.parse_args()
 
-    table = Predictions.load(
+    table = load_predictions(
         arguments.data / "imagenet_predictions.npz", predictions_key="preds_val", labels_key="labels_val"
     )
     table = table.select([name for name in table.names if not name.startswith("fv_")])

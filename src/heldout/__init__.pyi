@@ -15,7 +15,7 @@ from .memorization.perturbed import perturbation_curve
 from .memorization.result import MemorizationResult
 from .memorization.retrained import LabelNoiseCurve, label_noise_curve
 from .orbit import Translations
-from .predictions import Predictions, Scores, load_scores
+from .predictions import Predictions, Scores, load_predictions, load_scores
 from .reuse.bounds import TestableModels, testable_models
 from .reuse.budget import budget, budget_from_numbers
 from .reuse.compare import compare, compare_all
@@ -69,6 +69,7 @@ __all__ = [
     "control_test",
     "independence_test",
     "label_noise_curve",
+    "load_predictions",
     "load_scores",
     "n_model_test",
     "perturbation_curve",

@@ -81,19 +81,19 @@ def test_files(tmp_path, rng):
     np.savez(tmp_path / "turned.npz", preds=ranks[:, 0])
     with pytest.raises(InputError, match=r"\(models, examples\) or ranks"):
         read_prior(tmp_path / "turned.npz", m=20)
-    with pytest.raises(InputError, match="there is a1, a2, b1, b2"):
+    with pytest.raises(InputError, match="there are a1, a2, b1, b2"):
         read_prior(tmp_path / "both.npz", models=["c*"], m=20)
     with pytest.raises(InputError, match="holds probabilities"):
         read_prior(tmp_path / "probs.npy", models=["a*"])
-    with pytest.raises(InputError, match="holds first, second; name the array with --labels-key"):
+    with pytest.raises(InputError, match="holds 'first', 'second'; name the array with `labels_key"):
         read_labels(tmp_path / "odd.npz")
     with pytest.raises(InputError, match="is not a file"):
         read_labels(tmp_path / "absent.npy")
     (tmp_path / "text.npy").write_text("0\n1\n")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="is damaged or cut short"):
         read_labels(tmp_path / "text.npy")
     (tmp_path / "cut.npz").write_bytes((tmp_path / "both.npz").read_bytes()[:2000])
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="is damaged or cut short"):
         read_prior(tmp_path / "cut.npz")
 
 

@@ -154,41 +154,6 @@ def one_sentence(err: str) -> str:
     return lines[0]
 
 
-def test_bad_input_is_one_sentence_and_exit_2(run, files, tmp_path, demo_arrays):
-    labels = demo_arrays["test_labels"][:150]
-    bad = labels.copy()
-    bad[3] = 10
-    np.save(tmp_path / "ten.npy", bad)
-    np.save(tmp_path / "short.npy", labels[:100])
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "no.onnx").write_bytes(b"x")
-    for options, sentence in [
-        ({"radius": 0}, "with radius 0 nothing moves"),
-        ({"images": tmp_path / "missing"}, "does not exist"),
-        ({"images": tmp_path / "empty"}, "no class folders"),
-        ({"labels": tmp_path / "ten.npy", "limit": None}, "knows 10 classes, but picture 3 has label 10"),
-        ({"labels": tmp_path / "short.npy"}, "100 labels for 150 pictures"),
-        ({"model": tmp_path / "no.onnx"}, "not a model that ONNX Runtime can load"),
-        ({"model": "resnet.pt"}, "give an .onnx file or package.module:factory"),
-        ({"limit": 0}, "`limit` is 0"),
-        ({"expect_accuracy": 0.123}, "was expected"),
-        ({"images_key": "pictures"}, "holds the keys images, labels"),
-        ({"mean": [0, 0]}, "`mean` has 2 values"),
-        ({"batch_size": -1}, "`batch_size` is -1"),
-        ({"batch_size": 0}, "`batch_size` is 0"),
-        ({"seed": -1}, "`seed` is -1"),
-        ({"device": "tpu"}, "there is no device 'tpu'"),
-        ({"bf16": True}, "bfloat16 is for torch"),
-        ({"control_labels": tmp_path / "ten.npy"}, "--control-labels goes with --control"),
-        ({"control": files["test"]}, "the control is the test set itself"),
-        ({"out": files["test"]}, "cannot be written to"),
-        ({"out": "/proc/nowhere"}, "cannot be written to"),
-    ]:
-        code, out, err = run(**options)
-        assert (code, out) == (2, ""), sentence
-        assert sentence in one_sentence(err)
-
-
 def test_references(run, files, leaked_onnx, honest_onnx, tmp_path, monkeypatch):
     usual = {"model": leaked_onnx, "control": files["control"], "limit": 150, "resamples": 999}
     code, out, err = run(**usual, reference=honest_onnx, json=True)

@@ -15,11 +15,9 @@ def tables(tmp_path_factory):
     rng = np.random.default_rng(0)
     hard = 2.0 + 2.0 * rng.normal(size=300)
     scores = {name: hard + rng.normal(size=300) for name in ("control", "old", "other")}
-    scores |= {"turned": -hard, "same": scores["control"], "few": hard[:40], "flat": 0.0 * hard}
     for name, values in scores.items():
         lines = ["id,margin"] + [f"q{i},{value:.6f}" for i, value in enumerate(values)]
         (folder / f"{name}.csv").write_text("\n".join(lines))
-    (folder / "odd.csv").write_text("\n".join(["id,goodness"] + [f"q{i},{v:.4f}" for i, v in enumerate(hard)]))
     return folder
 
 
@@ -73,38 +71,3 @@ def test_a_table_from_pictures(needed, demo_arrays, honest_onnx, leaked_onnx, tm
     code, out, _ = needed("--model", leaked_onnx, "--control", path, "--wrap", "--limit", 100)
     assert code == 0
     assert "control of 100" in out
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("", "--needed forecasts from a control"),
-        ("--control-scores control.csv --control x", "both are given"),
-        ("--control x", "--needed takes a --model"),
-        ("--control-scores few.csv", "the control has 40 examples; a forecast needs at least 50"),
-        ("--control-scores flat.csv", "every score of the control is 0"),
-        ("--control-scores odd.csv", "--larger-is better"),
-        ("--control-scores control.csv --reference-scores turned.csv", "points the other way"),
-        ("--control-scores control.csv --reference-scores same.csv", "as the model itself does"),
-        ("--control-scores control.csv --reference-scores few.csv", "no score for 260 of 300 examples"),
-        ("--scores control.csv --control-scores control.csv", "--scores says how an audit is run"),
-        ("--control-scores control.csv --resume --fail-under 0.1", "--resume, --fail-under say how an audit is run"),
-        ("--control-scores control.csv --resize 3 --reference a.onnx", "--reference, --resize go with --control"),
-        ("--model m.onnx --control x --classes c", "--classes goes with --control-scores"),
-        ("--control-scores control.csv --share 2", "`share` is 2.0"),
-        ("--control-scores control.csv --pull 0", "`pull` is 0.0"),
-        ("--control-scores control.csv --examples 1", "--examples"),
-        ("--control-scores missing.csv", "missing.csv does not exist"),
-    ],
-)
-def test_bad_input_is_one_sentence(needed, line, message):
-    code, out, err = needed(*line.split())
-    assert code == 2
-    assert out == ""
-    assert message in err
-    assert "Traceback" not in err
-
-
-def test_its_options_want_it(capsys):
-    assert main(["audit", "--scores", "a.csv", "--control-scores", "b.csv", "--share", "0.1"]) == 2
-    assert "--share goes with --needed" in capsys.readouterr().err

@@ -41,26 +41,6 @@ TRAININGS = """
         if not pathlib.Path("mended").exists() and seed % 2:
             raise RuntimeError("diverged")
         return KNeighborsClassifier(1).fit(x, y)
-
-    def two(x, y):
-        return None
-
-    def nothing(x, y, seed):
-        return None
-
-    def hopeless(x, y, seed):
-        raise RuntimeError("out of memory")
-
-    def nan(x, y, seed):
-        return lambda z: np.full((len(z), 10), np.nan)
-
-    def short(x, y, seed):
-        return lambda z: y[:7]
-
-    def unseeded(x, y, seed):
-        answers = y.copy()
-        answers[np.random.default_rng().integers(0, len(y), 30)] = 0
-        return lambda z: answers
 """
 
 
@@ -158,75 +138,6 @@ def test_audit_and_gap(demo, honest_onnx):
     assert found.audit is not None
     assert found.gap is not None
     assert f"{found.audit.mean:+.4f}" in out
-
-
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        (["--model", "a.onnx"], "required: --images"),
-        (["--train", "MINE:train"], "required: --data"),
-        (["--train", "MINE:train", "--data", "nothing.npz"], "does not exist"),
-        (["--train", "MINE.py:train", "--data", "train.npz"], "give the module's name"),
-        (["--train", "MINE:two", "--data", "train.npz"], "called with (x, y, seed)"),
-        (["--train", "MINE:nothing", "--data", "train.npz"], "the training returned a NoneType"),
-        (["--train", "MINE:hopeless", "--data", "train.npz"], "the first 3 trainings all failed"),
-        (["--train", "MINE:nan", "--data", "train.npz"], "the training diverged"),
-        (
-            ["--train", "MINE:train", "--data", "train.npz", "--perturbation", "fog"],
-            "--perturbation is not an option here",
-        ),
-        (["--train", "MINE:train", "--data", "train.npz", "--audit"], "--audit is not an option here"),
-        (["--train", "MINE", "--data", "train.npz"], "give package.module:name"),
-        (["--train", "MINE:absent", "--data", "train.npz"], "no attribute 'absent'"),
-        (["--train", "MINE:train", "MINE:train", "--data", "train.npz"], "more than once"),
-        (["--train", "MINE:train", "--data", "train.npz", "--x-key", "z"], "say which one with --x-key"),
-        (["--train", "MINE:train", "--data", "train.npz", "--label-noise", "0.1:0.5:0.1"], "they begin at 0"),
-        (["--train", "MINE:train", "--data", "train.npz", "--label-noise", "0:5"], "end at 1 at most"),
-        (["--train", "MINE:train", "--data", "train.npz", "--label-noise", "much"], "write 0:8"),
-        (["--train", "MINE:train", "--data", "train.npz", "--classes", "5"], "with 5 classes they are 0 to 4"),
-        (["--train", "MINE:short", "--data", "train.npz"], "returned the shape (7,)"),
-        (["--train", "MINE:unseeded", "--data", "train.npz", "--repetitions", "1"], "ignores its seed"),
-        (["--train", "MINE:train", "--data", "train.npz", "--repetitions", "0"], "none can be 0"),
-        (["--train", "MINE:train", "--data", "train.npz", "--seed", "-1"], "0 or more"),
-        (
-            ["--train", "MINE:train", "--data", "train.npz", "--validation-labels", "x"],
-            "--validation-labels is not an option here; did you mean --validation?",
-        ),
-    ],
-)
-def test_bad_trainings(run, argv, words):
-    code, out, err = run(*argv)
-    assert code == 2
-    assert out == ""
-    assert words in err
-    assert len(err.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        (["--perturbation", "fgsm"], "FGSM needs gradients, which honest has none of"),
-        (["--perturbation", "fogg"], "there are spatial"),
-        (["--strengths", "1:3"], "must begin at 0 and grow"),
-        (["--strengths", "0,2,1"], "must begin at 0 and grow"),
-        (["--strengths", "gaussian=0:3"], "gaussian is not among the perturbations spatial"),
-        (["--perturbation", "fog", "--strengths", "fog=0:7"], "severities"),
-        (["--pixel-range", "0", "1"], "outside the declared range of 0 to 1"),
-        (["--shifts", "0"], "the counts not 0"),
-        (["--audit"], "leaves no pixels to move in"),
-        (["--crop", "99"], "smaller than the crop"),
-        (["--n-jobs", "2"], "--n-jobs is not an option here"),
-        (["--scale", "0.0000001"], "no better than chance"),
-        (["--pixel-range", "0", "100000"], "a small part of the declared range"),
-        (["--batch-size", "0"], "give 1 or more"),
-    ],
-)
-def test_bad_pictures(demo, argv, words):
-    code, out, err = demo(*argv)
-    assert code == 2
-    assert out == ""
-    assert words in err
-    assert len(err.strip().splitlines()) == 1
 
 
 def test_failed_trainings_are_named_and_the_others_kept(run):

@@ -63,7 +63,7 @@ def test_threshold(run, percent):
     assert "mean_similarity" in json.loads(out)
     code, _, err = run("budget", percent, "--scale", "percent", "--threshold", "1.5")
     assert code == 2
-    assert "`threshold` is 1.5" in err
+    assert "--threshold is 1.5" in err
     code, _, err = run("budget", DATA / "swe_bench", "--threshold", "0.5")
     assert code == 2
     assert "holds right and wrong already" in err
@@ -162,7 +162,7 @@ def test_list_of_all_tasks(run, tmp_path):
     (tmp_path / "solved.json").write_text(json.dumps(solved))
     code, _, err = run("budget", tmp_path / "solved.json")
     assert code == 2
-    assert "--all-ids FILE" in err
+    assert "with --all-ids (one id per line" in err
     (tmp_path / "all.txt").write_text("".join(f"t{i}\n" for i in range(30)))
     code, out, _ = run("budget", tmp_path / "solved.json", "--all-ids", tmp_path / "all.txt", "--json")
     assert code == 0
@@ -226,7 +226,7 @@ class TestStress:
         (files / "few.csv").write_text("\n".join([head, *rows[:150]]))
         code, _, err = run("stress", *mixed[:3], files / "few.csv", "--queries", 5)
         assert code == 2
-        assert "other examples than --labels: 150 and 200, 150 in common" in err
+        assert "other examples than the labels: 150 and 200, 150 in common" in err
 
     def test_counts_without_being_told(self, run, files):
         table = ["--labels", files / "names.csv", "--prior", files / "votes.csv"]
@@ -266,20 +266,6 @@ class TestStress:
         assert self.answer(run, "--labels", path, "--classes", 9)["n_examples"] == 3
         path = next((DATA / "lm_eval" / "example__alpha").glob("*choice*"))
         assert self.answer(run, "--labels", path)["n_examples"] == 6
-
-    @pytest.mark.parametrize(
-        ("text", "words"),
-        [
-            ("id,m1\n0,1\n", "no column of labels under the usual names.*it has 'id', 'm1'"),
-            ("id,label\n0,1\n1,\n", "row 2 has no label"),
-            ("id,label\n0,1\n0,2\n", "the example '0' has the label '2' in one row and '1' in another"),
-        ],
-    )
-    def test_refused(self, run, tmp_path, text, words):
-        (tmp_path / "x.csv").write_text(text)
-        code, _, err = run("stress", "--labels", tmp_path / "x.csv", "--queries", 5)
-        assert code == 2
-        assert re.search(words, err)
 
 
 def test_options_of_files_without_a_file():

@@ -85,51 +85,6 @@ def test_comparisons_are_made_for_a_report_or_when_asked_for(run):
     assert [r["attack"] for r in compared["by_attack"]] == ["nb", "majority", "plurality", "linear-scan"]
 
 
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        (["--queries", 10], "the test set is not known"),
-        (["--examples", 100, "--classes", 2, "--queries", 0], "`queries` is 0"),
-        (["--examples", 100, "--classes", 1, "--queries", 5], "2 classes"),
-        (["--examples", 100, "--classes", 2, "--queries", 5, "--points", 101], "`points` is 101"),
-        (["--examples", 100, "--classes", 2, "--queries", 5, "--top", 2, "--digits", 0], "`digits` is 0"),
-        (["--examples", 100, "--classes", 9, "--queries", 5, "--top", 2], "needs a prior"),
-        (["--examples", 100, "--classes", 2, "--queries", 5, "--n-jobs", 0], "--n-jobs 0"),
-        (["--examples", 100, "--classes", 2, "--queries", 5, "--fail-over", 2], "--fail-over 2"),
-        (["--labels", "absent.npy", "--queries", 5], "absent.npy is not a file"),
-        (["--labels", "{}/labels.npy", "--classes", 3, "--queries", 5], "classes are 0 to 2"),
-        (["--labels", "{}/labels.npy", "--prior", "{}/wrong.npy", "--queries", 5], "`prior` is for 399 examples"),
-        (["--labels", "{}/labels.npy", "--prior", "{}/nan.npy", "--queries", 5], "not a finite number at example 7"),
-        (["--labels", "{}/labels.npy", "--prior", "{}/negative.npy", "--queries", 5], "negative at example 3"),
-        (["--labels", "{}/labels.npy", "--prior", "{}/twice.npy", "--queries", 5], "sums to 2 at example 0"),
-        (
-            ["--labels", "{}/labels.npy", "--prior", "{}/probs.npy", "--top", 6, "--queries", 5],
-            "`top` is 6; of 5 classes",
-        ),
-        (["--labels", "{}/labels.npy", "--prior", "{}/labels.npy", "--queries", 5], "say with --prior-kind counts"),
-        (["--prior", "{}/top.npz", "--prior-models", "a", "--queries", 5], "names 0 models"),
-        (["--labels", "{}/labels.npy", "--labels-key", "y", "--queries", 5], "without a name; leave out --labels-key"),
-        (["--examples", 9, "--classes", 2, "--labels-key", "y", "--queries", 5], "--labels-key says how --labels"),
-        (["--examples", 9, "--classes", 2, "--prior-models", "y", "--queries", 5], "--prior-models says how --prior"),
-    ],
-)
-def test_bad_input(run, files, argv, words):
-    prior = np.load(files / "probs.npy")
-    np.save(files / "wrong.npy", prior[1:])
-    broken = prior.copy()
-    broken[7, 0] = np.nan
-    np.save(files / "nan.npy", broken)
-    np.save(files / "twice.npy", 2 * prior)
-    broken = prior.copy()
-    broken[3] = (1.5, -0.5, 0, 0, 0)
-    np.save(files / "negative.npy", broken)
-    code, out, err = run(*(str(a).format(files) for a in argv))
-    assert code == 2
-    assert words in err
-    assert out == ""
-    assert len(err.strip().splitlines()) == 1
-
-
 def test_as_a_program(tmp_path):
     """The whole way through a shell, with a report, and stopped by nothing."""
     done = subprocess.run(

@@ -181,7 +181,7 @@ def test_split_draws_uniformly():
 
 @pytest.mark.parametrize("control", [0, 10, 0.01, 1.5, -3])
 def test_split_refuses(control):
-    with pytest.raises(InputError, match="a control of"):
+    with pytest.raises(InputError, match="`control` is"):
         split(np.zeros(10, int), control=control, seed=0)
 
 
@@ -259,30 +259,30 @@ def test_bad_csv(folder, tmp_path):
 def test_bad_npz(tmp_path, rng):
     path = tmp_path / "x.npz"
     path.write_bytes(b"nothing")
-    refuses("cannot read", open_source, path)
+    refuses("not an .npz file", open_source, path)
     pictures = rng.integers(0, 256, (5, 8, 8), dtype=np.uint8)
     for save in (np.savez, np.savez_compressed):
         save(path, images=pictures, labels=np.arange(5))
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2])
         refuses("x.npz", open_source, path)
-    np.savez(path, pictures=pictures, labels=np.arange(5))
-    refuses("holds the keys pictures, labels; say which are the pictures with --images-key", open_source, path)
+    np.savez(path, photos=pictures, labels=np.arange(5))
+    refuses("of its keys 'photos', 'labels' say which they are with `images_key`", open_source, path)
     np.savez(path, images=pictures, labels=np.arange(4))
-    refuses("4 labels for 5 pictures", open_source, path)
+    refuses("4 for 5 pictures", open_source, path)
     np.save(tmp_path / "y.txt.npy", np.arange(5))
     (tmp_path / "y.txt").write_text("1 2 3")
-    refuses("labels beside an .npz must be a plain .npy file", open_source, path, labels=tmp_path / "y.txt")
+    refuses("y.txt is damaged or cut short, or not an .npy file", open_source, path, labels=tmp_path / "y.txt")
 
 
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        ([0, 1, -1], "label -1 is negative"),
-        ([0.5, 1, 2], "not whole numbers"),
-        (["a", "b", "c"], "not whole numbers"),
-        ([[0, 1], [1, 0], [0, 1]], "labels have shape"),
-        ([0, 1], "2 labels for 3 pictures"),
+        ([0, 1, -1], "-1 is not a class"),
+        ([0.5, 1, 2], "class numbers"),
+        (np.array(["a", 1, None], dtype=object), "text is mixed with 1"),
+        ([[0, 1], [1, 0], [0, 1]], "one class per picture"),
+        ([0, 1], "2 for 3 pictures"),
     ],
 )
 def test_bad_labels(labels, sentence):
@@ -290,7 +290,7 @@ def test_bad_labels(labels, sentence):
 
 
 def test_bad_arrays():
-    refuses("no pictures", from_arrays, np.zeros((0, 4, 4), np.uint8), [])
+    refuses("at least one picture", from_arrays, np.zeros((0, 4, 4), np.uint8), [])
     refuses("looks like channels first", from_arrays, np.zeros((2, 3, 8, 8), np.uint8), [0, 1])
     refuses("pictures have shape", from_arrays, np.zeros((2, 8), np.uint8), [0, 1])
     refuses("uint8 or float is needed", from_arrays, np.zeros((2, 8, 8), np.int64), [0, 1])

@@ -237,7 +237,7 @@ def stops(sentence: str, model, images, **options) -> None:
 def test_stops_at_chance(torus_images, honest_onnx):
     images = torus_images(300)
     inverted = replace(images, mean=(1.0,), std=(0.001,))
-    stops("not reliably better than always naming the commonest class.*--mean", honest_onnx, inverted)
+    stops("not reliably better than always naming the commonest class.*`mean", honest_onnx, inverted)
     assert audit(honest_onnx, inverted, orbit=Translations(1), allow_chance=True, limit=20)
 
 
@@ -302,7 +302,7 @@ def test_expected_accuracy_is_exact(torus_images, honest_onnx, alone):
     rounded = float(f"{accuracy:.3f}")
     assert audit(honest_onnx, images, orbit=Translations(1), expect_accuracy=rounded, limit=20)
     stops("accuracy is .* but .* was expected", honest_onnx, images, expect_accuracy=round(rounded - 0.002, 3))
-    stops("give a share such as 0.917", honest_onnx, images, expect_accuracy=91.7)
+    stops("`expect_accuracy` is 91.7; it must be between 0 and 1", honest_onnx, images, expect_accuracy=91.7)
 
 
 def test_stops_when_answers_change(torus_images, rng):
@@ -329,9 +329,16 @@ def test_stops_where_there_is_no_room(torus_images, honest_onnx):
     )
     stops("no radius fits. Resize to 36", honest_onnx, torus_images(20).with_frame(Crop(30)))
     stops("wants 32 x 32 pixels, but gets 20 x 20", honest_onnx, torus_images(20).with_frame(Crop(20)))
-    colour = LabelledImages(from_arrays(np.zeros((4, 32, 32, 3), np.uint8), np.arange(4)), Wrap())
+    noise = np.random.default_rng(0).integers(0, 255, (4, 32, 32, 3)).astype(np.uint8)
+    colour = LabelledImages(from_arrays(noise, np.arange(4)), Wrap())
     stops(r"wants 1 channel\(s\), but the pictures have 3", honest_onnx, colour)
-    stops("too small to turn by radius 20", honest_onnx, torus_images(20), orbit=Translations(20), allow_chance=True)
+    stops(
+        "`radius` is 20, but picture .* largest radius that fits is 15",
+        honest_onnx,
+        torus_images(20),
+        orbit=Translations(20),
+        allow_chance=True,
+    )
 
 
 def test_other_refusals(torus_images, honest_onnx, tmp_path):

@@ -130,7 +130,7 @@ def test_right_or_wrong_is_said_so():
         ({"references": [-(np.arange(100.0) ** 2)]}, "points the other way"),
         ({"references": [np.arange(100.0)]}, "as the model itself does"),
         ({"reference_names": ["a"]}, "1 `reference_names` for 0 references"),
-        ({"examples": 1}, "--examples"),
+        ({"examples": 1}, "`examples`"),
         ({"shares": [0.0]}, "`share` is 0.0"),
         ({"pulls": [2.0]}, "`pull` is 2.0"),
         ({"level": 1.0}, "`level`"),
@@ -265,5 +265,5 @@ def test_pictures_that_cannot_be_used():
         audit_needed([model], control, limit=40)
     with pytest.raises(InputError, match="there is no model"):
         audit_needed([], control)
-    with pytest.raises(InputError, match="--allow-chance"):
+    with pytest.raises(InputError, match="`allow_chance"):
         audit_needed([lambda batch: model(batch)[:, [1, 2, 0]]], control)

@@ -59,8 +59,8 @@ def test_a_frame_may_cost_two_points_or_chance_and_no_more():
         "right on 99.8 % of the untouched pictures, but on 77.0 % in the frame",
         "test 99.8 and 77.0 %, control 99.8 and 77.0 %",
         "1,000 pictures, McNemar's exact p = 4.6e-69",
-        "use --pad reflect (with --control)",
-        "--allow-frame-drop goes on",
+        "use `pad='reflect'` (with `control`)",
+        "`allow_frame_drop=True`",
     ):
         assert words in str(stop.value)
     check_looks(drop(500, 499, 385), allow_frame_drop=True)
@@ -69,7 +69,7 @@ def test_a_frame_may_cost_two_points_or_chance_and_no_more():
 
 def test_chance_is_judged_on_both_sets_together():
     """A model that knows its test set by heart, and nothing else, is the finding and not a mistake."""
-    with pytest.raises(InputError, match=r"12.0 % on 100 pictures .* --allow-chance goes on"):
+    with pytest.raises(InputError, match=r"12.0 % on 100 pictures .* `allow_chance=True`"):
         check_looks({"test": look(shares(100, 12))})
     check_looks({"test": look(shares(100, 12))}, allow_chance=True)
     check_looks({"test": look(shares(100, 100)), "control": look(shares(100, 10))})
@@ -261,7 +261,7 @@ def test_pictures_of_several_sizes(tmp_path):
         mean = batch.mean(axis=(1, 2, 3))
         return np.stack([mean, 1 - mean], axis=1)
 
-    with pytest.raises(InputError, match=r"differ in size .* cannot be padded to one size; use --resize and --crop"):
+    with pytest.raises(InputError, match=r"differ in size .* cannot be padded to one size; use `resize` and `crop"):
         audit(any_size, test, control=control, orbit=Translations(1))
     sentences: list[str] = []
     framed = [images.with_frame(Upsample(20, crop=10)) for images in (test, control)]

@@ -349,7 +349,7 @@ def test_bad_references_are_refused_before_the_long_run(torus_images, honest_onn
             audit(model, images, orbit=ORBIT, references=references, **{"control": control, **options})
         return str(stop.value)
 
-    assert "need a control (--control)" in refused(leaked_onnx, control=None)
+    assert "need a `control`" in refused(leaked_onnx, control=None)
     assert "the reference honest is the audited model itself" in refused(leaked_onnx, honest_onnx)
     copy = FunctionScorer(lambda batch: 1.0 + honest.logits(batch), name="copy")
     assert "the reference copy scores every example as the model itself does" in refused(copy)

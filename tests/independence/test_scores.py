@@ -251,7 +251,7 @@ class TestBadInput:
         self.refused(r"a\.csv has no score for 1 of 300 examples, the first 'q0'", *named, references=[lacking])
         one_set = Scores(values=others[0][:N], kind="margin", ids=ids[:N], name="a")
         self.refused(
-            "scores for none of the 260 control examples.*--reference-control-scores", *named, references=[one_set]
+            "scores for none of the 260 control examples.*`reference_control_scores", *named, references=[one_set]
         )
         self.refused("ids are needed to join", test, control, kind="margin", references=[one_set])
         self.refused("must be Scores, or a pair", test, control, kind="margin", references=[(test,)])
@@ -287,7 +287,7 @@ class TestBadInput:
         options = {"kind": "correct", "references": [split(guess)], "n_resamples": 99}
         assert audit_scores(*sets, **options, chance=0.25, allow_chance=True).leak.test.n_references == 1
         noise_of_many = split((rng.random(N + N_CONTROL) < 0.25).astype(float))
-        self.refused(r"no help: .*rank correlation -?0\.0\d on 560 examples.*--allow-chance", *sets,
+        self.refused(r"no help: .*rank correlation -?0\.0\d on 560 examples.*`allow_chance", *sets,
                      kind="correct", references=[noise_of_many])  # fmt: skip
         self.refused("no better than a guess", *split(model), kind="margin", chance=0.5,
                      references=[split(rng.normal(-0.2, size=N + N_CONTROL))])  # fmt: skip

@@ -140,7 +140,7 @@ def test_bad_input(train, rates, words):
 
 
 def test_fewer_classes_than_labels():
-    with pytest.raises(InputError, match="with 2 classes"):
+    with pytest.raises(InputError, match="classes are 0 to 1"):
         retrain(KNeighborsClassifier(1), POINTS, TRUTH, (0.0, 0.1), classes=2)
 
 
@@ -247,14 +247,18 @@ def constant(x, y, seed, value):
 @pytest.mark.parametrize(
     ("x", "y", "options", "words"),
     [
-        (POINTS, TRUTH.astype(str), {}, "whole numbers"),
-        (POINTS, TRUTH / 2, {}, "whole numbers"),
-        (POINTS[:0], TRUTH[:0], {}, "whole numbers"),
-        (POINTS, np.zeros(60, int), {}, "two at least"),
-        (POINTS[:50], TRUTH, {}, "50 examples and 60 labels"),
+        (POINTS, TRUTH / 2, {}, "class numbers"),
+        (POINTS[:0], TRUTH[:0], {}, "at least one example"),
+        (POINTS, np.zeros(60, int), {}, "at least two"),
+        (POINTS[:50], TRUTH, {}, "60 for 50 examples"),
         (POINTS[:3], TRUTH[:3], {}, "is less than one"),
-        (POINTS, TRUTH, {"validation": (POINTS, TRUTH[:50])}, "60 validation examples and 50 labels"),
-        (POINTS, TRUTH, {"validation": (POINTS, TRUTH.astype(str))}, "validation labels"),
+        (POINTS, TRUTH, {"validation": (POINTS, TRUTH[:50])}, "50 for 60 examples"),
+        (
+            POINTS,
+            TRUTH,
+            {"validation": (POINTS, TRUTH.astype(str))},
+            "`validation` are names, but",
+        ),
     ],
 )
 def test_bad_data(x, y, options, words):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import InputError, MissingExtraError
-from heldout.predictions import Predictions
+from heldout.predictions import Predictions, load_predictions
 
 ROOT = Path(__file__).parents[2]
 CIFAR = ROOT / "examples" / "cifar10_predictions.npz"
@@ -23,7 +23,7 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="needs the data of
 
 @pytest.fixture(scope="module")
 def cifar():
-    return Predictions.load(CIFAR)
+    return load_predictions(CIFAR)
 
 
 def write(path: Path, text: str) -> Path:
@@ -36,7 +36,7 @@ def test_published_accuracies(cifar):
     assert (cifar.n_models, cifar.n_examples, cifar.n_missing) == (30, 10_000, 0)
     assert accuracy["alexnet_tf_ben"] == min(accuracy.values()) == 0.8198
     assert accuracy["shake_shake_26_2x64d_SSI_cutout16"] == max(accuracy.values()) == 0.9711
-    fresh = Predictions.load(CIFAR, predictions_key="preds_v6", labels_key="labels_v6")
+    fresh = load_predictions(CIFAR, predictions_key="preds_v6", labels_key="labels_v6")
     assert round(float(fresh.select(["wrn_28_10"]).correct.mean()), 4) == 0.9015
 
 
@@ -59,7 +59,7 @@ def test_there_and_back(suffix, cifar, tmp_path):
     for table in tables:
         path = tmp_path / f"table.{suffix}"
         table.save(path)
-        again = Predictions.load(path)
+        again = load_predictions(path)
         assert again.digest() == table.digest()
         assert again.ids == table.ids
         assert again.source == path.name
@@ -92,7 +92,7 @@ def test_cut_short(suffix, cifar, tmp_path):
             end -= 1
         path.write_bytes(content[:end])
         with pytest.raises(InputError, match=r"damaged or cut short|is empty") as caught:
-            Predictions.load(path)
+            load_predictions(path)
         assert path.name in str(caught.value)
 
 
@@ -102,7 +102,7 @@ def test_damaged_in_the_middle(tmp_path, cifar):
     content[len(content) // 2] ^= 255
     (tmp_path / "x.npz").write_bytes(content)
     with pytest.raises(InputError, match=r"x.npz is damaged or cut short"):
-        Predictions.load(tmp_path / "x.npz")
+        load_predictions(tmp_path / "x.npz")
 
 
 class TestNpz:
@@ -112,7 +112,7 @@ class TestNpz:
 
     def load(self, tmp_path, options=None, **arrays):
         np.savez(tmp_path / "x.npz", **arrays)
-        return Predictions.load(tmp_path / "x.npz", **(options or {}))
+        return load_predictions(tmp_path / "x.npz", **(options or {}))
 
     @pytest.mark.parametrize("flipped", [False, True])
     def test_either_orientation(self, tmp_path, flipped):
@@ -156,7 +156,7 @@ class TestNpz:
             (
                 {},
                 {"labels_key": "truth"},
-                "no key 'truth' .labels_key, --labels-key.; it has 'preds', 'labels', 'models'",
+                "no key 'truth' .`labels_key`.; it has 'preds', 'labels', 'models'",
             ),
             ({}, {"predictions_key": "p"}, "no key 'p'"),
             ({}, {"ids_key": "p"}, "no key 'p'"),
@@ -181,10 +181,10 @@ class TestNpz:
             self.load(tmp_path, options=options, **arrays)
 
     def test_nothing_under_the_usual_names(self, tmp_path):
-        with pytest.raises(InputError, match=r"of its keys 'what', 'labels' say which.*--predictions-key"):
+        with pytest.raises(InputError, match=r"of its keys 'what', 'labels' say which.*`predictions_key"):
             self.load(tmp_path, what=self.CELLS, labels=self.LABELS)
         with pytest.raises(
-            InputError, match=r"no labels among its keys 'preds', 'a0', .*'a9', 'a10'; say which .*--labels-key"
+            InputError, match=r"no labels among its keys 'preds', 'a0', .*'a9', 'a10'; say which .*`labels_key"
         ):
             self.load(tmp_path, preds=self.CELLS, **{f"a{i}": self.LABELS for i in range(11)})
 
@@ -218,56 +218,56 @@ class TestCsv:
     LONG = "model,example_id,prediction,label\na,x,0,0\na,y,1,1\na,z,2,2\nb,z,2,2\nb,y,,1\nb,x,1,0\n"
 
     def test_wide_and_long(self, tmp_path):
-        wide = Predictions.load(write(tmp_path / "wide.csv", self.WIDE))
-        long = Predictions.load(write(tmp_path / "long.csv", self.LONG))
-        marks = Predictions.load(write(tmp_path / "marks.csv", "a,b\n1,0\n1,\nTrue,true\n"))
+        wide = load_predictions(write(tmp_path / "wide.csv", self.WIDE))
+        long = load_predictions(write(tmp_path / "long.csv", self.LONG))
+        marks = load_predictions(write(tmp_path / "marks.csv", "a,b\n1,0\n1,\nTrue,true\n"))
         graded = "model_name,doc_id,acc\na,x,1\nb,x,0\na,y,1\nb,y,\na,z,1\nb,z,1\n"
-        graded = Predictions.load(write(tmp_path / "graded.csv", graded))
+        graded = load_predictions(write(tmp_path / "graded.csv", graded))
         assert wide.ids == long.ids == graded.ids == ("x", "y", "z")
         assert wide.n_missing == 1
         assert wide.digest() == long.digest() == marks.digest() == graded.digest()
         assert wide.labels.tolist() == long.labels.tolist() == [0, 1, 2]
 
     def test_what_spreadsheets_and_pandas_add(self, tmp_path):
-        pool = Predictions.load(write(tmp_path / "x.csv", "\ufeff,label,a\r\n0,1.0,1.0\r\n1,2.0,\r\n2,2,2\r\n\r\n"))
+        pool = load_predictions(write(tmp_path / "x.csv", "\ufeff,label,a\r\n0,1.0,1.0\r\n1,2.0,\r\n2,2,2\r\n\r\n"))
         assert (pool.ids, pool.n_missing, pool.correct.tolist()) == (("0", "1", "2"), 1, [[True, False, True]])
 
     def test_own_column_names(self, tmp_path):
         text = self.LONG.replace("model,example_id,prediction,label", "who,item,said,truth")
         path = write(tmp_path / "x.csv", text)
         keys = {"names_key": "who", "ids_key": "item", "predictions_key": "said", "labels_key": "truth"}
-        assert Predictions.load(path, **keys).names == ("a", "b")
-        with pytest.raises(InputError, match=r"no column 'model' \(names_key, --names-key\); it has 'who', 'item'"):
-            Predictions.load(path, names_key="model")
+        assert load_predictions(path, **keys).names == ("a", "b")
+        with pytest.raises(InputError, match=r"no column 'model' \(`names_key`\); it has 'who', 'item'"):
+            load_predictions(path, names_key="model")
 
     def test_a_column_answer_may_be_the_label(self, tmp_path):
         """As in many data sets; beside other columns it is no model's answer unless a column names models."""
         path = write(tmp_path / "x.csv", "question_id,answer,a,b\n1,A,A,B\n2,C,C,C\n")
-        pool = Predictions.load(path, labels_key="answer")
+        pool = load_predictions(path, labels_key="answer")
         assert (pool.names, pool.correct.tolist()) == (("a", "b"), [[True, True], [False, True]])
-        with pytest.raises(InputError, match="`answer` looks like the labels"):
-            Predictions.load(path)
-        one = Predictions.load(write(tmp_path / "m.csv", "id,answer,label\n1,A,A\n2,C,B\n"))
+        with pytest.raises(InputError, match="'answer' looks like the labels"):
+            load_predictions(path)
+        one = load_predictions(write(tmp_path / "m.csv", "id,answer,label\n1,A,A\n2,C,B\n"))
         assert (one.names, one.correct.tolist()) == (("m",), [[True, False]])
-        with pytest.raises(InputError, match=r"neither a column `correct` .* nor both"):
-            Predictions.load(path, predictions_key="a")
+        with pytest.raises(InputError, match=r"neither a column 'correct' .* nor both"):
+            load_predictions(path, predictions_key="a")
 
     def test_free_answers(self, tmp_path):
         """One cell of text makes all cells text, so that 18 and 18 still match."""
         text = "model,id,prediction,label\na,1,18,18\na,2,no idea,7\nb,1,17,18\nb,2,7,7\n"
-        pool = Predictions.load(write(tmp_path / "x.csv", text))
+        pool = load_predictions(write(tmp_path / "x.csv", text))
         assert pool.correct.tolist() == [[True, False], [False, True]]
 
     def test_the_grader_of_a_long_table_wins(self, tmp_path):
         text = "model,id,prediction,label,correct\na,1,18.00 apples,18,1\na,2,7,8,0\n"
-        pool = Predictions.load(write(tmp_path / "x.csv", text))
+        pool = load_predictions(write(tmp_path / "x.csv", text))
         assert pool.correct.tolist() == [[True, False]]
-        both = Predictions.load(tmp_path / "x.csv", correct_key="correct", predictions_key="prediction")
+        both = load_predictions(tmp_path / "x.csv", correct_key="correct", predictions_key="prediction")
         assert both.digest() == pool.digest()
 
     def test_long_cells(self, tmp_path):
         path = write(tmp_path / "x.csv", f"model,id,prediction,label\na,1,{'x' * 200_000},y\na,2,y,y\n")
-        assert Predictions.load(path).correct.tolist() == [[False, True]]
+        assert load_predictions(path).correct.tolist() == [[False, True]]
 
     @pytest.mark.parametrize(
         ("text", "words"),
@@ -279,10 +279,10 @@ class TestCsv:
             ("0,1,1\n1,1,1\n", "first line holds numbers; put a header"),
             ("id,label,a,a\nx,0,0,0\n", "more than one column 'a'"),
             ("id,label\nx,0\n", "no column of a model"),
-            ("id,a,b\nx,0,3\n", r"'b' holds 3 on the example 'x', but scores .*--scale percent.*--labels-key\) if"),
+            ("id,a,b\nx,0,3\n", r"'b' holds 3 on the example 'x', but scores .*scale=.percent.*`labels_key`\) if"),
             (
                 "id,label,a,how\nx,0,0,easy\ny,1,1,hard\n",
-                "column 'how' holds text such as 'easy' but labels are numbers.*--exclude how",
+                "column 'how' holds text such as 'easy' but labels are numbers.*exclude='how'",
             ),
             ("id,label,a\nx,0,0\nx,1,1\n", "x.csv: the example 'x' is there more than once"),
             ("id,label,a\nx,,0\ny,1,1\n", "example 0 has no label"),
@@ -292,14 +292,14 @@ class TestCsv:
             ("model,id,prediction,label\na,x,0,0\na,x,1,0\n", "'a' has more than one row for the example 'x'"),
             ("model,id,prediction,label\na,x,0,0\nb,x,1,1\n", "'x' has the label 0 in one row and 1 in another"),
             ("model,id,correct\na,x,0\nb,x,1\na,y,1\n", "different examples, 'b' 1 of 2; .*predictions.align.*absent"),
-            ("model,id,prediction\na,x,0\n", r"neither a column `correct` .* nor both `prediction` and `label`"),
+            ("model,id,prediction\na,x,0\n", r"neither a column 'correct' .* nor both 'prediction' and 'label'"),
             ("model,correct\na,0\n", "no column for the example's id"),
             ("model,id,correct\na,x,maybe\n", "'maybe' is text"),
         ],
     )
     def test_refused(self, tmp_path, text, words):
         with pytest.raises(InputError, match=words) as caught:
-            Predictions.load(write(tmp_path / "x.csv", text))
+            load_predictions(write(tmp_path / "x.csv", text))
         assert "x.csv" in str(caught.value)
 
     LABEL_COLUMNS = ("label", "labels", "y_true", "target", "targets", "gold", "ground_truth", "Label", "Y True")
@@ -307,17 +307,17 @@ class TestCsv:
     @pytest.mark.parametrize("name", LABEL_COLUMNS)
     def test_labels_of_two_classes(self, tmp_path, name):
         """0/1 labels would pass for one more model's marks."""
-        pool = Predictions.load(write(tmp_path / "x.csv", f"id,{name},a,b\nx,0,0,1\ny,1,1,1\nz,0,1,0\n"))
+        pool = load_predictions(write(tmp_path / "x.csv", f"id,{name},a,b\nx,0,0,1\ny,1,1,1\nz,0,1,0\n"))
         assert (pool.names, pool.correct.astype(int).tolist()) == (("a", "b"), [[1, 1, 0], [0, 1, 1]])
 
     @pytest.mark.parametrize("name", ["truth", "y", "Truth", "true label", "gt", "expected", "answer"])
     def test_what_looks_like_labels(self, tmp_path, name):
         path = write(tmp_path / "x.csv", f"id,{name},a,b\nx,0,0,1\ny,1,1,1\n")
-        with pytest.raises(InputError, match=f"`{name}` looks like the labels: say so with .*--labels-key {name}"):
-            Predictions.load(path)
-        assert Predictions.load(path, labels_key=name).names == ("a", "b")
+        with pytest.raises(InputError, match=f"'{name}' looks like the labels: say so with .*labels_key='{name}'"):
+            load_predictions(path)
+        assert load_predictions(path, labels_key=name).names == ("a", "b")
         if name != "answer":  # beside one model's predictions, nothing else can be meant
-            one = Predictions.load(write(tmp_path / "m.csv", f"id,{name},prediction\nx,0,0\ny,1,0\nz,0,1\n"))
+            one = load_predictions(write(tmp_path / "m.csv", f"id,{name},prediction\nx,0,0\ny,1,0\nz,0,1\n"))
             assert (one.names, one.correct.tolist()) == (("m",), [[True, False, False]])
 
     @pytest.mark.parametrize("name", ["split", "fold", "Index", "subset", "category", "target", "question"])
@@ -326,61 +326,61 @@ class TestCsv:
         rows = "".join(f"{i},{'1,' if labels else ''}1,{i % 2},{i % 2}\n" for i in range(4))
         path = write(tmp_path / "x.csv", f"id,{labels}a,b,{name}\n{rows}")
         if name == "target" and not labels:
-            assert Predictions.load(path).names == ("a", "b")
+            assert load_predictions(path).names == ("a", "b")
             return
-        with pytest.raises(InputError, match=rf"`{name}` looks like no model's: .*--exclude {name}"):
-            Predictions.load(path)
-        assert Predictions.load(path, exclude=name).names == ("a", "b")
+        with pytest.raises(InputError, match=rf"'{name}' looks like no model's: .*exclude='{name}'"):
+            load_predictions(path)
+        assert load_predictions(path, exclude=name).names == ("a", "b")
 
     def test_an_index_is_an_id_or_nothing(self, tmp_path):
-        assert Predictions.load(write(tmp_path / "x.csv", "index,label,a\n5,1,1\n6,1,1\n")).ids == ("5", "6")
-        both = Predictions.load(write(tmp_path / "x.csv", ",Unnamed: 0.1,id,label,a\n0,0,p,1,1\n1,1,q,1,1\n"))
+        assert load_predictions(write(tmp_path / "x.csv", "index,label,a\n5,1,1\n6,1,1\n")).ids == ("5", "6")
+        both = load_predictions(write(tmp_path / "x.csv", ",Unnamed: 0.1,id,label,a\n0,0,p,1,1\n1,1,q,1,1\n"))
         assert (both.ids, both.names) == (("p", "q"), ("a",))
 
     def test_a_column_in_other_words_is_no_model(self, tmp_path):
         """Never right, and no answer is any example's label: a column of something else."""
         path = write(tmp_path / "x.csv", "id,label,a,how\nx,cat,cat,easy\ny,dog,cat,hard\n")
-        with pytest.raises(InputError, match=r"'how' is right on no example.*'easy'.*--exclude how.*--classes any"):
-            Predictions.load(path)
-        assert Predictions.load(path, exclude="how").names == ("a",)
-        free = Predictions.load(path, classes="any")
+        with pytest.raises(InputError, match=r"'how' is right on no example.*'easy'.*exclude='how'.*classes=.any"):
+            load_predictions(path)
+        assert load_predictions(path, exclude="how").names == ("a",)
+        free = load_predictions(path, classes="any")
         assert str(free) == "2 models, 2 examples, right on no example: 'how' (x.csv)"
         weak = write(tmp_path / "x.csv", "id,label,a,b\nx,cat,cat,dog\ny,dog,cat,cat\n")
-        assert str(Predictions.load(weak)) == "2 models, 2 examples, right on no example: 'b' (x.csv)"
+        assert str(load_predictions(weak)) == "2 models, 2 examples, right on no example: 'b' (x.csv)"
 
     @pytest.mark.parametrize("mark", [";", "\t"])
     @pytest.mark.parametrize("suffix", ["csv", "tsv"])
     def test_other_separators(self, tmp_path, mark, suffix):
-        usual = Predictions.load(write(tmp_path / "x.csv", self.WIDE))
-        other = Predictions.load(write(tmp_path / f"y.{suffix}", self.WIDE.replace(",", mark)))
+        usual = load_predictions(write(tmp_path / "x.csv", self.WIDE))
+        other = load_predictions(write(tmp_path / f"y.{suffix}", self.WIDE.replace(",", mark)))
         assert other.digest() == usual.digest()
         quoted = f'"a,1"{mark}b\n1{mark}0\n'
-        assert Predictions.load(write(tmp_path / f"z.{suffix}", quoted)).names == ("a,1", "b")
+        assert load_predictions(write(tmp_path / f"z.{suffix}", quoted)).names == ("a,1", "b")
 
     @pytest.mark.parametrize("head", ["id,label,a,b", "id,a,b"])
     @pytest.mark.parametrize("label", ["1", "cat"])
     def test_nothing_was_run(self, tmp_path, head, label):
         row = f"{label},,\n" if "label" in head else ",\n"
         with pytest.raises(InputError, match=r"x.csv: every cell of 'a', 'b' is missing"):
-            Predictions.load(write(tmp_path / "x.csv", f"{head}\nx,{row}y,{row}"))
+            load_predictions(write(tmp_path / "x.csv", f"{head}\nx,{row}y,{row}"))
 
     def test_missing_codes(self, tmp_path):
         for text in ("id,label,a\nx,1,NA\ny,1,1.0\n", "id,a\nx,NA\ny,1\n", "model,id,correct\na,x,NA\na,y,1\n"):
-            pool = Predictions.load(write(tmp_path / "x.csv", text), missing="NA")
+            pool = load_predictions(write(tmp_path / "x.csv", text), missing="NA")
             assert (pool.n_missing, pool.correct.sum()) == (1, 1)
-            with pytest.raises(InputError, match=r"no cell holds 'N/A' \(missing=, --missing\)"):
-                Predictions.load(tmp_path / "x.csv", missing=["NA", "N/A"])
+            with pytest.raises(InputError, match=r"no cell holds 'N/A' \(`missing`\)"):
+                load_predictions(tmp_path / "x.csv", missing=["NA", "N/A"])
         text = "id,label,a\nx,1,nan\ny,1,1\nz,1,-2\n"
-        pool = Predictions.load(write(tmp_path / "x.csv", text), missing=["nan", "-2"])
+        pool = load_predictions(write(tmp_path / "x.csv", text), missing=["nan", "-2"])
         assert pool.n_missing == 2
         text = "model,id,correct\na,x,0\nb,x,1\na,y,1\n"
-        pool = Predictions.load(write(tmp_path / "x.csv", text), missing="absent")
+        pool = load_predictions(write(tmp_path / "x.csv", text), missing="absent")
         assert pool.observed.tolist() == [[True, True], [True, False]]
 
 
 class TestJson:
     def load(self, tmp_path, content, **options):
-        return Predictions.load(write(tmp_path / "x.json", json.dumps(content)), **options)
+        return load_predictions(write(tmp_path / "x.json", json.dumps(content)), **options)
 
     def test_rows_and_arrays(self, tmp_path):
         pools = [
@@ -393,7 +393,7 @@ class TestJson:
         lines = "\n".join(
             json.dumps({"model": m, "id": i, "correct": m == "a" or i == 3}) for m in "ab" for i in (1, 2, 3)
         )
-        pool = Predictions.load(write(tmp_path / "x.jsonl", lines))
+        pool = load_predictions(write(tmp_path / "x.jsonl", lines))
         assert pool.correct.tolist() == [[True] * 3, [False, False, True]]
 
     @pytest.mark.parametrize(
@@ -421,29 +421,29 @@ class TestJson:
 
     def test_a_broken_line_is_named(self, tmp_path):
         with pytest.raises(InputError, match=r"x.jsonl: line 2 is no JSON"):
-            Predictions.load(write(tmp_path / "x.jsonl", '{"id": 1, "a": 1}\n{"id": 2, "a"'))
+            load_predictions(write(tmp_path / "x.jsonl", '{"id": 1, "a": 1}\n{"id": 2, "a"'))
 
 
 def test_paths_and_formats(tmp_path):
     with pytest.raises(InputError, match=r"nowhere.csv does not exist"):
-        Predictions.load(tmp_path / "nowhere.csv")
+        load_predictions(tmp_path / "nowhere.csv")
     with pytest.raises(InputError, match=r"x.txt has the suffix '.txt'; npz, csv"):
-        Predictions.load(write(tmp_path / "x.txt", "a,b\n1,0\n"))
-    assert Predictions.load(tmp_path / "x.txt", format="csv").names == ("a", "b")
+        load_predictions(write(tmp_path / "x.txt", "a,b\n1,0\n"))
+    assert load_predictions(tmp_path / "x.txt", format="csv").names == ("a", "b")
     with pytest.raises(InputError, match="`format` is 'xls'"):
-        Predictions.load(tmp_path / "x.txt", format="xls")
+        load_predictions(tmp_path / "x.txt", format="xls")
     with pytest.raises(InputError, match="is a folder"):
-        Predictions.load(tmp_path, format="csv")
+        load_predictions(tmp_path, format="csv")
     np.savez(tmp_path / "x.npz", correct=np.ones((2, 3)))
-    with pytest.raises(InputError, match=r"x.npz is not UTF-8 \(byte 14\), or no csv file"):
-        Predictions.load(tmp_path / "x.npz", format="csv")
+    with pytest.raises(InputError, match=r"x.npz is not UTF-8 text: byte 14"):
+        load_predictions(tmp_path / "x.npz", format="csv")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_metric_is_that_of_a_log(tmp_path, suffix):
     Predictions.from_correct([[1, 0]]).save(tmp_path / f"x.{suffix}")
-    with pytest.raises(InputError, match=rf"x.{suffix} is not a log .*metric='acc' \(--metric\) chooses nothing"):
-        Predictions.load(tmp_path / f"x.{suffix}", metric="acc")
+    with pytest.raises(InputError, match=rf"x.{suffix} is not a log .*`metric='acc'` chooses nothing"):
+        load_predictions(tmp_path / f"x.{suffix}", metric="acc")
 
 
 class TestExclude:
@@ -452,19 +452,19 @@ class TestExclude:
         path = tmp_path / f"x.{suffix}"
         names = ["fv_a", "fv_b", "c", "d[1]"]
         Predictions.from_correct(np.eye(4, dtype=bool), names=names, ids=range(4)).save(path)
-        assert Predictions.load(path, exclude=["fv_*", "d[1]"]).names == ("c",)
+        assert load_predictions(path, exclude=["fv_*", "d[1]"]).names == ("c",)
         with pytest.raises(InputError, match="fits none of the 4 models"):
-            Predictions.load(path, exclude=["c", "gpt*"])
+            load_predictions(path, exclude=["c", "gpt*"])
         with pytest.raises(InputError, match="leaves no model"):
-            Predictions.load(path, exclude="*")
+            load_predictions(path, exclude="*")
 
     def test_folder(self, tmp_path):
         """A model that is left out need not fit the others."""
         for name, marks in (("a", [1, 0, 1]), ("b", [1, 1, 1]), ("short", [1])):
             np.save(tmp_path / f"{name}.npy", np.array(marks))
-        assert Predictions.load(tmp_path, exclude="short").names == ("a", "b")
+        assert load_predictions(tmp_path, exclude="short").names == ("a", "b")
         with pytest.raises(InputError, match="leaves no model"):
-            Predictions.load(tmp_path, exclude="*")
+            load_predictions(tmp_path, exclude="*")
 
 
 @pytest.mark.parametrize(
@@ -478,7 +478,7 @@ def test_what_is_not_installed_is_named(module, path, extra, monkeypatch, tmp_pa
     Predictions.from_correct([[1, 0]]).save(tmp_path / "table.parquet")
     monkeypatch.setitem(sys.modules, module, None)  # how Python itself marks a module that cannot be imported
     with pytest.raises(MissingExtraError, match=rf"heldout\[{extra}\]"):
-        Predictions.load(tmp_path / path)
+        load_predictions(tmp_path / path)
 
 
 def test_imports_nothing_heavy():
@@ -489,7 +489,7 @@ def test_imports_nothing_heavy():
 @needs_shared
 class TestShared:
     def test_imagenet(self):
-        pool = Predictions.load(
+        pool = load_predictions(
             SHARED / "imagenet_predictions.npz", predictions_key="preds_val", labels_key="labels_val"
         )
         assert pool.correct.shape == (67, 50_000)
@@ -500,7 +500,7 @@ class TestShared:
         assert round(100 * float(kept.wrong.all(axis=0).mean()), 2) == 4.91
 
     def test_mmlu_pro(self):
-        pool = Predictions.load(SHARED / "mmlu_pro_predictions.npz", missing=-2)
+        pool = load_predictions(SHARED / "mmlu_pro_predictions.npz", missing=-2)
         assert pool.ids is not None
         accuracy = pool.correct.sum(axis=1) / pool.observed.sum(axis=1)
         shown = {name: round(100 * float(a), 2) for name, a in zip(pool.names, accuracy, strict=True)}
@@ -511,8 +511,8 @@ class TestShared:
     def test_open_llm(self):
         path = SHARED / "open_llm_items.npz"
         with pytest.raises(InputError, match=r'6,349 names.*perhaps "models\[gsm8k_b_rows\]"'):
-            Predictions.load(path, correct_key="gsm8k_b_correct")
-        pool = Predictions.load(
+            load_predictions(path, correct_key="gsm8k_b_correct")
+        pool = load_predictions(
             path, correct_key="arc_a_correct", names_key="models[arc_a_rows]", ids_key="arc_a_items"
         )
         assert pool.correct.shape == (4280, 100)

@@ -11,7 +11,7 @@ import pytest
 
 import heldout
 from heldout.errors import InputError
-from heldout.predictions import Predictions, align
+from heldout.predictions import Predictions, align, load_predictions
 from heldout.predictions.writers import SUFFIXES
 
 DATA = Path(__file__).parent / "data"
@@ -25,15 +25,15 @@ def column(table: Predictions, name: str = "repo") -> list:
 def test_wide_table(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("id,repo,label,a,b\n1,p,0,0,1\n2,p,1,1,1\n3,q,1,0,1\n4,r,0,0,0\n")
-    table = Predictions.load(path, columns="repo")
+    table = load_predictions(path, columns="repo")
     assert table.names == ("a", "b")
     assert column(table) == REPO
     assert column(table.select(["b"])) == REPO
-    assert column(Predictions.load(path)) == REPO  # text under a usual name is no model
-    assert "repo" not in Predictions.load(path, exclude="repo").columns
+    assert column(load_predictions(path)) == REPO  # text under a usual name is no model
+    assert "repo" not in load_predictions(path, exclude="repo").columns
     path.write_text(path.read_text().replace("repo", "origin"))
     with pytest.raises(InputError, match="origin"):  # without being asked for it is a model that is none
-        Predictions.load(path)
+        load_predictions(path)
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "json", "parquet"])
@@ -45,17 +45,17 @@ def test_rows(tmp_path, suffix):
         pytest.importorskip("pyarrow.parquet").write_table(arrow.Table.from_pylist(rows), path)
     else:
         path.write_text(json.dumps(rows) if suffix == "json" else "".join(json.dumps(r) + "\n" for r in rows))
-    assert column(Predictions.load(path, columns="repo")) == REPO
+    assert column(load_predictions(path, columns="repo")) == REPO
 
 
 def test_long_table(tmp_path):
     path = tmp_path / "x.csv"
     rows = [f"{m},{i},1,{r}" for m in "ab" for i, r in enumerate(REPO)]
     path.write_text("\n".join(["model,id,correct,repo", *rows]))
-    assert column(Predictions.load(path, columns="repo")) == REPO
+    assert column(load_predictions(path, columns="repo")) == REPO
     path.write_text("\n".join(["model,id,correct,repo", *rows[:-1], "b,3,1,p"]))
     with pytest.raises(InputError, match="'3' has 'r' in the column 'repo' in one row and 'p' in another"):
-        Predictions.load(path, columns="repo")
+        load_predictions(path, columns="repo")
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -63,18 +63,18 @@ def test_npz(tmp_path, turned):
     correct = np.array([[1, 0, 1, 1], [0, 0, 1, 1], [1, 1, 1, 0]])
     arrays = {"repo": np.array(REPO), "question": np.array(list("abca")), "other": np.zeros(7)}
     np.savez(tmp_path / "x.npz", correct=correct.T if turned else correct, models=["a", "b", "c"], **arrays)
-    table = Predictions.load(tmp_path / "x.npz", columns=["repo", "other"])
+    table = load_predictions(tmp_path / "x.npz", columns=["repo", "other"])
     assert column(table) == REPO
     assert set(table.columns) == {"repo", "question"}  # `other` is of something else
     assert table.repeated_inputs()[0].tolist() == [0, 1, 2, 0]
-    assert "question" not in Predictions.load(tmp_path / "x.npz", exclude="question").columns
+    assert "question" not in load_predictions(tmp_path / "x.npz", exclude="question").columns
 
 
 def test_folder_and_align(tmp_path):
     for name, order in (("a", (0, 1, 2, 3)), ("b", (3, 1, 0, 2))):
         rows = "".join(f"{i},{REPO[i]},{ord(name)},{i % 2}\n" for i in order)
         (tmp_path / f"{name}.csv").write_text(f"id,repo,seconds,correct\n{rows}")
-    table = Predictions.load(tmp_path, columns=["repo", "seconds"])
+    table = load_predictions(tmp_path, columns=["repo", "seconds"])
     assert table.names == ("a", "b")
     assert column(table) == REPO
     assert "seconds" not in table.columns  # the two files do not agree on it
@@ -87,10 +87,10 @@ def test_texts_are_no_models(tmp_path):
     """They were refused by name; now they are kept, and repeated ones are told."""
     path = tmp_path / "x.csv"
     path.write_text("id,label,a,b,question\n1,0,0,1,who?\n2,1,1,1,what?\n3,1,0,1,who?\n4,0,0,0,why?\n")
-    table = Predictions.load(path)
+    table = load_predictions(path)
     assert table.names == ("a", "b")
     assert table.repeated_inputs()[0].tolist() == [0, 1, 0, 2]
-    assert Predictions.load(path, exclude="question").repeated_inputs()[0] is None
+    assert load_predictions(path, exclude="question").repeated_inputs()[0] is None
     groups = heldout.budget(table).pool.example_groups
     assert (groups.n_repeated, groups.repeated_in) == (2, ("question",))
 
@@ -102,7 +102,7 @@ def test_a_column_of_another_length():
 
 def test_lm_eval_documents(tmp_path):
     shutil.copytree(DATA / "lm_eval", tmp_path / "lm_eval")
-    table = Predictions.load(tmp_path / "lm_eval", metric=",strict-match", columns=["task", "answer"])
+    table = load_predictions(tmp_path / "lm_eval", metric=",strict-match", columns=["task", "answer"])
     assert column(table, "task") == ["sums_choice"] * 6 + ["sums_written"] * 6
     assert column(table, "answer")[:2] == ["5", "8"]
     asked_twice = [*range(6), *range(6)]  # both tasks are made of the same six documents
@@ -112,18 +112,18 @@ def test_lm_eval_documents(tmp_path):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         rows[5]["doc"] = {**rows[0]["doc"], "doc_idx": 5}
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    again = Predictions.load(tmp_path / "lm_eval", metric=",strict-match")
+    again = load_predictions(tmp_path / "lm_eval", metric=",strict-match")
     codes, names = again.repeated_inputs()
     assert names == ("doc",)
     assert codes.tolist() == [0, 1, 2, 3, 4, 0, 0, 1, 2, 3, 4, 5]
-    assert Predictions.load(tmp_path / "lm_eval", metric=",strict-match", exclude="doc").repeated_inputs()[0] is None
+    assert load_predictions(tmp_path / "lm_eval", metric=",strict-match", exclude="doc").repeated_inputs()[0] is None
 
 
 @pytest.mark.parametrize("kind", ["json", "eval"])
 def test_inspect_inputs(kind):
     if kind == "eval":
         pytest.importorskip("zstandard")
-    table = Predictions.load(DATA / "inspect" / kind, columns="task")
+    table = load_predictions(DATA / "inspect" / kind, columns="task")
     assert len(set(column(table, "task"))) == 1
     assert len(set(column(table, "input"))) == table.n_examples  # all ask something else
     assert column(table, "input")[0] == "What is 2 + 3?"
@@ -143,7 +143,7 @@ def test_inspect_repeated_inputs_and_metadata(tmp_path):
         for i, sample in enumerate(log["samples"]):
             sample["metadata"] = {"repo": f"r{i // 2}"}
         path.write_text(json.dumps(log))
-    table = Predictions.load(tmp_path / "logs", columns="repo")
+    table = load_predictions(tmp_path / "logs", columns="repo")
     codes = table.repeated_inputs()[0]
     assert codes[0] == codes[1]
     assert len(set(codes.tolist())) == table.n_examples - 1
@@ -171,7 +171,7 @@ def test_saved_and_loaded(suffix, tmp_path):
     table = Predictions.from_arrays(answers, rng.integers(0, 3, n), names=list("abcd"), columns=columns)
     path = tmp_path / f"x{suffix}"
     table.save(path)
-    again = Predictions.load(path)
+    again = load_predictions(path)
     assert again.names == table.names
     assert again.digest() == table.digest()
     assert list(again.columns) == list(columns)
@@ -184,7 +184,7 @@ def test_saved_and_loaded(suffix, tmp_path):
         assert found["models"] == known["models"]
         assert found["example_groups"] == known["example_groups"]
     assert column(again, "spans")[1] == "['x', 1]"
-    assert "repo" not in Predictions.load(path, exclude="repo").columns
+    assert "repo" not in load_predictions(path, exclude="repo").columns
 
 
 def test_a_model_that_is_called_like_a_column(tmp_path):
@@ -192,7 +192,7 @@ def test_a_model_that_is_called_like_a_column(tmp_path):
     with pytest.raises(InputError, match="'column:x' is also the name of a usual column"):
         table.save(tmp_path / "x.csv")
     table.save(tmp_path / "x.npz")
-    assert Predictions.load(tmp_path / "x.npz").names == ("column:x",)
+    assert load_predictions(tmp_path / "x.npz").names == ("column:x",)
 
 
 @pytest.mark.parametrize("gap", [None, float("nan"), np.float64("nan"), ""])
@@ -214,16 +214,16 @@ def test_rows_that_agree_on_nothing(tmp_path, asked):
     ]
     path = tmp_path / "x.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    table = Predictions.load(path, columns=asked)
+    table = load_predictions(path, columns=asked)
     assert table.repeated_inputs()[0].tolist() == [0, 1, 0]
     assert ("year" in table.columns) == bool(asked)
     rows[-1]["question"] = nan
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     if asked:
         with pytest.raises(InputError, match=r"'2' has nan in the column 'question' in one row|'2' has 'who\?'"):
-            Predictions.load(path, columns=asked)
+            load_predictions(path, columns=asked)
     else:
-        assert "question" not in Predictions.load(path).columns
+        assert "question" not in load_predictions(path).columns
 
 
 def test_long_texts_are_told_apart_by_their_digests(tmp_path):
@@ -233,11 +233,11 @@ def test_long_texts_are_told_apart_by_their_digests(tmp_path):
     asked = ["w" * 600 + end for end in ("a", "b", "a")]
     rows = [{"doc_id": i, "doc": {"question": q}, "resps": [], "acc": 1.0} for i, q in enumerate(asked)]
     (home / "samples_x_2026-01-01T00-00-00.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    table = Predictions.load(tmp_path)
+    table = load_predictions(tmp_path)
     assert column(table, "doc") == ["w" * 500] * 3
     assert table.repeated_inputs()[0].tolist() == [0, 1, 0]
     table.save(tmp_path / "x.npz")
-    assert Predictions.load(tmp_path / "x.npz").repeated_inputs()[0].tolist() == [0, 1, 0]
+    assert load_predictions(tmp_path / "x.npz").repeated_inputs()[0].tolist() == [0, 1, 0]
 
 
 def test_two_columns_of_texts():

@@ -12,7 +12,7 @@ import pytest
 
 import heldout
 from heldout.errors import InputError
-from heldout.predictions import Predictions
+from heldout.predictions import load_predictions
 
 DATA = Path(__file__).parent / "data"
 
@@ -40,8 +40,8 @@ class TestLmEval:
         (harness / "example__alpha" / "results_2026.json").write_text(
             "{}"
         )  # the harness writes these beside the samples
-        strict = Predictions.load(harness, metric=",strict-match")
-        flexible = Predictions.load(harness, metric=",flexible-extract")
+        strict = load_predictions(harness, metric=",strict-match")
+        flexible = load_predictions(harness, metric=",flexible-extract")
         assert strict.names == ("example__alpha", "example__beta")
         assert strict.ids == tuple(f"{task}/{i}" for task in ("sums_choice", "sums_written") for i in range(6))
         assert strict.correct.astype(int).tolist() == [
@@ -53,16 +53,16 @@ class TestLmEval:
     def test_agrees_with_the_logged_answers(self):
         """The verdicts against the answers and targets that stand beside them."""
         path = only(DATA / "lm_eval" / "example__alpha", "*written*")
-        pool = Predictions.load(path, metric="exact_match,strict-match")
+        pool = load_predictions(path, metric="exact_match,strict-match")
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         expected = [r["filtered_resps"][0] == r["target"] for r in rows if r["filter"] == "strict-match"]
         assert pool.correct.tolist() == [expected]
 
     def test_one_file(self):
-        pool = Predictions.load(only(DATA / "lm_eval" / "example__beta", "*choice*"))
+        pool = load_predictions(only(DATA / "lm_eval" / "example__beta", "*choice*"))
         assert (pool.names, pool.n_examples) == (("example__beta",), 6)
         assert (
-            Predictions.load(DATA / "lm_eval" / "example__beta", format="lm-eval", metric=",strict-match").n_models == 1
+            load_predictions(DATA / "lm_eval" / "example__beta", format="lm-eval", metric=",strict-match").n_models == 1
         )
 
     def test_older_versions_list_no_metrics(self, harness):
@@ -71,38 +71,36 @@ class TestLmEval:
         for row in rows:
             del row["metrics"], row["filter"], row["doc_hash"]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        assert Predictions.load(path).correct.astype(int).tolist() == [[0, 1, 0, 1, 1, 0]]
+        assert load_predictions(path).correct.astype(int).tolist() == [[0, 1, 0, 1, 1, 0]]
 
     def test_refused(self, harness):
         alpha = harness / "example__alpha"
         choice, written = only(alpha, "*choice*"), only(alpha, "*written*")
-        with pytest.raises(
-            InputError, match=r"filters 'strict-match', 'flexible-extract'.*metric=\",strict-match\" \(--metric ,strict"
-        ):
-            Predictions.load(harness)
-        with pytest.raises(InputError, match=r'metric="exact_match,strict-match" \(--metric exact_match,strict-match'):
-            Predictions.load(written, metric="exact_match")
+        with pytest.raises(InputError, match=r"filters 'strict-match', 'flexible-extract'.*`metric=\",strict-match\"`"):
+            load_predictions(harness)
+        with pytest.raises(InputError, match=r'`metric="exact_match,strict-match"`'):
+            load_predictions(written, metric="exact_match")
         with pytest.raises(InputError, match="no filter 'loose'"):
-            Predictions.load(written, metric="exact_match,loose")
+            load_predictions(written, metric="exact_match,loose")
         with pytest.raises(InputError, match=r"no metric 'f1'.*it has 'acc', 'acc_norm'"):
-            Predictions.load(choice, metric="f1")
+            load_predictions(choice, metric="f1")
         again = choice.with_name("samples_sums_choice_2027-01-01T00-00-00.000000.jsonl")
         shutil.copy(choice, again)
-        once = Predictions.load(harness, metric=",strict-match")  # the same run twice
+        once = load_predictions(harness, metric=",strict-match")  # the same run twice
         rows = [json.loads(line) for line in again.read_text().splitlines()]
         rows[0]["acc"] = 1.0 - rows[0]["acc"]
         again.write_text("".join(json.dumps(row) + "\n" for row in rows))
         with pytest.raises(InputError, match=r"two runs of 'example__alpha' on the task 'sums_choice'.*differ on '0'"):
-            Predictions.load(harness, metric=",strict-match")
-        both = Predictions.load(harness, metric=",strict-match", repeats="trials")
+            load_predictions(harness, metric=",strict-match")
+        both = load_predictions(harness, metric=",strict-match", repeats="trials")
         changed = both.scores != once.scores
         assert changed.sum() == 1
         assert both.scores[changed].tolist() == [0.5]
         again.unlink()
         choice.unlink()
         with pytest.raises(InputError, match=r"different examples, 'example__alpha' 6 and 'example__beta' 12.*align"):
-            Predictions.load(harness, metric=",strict-match")
-        assert Predictions.load(harness, metric=",strict-match", missing="absent").n_missing == 6
+            load_predictions(harness, metric=",strict-match")
+        assert load_predictions(harness, metric=",strict-match", missing="absent").n_missing == 6
 
     @pytest.mark.parametrize("metric", [None, "acc", "exact_match", "exact_match,strict-match", "f1", "acc_norm"])
     def test_advice_leads_on(self, harness, metric):
@@ -110,11 +108,11 @@ class TestLmEval:
         message = None
         for _ in range(3):
             try:
-                pool = Predictions.load(harness, metric=metric)
+                pool = load_predictions(harness, metric=metric)
             except InputError as error:
                 message = str(error)
             else:
-                assert pool.digest() == Predictions.load(harness, metric=",strict-match").digest()
+                assert pool.digest() == load_predictions(harness, metric=",strict-match").digest()
                 return
             suggested = re.search(r'metric="([^"]+)"', message)
             assert suggested or "give no metric" in message
@@ -122,47 +120,47 @@ class TestLmEval:
         pytest.fail(f"three errors in a row, the last: {message}")
 
     def test_a_filter_that_no_task_has(self, harness):
-        with pytest.raises(InputError, match=r"no filter 'loose' \(metric=, --metric\); it has 'none'"):
-            Predictions.load(only(harness / "example__alpha", "*choice*"), metric=",loose")
+        with pytest.raises(InputError, match=r"no filter 'loose' \(`metric`\); it has 'none'"):
+            load_predictions(only(harness / "example__alpha", "*choice*"), metric=",loose")
 
     def test_one_filter_is_no_choice(self, harness):
         """A task scored with a single filter of its own name beside one that has several."""
         for path in harness.rglob("*choice*"):
             change(path, filter="get-answer")
-        other = Predictions.load(DATA / "lm_eval", metric=",strict-match")
-        assert Predictions.load(harness, metric=",strict-match").digest() == other.digest()
+        other = load_predictions(DATA / "lm_eval", metric=",strict-match")
+        assert load_predictions(harness, metric=",strict-match").digest() == other.digest()
 
     def test_exclude(self, harness):
         only(harness / "example__beta", "*choice*").unlink()
-        pool = Predictions.load(harness, metric=",strict-match", exclude="*beta")
+        pool = load_predictions(harness, metric=",strict-match", exclude="*beta")
         assert pool.names == ("example__alpha",)
         with pytest.raises(InputError, match="leaves no model"):
-            Predictions.load(harness, metric=",strict-match", exclude="example*")
+            load_predictions(harness, metric=",strict-match", exclude="example*")
 
     def test_other_documents_under_the_same_number(self, harness):
         change(only(harness / "example__beta", "*choice*"), doc_hash="another")
         with pytest.raises(InputError, match="'sums_choice/0' is another document for 'example__beta'"):
-            Predictions.load(harness, metric=",strict-match")
+            load_predictions(harness, metric=",strict-match")
 
     def test_metrics_that_are_not_right_or_wrong(self, harness):
         path = only(harness / "example__alpha", "*choice*")
         change(path, acc_norm=0.5)
-        assert set(Predictions.load(path, metric="acc_norm").scores[0].tolist()) == {0.5}
+        assert set(load_predictions(path, metric="acc_norm").scores[0].tolist()) == {0.5}
         change(path, acc=0.25)
         with pytest.raises(InputError, match="of which none is 0 or 1"):
-            Predictions.load(path)
+            load_predictions(path)
         change(path, acc_norm=1.0)
-        assert Predictions.load(path).correct.all()  # the only one left that is
+        assert load_predictions(path).correct.all()  # the only one left that is
 
     def test_the_same_document_twice_and_a_cut(self, harness):
         path = only(harness / "example__alpha", "*choice*")
         text = path.read_text()
         path.write_text(text + text)
         with pytest.raises(InputError, match="has the document 0 more than once"):
-            Predictions.load(path)
+            load_predictions(path)
         path.write_text(text[:-40])
         with pytest.raises(InputError, match="line 6 is no JSON; the file is damaged or cut short"):
-            Predictions.load(path)
+            load_predictions(path)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +168,7 @@ class TestLmEval:
     [("lm_eval", ",strict-match"), ("lm_eval", ",flexible-extract"), ("inspect/json", None), ("inspect/eval", None)],
 )
 def test_a_budget_of_every_folder(folder, metric):
-    result = heldout.budget(Predictions.load(DATA / folder, metric=metric))
+    result = heldout.budget(load_predictions(DATA / folder, metric=metric))
     assert result.n_models == 2
 
 
@@ -190,33 +188,33 @@ def repack(source: Path, target: Path, **changes) -> Path:
 class TestInspect:
     @pytest.mark.parametrize("kind", ["json", "eval"])
     def test_folder(self, kind):
-        pool = Predictions.load(DATA / "inspect" / kind)
+        pool = load_predictions(DATA / "inspect" / kind)
         assert pool.names == ("mockllm/alpha", "mockllm/beta")
         assert pool.ids == ("sums/sum-0", "sums/sum-1", "sums/sum-2")
         assert pool.correct.astype(int).tolist() == [[1, 1, 0], [1, 0, 1]]
-        one = Predictions.load(DATA / "inspect" / kind / f"beta.{kind}")
+        one = load_predictions(DATA / "inspect" / kind / f"beta.{kind}")
         assert one.correct.tolist() == pool.correct[1:].tolist()
 
     def test_failed_sample_is_missing(self, tmp_path):
         path = DATA / "inspect" / "failed.eval"
-        pool = Predictions.load(path)
+        pool = load_predictions(path)
         assert pool.observed.tolist() == [[True, False, True]]
         assert pool.wrong.tolist() == [[False, False, True]]
         by_samples = repack(path, tmp_path / "x.eval", **{"summaries.json": None})
-        assert Predictions.load(by_samples).digest() == pool.digest()
+        assert load_predictions(by_samples).digest() == pool.digest()
 
     def test_epochs_and_scorers(self):
         path = DATA / "inspect" / "epochs.eval"
         with pytest.raises(InputError, match="was scored by 'grade', 'match'; choose one"):
-            Predictions.load(path)
-        epochs = Predictions.load(path, metric="match")  # both, as trials
+            load_predictions(path)
+        epochs = load_predictions(path, metric="match")  # both, as trials
         assert (epochs.trials.tolist(), epochs.scores.tolist()) == ([[2, 2, 2]], [[1, 1, 0]])
-        assert Predictions.load(path, metric="match,2").correct.astype(int).tolist() == [[1, 1, 0]]
-        assert Predictions.load(path, metric="grade,1").scores.tolist() == [[1, 1, 0.5]]  # P, as inspect_ai counts it
+        assert load_predictions(path, metric="match,2").correct.astype(int).tolist() == [[1, 1, 0]]
+        assert load_predictions(path, metric="grade,1").scores.tolist() == [[1, 1, 0.5]]  # P, as inspect_ai counts it
         with pytest.raises(InputError, match="no epoch '3'"):
-            Predictions.load(path, metric="match,3")
+            load_predictions(path, metric="match,3")
         with pytest.raises(InputError, match="no scorer 'f1'; it has 'grade', 'match'"):
-            Predictions.load(path, metric="f1")
+            load_predictions(path, metric="f1")
 
     @pytest.mark.parametrize(
         ("value", "mark"),
@@ -241,7 +239,7 @@ class TestInspect:
         log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
         log["samples"][1]["scores"]["match"]["value"] = value
         (tmp_path / "x.json").write_text(json.dumps(log))
-        pool = Predictions.load(tmp_path / "x.json")
+        pool = load_predictions(tmp_path / "x.json")
         assert (pool.n_missing, pool.scores[0, 1]) == (mark is None, mark or 0)
 
     @pytest.mark.parametrize("value", [2, [1], {"a": 1}, "perhaps"])
@@ -249,24 +247,24 @@ class TestInspect:
         log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
         log["samples"][1]["scores"]["match"]["value"] = value
         (tmp_path / "x.json").write_text(json.dumps(log))
-        with pytest.raises(InputError, match=r"'sum-1' has the score .*(only numbers and C, P, I, N|--scale percent)"):
-            Predictions.load(tmp_path / "x.json")
+        with pytest.raises(InputError, match=r"'sum-1' has the score .*(only numbers and C, P, I, N|scale=.percent)"):
+            load_predictions(tmp_path / "x.json")
 
     def test_refused(self, tmp_path):
         failed = DATA / "inspect" / "failed.eval"
         path = repack(failed, tmp_path / "x.eval", **{"header.json": {"status": "cancelled"}})
         with pytest.raises(InputError, match="status 'cancelled', so that its samples are not complete"):
-            Predictions.load(path)
+            load_predictions(path)
         with pytest.raises(InputError, match=r"has no header.json: the run has not ended"):
-            Predictions.load(repack(failed, tmp_path / "x.eval", **{"header.json": None}))
+            load_predictions(repack(failed, tmp_path / "x.eval", **{"header.json": None}))
         with pytest.raises(InputError, match=r"not a log of inspect_ai"):
-            Predictions.load(repack(failed, tmp_path / "x.eval", **{"header.json": {"eval": None}}))
+            load_predictions(repack(failed, tmp_path / "x.eval", **{"header.json": {"eval": None}}))
         folder = tmp_path / "unfinished"
         shutil.copytree(DATA / "inspect" / "eval", folder)
         repack(
             failed, folder / "x.eval", **{"header.json": {"status": "cancelled", "eval": {"model": "c", "task": "t"}}}
         )
-        assert Predictions.load(folder, exclude="c").names == ("mockllm/alpha", "mockllm/beta")
+        assert load_predictions(folder, exclude="c").names == ("mockllm/alpha", "mockllm/beta")
         folder = tmp_path / "twice"
         folder.mkdir()
         shutil.copy(failed, folder / "one.eval")
@@ -274,7 +272,7 @@ class TestInspect:
         with pytest.raises(
             InputError, match=r"one.eval and twice/two.eval are two runs of 'mockllm/alpha' on the task 'sums'"
         ):
-            Predictions.load(folder, metric=None)
+            load_predictions(folder, metric=None)
 
     def test_json_refused(self, tmp_path):
         log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
@@ -287,10 +285,10 @@ class TestInspect:
         ):
             path.write_text(json.dumps(broken))
             with pytest.raises(InputError, match=words):
-                Predictions.load(path)
+                load_predictions(path)
         path.write_text('{"a": 1}')
         with pytest.raises(InputError, match=r"x.json is not a log of inspect_ai"):
-            Predictions.load(path, format="inspect")
+            load_predictions(path, format="inspect")
 
     @pytest.mark.parametrize("name", ["eval/alpha.eval", "failed.eval", "json/alpha.json"])
     def test_cut_short(self, name, tmp_path):
@@ -299,7 +297,7 @@ class TestInspect:
         for kept in (0.99, 0.5, 0.01):
             path.write_bytes(content[: int(kept * len(content))])
             with pytest.raises(InputError, match="is damaged or cut short"):
-                Predictions.load(path)
+                load_predictions(path)
 
     @pytest.mark.parametrize("name", ["eval/alpha.eval", "failed.eval"])
     def test_damage_inside(self, name, tmp_path):
@@ -310,4 +308,4 @@ class TestInspect:
         path = tmp_path / "x.eval"
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"x.eval is damaged or cut short"):
-            Predictions.load(path)
+            load_predictions(path)

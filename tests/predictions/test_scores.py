@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout import InputError, Predictions, Scores, load_scores
+from heldout import InputError, Scores, load_predictions, load_scores
 from heldout.predictions.scores import as_scores, read_id_list
 
 DATA = Path(__file__).parent / "data"
@@ -70,7 +70,7 @@ class TestTables:
 
     def test_score_of_0_and_1_is_correctness(self, tmp_path):
         assert load_scores(write(tmp_path / "m.csv", "id,score\na,0\nb,1\n")).kind == "correct"
-        with pytest.raises(InputError, match=r"larger 'score' is better or worse.*--larger-is better"):
+        with pytest.raises(InputError, match=r"larger 'score' is better or worse.*larger_is='better'"):
             load_scores(write(tmp_path / "n.csv", "id,score\na,0.3\nb,1\n"))
 
     def test_direction_must_be_known(self, tmp_path):
@@ -95,7 +95,7 @@ class TestTables:
             ("id,margin\na,nan\nb,2\n", "margin is 'nan'"),
             ("id,margin\na,high\nb,inf\n", "2 of 2 scores are not a finite number"),
             ("id,margin\na,1\na,2\n", r"m\.csv: the example 'a' is there more than once"),
-            ("id,u,v\na,1,2\nb,2,1\n", r"'u', 'v' it could be any, so say which with score= \(--score\)"),
+            ("id,u,v\na,1,2\nb,2,1\n", r"'u', 'v' it could be any, so say which with `score`"),
             ("id,text\na,hello\nb,bye\n", "no column of scores"),
             ("id,model,margin\na,m1,2\nb,m2,1\n", "several models in the column 'model'"),
             ("id,margin\n", "empty"),
@@ -136,7 +136,7 @@ class TestTables:
     def test_direction_against_the_name(self, tmp_path, name, values, larger_is, refused):
         path = write(tmp_path / "m.csv", f"id,{name}\na,{values[0]}\nb,{values[1]}\n")
         if refused:
-            with pytest.raises(InputError, match=f"{name}' is .* by its name, but larger_is='{larger_is}'"):
+            with pytest.raises(InputError, match=f"{name}' is .* by its name, but `larger_is='{larger_is}'"):
                 load_scores(path, larger_is=larger_is)
             with pytest.raises(InputError, match="by its name"):
                 as_scores(values, kind=name, larger_is=larger_is, what="test")
@@ -168,11 +168,9 @@ class TestTables:
 
     def test_wrong_names(self, tmp_path):
         path = write(tmp_path / "m.csv", "id,margin,topic\na,1,\nb,2,x\n")
-        with pytest.raises(InputError, match=r"no column 'loss' \(score=, --score\)"):
+        with pytest.raises(InputError, match=r"no column 'loss' \(`score`\)"):
             load_scores(path, score="loss")
-        with pytest.raises(
-            InputError, match=r"no column 'repo' \(classes=, --classes\); it has 'id', 'margin', 'topic'"
-        ):
+        with pytest.raises(InputError, match=r"no column 'repo' \(`classes`\); it has 'id', 'margin', 'topic'"):
             load_scores(path, classes="repo")
         with pytest.raises(InputError, match="1 of 2 examples have no 'topic'"):
             load_scores(path, classes="topic")
@@ -243,7 +241,7 @@ class TestLmEval:
     def test_agrees_with_the_harness(self, model):
         """Two options: the margin is positive exactly where `acc` is 1, and correctness is the pool's."""
         path = only(DATA / "lm_eval" / model, "*choice*")
-        marks = Predictions.load(path).correct[0]
+        marks = load_predictions(path).correct[0]
         assert (load_scores(path).values > 0).tolist() == marks.tolist()
         assert load_scores(path, score="correct").values.tolist() == marks.astype(float).tolist()
         assert load_scores(path, score="acc").kind == "correct"
@@ -287,9 +285,7 @@ class TestLmEval:
 
         change(choice, unknown)
         assert load_scores(choice).kind == "correct"
-        with pytest.raises(
-            InputError, match=r"no margin can be read.*choose one of 'acc', 'acc_norm' \(score=, --score"
-        ):
+        with pytest.raises(InputError, match=r"no margin can be read.*choose one of 'acc', 'acc_norm' \(`score`"):
             load_scores(choice, score="margin")
 
     def test_older_versions(self, choice):
@@ -339,15 +335,13 @@ class TestLmEval:
         scores = load_scores(DATA / "lm_eval" / "example__alpha", score=",strict-match", classes="task")
         assert scores.kind == "correct"  # not every task has likelihoods
         assert set(scores.classes.tolist()) == {"sums_choice", "sums_written"}
-        pool = Predictions.load(DATA / "lm_eval" / "example__alpha", metric=",strict-match")
+        pool = load_predictions(DATA / "lm_eval" / "example__alpha", metric=",strict-match")
         assert (scores.ids, scores.values.tolist()) == (pool.ids, pool.correct[0].astype(float).tolist())
 
     def test_refused(self, choice):
         with pytest.raises(InputError, match="samples of 2 models, 'example__alpha', 'example__beta'"):
             load_scores(DATA / "lm_eval", score=",strict-match")
-        with pytest.raises(
-            InputError, match=r"choose one with the score, such as score=\",strict-match\" \(--score ,str"
-        ):
+        with pytest.raises(InputError, match=r"choose one with the score, such as `score=\",strict-match\"`"):
             load_scores(DATA / "lm_eval" / "example__alpha")
         with pytest.raises(InputError, match=r"no score 'f1' in every task.*'margin', 'log_likelihood', 'correct'"):
             load_scores(choice, score="f1")
@@ -359,7 +353,7 @@ class TestInspect:
     @pytest.mark.parametrize("kind", ["json", "eval"])
     def test_right_and_wrong(self, kind):
         path = DATA / "inspect" / kind / f"alpha.{kind}"
-        scores, pool = load_scores(path), Predictions.load(path)
+        scores, pool = load_scores(path), load_predictions(path)
         assert scores.kind == "correct"
         assert (scores.ids, scores.values.tolist()) == (pool.ids, pool.correct[0].astype(float).tolist())
         assert scores.name == "mockllm/alpha"
@@ -385,7 +379,7 @@ class TestInspect:
         with pytest.raises(InputError, match="larger 'style' is better or worse"):
             load_scores(path, score="mine.style")
         path = self.change(tmp_path, lambda i: {"mine": {"value": {"a": 1, "b": 2}}})
-        with pytest.raises(InputError, match=r'score="mine\.a" \(--score mine\.a\)'):
+        with pytest.raises(InputError, match=r'`score="mine\.a"`'):
             load_scores(path)
 
     def test_partial_counts_half(self, tmp_path):
@@ -399,7 +393,7 @@ class TestInspect:
             load_scores(self.change(tmp_path, lambda i: {"match": {"value": None if i == 1 else "C"}}))
         with pytest.raises(InputError, match="which is not a number"):
             load_scores(self.change(tmp_path, lambda i: {"match": {"value": "green"}}))
-        with pytest.raises(InputError, match=r"was scored by 'a', 'b'; choose one with score= \(--score\)"):
+        with pytest.raises(InputError, match=r"was scored by 'a', 'b'; choose one with `score`"):
             load_scores(self.change(tmp_path, lambda i: {"a": {"value": 1}, "b": {"value": 0}}))
-        with pytest.raises(InputError, match=r"epochs.*score=\"match,1\" \(--score match,1\)"):
+        with pytest.raises(InputError, match=r"epochs.*`score=\"match,1\"`"):
             load_scores(DATA / "inspect" / "epochs.eval", score="match")

@@ -59,7 +59,7 @@ def test_missing_is_not_wrong():
 def test_a_code_that_no_cell_holds():
     for make in (lambda code: Predictions.from_arrays(CELLS, LABELS, missing=code),
                  lambda code: Predictions.from_correct([[1, 0], [1, 1]], missing=code)):  # fmt: skip
-        with pytest.raises(InputError, match=r"no cell holds -2 \(missing=, --missing\); leave it out"):
+        with pytest.raises(InputError, match=r"no cell holds -2 \(`missing`\); leave it out"):
             make([-2, "nan"])
         assert make("nan").n_missing == 0  # numbers hide no NaN
     with pytest.raises(InputError, match="no cell holds 'nan'"):
@@ -78,9 +78,9 @@ def test_rows_that_are_masked_one_by_one():
     "path", ["foo.csv", Path("foo.csv"), b"foo.csv", np.array("foo.csv"), np.array(Path("foo.csv"))]
 )
 def test_a_path_is_no_array(path):
-    with pytest.raises(InputError, match=r"'foo.csv'; use heldout\.Predictions\.load"):
+    with pytest.raises(InputError, match=r"'foo.csv'; use heldout\.load_predictions"):
         Predictions.from_correct(path)
-    with pytest.raises(InputError, match=r"'foo.csv'; use heldout\.Predictions\.load"):
+    with pytest.raises(InputError, match=r"'foo.csv'; use heldout\.load_predictions"):
         Predictions.from_arrays(path, [0, 1])
 
 
@@ -139,7 +139,7 @@ def test_classes():
     with pytest.raises(InputError, match="labels are names such as 'a'"):
         Predictions.from_arrays([["a", "b"]], ["a", "c"], classes=2)
     for none in (0, -1, np.int64(0)):
-        with pytest.raises(InputError, match=f"`classes` is {none} .--classes.; there is at least 1"):
+        with pytest.raises(InputError, match=f"`classes` is {none}; there is at least 1"):
             Predictions.from_arrays(cells, labels, classes=none)
     with pytest.raises(InputError, match="`classes` is 'all'"):
         Predictions.from_arrays(cells, labels, classes="all")
@@ -156,7 +156,7 @@ def test_classes():
         ({"ids": [1, 2, 2, 3]}, "example '2' is there more than once"),
         ({"ids": [1, 2]}, "2 ids for 4 examples"),
         ({"labels": [0, 1, 2]}, r"shape \(2, 4\) but there are 3 labels"),
-        ({"labels": [1, 2, 3, 3]}, "label 3 of example 2 lies outside 0 to 2.*from 0 and the other from 1.*classes="),
+        ({"labels": [1, 2, 3, 3]}, "label 3 of example 2 lies outside 0 to 2.*from 0 and the other from 1.*`classes`"),
         ({"labels": [0, 1, 2, -1]}, "label -1 of example 3 lies outside"),
         ({"labels": [0, 1, 2, None]}, "example 3 has no label"),
         ({"labels": [0, 1, 2, np.nan]}, "labels: NaN stands in 1 of 4 cells"),

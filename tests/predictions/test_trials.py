@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import InputError
-from heldout.predictions import Predictions, align
+from heldout.predictions import Predictions, align, load_predictions
 
 
 def test_scores_and_marks_are_one_table():
@@ -24,7 +24,7 @@ def test_scores_and_marks_are_one_table():
 def test_fractions_are_never_cut_in_silence():
     pool = Predictions.from_scores([[0.5, 1], [0, 0.4]])
     for touch in (lambda: pool.correct, lambda: pool.wrong, lambda: pool.require_binary("the attack")):
-        with pytest.raises(InputError, match=r"0 or 1, but 2 of 4 cells.*--threshold 0.5"):
+        with pytest.raises(InputError, match=r"0 or 1, but 2 of 4 cells.*threshold=0.5"):
             touch()
     assert pool.thresholded(0.5).correct.tolist() == [[True, True], [False, False]]
     for threshold in (0, -1, 1.1):
@@ -41,7 +41,7 @@ def test_scales(scale, cells):
 
 
 def test_scales_refused():
-    with pytest.raises(InputError, match=r"the cell \(0, 1\) holds 66, but scores lie between 0 .*--scale percent"):
+    with pytest.raises(InputError, match=r"the cell \(0, 1\) holds 66, but scores lie between 0 .*scale=.percent"):
         Predictions.from_scores([[0, 66]])
     with pytest.raises(InputError, match="holds 101, outside the scale from 0 to 100"):
         Predictions.from_scores([[0, 101]], scale="percent")
@@ -93,13 +93,13 @@ def test_saved_and_read(tmp_path, suffix):
     counted = Predictions.from_scores([["1/3", "2/3", None], ["3/3", "0/2", "1/7"]], names=["a", "b"])
     for pool in (plain, counted, plain.thresholded(0.5)):
         pool.save(tmp_path / f"table{suffix}")
-        back = Predictions.load(tmp_path / f"table{suffix}")
+        back = load_predictions(tmp_path / f"table{suffix}")
         assert back.digest() == pool.digest()
         assert (back.within is None) == (pool.within is None)
     graded = Predictions.from_scores(np.random.default_rng(0).random((2, 5, 3)))
     if suffix in (".npz", ".json"):
         graded.save(tmp_path / f"graded{suffix}")
-        np.testing.assert_array_equal(Predictions.load(tmp_path / f"graded{suffix}").within, graded.within)
+        np.testing.assert_array_equal(load_predictions(tmp_path / f"graded{suffix}").within, graded.within)
     else:
         with pytest.raises(InputError, match=r"save as \.npz or \.json"):
             graded.save(tmp_path / f"graded{suffix}")
@@ -107,9 +107,9 @@ def test_saved_and_read(tmp_path, suffix):
 
 def test_percent_in_a_file(tmp_path):
     (tmp_path / "pass.csv").write_text("id,a,b\nx,100,33.3\ny,0,50\n")
-    with pytest.raises(InputError, match="--scale percent"):
-        Predictions.load(tmp_path / "pass.csv")
-    pool = Predictions.load(tmp_path / "pass.csv", scale="percent")
+    with pytest.raises(InputError, match=r"scale=.percent"):
+        load_predictions(tmp_path / "pass.csv")
+    pool = load_predictions(tmp_path / "pass.csv", scale="percent")
     np.testing.assert_allclose(pool.scores, [[1, 0], [0.333, 0.5]])
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import heldout
 from heldout.errors import InputError
-from heldout.predictions import Predictions
+from heldout.predictions import Predictions, load_predictions
 from heldout.reuse.result import BudgetResult
 from heldout.summary.numbers import bar_text, of_text
 
@@ -106,7 +106,7 @@ def test_assumption_a1_is_checked(result, rng):
 def test_imagenet_v2_does_not_fit_assumption_a1():
     """Under A1 fewer models would fit than a bound that needs no A1 allows: the two cannot both be right."""
     keys = {"predictions_key": "preds_v2_threshold07", "labels_key": "labels_v2_threshold07"}
-    result = heldout.budget(Predictions.load(IMAGENET, **keys), epsilon=0.02)
+    result = heldout.budget(load_predictions(IMAGENET, **keys), epsilon=0.02)
     assert result.testable.naive_bayes < result.testable.similarity
     assert result.pool.assumption.fits is False
 
@@ -248,7 +248,7 @@ def test_epsilon_and_delta_outside(option, value):
 
 @pytest.mark.skipif(not IMAGENET.exists(), reason="needs ../shared/data/imagenet_predictions.npz")
 def test_imagenet():
-    table = Predictions.load(IMAGENET, predictions_key="preds_val", labels_key="labels_val")
+    table = load_predictions(IMAGENET, predictions_key="preds_val", labels_key="labels_val")
     table = table.select([name for name in table.names if not name.startswith("fv_")])
     result = heldout.budget(table)
     assert result.n_models == 64

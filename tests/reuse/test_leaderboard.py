@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from heldout.predictions import Predictions
+from heldout.predictions import Predictions, load_predictions
 from heldout.reuse.leaderboard import (
     PairTests,
     leaderboard_order,
@@ -177,7 +177,7 @@ def test_family_wise_level_with_directions(rng, step, alike):
 
 def matrices():
     """Real 0/1 tables: models by examples."""
-    yield "cifar10", Predictions.load(EXAMPLE).correct
+    yield "cifar10", load_predictions(EXAMPLE).correct
     if MMLU.exists():
         with np.load(MMLU) as data:
             run = (data["preds"] != -2).all(axis=0)

@@ -11,7 +11,7 @@ import pytest
 
 import heldout
 from heldout.errors import InputError
-from heldout.predictions import Predictions
+from heldout.predictions import Predictions, load_predictions
 from heldout.reuse.score_budget import ScoreBudgetResult
 from heldout.reuse.scored import ScoredPool
 from heldout.statistics.bounded_differences import bounded_log_p_values
@@ -203,7 +203,7 @@ def test_result_travels(tmp_path, rng):
 
 def test_what_needs_right_and_wrong(rng):
     table = Predictions.from_scores(rng.random((3, 50)))
-    with pytest.raises(InputError, match=r"--threshold 0\.5"):
+    with pytest.raises(InputError, match=r"threshold=0.5"):
         heldout.similarity(table)
     assert heldout.budget(table.thresholded(0.5), epsilon=0.2).pool is not None
 
@@ -223,7 +223,7 @@ def test_needed_examples_for_a_gap():
 @pytest.mark.skipif(not LIVECODEBENCH.exists(), reason="needs ../shared/data/livecodebench_apr2024.npz")
 def test_livecodebench():
     """README: 45 models, 400 problems; hardly anything of an error bar is chance inside problems."""
-    pool = Predictions.load(LIVECODEBENCH, correct_key="pass1", scale="percent")
+    pool = load_predictions(LIVECODEBENCH, correct_key="pass1", scale="percent")
     trials = np.array([[1 if "(n=1)" in name else 10] for name in pool.names])
     result = heldout.budget(Predictions.from_scores(pool.scores, trials=trials, names=pool.names))
     assert (result.n_models, result.n_examples, round(result.error_bar, 4)) == (45, 400, 0.0696)

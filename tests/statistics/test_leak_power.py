@@ -171,7 +171,7 @@ def test_effective_sizes_give_the_standard_error_of_the_test():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"share": 0.0}, "`share` is 0.0; it must be above 0 and at most 1"),
+        ({"share": 0.0}, "`share` is 0.0; it must be between 0 and 1, and not 0 itself"),
         ({"pull": 1.5}, "`pull` is 1.5"),
         ({"level": 1.0}, "`level` is 1.0"),
         ({"n_test": 0}, "`n_test` is 0; it must be a positive number"),

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from heldout.checks import check_share
 from heldout.errors import InputError
 from heldout.statistics.binomial import log_upper_tail
 from heldout.statistics.search import first_where
@@ -176,5 +177,4 @@ def corollary_4_6_applies(k: int, m: int) -> bool:
 def _check(n: int, m: int, k: int, delta: float) -> None:
     if n < 1 or m < 2 or k < 0:
         raise InputError(f"{n} points, {m} classes, {k} queries: at least 1 point, 2 classes and 0 queries are needed.")
-    if not 0 < delta < 1:
-        raise InputError(f"`delta` is {delta}; it must lie strictly between 0 and 1.")
+    check_share(delta, "delta")

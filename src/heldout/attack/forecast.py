@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
+from heldout.checks import check_share
 from heldout.errors import InputError
 
 # The signal that a weight keeps of NB's, whose weight is linear in a query's luck Z: E[Z sign Z] for the vote of Blum
@@ -82,8 +83,7 @@ def forecast_top(
     share · mAFC(sqrt(k/(q · share) · R/(R-1)), R).
     """
     _check(n_points, top, k)
-    if not 0 <= share <= 1:
-        raise InputError(f"`share` is {share}; it must lie between 0 and 1.")
+    check_share(share, "share", zero=True, one=True)
     if share == 0:
         return 0.0
     kept = EFFICIENCY[attack] if efficiency is None else efficiency

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.attack.ranks import prior_from_ranks
+from heldout.checks import EXAMPLE, LABEL, Role, number_labels, pick, quoted
 from heldout.errors import InputError
+from heldout.files import Npz, read_npy
 from heldout.predictions.items import ItemTable, label_column, prediction_rows, score_columns
-from heldout.predictions.keys import EXAMPLE, plain_name
 from heldout.predictions.values import read_ids
 
-LABEL_KEYS = ("labels", "y", "targets", "y_test")
-PRIOR_KEYS = ("prior", "probabilities", "probs", "counts", "ranks", "top5", "top", "predictions", "preds")
+PRIOR = Role("prior_key", ("prior", "probabilities", "probs", "counts", "ranks", "top5", "top", "predictions", "preds"))
 KINDS = ("probabilities", "counts", "predictions", "ranks")
 NUMPY = (".npy", ".npz")
 
@@ -51,12 +50,9 @@ def read_named_labels(path: str | Path, *, key: str | None = None) -> Labels:
     if path.is_dir() or (path.is_file() and not _is_numpy(path)):
         labels, ids = label_column(path, key)
     else:
-        labels, beside = _read(path, key, LABEL_KEYS, "--labels-key")
+        labels, beside = _read(path, key, LABEL)
         ids = _ids_beside(beside, labels.shape[:1], path)
-    if labels.dtype.kind not in "UO":
-        return Labels(labels, None, ids)
-    names, codes = np.unique(labels.astype(np.str_), return_inverse=True)
-    return Labels(codes.reshape(labels.shape), tuple(names.tolist()), ids)
+    return Labels(*number_labels(labels, what=path.name), ids)
 
 
 def read_prior(
@@ -100,12 +96,12 @@ def read_prior(
     """
     path = Path(path)
     if kind not in (None, *KINDS):
-        raise InputError(f"`kind` is {kind!r} (--prior-kind); it can be {', '.join(KINDS)}.")
+        raise InputError(f"`kind` is {kind!r}; it can be {', '.join(KINDS)}.")
     if path.is_dir() or (path.is_file() and not _is_numpy(path)):
         found, kind = _read_table(path, kind, classes, models_axis, m)
         table, beside, own = found.values, {"models": np.array(found.names)}, found.ids
     else:
-        table, beside = _read(path, key, PRIOR_KEYS, "--prior-key")
+        table, beside = _read(path, key, PRIOR)
         if table.dtype.kind in "iu" and kind in (None, "predictions", "ranks"):
             table = _turned(table, models_axis, path)
         own = _ids_beside(beside, table.shape, path)
@@ -129,20 +125,20 @@ def _make_prior(
         return _spread(_shares(table, path), n), f"counts from {path.name}"
     if table.dtype.kind not in "iu" or kind == "probabilities":
         if models:
-            raise InputError(f"{path} holds probabilities; --prior-models chooses among several models' ranks.")
+            raise InputError(f"{path} holds probabilities; `models` chooses among several models' ranks.")
         return _spread(table, n), f"probabilities from {path.name}"
     if table.ndim == 1:
         raise InputError(
-            f"{path} holds {len(table):,} whole numbers; say with --prior-kind counts that they count each class. One "
-            "model's answers alone do not say how sure it is: several models' predictions, (models, examples), would."
+            f"{path} holds {len(table):,} whole numbers; say with `kind='counts'` that they count each class. One "
+            "model's predictions alone do not say how sure it is: those of several, (models, examples), would."
         )
     predictions = table.ndim == 2
     if predictions:
         if len(table) >= table.shape[1] and models_axis is None:
             raise InputError(
                 f"{path} holds class numbers of shape {table.shape}; predictions of shape (models, examples) or ranks "
-                "of shape (examples, places, models) are needed (--models-axis says where models are, --prior-kind "
-                "counts that these are counts)."
+                "of shape (examples, places, models) are needed (`models_axis` says where models are, "
+                "`kind='counts'` that these are counts)."
             )
         table = table.T[:, None, :]  # each model's first place
     if table.ndim == 3 and models:
@@ -152,7 +148,7 @@ def _make_prior(
         chosen = [i for i, name in enumerate(names) if any(fnmatch.fnmatch(name, pattern) for pattern in models)]
         unknown = [p for p in models if not fnmatch.filter(names, p)]
         if unknown:
-            raise InputError(f"--prior-models {unknown[0]}: there is {', '.join(names)}.")
+            raise InputError(f"no model fits {unknown[0]!r} (`models`); there are {', '.join(names)}.")
         table = table[:, :, chosen]
     known = int(table.max(initial=1)) + 1 if m is None else m
     prior = prior_from_ranks(table, known)
@@ -172,7 +168,7 @@ def _in_order(
         shared = len(wanted) - len(lacking)
         first = f", the first without a prior being {lacking[0]!r}" if lacking else ""
         raise InputError(
-            f"{path.name} (--prior) is about other examples than --labels: {len(own):,} and {len(wanted):,}, "
+            f"{path.name} is about other examples than the labels: {len(own):,} and {len(wanted):,}, "
             f"{shared:,} in common{first}; give both for the same ids."
         )
     return prior[[place[name] for name in wanted]]
@@ -204,7 +200,7 @@ def _read_table(
     try:
         return prediction_rows(path, classes, models_axis), kind
     except InputError as error:
-        way_out = "say --prior-kind counts if these are counts, one column for each class"
+        way_out = "say `kind='counts'` if these are counts, one column for each class"
         if counts is None:
             way_out = "give probabilities or counts, one column for each class, or predictions beside a column `label`"
         raise InputError(f"{str(error).split('; ')[0].removesuffix('.')}; {way_out}.") from error
@@ -237,7 +233,7 @@ def _spread(prior: NDArray[Any], n: int | None) -> NDArray[Any]:
         return prior
     if n is None:
         raise InputError(
-            "this prior is the same for every example, so that their number is not known; give --examples."
+            "this prior is the same for every example, so that their number is not known; give `n_examples`."
         )
     return np.broadcast_to(prior, (n, len(prior)))
 
@@ -250,32 +246,23 @@ def _is_numpy(path: Path) -> bool:
     return (magic[:2] == b"PK" and suffix != ".eval") or magic == b"\x93NUMPY" or suffix in NUMPY
 
 
-def _read(
-    path: Path, key: str | None, usual: Sequence[str], option: str
-) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+def _read(path: Path, key: str | None, role: Role) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
     """One array, and what lies beside it."""
     if not path.is_file():
         raise InputError(f"{path} is not a file.")
-    try:
-        with path.open("rb") as f:
-            magic = f.read(6)
-        if magic[:2] != b"PK" and magic != b"\x93NUMPY":
-            raise InputError(f"{path} cannot be read: it is no .npy or .npz file; numpy.save writes one.")
-        if magic[:2] != b"PK":
-            if key:
-                raise InputError(f"{path} holds one array without a name; leave out {option}.")
-            return np.load(path, mmap_mode="r", allow_pickle=False), {}
-        with path.open("rb") as f, np.load(f, allow_pickle=False) as archive:  # closed even where it is damaged
-            names = list(archive.files)
-            found = [key] if key else [k for k in usual if k in names][:1] or (names if len(names) == 1 else [])
-            if not found or found[0] not in names:
-                held = ", ".join(names) or "no arrays"
-                raise InputError(f"{path} holds {held}; name the array with {option}.")
-            beside = {"models": archive["models"]} if "models" in names else {}
-            ids = next((k for k in names if plain_name(k) in EXAMPLE.usual and k != found[0]), None)
-            beside |= {} if ids is None else {"ids": archive[ids]}
-            return archive[found[0]], beside
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} cannot be read as .npy or .npz: {error}.") from error
+    with path.open("rb") as f:
+        magic = f.read(6)
+    if magic[:2] != b"PK":
+        if key:
+            raise InputError(f"{path} holds one array without a name; leave out `{role.option}`.")
+        return read_npy(path, mapped=True), {}
+    with Npz(path) as arrays:
+        found = pick(arrays, key, role, source=str(path), weak=True)
+        if found is None and len(arrays) == 1:
+            found = next(iter(arrays))
+        if found is None:
+            raise InputError(f"{path} holds {quoted(arrays)}; name the array with `{role.option}`.")
+        beside = {"models": arrays["models"]} if "models" in arrays else {}
+        ids = pick(arrays, None, EXAMPLE, source=str(path), taken=(found,))
+        beside |= {} if ids is None else {"ids": arrays[ids]}
+        return arrays[found], beside

@@ -237,20 +237,3 @@ def check_prior(prior: ArrayLike, n: int | None, m: int | None) -> NDArray[Any]:
             i = int(bad.argmax())
             raise InputError(f"`prior` sums to {rows[i].sum():g} at example {a + i}; probabilities must sum to 1.")
     return table
-
-
-def check_labels(labels: ArrayLike, m: int | None) -> NDArray[np.int64]:
-    """Whole numbers 0 … m - 1 of shape (n,), or a sentence that says what is wrong with them."""
-    table = np.asarray(labels)
-    if table.ndim != 1 or len(table) == 0 or table.dtype.kind not in "iu":
-        hint = " (number the names first)" if table.dtype.kind in "USO" else ""
-        hint = " (of probabilities take the argmax first)" if table.dtype.kind == "f" and table.ndim == 2 else hint
-        raise InputError(
-            f"`labels` has the shape {table.shape} and the type {table.dtype}; class numbers (whole, from 0 on) of "
-            f"shape (n,) are needed{hint}."
-        )
-    if table.min() < 0 or (m is not None and table.max() >= m):
-        wrong = int(table.min()) if table.min() < 0 else int(table.max())
-        classes = "numbered from 0" if m is None else f"0 to {m - 1}"
-        raise InputError(f"`labels` contains {wrong}; classes are {classes}.")
-    return table.astype(np.int64)

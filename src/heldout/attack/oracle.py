@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.attack.knowledge import check_labels
 from heldout.attack.queries import Queries, count_hits
+from heldout.checks import check_labels
 from heldout.errors import InputError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class AccuracyOracle:
     def __init__(
         self, labels: ArrayLike, mechanism: Mechanism | None = None, *, public: NDArray[np.bool_] | None = None
     ) -> None:
-        self._labels = check_labels(labels, None)
+        self._labels = check_labels(labels)
         self._public = public
         self.mechanism: Mechanism = Exact() if mechanism is None else mechanism
         self.queries = 0

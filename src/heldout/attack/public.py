@@ -23,6 +23,7 @@ from heldout.attack.oracle import AccuracyOracle, Exact, is_maker
 from heldout.attack.outlook import VOTES
 from heldout.attack.task import Task
 from heldout.checkpoints import Checkpoint
+from heldout.checks import check_share
 from heldout.errors import InputError
 from heldout.results import Record
 
@@ -97,13 +98,11 @@ def _std(gains: Floats) -> float:
 
 def split_public(task: Task, share: float) -> tuple[Task, int]:
     """The public part as a task of its own, for an analyst who knows it; and its size."""
-    if not 0 < share < 1:
-        raise InputError(f"`public` is {share:g} (--public); the share of public examples must be between 0 and 1.")
+    check_share(share, "public")
     n_public = round(share * task.n)
     if not 1 <= n_public < task.n:
         raise InputError(
-            f"`public` is {share:g} (--public), which makes {n_public:,} of {task.n:,} examples public; both parts "
-            "need some."
+            f"`public` is {share:g}, which makes {n_public:,} of {task.n:,} examples public; both parts need some."
         )
     shown = _mask(task, n_public)
     points = None if task.points is None else min(n_public, max(1, round(task.points * share)))

@@ -37,6 +37,7 @@ from heldout.attack.public import PublicSplit, simulate_public, split_public
 from heldout.attack.result import Noticed, StressResult, StressRun
 from heldout.attack.task import ATTACKS, Task, make_analyst, make_task
 from heldout.checkpoints import Checkpoint, begin, hash_of
+from heldout.checks import check_share
 from heldout.errors import InputError, import_extra
 from heldout.progress import plain_bar
 
@@ -129,8 +130,7 @@ def stress(
     )
     if n_jobs == 0:
         raise InputError("`n_jobs` is 0; give a number of threads, or -1 for all cores.")
-    if not 0 < delta < 1:
-        raise InputError(f"`delta` is {delta}; it must be between 0 and 1, both excluded.")
+    check_share(delta, "delta")
     whole = task
     if public is not None:
         task, _ = split_public(whole, float(public))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import operator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.attack.aim import choose_aim
-from heldout.attack.knowledge import ROWS, Knowledge, check_labels, check_prior, with_prior
+from heldout.attack.knowledge import ROWS, Knowledge, check_prior, with_prior
 from heldout.attack.learned import LearningBayes, make_plan
 from heldout.attack.lucky import LuckyBayes, worth_searching
 from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded, is_maker
@@ -19,12 +18,15 @@ from heldout.attack.outlook import VOTES
 from heldout.attack.parked import ParkedBayes
 from heldout.attack.pointwise import Pointwise
 from heldout.attack.reconstruction import ReconstructionAttack, usual_size
+from heldout.checks import check_count, check_labels, check_seed, number_labels
 from heldout.errors import InputError
 
 POINTWISE: dict[str, type[Pointwise]] = {**VOTES, "reconstruction": ReconstructionAttack}
 ATTACKS = (*POINTWISE, "linear-scan")
 STOPS = 10  # numbers of answers after which the accuracy is taken
-WIDEST = 2**31 - 1  # classes and points fit into 32 bits
+MOST_EXAMPLES, MOST_CLASSES = 100_000_000, 1_000_000
+MOST_QUERIES, MOST_TRIALS = 10_000_000, 100_000
+MOST_WORK = 10**14  # examples times answers times trials; a core does some 10^8 of them a second
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,26 +145,28 @@ def make_task(
 ) -> Task:
     """Everything that was handed in, checked once."""
     n, m, top, points, digits = (
-        None if value is None else _whole(name, value)
-        for name, value in (
-            ("n_examples", n), ("n_classes", m), ("top", top), ("points", points), ("digits", digits),
+        None if value is None else check_count(value, name, least=least, most=most)
+        for name, value, least, most in (
+            ("n_examples", n, 1, MOST_EXAMPLES),
+            ("n_classes", m, 2, MOST_CLASSES),
+            ("top", top, 2, None),
+            ("points", points, 1, None),
+            ("digits", digits, 0, None),
         )
-    )  # fmt: skip
-    queries, trials, seed = (_whole(a, b) for a, b in (("queries", queries), ("trials", trials), ("seed", seed)))
+    )
+    queries = check_count(queries, "queries", most=MOST_QUERIES)
+    trials, seed = check_count(trials, "trials", most=MOST_TRIALS), check_seed(seed)
     if mechanism is not None and not callable(mechanism if is_maker(mechanism) else mechanism.answer):
         raise InputError("`mechanism` needs a method `answer(losses) -> float`, or must be a function that makes one.")
     if attack not in ATTACKS:
         raise InputError(f"`attack` is {attack!r}; there are {', '.join(ATTACKS)}.")
-    for name, value, least in (("queries", queries, 1), ("trials", trials, 1), ("seed", seed, 0)):
-        if value < least:
-            raise InputError(f"`{name}` is {value}; at least {least} is needed.")
     if digits is not None and mechanism is not None:
         raise InputError("give `digits` or a `mechanism`, not both.")
     if digits is not None:
         mechanism = Rounded(digits)
     truth = None
     if labels is not None:
-        truth = check_labels(labels, m)
+        truth = check_labels(number_labels(labels)[0], classes=m)
         if n is not None and len(truth) != n:
             raise InputError(f"`labels` has {len(truth):,} examples, `n_examples` is {n:,}.")
         n = len(truth)
@@ -176,11 +180,16 @@ def make_task(
                 f"{truth.min()}, or say how many classes there are."
             )
         m = max(2, int(truth.max()) + 1) if m is None else m
-        check_labels(truth, m)
+        check_labels(truth, classes=m)
     if n is None or m is None:
         raise InputError("the test set is not known: give `n_examples` and `n_classes`, or labels, or a prior.")
-    if not 1 <= n <= WIDEST or not 2 <= m <= WIDEST:
-        raise InputError(f"n = {n:,}, m = {m:,}: at least 1 example and 2 classes are needed, fewer than 2^31 of each.")
+    check_count(n, "n_examples", most=MOST_EXAMPLES)
+    check_count(m, "n_classes", least=2, most=MOST_CLASSES)
+    if n * queries * trials > MOST_WORK:
+        raise InputError(
+            f"{n:,} examples, {queries:,} answers to each of {trials:,} trials: that is {n * queries * trials:.0e} "
+            f"steps, days of work; `queries` or `trials` must be smaller, {MOST_WORK:.0e} steps in all."
+        )
     if top is not None and not 2 <= top <= m:
         raise InputError(f"`top` is {top}; of {m:,} classes it can take 2 to {m:,}.")
     if top is not None and top < m and table is None:
@@ -207,10 +216,3 @@ def make_task(
         seed=seed,
         chosen=table is not None and top is None and points is None and attack in VOTES,
     )
-
-
-def _whole(name: str, value: object) -> int:
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise InputError(f"`{name}` is {value!r}; a whole number is needed.") from None

@@ -18,6 +18,7 @@ from pathlib import Path
 from heldout.cli import streams
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_PIPE, EXIT_STOPPED, be_quiet
 from heldout.cli.verbs import parse
+from heldout.cli.words import in_options, option_names
 from heldout.errors import HeldoutError, InputError
 from heldout.progress import heartbeat
 
@@ -64,7 +65,7 @@ def _run(arguments: list[str], beat: heartbeat | None) -> int:
     except HeldoutError as error:
         if getattr(args, "debug", False):
             streams.tell(traceback.format_exc().rstrip())
-        streams.tell(f"heldout: {_sentence(str(error), _kept(args, began))}")
+        streams.tell(f"heldout: {_sentence(in_options(str(error), option_names(args.parser)), _kept(args, began))}")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         streams.tell(f"heldout: stopped{_way_on(args)}")
@@ -72,6 +73,11 @@ def _run(arguments: list[str], beat: heartbeat | None) -> int:
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more on its way out
         return EXIT_PIPE
+    except MemoryError as error:
+        streams.tell(
+            f"heldout: out of memory{f': {error}' if str(error) else ''}; use fewer examples.{_kept(args, began)}"
+        )
+        return EXIT_BAD_INPUT
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
         streams.tell(f"heldout: {error.strerror or error}{where}.{_kept(args, began)}")

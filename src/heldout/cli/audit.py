@@ -196,6 +196,7 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
             labels_key=labels_key,
             channels=channels,
             class_names=class_names,
+            max_pixels=args.max_pixels,
         )
         return labelled(args, source, frame_of(args, models[0], source.read(0).shape), groups_of(source, groups))
 

@@ -114,6 +114,7 @@ def _of_pictures(args: argparse.Namespace) -> AuditNeeds:
         images_key=args.control_images_key,
         labels_key=args.control_labels_key,
         channels=args.channels or getattr(models[0], "channels", None) or 3,
+        max_pixels=args.max_pixels,
     )
     frame = frame_of(args, models[0], source.read(0).shape, need_room=False)
     shares, pulls = _cells(args)

@@ -7,10 +7,11 @@ import json
 import re
 from pathlib import Path
 
+from heldout.checks import check_seed
 from heldout.cli.common import EXIT_BAD_INPUT, make_folder, say
 from heldout.cli.ending import Gate, add_ending, finish, judged
 from heldout.cli.parser import Parser
-from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
+from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions, refuse_reading
 from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.report import to_markdown, to_text
@@ -102,8 +103,7 @@ def run(args: argparse.Namespace) -> int:
     GATE.check(args)
     if args.fail_under is not None and args.epsilon is None:
         say("warning: --fail-under without --epsilon: the error bar then follows the models that are there; name one.")
-    if args.seed < 0:
-        raise InputError(f"--seed {args.seed}: give a whole number, 0 or more.")
+    check_seed(args.seed)
     for name in ("epsilon", "delta", "gap"):
         if getattr(args, name) is not None:
             check_share(name, getattr(args, name))
@@ -201,6 +201,8 @@ def from_numbers(args: argparse.Namespace) -> BudgetResult:
     for name in ("label_noise", "second_labels", "probabilities"):
         if getattr(args, name) is not None:
             raise InputError(f"--{name.replace('_', '-')} needs a file of predictions.")
+    if args.paths == [] and (args.examples, args.error, args.similarity) != (None, None, None):
+        refuse_reading(args, "numbers are given in place of one")
     given = {"--examples": args.examples, "--error": args.error, "--similarity": args.similarity}
     lacking = [name for name, value in given.items() if value is None]
     if lacking:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from heldout.checks import check_seed
 from heldout.cli import memorization_curve, memorization_retrain
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, say
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.streams import user_prints_to_stderr
-from heldout.errors import InputError
 
 WAYS = {
     "curve": (memorization_curve, "finished models, whose training pictures are perturbed more and more"),
@@ -42,8 +42,7 @@ def add_options(verb: Parser) -> None:
 
 def run_way(args: argparse.Namespace) -> int:
     """Either way: the curves, what they say, and what is left to do."""
-    if args.seed < 0:
-        raise InputError(f"--seed {args.seed}: give 0 or more.")
+    check_seed(args.seed)
     with user_prints_to_stderr():
         result = args.measure(args)
     # where trainings failed, --resume does only these, once they are repaired

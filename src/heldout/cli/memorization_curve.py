@@ -117,6 +117,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
             labels_key=args.labels_key,
             channels=channels,
             class_names=class_names,
+            max_pixels=args.max_pixels,
         )
         shape = source.read(0).shape
         frame = frame_of(args, models[0], shape, need_room=args.audit)

@@ -6,7 +6,6 @@ import argparse
 import os
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from heldout.cli.common import say
 from heldout.cli.parser import Parser
 from heldout.cli.unfinished import checkpoints, different
-from heldout.files import read_npz
+from heldout.files import Npz
 from heldout.groups import resolve_groups
 from heldout.memorization.inputs import as_training, for_training, parse_strengths, read_training_set
 from heldout.memorization.perturbed import subset
@@ -71,7 +70,8 @@ def groups_of_rows(args: argparse.Namespace, path: str, n: int) -> NDArray[Any] 
     """The group of each example of an .npz file, which are called by their numbers, where --groups says so."""
     if args.groups is None:
         return None
-    columns = {key: value for key, value in read_npz(Path(path)).items() if value.shape == (n,)}
+    with Npz(path) as arrays:
+        columns = {key: arrays[key] for key in arrays if arrays.shape(key) == (n,)}
     return resolve_groups(args.groups, [str(i) for i in range(n)], columns)
 
 
@@ -85,7 +85,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     x, y = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
     fresh: tuple[NDArray[Any], NDArray[Any]] | None = None
     if args.validation:
-        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key, option="--validation")
+        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key)
     rows = subset(len(y), args.limit, args.seed)
     groups = groups_of_rows(args, args.data, len(y))
     held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh[1]))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.groups import resolve_groups
 from heldout.images import PAD_MODES, Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap
+from heldout.images.sources import MAX_PIXELS
 from heldout.scorers import Scorer
 
 
@@ -31,6 +32,18 @@ def add_pixel_options(verb: Any, *, pad: bool = False) -> None:
     pixels.add_argument("--scale", type=float, metavar="X", help="pixels times this (default 1/255 for uint8, else 1)")
     pixels.add_argument("--bgr", action="store_true", help="the model wants blue first")
     pixels.add_argument("--channels", type=int, choices=(1, 3), help="read picture files as grey or RGB")
+    add_max_pixels(pixels)
+
+
+def add_max_pixels(group: Any) -> None:
+    """The size of picture files that are read."""
+    group.add_argument(
+        "--max-pixels",
+        type=int,
+        default=MAX_PIXELS,
+        metavar="N",
+        help=f"refuse picture files of more pixels (default {MAX_PIXELS:,})",
+    )
 
 
 def scorer_options(args: argparse.Namespace) -> dict[str, Any]:

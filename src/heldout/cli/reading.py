@@ -7,7 +7,7 @@ from typing import Any
 
 from heldout.cli.common import say
 from heldout.errors import InputError
-from heldout.predictions import Predictions
+from heldout.predictions import Predictions, load_predictions
 
 FAR_MORE = 3  # times as many models as examples: perhaps they were taken for each other
 # Options that say how files are read, by their names in Python.
@@ -81,7 +81,7 @@ def add_reading(verb: argparse.ArgumentParser) -> None:
 def read_predictions(args: argparse.Namespace, paths: Any, **rest: Any) -> Predictions:
     """The table that the options ask for."""
     classes = int(args.classes) if args.classes and args.classes.isdigit() else args.classes
-    table = Predictions.load(
+    table = load_predictions(
         paths,
         format=args.input_format,
         models_axis=args.models_axis,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from heldout._version import __version__
 from heldout.cli.common import EXIT_FINE, make_folder, say
 from heldout.cli.parser import Parser
-from heldout.cli.pictures import groups_of
+from heldout.cli.pictures import add_max_pixels, groups_of
 from heldout.errors import InputError
 from heldout.files import write_npz, write_text
 from heldout.groups import group_codes, join_groups
@@ -40,6 +40,7 @@ def add_options(verb: Parser) -> None:
         metavar="SPEC",
         help="pictures that depend on each other: a column, a CSV id,group, or a pattern on ids",
     )
+    add_max_pixels(verb)
     verb.add_argument("--seed", type=int, default=0)
     verb.add_argument("--out", type=Path, required=True, metavar="DIR")
     verb.add_argument("--json", action="store_true", help="print JSON")
@@ -48,10 +49,16 @@ def add_options(verb: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """`heldout split`."""
-    source = open_source(args.images, labels=args.labels, images_key=args.images_key, labels_key=args.labels_key)
+    if not args.control > 0 or (args.control >= 1 and not args.control.is_integer()):
+        raise InputError(f"--control {args.control:g}: give a share below 1 (0.2), or a whole number (2000).")
     share = args.control if args.control < 1 else int(args.control)
-    if isinstance(share, int) and share != args.control:
-        raise InputError(f"--control {args.control}: give a share below 1 or a whole number.")
+    source = open_source(
+        args.images,
+        labels=args.labels,
+        images_key=args.images_key,
+        labels_key=args.labels_key,
+        max_pixels=args.max_pixels,
+    )
     codes = duplicate_codes(
         pixel_hashes(source, np.arange(len(source.labels)), label=str(args.images), progress=not args.json)
     )

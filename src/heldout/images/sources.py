@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, UnidentifiedImageError
 
+from heldout.checks import EXAMPLE, LABEL, PICTURE, TEXT, check_count, check_labels, need, number_labels, pick
 from heldout.errors import InputError
-from heldout.files import read_table
+from heldout.files import Npz, PackedRows, read_npy, read_table
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
-IMAGE_KEYS = ("images", "x", "X", "x_test", "data", "test_images")
-LABEL_KEYS = ("labels", "y", "Y", "y_test", "target", "test_labels")
+MAX_PIXELS = 100_000_000  # of one picture file, 300 MB once it is decoded; `max_pixels` raises it
+MOST_NAMED = 1_000_000  # classes of which each gets a name
 END_MARKS = {".png": b"IEND", ".jpg": b"\xff\xd9", ".jpeg": b"\xff\xd9"}
 DIGEST_SAMPLE = 256  # pictures of a torch dataset that enter its digest
 
@@ -54,31 +54,12 @@ class ImageSource(Protocol):
         ...
 
 
-def check_labels(labels: ArrayLike, *, count: int | None, what: str) -> NDArray[np.int64]:
-    """Labels as whole numbers from 0, one for each of `count` pictures."""
-    y = np.asarray(labels)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1:
-        raise InputError(f"{what}: labels have shape {y.shape}; one whole number per picture is needed.")
-    if count is not None and len(y) != count:
-        raise InputError(f"{what}: {len(y)} labels for {count} pictures; there must be one for each.")
-    if len(y) == 0:
-        raise InputError(f"{what}: no pictures.")
-    if y.dtype.kind not in "iub" and not (y.dtype.kind == "f" and np.array_equal(y, np.round(y))):
-        raise InputError(f"{what}: labels of type {y.dtype} are not whole numbers 0, 1, 2, ...")
-    y = y.astype(np.int64)
-    if y.min() < 0:
-        raise InputError(f"{what}: label {int(y.min())} is negative; classes are numbered from 0.")
-    return y
-
-
 class ArraySource:
     """Pictures in one array, perhaps a memory map."""
 
     def __init__(
         self,
-        pictures: NDArray[Any],
+        pictures: NDArray[Any] | PackedRows,
         labels: ArrayLike,
         *,
         ids: Sequence[str] | None = None,
@@ -98,12 +79,14 @@ class ArraySource:
             )
         if pictures.dtype.kind not in "uf" or (pictures.dtype.kind == "u" and pictures.dtype != np.uint8):
             raise InputError(f"{what}: pixels of type {pictures.dtype}; uint8 or float is needed.")
-        self.labels = check_labels(labels, count=len(pictures), what=what)
+        numbers, names = number_labels(labels, class_names, what=f"{what}: labels")
+        self.numbered_by_name = names is not None  # then the model must know exactly these classes, in this order
+        self.labels = check_labels(numbers, count=len(pictures), what=f"{what}: labels", of="picture")
         self.ids = list(map(str, range(len(pictures)))) if ids is None else list(map(str, ids))
         if len(self.ids) != len(pictures):
             raise InputError(f"{what}: {len(self.ids)} ids for {len(pictures)} pictures.")
-        self.class_names = class_names
-        self.columns = dict(columns or {})  # what else is known of each picture, for --groups
+        self.class_names = names if class_names is None else class_names
+        self.columns = dict(columns or {})  # what else is known of each picture, for groups
         self._pictures = pictures
 
     def read(self, index: int) -> NDArray[Any]:
@@ -150,33 +133,47 @@ class FileSource:
         channels: int = 3,
         numbered_by_name: bool = False,
         columns: Mapping[str, NDArray[Any]] | None = None,
+        max_pixels: int = MAX_PIXELS,
     ) -> None:
-        self.columns = dict(columns or {})  # what else is known of each picture, for --groups
+        self.columns = dict(columns or {})  # what else is known of each picture, for groups
         self._root, self.ids, self.class_names = root, list(names), class_names
         self.numbered_by_name = numbered_by_name  # then the model must know exactly these classes, in this order
-        self.labels = check_labels(labels, count=len(self.ids), what=str(root))
+        self.labels = check_labels(labels, count=len(self.ids), what=f"{root}: labels", of="picture")
         self.channels = channels
+        self.max_pixels = check_count(max_pixels, "max_pixels")
 
     def read(self, index: int) -> NDArray[Any]:
         """One picture, converted to RGB (or grey, for one channel)."""
-        path = self._root / self.ids[index]
-        try:
-            with Image.open(path) as image:
-                pixels = np.asarray(image.convert("L" if self.channels == 1 else "RGB"))
-        except (OSError, UnidentifiedImageError, ValueError, SyntaxError) as error:
-            raise InputError(f"cannot read the picture {path}: {error}. Repair or leave it out.") from error
+        with self._opened(index) as image:
+            pixels = np.asarray(image.convert("L" if self.channels == 1 else "RGB"))
         return pixels[..., None] if pixels.ndim == 2 else pixels
 
     def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
         """From the files' headers."""
         for index in indices:
-            path = self._root / self.ids[index]
-            try:
-                with Image.open(path) as image:
-                    width, height = image.size
-            except (OSError, UnidentifiedImageError, ValueError, SyntaxError) as error:
-                raise InputError(f"cannot read the picture {path}: {error}. Repair or leave it out.") from error
+            with self._opened(int(index)) as image:
+                width, height = image.size
             yield int(index), (height, width)
+
+    @contextmanager
+    def _opened(self, index: int) -> Iterator[Image.Image]:
+        """A picture file whose size is known and not yet decoded; what is wrong with it is one sentence."""
+        path, usual = self._root / self.ids[index], Image.MAX_IMAGE_PIXELS
+        Image.MAX_IMAGE_PIXELS = None  # Pillow's own limit is a warning, then an error that names no way out
+        try:
+            with Image.open(path) as image:
+                if image.width * image.height > self.max_pixels:
+                    raise InputError(
+                        f"the picture {path} has {image.width:,} x {image.height:,} pixels, more than `max_pixels`, "
+                        f"{self.max_pixels:,}; leave it out, or raise `max_pixels` if it is to be read."
+                    )
+                yield image
+        except InputError:
+            raise
+        except (OSError, UnidentifiedImageError, ValueError, SyntaxError) as error:
+            raise InputError(f"cannot read the picture {path}: {error}. Repair or leave it out.") from error
+        finally:
+            Image.MAX_IMAGE_PIXELS = usual
 
     def digest(self) -> str:
         """Of every file's name, label and bytes; a PNG or JPEG file that is cut short is found on the way."""
@@ -204,10 +201,12 @@ class DatasetSource:
         if labels is None:
             labels = getattr(dataset, "targets", None)
         if labels is None:  # no other way than to read every item once
-            labels = [int(dataset[i][1]) for i in range(len(dataset))]
-        self.labels = check_labels(np.asarray(labels), count=len(dataset), what="dataset")
+            labels = [dataset[i][1] for i in range(len(dataset))]
+        class_names = class_names if class_names is not None else getattr(dataset, "classes", None)
+        numbers, names = number_labels(np.asarray(labels), class_names, what="dataset: labels")
+        self.labels = check_labels(numbers, count=len(dataset), what="dataset: labels", of="picture")
         self.ids = list(map(str, range(len(dataset))))
-        self.class_names = class_names if class_names is not None else getattr(dataset, "classes", None)
+        self.class_names = names if class_names is None else class_names
 
     def read(self, index: int) -> NDArray[Any]:
         """One picture, (height, width, channels); channels-first tensors are turned."""
@@ -271,7 +270,13 @@ def from_dataset(dataset: Any, labels: ArrayLike | None = None) -> DatasetSource
     return DatasetSource(dataset, labels)
 
 
-def from_folder(root: str | Path, *, channels: int = 3, class_names: Sequence[str] | None = None) -> FileSource:
+def from_folder(
+    root: str | Path,
+    *,
+    channels: int = 3,
+    class_names: Sequence[str] | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> FileSource:
     """A folder with one subfolder per class.
 
     Classes are numbered in the order of their names, or of `class_names` where given: a control must be
@@ -284,7 +289,7 @@ def from_folder(root: str | Path, *, channels: int = 3, class_names: Sequence[st
     if not found:
         raise InputError(
             f"{root}: no class folders. Put each class into a subfolder of its own, or give a CSV of "
-            "file names and labels with --labels."
+            "file names and labels (`labels`)."
         )
     numbers = _class_numbers(found, class_names, str(root))
     names, labels = [], []
@@ -297,12 +302,23 @@ def from_folder(root: str | Path, *, channels: int = 3, class_names: Sequence[st
         names += files
         labels += [numbers[class_name]] * len(files)
     return FileSource(
-        root, names, np.array(labels), class_names=list(numbers), channels=channels, numbered_by_name=True
+        root,
+        names,
+        np.array(labels),
+        class_names=list(numbers),
+        channels=channels,
+        numbered_by_name=True,
+        max_pixels=max_pixels,
     )
 
 
 def from_csv(
-    root: str | Path, table: str | Path, *, channels: int = 3, class_names: Sequence[str] | None = None
+    root: str | Path,
+    table: str | Path,
+    *,
+    channels: int = 3,
+    class_names: Sequence[str] | None = None,
+    max_pixels: int = MAX_PIXELS,
 ) -> FileSource:
     """A folder and a CSV with a header: file name, label, and perhaps the name of the label and further columns.
 
@@ -328,17 +344,32 @@ def from_csv(
     raw = [row[1].strip() for row in rows]
     if "" in raw:
         raise InputError(f"{table}: the picture {names[raw.index('')]!r} has no label.")
-    if all(value.isdigit() for value in raw):
+    if all(value.isdecimal() for value in raw):
         labels = np.array([int(v) for v in raw])
         pairs = {(int(row[1]), row[2]) for row in rows if len(row) > 2}
         known = dict(pairs)
-        if known and len(known) == len(pairs) and class_names is None:
+        if known and len(known) == len(pairs) and class_names is None and max(known) < MOST_NAMED:
             class_names = [known.get(i, f"class {i}") for i in range(max(known) + 1)]
-        return FileSource(root, names, labels, class_names=class_names, channels=channels, columns=columns)
+        return FileSource(
+            root,
+            names,
+            labels,
+            class_names=class_names,
+            channels=channels,
+            columns=columns,
+            max_pixels=max_pixels,
+        )
     numbers = _class_numbers(sorted(set(raw)), class_names, str(table))
     labels = np.array([numbers[v] for v in raw])
     return FileSource(
-        root, names, labels, class_names=list(numbers), channels=channels, numbered_by_name=True, columns=columns
+        root,
+        names,
+        labels,
+        class_names=list(numbers),
+        channels=channels,
+        numbered_by_name=True,
+        columns=columns,
+        max_pixels=max_pixels,
     )
 
 
@@ -356,75 +387,35 @@ def from_npz(
     images_key: str | None = None,
     labels_key: str | None = None,
     labels: ArrayLike | None = None,
+    class_names: Sequence[str] | None = None,
 ) -> ArraySource:
-    """Arrays of an `.npz` file; stored without compression they are mapped, not loaded."""
+    """Arrays of an `.npz` file; stored without compression they are mapped, and packed large ones read row by row.
+
+    Labels that are text are numbered in the order of `class_names`, of the file's own array of that name, or of
+    themselves.
+    """
     path = Path(path)
-
-    def pick(keys: Sequence[str], wanted: str | None, usual: tuple[str, ...], option: str) -> str:
-        if wanted is None:
-            wanted = next((k for k in usual if k in keys), None)
-        if wanted is None or wanted not in keys:
-            what = "pictures" if "images" in option else "labels"
-            raise InputError(f"{path} holds the keys {', '.join(keys)}; say which are the {what} with {option}.")
-        return wanted
-
-    try:
-        with path.open("rb") as f, np.load(f, allow_pickle=False) as archive:
-            keys = archive.files
-            key = pick(keys, images_key, IMAGE_KEYS, "--images-key")
-            pictures = _map_npz_member(path, f"{key}.npy")
-            if pictures is None:
-                pictures = archive[key]
-            if labels is None:
-                labels = archive[pick(keys, labels_key, LABEL_KEYS, "--labels-key, or give --labels y.npy")]
-            class_names = [str(name) for name in archive["class_names"]] if "class_names" in keys else None
-            ids = [str(name) for name in archive["ids"]] if "ids" in keys else None
-            columns = {
-                name: archive[name]
-                for name in keys
-                if name not in (key, "ids", "class_names") and _npz_shape(path, f"{name}.npy") == (len(pictures),)
-            }
-    except InputError:
-        raise
-    except (OSError, ValueError, EOFError, AttributeError, TypeError, zlib.error, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"cannot read {path}: it is not an .npz file of plain arrays, or is damaged ({type(error).__name__})."
-        ) from error
-    return ArraySource(pictures, labels, ids=ids, class_names=class_names, columns=columns, what=str(path))
-
-
-def _npz_shape(path: Path, name: str) -> tuple[int, ...] | None:
-    """Shape of an array in a zip file, from its header alone; None where it holds objects."""
-    with zipfile.ZipFile(path) as archive, archive.open(name) as member:
-        shape, _, dtype = _npy_header(member)
-    return None if dtype.hasobject else shape
-
-
-def _npy_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran order, and type of an array; reads up to its first value."""
-    version = np.lib.format.read_magic(member)
-    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    return header(member)
-
-
-def _map_npz_member(path: Path, name: str) -> NDArray[Any] | None:
-    """Memory map of an array that stands uncompressed in a zip file; None where it is compressed."""
-    with zipfile.ZipFile(path) as archive:
-        info = archive.getinfo(name)
-        if info.compress_type != zipfile.ZIP_STORED:
-            return None
-        with archive.open(info) as member:
-            shape, fortran, dtype = _npy_header(member)
-            header_size = member.tell()
-    if fortran or dtype.hasobject:
-        return None
-    with path.open("rb") as f:
-        f.seek(info.header_offset + 26)  # lengths of name and extra field in the local zip header
-        lengths = f.read(4)
-    start = info.header_offset + 30 + int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")
-    if start + header_size + int(np.prod(shape)) * dtype.itemsize > path.stat().st_size:
-        raise InputError(f"{path} is cut short: {name} should be longer.")
-    return np.memmap(path, dtype=dtype, mode="r", offset=start + header_size, shape=shape)
+    with Npz(path) as arrays:
+        keys = list(arrays)
+        key = need(keys, images_key, PICTURE, source=str(path), what="pictures")
+        labels_at = None if labels is not None else need(keys, labels_key, LABEL, source=str(path), what="labels")
+        pictures = arrays.rows(key)
+        given = labels if labels_at is None else arrays[labels_at]
+        if "class_names" in arrays:
+            class_names = [str(name) for name in arrays["class_names"]]
+        elif np.asarray(given).dtype.kind not in TEXT:
+            class_names = None
+        ids_at = pick(keys, None, EXAMPLE, source=str(path), taken=(key, labels_at or ""))
+        ids = None
+        if ids_at is not None and arrays.shape(ids_at) == (len(pictures),):
+            ids = [str(name) for name in arrays[ids_at]]
+        columns = {
+            name: arrays[name]
+            for name in keys
+            if name not in (key, ids_at, "class_names") and arrays.shape(name) == (len(pictures),)
+        }
+    assert given is not None
+    return ArraySource(pictures, given, ids=ids, class_names=class_names, columns=columns, what=str(path))
 
 
 def open_source(
@@ -435,21 +426,23 @@ def open_source(
     labels_key: str | None = None,
     channels: int = 3,
     class_names: Sequence[str] | None = None,
+    max_pixels: int = MAX_PIXELS,
 ) -> ImageSource:
-    """What a path on the command line means: a folder of class folders, a folder with a CSV, or an npz file."""
+    """What a path means: a folder of class folders, a folder with a CSV (`labels`), or an npz file.
+
+    `max_pixels` is the size of the largest picture file that is read.
+    """
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist.")
     if path.is_dir():
         if labels is not None:
-            return from_csv(path, labels, channels=channels, class_names=class_names)
-        return from_folder(path, channels=channels, class_names=class_names)
+            return from_csv(path, labels, channels=channels, class_names=class_names, max_pixels=max_pixels)
+        return from_folder(path, channels=channels, class_names=class_names, max_pixels=max_pixels)
     if path.suffix == ".npz":
-        given = None
-        if labels is not None:
-            try:
-                given = np.load(labels, allow_pickle=False)
-            except (OSError, ValueError) as error:
-                raise InputError(f"cannot read {labels}: labels beside an .npz must be a plain .npy file.") from error
-        return from_npz(path, images_key=images_key, labels_key=labels_key, labels=given)
-    raise InputError(f"{path} is neither a folder nor an .npz file; `heldout audit --help` shows what can be read.")
+        given = None if labels is None else read_npy(labels)
+        return from_npz(path, images_key=images_key, labels_key=labels_key, labels=given, class_names=class_names)
+    raise InputError(
+        f"{path} is neither a folder nor an .npz file; give a folder with one subfolder per class, a folder and a CSV "
+        "of labels, or an .npz file of pictures and labels."
+    )

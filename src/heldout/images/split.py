@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checks import check_count, check_seed, check_share
 from heldout.errors import InputError
 from heldout.groups import Codes, group_codes, group_sizes
 
@@ -46,10 +47,16 @@ def split(
     y = np.asarray(labels)
     if y.ndim != 1 or len(y) < 2:
         raise InputError(f"`labels` has shape {y.shape}; at least two examples are needed.")
-    total = round(control * len(y)) if isinstance(control, float) else int(control)
+    if isinstance(control, float):
+        total = round(check_share(control, "control") * len(y))
+    else:
+        total = check_count(control, "control")
     if not 1 <= total < len(y):
-        raise InputError(f"a control of {control!r} of {len(y)} examples would hold {total}; 1 to {len(y) - 1} can.")
-    rng = np.random.default_rng(seed)
+        raise InputError(
+            f"`control` is {control!r}, which puts {total:,} of {len(y):,} examples aside; 1 to {len(y) - 1:,} of them "
+            "can be."
+        )
+    rng = np.random.default_rng(check_seed(seed))
     if groups is not None:
         codes = group_codes(groups, len(y))
         if codes.max() + 1 < len(y):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from heldout._version import __version__
 from heldout.checkpoints import CheckpointFolder, begin
+from heldout.checks import check_count, check_seed, check_share
 from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.images import LabelledImages
@@ -22,13 +23,14 @@ from heldout.independence.engine import Engine
 from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import look_seen, most_suspicious, most_telling_exhibits
 from heldout.independence.plan import WRONG, TranslationPlan
-from heldout.independence.preflight import Preflight, check_looks, check_room, check_share, looked_at, preflight
+from heldout.independence.preflight import Preflight, check_looks, check_room, looked_at, preflight
 from heldout.independence.references import check_given, compare, weigh_references
 from heldout.independence.result import AuditResult
 from heldout.independence.untouched import ORIGINAL, chosen_pictures
 from heldout.orbit import Rule, Translations, check_rule
 from heldout.progress import progress_bar
 from heldout.scorers import Scorer, as_scorer
+from heldout.statistics.betting import fewest_examples
 from heldout.statistics.checks import Alternative, check_alternative, check_tolerance
 from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.permutation import check_comparable
@@ -177,8 +179,8 @@ def audit_many(
     if images.frame.needs_control and control is None:
         raise InputError(
             "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
-            "photographed, so shifts are surely not neutral, and the test would find just that. Give a control "
-            "(--control), or move pictures within themselves (--crop, --wrap)."
+            "photographed, so shifts are surely not neutral, and the test would find just that. Give a "
+            "`control`, or move pictures within themselves (`crop`, `wrap`)."
         )
     models = [as_scorer(s) for s in scorers]
     if not models:
@@ -234,6 +236,11 @@ def audit_many(
             groups_test=depends["test"].codes,
             groups_control=depends["control"].codes,
         )
+
+    else:
+        codes = depends["test"].codes
+        n_units = len(sets["test"].rows) if codes is None else len(np.unique(codes))
+        _check_enough(n_units, len(sets["test"].rows), orbit, rule, alternative, level / planned_audits)
 
     # Look at every model and set before the first long run: nothing should fail after hours.
     expected = _one_per_model(expect_accuracy, len(models))
@@ -383,31 +390,41 @@ def _check_options(
 ) -> None:
     check_rule(rule)
     check_alternative(alternative)
+    check_seed(seed)
     lower, upper = orbit.statistic_range(rule)
     check_tolerance(tolerance, lower=lower, upper=upper)
     if tolerance and has_control:
         raise InputError("`tolerance` is for audits without a control: the control already takes up what shifts cost.")
-    if limit is not None and limit < 1:
-        raise InputError(f"`limit` is {limit}; at least one picture must be audited.")
-    if batch_size is not None and batch_size < 1:
-        raise InputError(f"`batch_size` is {batch_size}; at least 1 is needed.")
-    if seed < 0:
-        raise InputError(f"`seed` is {seed}; it must not be negative.")
+    for name, value in (("limit", limit), ("batch_size", batch_size)):
+        if value is not None:
+            check_count(value, name)
+
+
+def _check_enough(
+    n_units: int, n: int, orbit: Translations, rule: Rule, alternative: Alternative, level: float
+) -> None:
+    """Refuse so few pictures that no answer of the model could be evidence."""
+    lower, upper = orbit.statistic_range(rule)
+    fewest = fewest_examples(level, lower=lower, upper=upper, alternative=alternative)
+    if n_units < fewest:
+        given = "1 picture is" if n == 1 else f"{n:,} pictures are"
+        if n_units < n:
+            given = f"{n:,} pictures in {n_units:,} group{'s' * (n_units > 1)} are"
+        raise InputError(
+            f"{given} too few: whatever the model says, nothing can be found at level {level:g} with fewer than "
+            f"{fewest} pictures that do not depend on each other; hundreds are usual."
+        )
 
 
 def check_level(level: float, planned_audits: int, n_resamples: int | None, halves: int = 2) -> None:
     """Refuse a level outside (0, 1), or one that no p could reach; `halves` p-values are one verdict."""
-    if not 0 < level < 1:
-        raise InputError(f"`level` is {level} (--level); it must be between 0 and 1.")
-    if planned_audits < 1:
-        raise InputError(
-            f"`planned_audits` is {planned_audits} (--planned-audits); it must be at least 1, since this audit counts."
-        )
+    check_share(level, "level")
+    check_count(planned_audits, "planned_audits")
     if n_resamples is not None and halves * planned_audits / (n_resamples + 1) > level:
         raise InputError(
             f"with {n_resamples:,} resamplings no p against a control is below {halves / (n_resamples + 1):.2g}, so "
             f"that nothing could ever be found at `level` {level:g} with `planned_audits` {planned_audits}; "
-            f"`n_resamples` (--resamples) must be at least {math.ceil(halves * planned_audits / level)}, and ten times "
+            f"`n_resamples` must be at least {math.ceil(halves * planned_audits / level)}, and ten times "
             "that to see anything."
         )
 
@@ -440,6 +457,11 @@ def _check_control(test: _Pictures, control: _Pictures) -> None:
     if control.digest == test.digest:
         raise InputError("the control is the test set itself; it must be fresh examples of the same source.")
     names, others = test.images.source.class_names, control.images.source.class_names
+    if names is None and getattr(control.images.source, "numbered_by_name", False):
+        raise InputError(
+            "the labels of the control are names, but those of the test set numbers; give both as numbers or both as "
+            "names."
+        )
     if names is not None and others is not None and list(names) != list(others):
         raise InputError(
             "test set and control number their classes differently; read the control with class_names=test.class_names."
@@ -459,7 +481,7 @@ def _look(
     """Every model on every set; where an accuracy is expected, on the whole test set."""
     for value in expected:
         if value is not None:
-            check_share(value)
+            check_share(value, "expect_accuracy", one=True)
     sets = {job.name: job.set for job in jobs}
     whole = {"test": len(sets["test"].images)}
     looks = {}

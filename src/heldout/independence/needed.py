@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout._version import __version__
+from heldout.checks import check_count, check_seed
 from heldout.errors import InputError
 from heldout.groups import Codes
 from heldout.images import LabelledImages
@@ -134,8 +135,8 @@ def forecast(
     n = len(scores.scores)
     if n < FEWEST:
         raise InputError(f"the control has {n} examples; a forecast needs at least {FEWEST}, and better hundreds.")
-    if examples is not None and examples < 2:
-        raise InputError(f"`examples` is {examples} (--examples); give the number of test examples.")
+    if examples is not None:
+        check_count(examples, "examples", least=2)
     if scores.scores.min() == scores.scores.max():
         raise InputError(f"every score of the control is {scores.scores[0]:g}, so nothing can be told from it.")
     n_groups = None if groups is None else int(groups.max()) + 1
@@ -322,12 +323,10 @@ def audit_needed(
         raise InputError("there is no model to audit.")
     check_given(models, others, has_control=True)
     say = notify or (lambda sentence: None)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     rows = np.arange(len(control))
     if limit is not None:
-        if limit < 1:
-            raise InputError(f"`limit` is {limit} (--limit); at least 1 is needed.")
-        rows = np.sort(rng.permutation(rows)[:limit])
+        rows = np.sort(rng.permutation(rows)[: check_count(limit, "limit")])
     if len(rows) < FEWEST:
         raise InputError(f"the control has {len(rows)} pictures; a forecast needs at least {FEWEST}, better hundreds.")
     depends = dependence({"fresh": (control, rows)}, progress=progress)["fresh"]

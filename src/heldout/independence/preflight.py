@@ -28,7 +28,7 @@ SAMPLE = 1000  # pictures of a set whose accuracy is looked at, unless an exact 
 REPEATED = 64  # pictures that are scored twice
 DROP, DROP_LEVEL = 0.02, 0.001  # accuracy that a frame may cost, and the p-value from which it is taken for chance
 CAUSES = (
-    "Likely causes: mean and std (--mean, --std, --scale), channel order (--bgr), crop or resize, "
+    "Likely causes: mean and std (`mean`, `std`, `scale`), channel order (`bgr`), crop or resize, "
     "or labels numbered in another order."
 )
 
@@ -194,7 +194,14 @@ def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Transla
         raise InputError(
             f"pictures differ in size ({images.ids[first[0]]} is {first[1][0]} x {first[1][1]}, "
             f"{images.ids[others[0][0]]} is {others[0][1][0]} x {others[0][1][1]}), so they cannot be {what}; "
-            "use --resize and --crop."
+            "use `resize` and `crop`."
+        )
+    index, shape = min(known, key=lambda item: min(item[1]))
+    largest = (min(shape) - 1) // 2 if images.frame.wraps else min(shape) - 1  # a longer cyclic shift is another one
+    if images.frame.one_size and orbit.radius > largest:
+        raise InputError(
+            f"`radius` is {orbit.radius:,}, but picture {images.ids[index]} is {shape[0]} x {shape[1]}; the largest "
+            f"radius that fits is {largest}."
         )
     index, shape = min(known, key=lambda item: images.frame.room(item[1]))
     room = images.frame.room(shape)
@@ -218,7 +225,7 @@ def _check_classes(images: LabelledImages, indices: NDArray[np.intp], n_classes:
     if getattr(images.source, "numbered_by_name", False) and names is not None and len(names) != n_classes:
         raise InputError(
             f"the pictures are of {len(names)} named classes, but the model knows {n_classes}, so that their numbers "
-            "need not agree; give a CSV of file names and class numbers with --labels."
+            "need not agree; give a CSV of file names and class numbers (`labels`)."
         )
     worst = int(indices[np.argmax(images.labels[indices])])
     if images.labels[worst] >= n_classes:
@@ -226,16 +233,6 @@ def _check_classes(images: LabelledImages, indices: NDArray[np.intp], n_classes:
             f"the model knows {n_classes} classes, but picture {images.ids[worst]} has label "
             f"{int(images.labels[worst])} (classes count from 0)."
         )
-
-
-def check_share(expected: float | str) -> None:
-    """Refuse what is no share."""
-    try:
-        valid = 0 < float(expected) <= 1
-    except ValueError:
-        valid = False
-    if not valid:
-        raise InputError(f"the expected accuracy is {expected}; give a share such as 0.917.")
 
 
 def _check_repeatable(scorer: Scorer, batch: NDArray[np.float32], logits: NDArray[Any]) -> None:
@@ -285,7 +282,6 @@ def check_looks(
 
 
 def _check_expected(look: Preflight, expected: float | str) -> None:
-    check_share(expected)
     digits = len(str(expected).partition(".")[2])  # as typed: 0.90 asks for more than 0.9
     accuracy = max(look.untouched_accuracy, look.accuracy)
     if abs(accuracy - float(expected)) > 0.5 * 10**-digits + 1e-12:
@@ -299,7 +295,8 @@ def _check_expected(look: Preflight, expected: float | str) -> None:
 def _check_better_than_chance(looks: list[Preflight]) -> None:
     if weak := near_chance(looks):
         raise InputError(
-            f"the untouched accuracy is {weak}. {CAUSES} If the model really is that weak, --allow-chance goes on."
+            f"the untouched accuracy is {weak}. {CAUSES} If the model really is that weak, go on with "
+            "`allow_chance=True`."
         )
 
 
@@ -339,9 +336,10 @@ def _check_frame_drop(looks: dict[str, Preflight]) -> None:
     raise InputError(
         f"the model is right on {whole[0]:.1f} % of the untouched pictures, but on {whole[1]:.1f} % in the frame "
         f"({each}; {n:,} pictures, McNemar's exact p = {p:.2g}): the frame shows it something it was not made for, and "
-        "what it knows by heart would go unseen. Likely causes: --upsample zooms, and the model was trained on "
-        "pictures of their own size, or on another enlargement. For models of small pictures use --pad reflect (with "
-        "--control), which leaves the untouched picture in the middle; --allow-frame-drop goes on with this frame."
+        "what it knows by heart would go unseen. Likely causes: `upsample` zooms, and the model was trained on "
+        "pictures of their own size, or on another enlargement. For models of small pictures use `pad='reflect'` "
+        "(with `control`), which leaves the untouched picture in the middle; `allow_frame_drop=True` goes on with this "
+        "frame."
     )
 
 

@@ -71,7 +71,7 @@ def check_given(models: Sequence[Scorer], references: Sequence[Scorer], *, has_c
     """What can be known of references before any picture is scored."""
     if references and not has_control:
         raise InputError(
-            "`references` (--reference) need a control (--control): what is compared is how much better than the "
+            "`references` need a `control`: what is compared is how much better than the "
             "references the model does on the test set, and on fresh pictures of the same source."
         )
     # Of a function nothing but its name is known, so that two of one name may well differ.

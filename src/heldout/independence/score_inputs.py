@@ -175,7 +175,7 @@ def check_alike(first: Scores, other: Scores, who: str, *, whose: str = "the tes
     if first.kind != other.kind:
         raise InputError(
             f"{whose}'s scores are {first.kind} ({first.source}) but those of {who} are {other.kind} "
-            f"({other.source}); give one kind of score everywhere (score=, --score)."
+            f"({other.source}); give one kind of score everywhere (`score`)."
         )
     if first.larger_is_better != other.larger_is_better:
         sides = ["better" if of.larger_is_better else "worse" for of in (first, other)]
@@ -236,7 +236,7 @@ def _join(reference: Reference, name: str, test: Scores, control: Scores) -> tup
         if test.ids is None or control.ids is None or reference.ids is None:
             raise InputError(
                 f"the reference {name} holds both sets together, so that ids are needed to join it; give a column `id` "
-                "everywhere, or the reference's scores of test set and control apart (--reference-control-scores)."
+                "everywhere, or the reference's scores of test set and control apart (`reference_control_scores`)."
             )
         return join_part(reference, name, test, "test"), join_part(reference, name, control, "control")
     given: Any = reference
@@ -253,7 +253,7 @@ def join_part(given: Scores | ArrayLike, name: str, of: Scores, what: str) -> Sc
         if set(of.ids).isdisjoint(part.ids):
             raise InputError(
                 f"the reference {name} ({part.source}) has scores for none of the {len(of):,} {what} examples; a "
-                "reference must be scored on both sets (a file of both, or --reference-control-scores)."
+                "reference must be scored on both sets (a file of both, or `reference_control_scores`)."
             )
         return part.pick(of.ids)
     if len(part) != len(of):
@@ -286,7 +286,7 @@ def check_help(own: Sequence[Scores], parts: Sequence[Scores], name: str) -> Non
         raise InputError(
             f"the reference {name} is no help: its scores have nothing to do with the model's (rank correlation "
             f"{found:.2f} on {len(x):,} examples). Are its examples the same, in the same order? If so leave it out, "
-            "or go on with allow_chance=True (--allow-chance)."
+            "or go on with `allow_chance=True`."
         )
 
 
@@ -295,11 +295,9 @@ def check_chance_option(chance: Any, n_references: int) -> None:
     if chance is None:
         return
     if isinstance(chance, bool) or not isinstance(chance, (int, float, np.number)) or not 0 < chance < 1:
-        raise InputError(
-            f"`chance` is {chance} (--chance); give the accuracy of a guess, such as 0.25 of four options."
-        )
+        raise InputError(f"`chance` is {chance}; give the accuracy of a guess, such as 0.25 of four options.")
     if not n_references:
-        raise InputError("`chance` (--chance) is for checking references, and there are none; leave it out.")
+        raise InputError("`chance` is for checking references, and there are none; leave it out.")
 
 
 def check_chance(parts: Sequence[Scores], name: str, chance: float | None) -> None:
@@ -309,7 +307,7 @@ def check_chance(parts: Sequence[Scores], name: str, chance: float | None) -> No
     if chance is not None and any(mark is None for mark in right):
         if parts[0].kind != MARGIN:
             raise InputError(
-                f"`chance` (--chance) cannot be used: {parts[0].kind} does not tell whether an answer is right. Give a "
+                f"`chance` cannot be used: {parts[0].kind} does not tell whether an answer is right. Give a "
                 "column `correct` beside the scores, or leave `chance` out."
             )
         does, right = "has a margin above 0", [np.asarray(part.turned > 0.0) for part in parts]
@@ -326,7 +324,7 @@ def check_chance(parts: Sequence[Scores], name: str, chance: float | None) -> No
         raise InputError(
             f"the reference {name} {does} on {100 * n_right / n:.1f} % of {n:,} examples, no better than a guess "
             f"({100 * chance:.1f} %): it disagrees with the labels, or was scored on other examples. Leave it out, or "
-            "go on with allow_chance=True (--allow-chance)."
+            "go on with `allow_chance=True`."
         )
 
 

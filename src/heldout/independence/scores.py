@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heldout._version import __version__
-from heldout.errors import InputError
+from heldout.checks import check_seed
 from heldout.independence.audit import check_level
 from heldout.independence.leak import LeakEvidence, weigh_leak
 from heldout.independence.score_inputs import Reference, gather
@@ -99,10 +99,7 @@ def audit_scores(
     """
     check_alternative(alternative)
     check_level(level, planned_audits, n_resamples, halves=1)
-    try:
-        rng = np.random.default_rng(seed + 0)  # None would be another seed each time
-    except (TypeError, ValueError):
-        raise InputError(f"`seed` is {seed} (--seed); it must be a whole number, 0 or larger.") from None
+    rng = np.random.default_rng(check_seed(seed))
     sets = gather(
         test,
         control,

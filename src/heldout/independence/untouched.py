@@ -79,7 +79,7 @@ def _scored(
     pictures = [images.canvas(int(i), 0, scorer.layout) for i in rows]
     wanted = (shape[2], *shape[:2]) if scorer.layout == "nchw" else shape
     if any(picture.shape != wanted for picture in pictures):
-        raise _SizesError("the pictures differ in size; use --resize and --crop.")
+        raise _SizesError("the pictures differ in size; use `resize` and `crop`.")
     logits = score_batch(scorer, filled(np.stack(pictures), batch_size))[: len(rows)]
     excess = excess_scores(logits, images.labels[rows], [images.ids[i] for i in rows])
     return answers_of(logits, images.labels[rows], excess, absent=getattr(scorer, "absent_classes", ()))

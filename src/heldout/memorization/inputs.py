@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import TRAINING_EXAMPLE, TRAINING_LABEL, check_labels, need, number_labels
 from heldout.errors import InputError
-from heldout.files import read_npz
+from heldout.files import Npz
 
-X_KEYS = ("x_train", "x", "X", "X_train", "images", "data", "train_images")
-Y_KEYS = ("y_train", "y", "Y", "labels", "target", "train_labels")
 MOST = 1000  # strengths
 
 
@@ -57,33 +56,19 @@ def parse_strengths_of(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
 
 
 def read_training_set(
-    path: str | Path, *, x_key: str | None = None, y_key: str | None = None, option: str = "--data"
+    path: str | Path, *, x_key: str | None = None, y_key: str | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Examples and labels of an .npz file."""
+    """Examples and labels of an .npz file; labels are class numbers or names."""
     path = Path(path)
     if not path.exists():
-        raise InputError(f"{option} {path} does not exist.")
-    try:
-        arrays = read_npz(path)
-    except Exception as error:
-        raise InputError(f"{option} {path} is no .npz file of plain arrays.") from error
-    found = []
-    for key, usual, which in ((x_key, X_KEYS, "--x-key"), (y_key, Y_KEYS, "--y-key")):
-        name = key or next((k for k in usual if k in arrays), None)
-        if name is None or name not in arrays:
-            raise InputError(f"{option} {path} holds the arrays {', '.join(arrays)}; say which one with {which}.")
-        found.append(arrays[name])
-    x, y = found
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1 or y.dtype.kind not in "iu" or len(x) != len(y) or not len(y):
-        raise InputError(
-            f"{option} {path}: labels of shape {y.shape} and type {y.dtype} for examples of shape {x.shape}; one whole "
-            "number per example is needed."
-        )
-    if int(y.min()) < 0:
-        raise InputError(f"{option} {path}: label {int(y.min())} is negative; classes are numbered from 0.")
-    return x, y
+        raise InputError(f"{path} does not exist.")
+    with Npz(path) as arrays:
+        x_at = need(list(arrays), x_key, TRAINING_EXAMPLE, source=str(path), what="examples")
+        y_at = need(list(arrays), y_key, TRAINING_LABEL, source=str(path), what="labels")
+        x, y = arrays[x_at], arrays[y_at]
+    what = f"{path}: {y_at!r}"
+    numbers = check_labels(number_labels(y, what=what)[0], count=len(x) if x.ndim else 0, what=what)
+    return x, y.reshape(len(numbers))
 
 
 def as_training(thing: Any) -> Any:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checks import check_labels, check_share
 from heldout.errors import InputError
+
+
+def check_noise(labels: NDArray[np.int64], rates: ArrayLike, *, n_classes: int) -> None:
+    """Refuse labels of which none could be wrong, or rates that make none of them wrong."""
+    if n_classes < 2:
+        raise InputError(f"the labels are of {n_classes} class; at least two are needed for a label to be wrong.")
+    for rate in np.asarray(rates, dtype=np.float64).tolist():
+        check_share(rate, "rate", zero=True, one=True)
+        if rate > 0 and round(rate * len(labels)) < 1:
+            raise InputError(f"a rate of {rate:g} of {len(labels):,} labels is less than one; give more examples.")
 
 
 def noisy_labels(labels: ArrayLike, rate: float, *, classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -18,30 +29,9 @@ def noisy_labels(labels: ArrayLike, rate: float, *, classes: int, rng: np.random
     >>> int((noisy != labels).sum())
     5
     """
-    given = check_labels(labels)
-    if not 0 <= rate <= 1:
-        raise InputError(f"a rate of label noise is {rate:g}; it lies between 0 and 1.")
-    if classes < 2:
-        raise InputError(f"there are {classes} classes; two at least are needed for a label to be wrong.")
-    if given.min() < 0 or given.max() >= classes:
-        raise InputError(
-            f"labels run from {given.min()} to {given.max()}; with {classes} classes they are 0 to {classes - 1}."
-        )
+    given = check_labels(labels, classes=classes)
+    check_noise(given, [rate], n_classes=classes)
     out = given.copy()
     hit = rng.permutation(len(given))[: round(rate * len(given))]
-    if rate > 0 and not len(hit):
-        raise InputError(f"a rate of {rate:g} of {len(given)} labels is less than one; more examples are needed.")
     out[hit] = (given[hit] + rng.integers(1, classes, len(hit))) % classes
     return out
-
-
-def check_labels(labels: ArrayLike, what: str = "labels") -> NDArray[np.int64]:
-    """(n,) whole numbers, one at least."""
-    given = np.asarray(labels)
-    if given.ndim == 2 and given.shape[1] == 1:
-        given = given[:, 0]
-    if given.ndim != 1 or given.dtype.kind not in "iub" or not len(given):
-        raise InputError(
-            f"{what} have the shape {given.shape} and the type {given.dtype}; whole numbers (n,) are needed."
-        )
-    return given.astype(np.int64)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from heldout.checkpoints import Checkpoint, hash_of
+from heldout.checks import check_count
 from heldout.errors import InputError
 from heldout.groups import group_codes
 from heldout.images import LabelledImages, Whole, from_arrays
@@ -235,8 +236,7 @@ def subset(n: int, limit: int | None, seed: int) -> NDArray[np.intp]:
     """Which examples are used: all of them, or a seeded choice, in their order."""
     if limit is None:
         return np.arange(n)
-    if limit < 1:
-        raise InputError(f"a limit of {limit} examples: at least 1 is needed.")
+    check_count(limit, "limit")
     return np.sort(np.random.default_rng([seed, 3]).permutation(n)[:limit])
 
 
@@ -249,7 +249,7 @@ def declared_range(
         if not counts:
             raise InputError(
                 "the pixels are floats, and nobody can tell from them which values are black and white; say it with "
-                "pixel_range=(0, 1) (--pixel-range 0 1), or whatever holds."
+                "`pixel_range=(0, 1)`, or whatever holds."
             )
         return 0.0, 255.0, True
     low, high = (float(v) for v in pixel_range)
@@ -288,8 +288,8 @@ def check_plain(model: Scorer, view: View, allow_chance: bool) -> None:
     if not allow_chance and len(view) >= SAMPLE // 4 and right <= chance * len(view):
         raise InputError(
             f"{model.name} is right on {right} of {len(view)} untouched training pictures, no better than chance: most "
-            "often the scale, mean or channel order is wrong. Where that is so, go on with allow_chance=True "
-            "(--allow-chance)."
+            "often the scale, mean or channel order is wrong. Where that is so, go on with "
+            "`allow_chance=True`."
         )
 
 

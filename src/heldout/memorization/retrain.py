@@ -21,14 +21,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.checkpoints import Checkpoint, CheckpointFolder
+from heldout.checks import check_count, check_labels, number_labels
+from heldout.checks import check_seed as check_seed_of
 from heldout.errors import InputError
-from heldout.memorization.label_noise import check_labels, noisy_labels
+from heldout.memorization.label_noise import check_noise, noisy_labels
 from heldout.progress import plain_bar
 from heldout.scorers import TorchScorer
 from heldout.workers import guard, interrupts_held
 
 Train = Callable[[Any, NDArray[Any], int], Any]  # (x, y, seed) -> predictor
 KEPT = ("noisy", "clean", "validation")  # of a training, in its file
+MOST_REPETITIONS, MOST_CLASSES = 10_000, 1_000_000
 HOPELESS = 3  # failures without a success after which the others are not tried
 
 
@@ -118,8 +121,11 @@ def retrain(
         seed or other parameters, is refused; more rates and repetitions may be asked for. Of a function only the name
         is known, so a changed one needs another folder.
     """
-    if repetitions < 1 or threads < 1 or n_jobs == 0:
-        raise InputError(f"{repetitions} repetitions, {threads} threads, n_jobs = {n_jobs}: none can be 0.")
+    check_count(repetitions, "repetitions", most=MOST_REPETITIONS)
+    check_count(threads, "threads")
+    check_seed_of(seed)
+    if n_jobs == 0:
+        raise InputError("`n_jobs` is 0; give a number of workers, or -1 for all cores.")
     fit, levels = as_train(train), check_rates(rates)
     data = _checked(x, labels, classes, levels, validation)
     kept = CheckpointFolder()
@@ -177,18 +183,20 @@ def _checked(
     validation: tuple[Any, ArrayLike] | None,
 ) -> _Data:
     """InputError for data that cannot be trained on."""
-    truth = check_labels(labels)
+    numbers, names = number_labels(labels)
+    classes = None if classes is None else check_count(classes, "classes", least=2, most=MOST_CLASSES)
+    truth = check_labels(numbers, count=count(x), classes=classes)
     # Without a number of classes a wrong label is one of the others that occur.
     occur = np.unique(truth) if classes is None else np.arange(classes)
-    for rate in levels:  # complains of bad labels, and of rates that are nobody
-        _targets(truth, occur, float(rate), np.random.default_rng(0))
-    if count(x) != len(truth):
-        raise InputError(f"{count(x):,} examples and {len(truth):,} labels; there must be one for each.")
+    check_noise(truth, levels, n_classes=len(occur))
     held = None
     if validation is not None:
-        held = (validation[0], check_labels(validation[1], "validation labels"))
-        if count(held[0]) != len(held[1]):
-            raise InputError(f"{count(held[0]):,} validation examples and {len(held[1]):,} labels.")
+        what = "the labels of `validation`"
+        fresh, found = number_labels(validation[1], names, what=what)
+        if (found is None) != (names is None):
+            kinds = ("numbers", "names") if names is None else ("names", "numbers")
+            raise InputError(f"{what} are {kinds[1]}, but those of the training set {kinds[0]}; give both alike.")
+        held = (validation[0], check_labels(fresh, count=count(validation[0]), what=what))
     return _Data(x, truth, occur, held)
 
 
@@ -240,7 +248,7 @@ def _check_repeated(clean: NDArray[np.bool_], noisy: NDArray[np.bool_], repeated
         raise InputError(
             f"the training ignores its seed: done twice with equal labels and equal seed, it answers {differ:.2%} of "
             "its examples otherwise. Seed every generator it uses (numpy, torch, ...) from `seed`; where it cannot be "
-            "repeated at all, as on some GPUs, go on with check_seed=False (--no-seed-check)."
+            "repeated at all, as on some GPUs, go on with `check_seed=False`."
         )
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checks import check_labels, number_labels
 from heldout.errors import InputError
 from heldout.groups import group_codes
 from heldout.memorization.curve import PMV, PTV, Curve
-from heldout.memorization.label_noise import check_labels
 from heldout.memorization.retrain import Retrainings, count, name_of, retrain
 
 ENOUGH = 5  # trainings per rate, of which an interval can be made
@@ -146,7 +146,7 @@ def _key(x: Any, y: ArrayLike, classes: int | None, seed: int) -> str:
     """
     import joblib
 
-    truth = check_labels(y)
+    truth = check_labels(number_labels(y)[0])
     try:
         table = np.asarray(x)
         table = np.ascontiguousarray(table).reshape(len(truth), -1) if table.dtype.kind in "biufc" else x

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.orbit.rules import Rule, check_rule, statistic_range
 
+MOST = 1_000_000  # pixels; no picture has as many on a side
+
 
 @dataclass(frozen=True)
 class Translations:
@@ -31,6 +33,8 @@ class Translations:
     name = "translations"
 
     def __post_init__(self) -> None:
+        if self.radius > MOST:
+            raise InputError(f"`radius` is {self.radius!r}; it must be at most {MOST:,} pixels.")
         if self.radius != int(self.radius) or self.radius < 1:
             raise InputError(
                 f"`radius` is {self.radius!r}; it must be a whole number of pixels, at least 1: "

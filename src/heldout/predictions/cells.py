@@ -1,4 +1,4 @@
-"""Matrices at the door: answers beside labels, and which cells are there."""
+"""Matrices at the door: predictions beside labels, and which cells are there."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from heldout.errors import InputError
 from heldout.predictions.values import Codes, as_array, first_there, plain, read_cells
 
 
-def read_answers(
+def read_predictions(
     predictions: ArrayLike, labels: ArrayLike, codes: Codes
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_] | None]:
-    """Answers (k, n), labels (n,) of the same kind, and which answers are there (None: all)."""
+    """Predictions (k, n), labels (n,) of the same kind, and which predictions are there (None: all)."""
     truth = _read_labels(labels)
-    answers, seen = read_cells(predictions, codes, what="predictions")
-    answers = matrix(answers, what="predictions")
-    if answers.shape[1] != len(truth):
+    said, seen = read_cells(predictions, codes, what="predictions")
+    said = matrix(said, what="predictions")
+    if said.shape[1] != len(truth):
         raise InputError(
-            f"predictions have the shape {answers.shape} but there are {len(truth):,} labels; "
+            f"predictions have the shape {said.shape} but there are {len(truth):,} labels; "
             "(n_models, n_examples) is needed."
         )
-    seen = None if seen is None else seen.reshape(answers.shape)
+    seen = None if seen is None else seen.reshape(said.shape)
     if seen is not None and not seen.any():  # of no kind, then
-        return np.broadcast_to(truth, answers.shape), truth, seen
-    if (answers.dtype.kind in "UO") != (truth.dtype.kind in "UO"):
+        return np.broadcast_to(truth, said.shape), truth, seen
+    if (said.dtype.kind in "UO") != (truth.dtype.kind in "UO"):
         raise InputError(
-            f"labels such as {plain(truth[0])!r} and predictions such as {first_there(answers, seen)!r} are of "
+            f"labels such as {plain(truth[0])!r} and predictions such as {first_there(said, seen)!r} are of "
             "different kinds; give both as class numbers or both as class names."
         )
-    return answers, truth, seen
+    return said, truth, seen
 
 
 def matrix(cells: NDArray[Any], *, what: str) -> NDArray[Any]:

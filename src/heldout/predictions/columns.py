@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import EXAMPLE, LABEL, Role, pick, plain_name
 from heldout.errors import InputError
 from heldout.predictions.keys import (
     BESIDE,
     CORRECT,
-    EXAMPLE,
     INDEX,
     ITEMS,
-    LABEL,
     LABEL_LIKE,
     METADATA,
     MODEL,
@@ -29,14 +28,9 @@ from heldout.predictions.keys import (
     STRONG_NAMES,
     SUCCESSES,
     Options,
-    Role,
-    flag,
-    pick,
-    plain_name,
 )
 from heldout.predictions.long_table import Trials, long_table
-from heldout.predictions.make import make_table
-from heldout.predictions.table import Predictions
+from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import Column, is_score, looks_numeric, text_classes, text_marks
 from heldout.predictions.trials import COUNTED
 from heldout.predictions.values import Codes, as_text, id_texts, listing
@@ -74,10 +68,9 @@ def from_columns(
             return _row_per_model(read, model, options, source=source, text=text)
         if model is not None or options.predictions_key is not None:
             raise InputError(
-                f"{source} has neither a column `correct` (or `score`, `resolved`, `passed`) nor both `prediction` and "
-                "`label`; it has "
-                f"{listing(list(columns), len(columns))}, so say which they are with {flag('correct_key')}, or with "
-                f"{flag('predictions_key')} and {flag('labels_key')}."
+                f"{source} has neither a column 'correct' (or 'score', 'resolved', 'passed') nor both 'prediction' and "
+                f"'label'; it has {listing(list(columns), len(columns))}, so say which they are with `correct_key`, or "
+                "with `predictions_key` and `labels_key`."
             )
         return _wide(read, example, roles.get("labels"), options, source=source, text=text, beside=beside)
     ids = None if example is None else id_texts(columns[example], source=source)
@@ -102,9 +95,7 @@ def from_columns(
             columns=beside,
         )
     if ids is None:
-        raise InputError(
-            f"{source} has no column for the example's id, such as `id`; say which with {flag('ids_key')}."
-        )
+        raise InputError(f"{source} has no column for the example's id, such as `id`; say which with `ids_key`.")
     models = [name] * len(ids) if model is None else columns[model]
     return long_table(
         models, _with_tasks(ids, models, columns, rows), found, rows, options, source=source, beside=beside
@@ -127,7 +118,7 @@ def _of_tasks(columns: dict[str, Column], options: Options, *, source: str) -> d
     key = next((key for key in columns if plain_name(key) == "task"), None)
     if key is None:
         raise InputError(
-            f"{source} has no column `task`, so that task={options.tasks[0]!r} (--task) chooses nothing; it has "
+            f"{source} has no column 'task', so that `task={options.tasks[0]!r}` chooses nothing; it has "
             f"{listing(list(columns), len(columns))}."
         )
     tasks = [as_text(value) for value in columns[key]]
@@ -172,20 +163,20 @@ def _roles(
     # else other columns may be the models of a wide table
     alone = model is not None or all(options.exclude.fitting(key) for key in others)
     label = find(LABEL, options.labels_key)
-    correct = answer = None
+    correct = said = None
     if options.correct_key is not None or options.predictions_key is None:
         correct = find(CORRECT, options.correct_key, weak=alone)
         if correct is None and alone:
             correct = find(SUCCESSES, None)
     if options.correct_key is None:
-        answer = find(PREDICTION, options.predictions_key, weak=alone)
+        said = find(PREDICTION, options.predictions_key, weak=alone)
     if correct is not None:  # the grader's word, who may accept more than the label's own spelling
         return model, example, {"correct": correct}
-    if label is None and (alone or answer is not None):
+    if label is None and (alone or said is not None):
         label = find(LABEL, None, weak=True)
     if label is None:
-        answer = None  # answers without labels say nothing about who is right
-    return model, example, {"predictions": answer, "labels": label}
+        said = None  # predictions without labels say nothing about who is right
+    return model, example, {"predictions": said, "labels": label}
 
 
 def _wide(
@@ -230,14 +221,13 @@ def _check_names(names: list[str], label: str | None, *, source: str) -> None:
     for name in names:
         if label is None and plain_name(name) in LABEL_LIKE:
             raise InputError(
-                f"{source}: `{name}` looks like the labels: say so with labels_key={name!r} (--labels-key {name}), or "
-                "rename it."
+                f"{source}: {name!r} looks like the labels: say so with `labels_key={name!r}`, or rename it."
             )
     for name in names:
         if plain_name(name) in ROLE_NAMES | METADATA:
             raise InputError(
-                f"{source}: the column `{name}` looks like no model's: leave it out with exclude={name!r} "
-                f"(--exclude {name}), or rename it if it is one."
+                f"{source}: the column {name!r} looks like no model's: leave it out with "
+                f"`exclude={name!r}`, or rename it if it is one."
             )
 
 
@@ -253,7 +243,7 @@ def _check_strays(cells: dict[str, Column], labels: Column | None, codes: Codes,
         if there and not any(looks_numeric(v) for v in there):
             raise InputError(
                 f"{source}: the column {key!r} holds text such as {there[0]!r} but labels are numbers such as "
-                f"{labels[0]}; if it is no model's, leave it out with exclude={key!r} (--exclude {key})."
+                f"{labels[0]}; if it is no model's, leave it out with `exclude={key!r}`."
             )
 
 
@@ -271,17 +261,17 @@ def _check_texts(cells: dict[str, Column], codes: Codes, *, source: str) -> None
     if len(texts) == len(cells):
         raise InputError(
             f"{source}: {listing(list(cells))} hold{'s' * (len(cells) == 1)} text such as {found[0]!r}; without a "
-            f"column `label`, {flag('labels_key')}, the columns of models must hold 0 and 1, or scores."
+            f"column `label`, `labels_key`, the columns of models must hold 0 and 1, or scores."
         )
     if len(found) < len(cells[key]):
         raise InputError(
             f"{source}: {key!r} holds {found[0]!r} among its scores; mark what was not run with "
-            f"missing={found[0]!r} (--missing {found[0]!r}), or correct it."
+            f"`missing={found[0]!r}`, or correct it."
         )
     raise InputError(
         f"{source}: the column {key!r} holds text such as {found[0]!r}, where 0 and 1, or scores, are needed; if it is "
-        f"no model's, leave it out with exclude={key!r} (--exclude {key}); if it names the model of each row, say so "
-        f"with names_key={key!r} (--names-key {key})."
+        f"no model's, leave it out with `exclude={key!r}`; if it names the model of each row, say so "
+        f"with `names_key={key!r}`."
     )
 
 
@@ -320,9 +310,9 @@ def _models_in_rows(
     strays = [key for key in rest if not all(is_score(v) for v in columns[key])]
     if strays and len(strays) < len(rest):
         raise InputError(
-            f"{source} seems to have one row per model, but the column `{strays[0]}` holds no scores: leave it out "
-            f"with exclude={strays[0]!r} (--exclude {strays[0]}); or name the column of right and wrong with "
-            "correct_key (--correct-key), and that of example ids with ids_key (--ids-key)."
+            f"{source} seems to have one row per model, but the column {strays[0]!r} holds no scores: leave it out "
+            f"with `exclude={strays[0]!r}`; or name the column of right and wrong with "
+            "`correct_key`, and that of example ids with `ids_key`."
         )
     return not strays
 
@@ -339,8 +329,8 @@ def _row_per_model(
     strange = [key for key in examples if plain_name(key) in METADATA | STRONG_NAMES | SUMMARIES]
     if strange:
         raise InputError(
-            f"{source}: the column `{strange[0]}` looks like no example's: leave it out with exclude={strange[0]!r} "
-            f"(--exclude {strange[0]}), or rename it if it is one."
+            f"{source}: the column {strange[0]!r} looks like no example's: leave it out with "
+            f"`exclude={strange[0]!r}`, or rename it if it is one."
         )
     cells = [text_marks(columns[key], options.codes) if text else columns[key] for key in examples]
     matrix = np.empty((len(columns[examples[0]]), len(examples)), dtype=object)

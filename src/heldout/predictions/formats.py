@@ -4,66 +4,33 @@ from __future__ import annotations
 
 import csv
 import re
-import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import EXAMPLE, LABEL, Role, check_key, pick
 from heldout.errors import InputError, import_extra
+from heldout.files import Npz
 from heldout.predictions import harness, inspect_logs, lm_eval
 from heldout.predictions.columns import from_columns
-from heldout.predictions.keys import CORRECT, EXAMPLE, LABEL, MODEL, PREDICTION, Options, Role, check_key, flag, pick
-from heldout.predictions.make import make_table
+from heldout.predictions.keys import CORRECT, MODEL, PREDICTION, Options
 from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of
 from heldout.predictions.runs import table_of_runs
-from heldout.predictions.table import Predictions
+from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.values import as_array, listing
 
 NO_NAMES = "none"
 DELIMITERS = ",;\t"
-# What zipfile and NumPy raise over damaged bytes: RuntimeError (and NotImplementedError) where a flipped bit asks for
-# a password or an unknown packing.
-UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile)
-
-
-class _Archive:
-    """An open `.npz` file, of which only the arrays that are needed are unpacked."""
-
-    def __init__(self, path: Path, arrays: Any) -> None:
-        self._path, self._arrays = path, arrays
-
-    def __getitem__(self, key: str) -> Any:
-        try:
-            return self._arrays[key]
-        except UNREADABLE as error:
-            if "allow_pickle" in str(error):
-                raise InputError(
-                    f"{self._path.name}: {key!r} holds Python objects; save plain arrays of numbers or text."
-                ) from error
-            raise damaged(self._path, error, "npz") from error
-
-
-@contextmanager
-def open_npz(path: Path) -> Iterator[tuple[_Archive, list[str]]]:
-    """An `.npz` file and its keys."""
-    with ExitStack() as stack:
-        try:
-            archive = stack.enter_context(np.load(stack.enter_context(path.open("rb")), allow_pickle=False))
-            keys = list(archive.files)
-        except (*UNREADABLE, AttributeError, TypeError) as error:  # a lone .npy has no keys
-            raise damaged(path, error, "npz") from error
-        yield _Archive(path, archive), keys
 
 
 def read_npz(path: Path, options: Options) -> Predictions:
     """Arrays of an `.npz` file."""
-    with open_npz(path) as (arrays, keys):
-        return from_arrays_by_key(arrays, keys, options, source=path.name, name=path.stem)
+    with Npz(path) as arrays:
+        return from_arrays_by_key(arrays, list(arrays), options, source=path.name, name=path.stem)
 
 
 def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source: str, name: str) -> Predictions:
@@ -76,24 +43,26 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
         return pick(keys, wanted, role, source=source, noun="key", weak=weak)
 
     options.refuse_metric(source)
+    if options.tasks:
+        raise InputError(f"{source} names no tasks, so that `task={options.tasks[0]!r}` chooses nothing; leave it out.")
     if not keys:
         raise InputError(f"{source} is empty: it holds no arrays, models or tasks.")
     options.use("predictions_key", "labels_key", "correct_key", "names_key", "ids_key")
-    answer = find(PREDICTION, options.predictions_key) if options.correct_key is None else None
+    said = find(PREDICTION, options.predictions_key) if options.correct_key is None else None
     correct = find(CORRECT, options.correct_key) if options.correct_key or options.predictions_key is None else None
-    if answer is None and correct is None:
+    if said is None and correct is None:
         correct = find(CORRECT, None, weak=True)
     label = find(LABEL, options.labels_key, weak=True)
-    if answer is None and correct is None:
+    if said is None and correct is None:
         raise InputError(
             f"{source} has neither predictions nor a 0/1 matrix under the usual names; of its keys "
-            f"{listing(keys, len(keys))} say which they are with {flag('predictions_key')} or {flag('correct_key')}."
+            f"{listing(keys, len(keys))} say which they are with `predictions_key` or `correct_key`."
         )
     if label is None and correct is None:
         raise InputError(
-            f"{source} has no labels among its keys {listing(keys, len(keys))}; say which with {flag('labels_key')}."
+            f"{source} has no labels among its keys {listing(keys, len(keys))}; say which with `labels_key`."
         )
-    main = correct or answer or ""  # a grader may accept more than the label's own spelling
+    main = correct or said or ""  # a grader may accept more than the label's own spelling
     role = "predictions" if correct is None else "scores"
     matrices = {role: array(main)}
     for key in ("observed", "trials", "within"):
@@ -126,7 +95,7 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
     if role == "scores":
         labels = None
     n = shape[0 if axis == 1 else -1]
-    taken = {main, answer, correct, label, ids_key}
+    taken = {main, said, correct, label, ids_key}
     beside = {key: array(key) for key in keys if options.beside(key) and key not in taken}
     beside |= {name: array(key) for key, name in options.saved(keys).items()}
     return make_table(
@@ -168,10 +137,10 @@ def _names(
         return None
     names = np.atleast_1d(as_array(arrays[key], what=key))
     if len(shape) == 2 and len(names) not in shape:
-        advice = f'{flag("names_key")}, or number the models with names_key="{NO_NAMES}" (--names-key {NO_NAMES})'
+        advice = f'`names_key`, or number the models with `names_key="{NO_NAMES}"`'
         hint = _index_of_names(arrays, keys, main, shape, len(names))
         if hint is not None:
-            advice = f'{flag("names_key")}, perhaps "{key}[{hint}]"'
+            advice = f'`names_key`, perhaps "{key}[{hint}]"'
         raise InputError(
             f"{source}: {key!r} holds {len(names):,} names but {main!r} has the shape {shape}; say where its models "
             f"are named with {advice}."
@@ -209,8 +178,8 @@ def _models_axis(shape: tuple[int, ...], axis: int | None, k: int | None, n: int
         )
     if len(fits) == 2:
         raise InputError(
-            f"{what} has the shape {shape}, and nothing tells which axis has the models; say so with models_axis=0 "
-            "(--models-axis 0, models first) or models_axis=1."
+            f"{what} has the shape {shape}, and nothing tells which axis has the models; say so with "
+            "`models_axis=0` (models first) or `models_axis=1`."
         )
     return fits[0]
 
@@ -222,7 +191,7 @@ def read_csv(path: Path, options: Options) -> Predictions:
 
 def csv_columns(path: Path) -> dict[str, Any]:
     """Columns of a CSV with a header, all text; by commas, semicolons or tabs, as the header is."""
-    limit = csv.field_size_limit(2**31 - 1)  # a long answer is no damage
+    limit = csv.field_size_limit(2**31 - 1)  # a long text is no damage
     try:
         with open_text(path) as f:
             delimiter = _delimiter(f)
@@ -245,7 +214,7 @@ def csv_columns(path: Path) -> dict[str, Any]:
     return dict(zip(header, zip(*body, strict=True), strict=True))
 
 
-def _delimiter(f: TextIO) -> str:
+def _delimiter(f: IO[str]) -> str:
     """The mark that splits the header into most columns; the comma where none does."""
     widths = {}
     for mark in DELIMITERS:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
 from heldout.predictions import helm, livecodebench, swe_bench, terminal_bench
-from heldout.predictions.keys import CORRECT, Options, plain_name
+from heldout.predictions.keys import CORRECT, Options
 from heldout.predictions.raw import file_name
 from heldout.predictions.runs import Run, model_name
 from heldout.predictions.text_cells import is_score

@@ -44,8 +44,7 @@ def run(rows: list[dict[str, Any]], path: Path, options: Options) -> Run:
     if chosen not in values:
         said = f"no statistic {options.metric!r}" if options.metric else "none of the usual statistics"
         raise InputError(
-            f"{file_name(path)} has {said}; choose one with metric= (--metric) of "
-            f"{listing(sorted(values), len(values))}."
+            f"{file_name(path)} has {said}; choose one with `metric` of {listing(sorted(values), len(values))}."
         )
     return Run(model=model, task=task, cells={name: values[chosen].get(name, [None]) for name in instances}, path=path)
 
@@ -63,7 +62,7 @@ def _mean(stat: dict[str, Any], instance: str, path: Path) -> float:
 def _strange(found: Any, instance: str, path: Path) -> InputError:
     return InputError(
         f"{file_name(path)}: the instance {instance!r} has a statistic that is not as HELM writes it, "
-        f"{str(found)[:60]!r}: a `name`, a `count`, and a `mean` or a `sum` are needed."
+        f"{str(found)[:60]!r}: a 'name', a 'count', and a 'mean' or a 'sum' are needed."
     )
 
 

@@ -1,9 +1,9 @@
 """Logs of inspect_ai: `.json`, and `.eval`, which is a zip file.
 
 One log is one model on one task. The tasks of a folder are pooled, so that an example's id is `task/sample id`. A
-score is right at "C", 1 or true and wrong at "I", 0, false or "N" (no answer, which inspect_ai counts as 0 too), half
-right at "P", or a number. The epochs of a sample are its trials. A sample that ended in an error or was not scored is
-missing.
+score is right at "C", 1 or true and wrong at "I", 0, false or "N" (no prediction, which inspect_ai counts as 0 too),
+half right at "P", or a number. The epochs of a sample are its trials. A sample that ended in an error or was not scored
+is missing.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _read_json(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         raise damaged(path, zipfile.BadZipFile(), "inspect_ai")
     content = read_json_file(path)
     if not is_log(content):
-        raise InputError(f"{path.name} is not a log of inspect_ai (it has no `eval` and `status`).")
+        raise InputError(f"{path.name} is not a log of inspect_ai (it has no 'eval' and 'status').")
     if not isinstance(content.get("samples"), list):
         raise InputError(f"{path.name} holds no samples; run inspect_ai with its samples logged (--log-samples).")
     return content, content["samples"]
@@ -172,7 +172,7 @@ def _read_eval(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             raise
         raise damaged(path, error, "inspect_ai") from error
     if not is_log(header):
-        raise InputError(f"{path.name} is not a log of inspect_ai (its header has no `eval` and `status`).")
+        raise InputError(f"{path.name} is not a log of inspect_ai (its header has no 'eval' and 'status').")
     return header, samples
 
 
@@ -234,15 +234,13 @@ def choose(
     scorer = metric or (scorers[0] if len(scorers) == 1 else "")
     if scorer not in scorers:
         which = f"has no scorer {metric!r}; it has" if metric else "was scored by"
-        raise InputError(
-            f"{path.name} {which} {listing(scorers, len(scorers))}; choose one with {option}= (--{option})."
-        )
+        raise InputError(f"{path.name} {which} {listing(scorers, len(scorers))}; choose one with `{option}`.")
     if variant and variant not in epochs:
-        raise InputError(f"{path.name} has no epoch {variant!r} ({option}=, --{option}); it has {listing(epochs)}.")
+        raise InputError(f"{path.name} has no epoch {variant!r} (`{option}`); it has {listing(epochs)}.")
     if not variant and not trials and len(epochs) > 1:
         raise InputError(
             f"{path.name} ran every sample in {len(epochs)} epochs, which are no new examples; choose one with the "
-            f'{option}, such as {option}="{scorer},{epochs[0]}" (--{option} {scorer},{epochs[0]}).'
+            f'`{option}="{scorer},{epochs[0]}"`.'
         )
     return scorer, [sample for sample in samples if not variant or str(sample.get("epoch", 1)) == variant]
 
@@ -263,8 +261,8 @@ def _score(sample: dict[str, Any], scorer: str, path: Path) -> float | None:
         return float(value)
     raise InputError(
         f"{path.name}: the sample {str(sample.get('id'))!r} has the score {value!r} by {scorer!r}; only numbers and "
-        "C, P, I, N (correct, partial, incorrect, no answer) can be used, so choose another scorer with metric= "
-        "(--metric)."
+        "C, P, I, N (correct, partial, incorrect, no prediction) can be used, so choose another scorer with "
+        "`metric`."
     )
 
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
 from heldout.predictions.inspect_logs import choose, each_value, find_runs, scorers_of, told_facts
-from heldout.predictions.keys import Options, as_columns, plain_name
+from heldout.predictions.keys import Options, as_columns
 from heldout.predictions.score_kinds import BY_NAME, CORRECT, PREFERRED, TASK
 from heldout.predictions.values import listing
 
@@ -40,7 +41,7 @@ def read(files: Sequence[Path], wanted: str | None, options: Options, *, source:
         raise InputError(f"{source}: the log of {model!r} has no samples.")
     if len(names) > 1:
         raise InputError(
-            f"{source}: its tasks were scored differently, by {listing(sorted(names))}; choose with score= (--score)."
+            f"{source}: its tasks were scored differently, by {listing(sorted(names))}; choose with `score`."
         )
     missing = [name for name, value in values.items() if value is None]
     if missing:
@@ -83,14 +84,14 @@ def _part(value: Any, key: str, sample: str, scorer: str, path: Path) -> tuple[f
             first = next(iter(value), "")
             raise InputError(
                 f"{path.name}: {scorer!r} gives several scores, {listing(list(value))}; choose one with "
-                f'score="{scorer}.{first}" (--score {scorer}.{first}).'
+                f'`score="{scorer}.{first}"`.'
             )
         value = value[name]
     elif key:
-        raise InputError(f"{path.name}: {scorer!r} gives one score, not one called {key!r} (score=, --score).")
+        raise InputError(f"{path.name}: {scorer!r} gives one score, not one called {key!r} (`score`).")
     if value is None or isinstance(value, (bool, int, float)):
         return value, name
     raise InputError(
         f"{path.name}: the sample {sample!r} has the score {value!r} by {scorer!r}, which is not a number; choose "
-        "another with score= (--score)."
+        "another with `score`."
     )

@@ -1,4 +1,4 @@
-"""What is known of the examples beside the answers: their columns, and which of them ask the same."""
+"""What is known of the examples beside the predictions: their columns, and which of them ask the same."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import TEXTS, digest_column, plain_name
+from heldout.predictions.keys import TEXTS, digest_column
 from heldout.predictions.values import is_gap
 
 

@@ -1,4 +1,4 @@
-"""What a table says of its examples and classes: labels, class probabilities, answers, for those who need no scores."""
+"""What a table says of its examples and classes: labels, probabilities, predictions, for those who need no scores."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import EXAMPLE, LABEL, pick, plain_name
 from heldout.errors import InputError
 from heldout.predictions import inspect_logs, lm_eval
 from heldout.predictions.formats import csv_columns, parquet_columns
-from heldout.predictions.keys import EXAMPLE, INDEX, LABEL, METADATA, ROLE_NAMES, Options, pick, plain_name
+from heldout.predictions.keys import INDEX, METADATA, ROLE_NAMES, Options
 from heldout.predictions.load import load
 from heldout.predictions.raw import read_json_file, read_lines, suffix_of
 from heldout.predictions.text_cells import text_classes
@@ -103,7 +104,7 @@ def _label_texts(path: Path, columns: dict[str, Any], key: str | None) -> tuple[
     found = pick(list(columns), key, LABEL, source=path.name, noun="column", weak=True)
     if found is None:
         raise InputError(
-            f"{path.name} has no column of labels under the usual names; say which it is with --labels-key: it has "
+            f"{path.name} has no column of labels under the usual names; say which it is with `labels_key`: it has "
             f"{listing(list(columns), len(columns))}."
         )
     values = columns[found]
@@ -164,24 +165,24 @@ def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -
 
 
 def prediction_rows(path: Path, classes: tuple[str, ...] | None, models_axis: int | None) -> ItemTable:
-    """Answers of several models, (models, examples), as class numbers; names are numbered as the labels are."""
+    """Predictions of several models, (models, examples), as class numbers; names are numbered as the labels are."""
     table = load([path], None, Options(models_axis=models_axis))
     if table.predictions is None or table.observed is not None:
         raise InputError(
             f"{path.name} holds no predictions that could make a prior, or some are missing; give predictions "
             "with their labels, or probabilities, one column for each class."
         )
-    answers = table.predictions
-    if answers.dtype.kind not in "UO":
-        return ItemTable(answers.astype(np.int64), list(table.names), table.ids)
+    said = table.predictions
+    if said.dtype.kind not in "UO":
+        return ItemTable(said.astype(np.int64), list(table.names), table.ids)
     assert table.labels is not None
     known = list(classes) if classes is not None else sorted({str(label) for label in table.labels.tolist()})
     number = {name: i for i, name in enumerate(known)}
-    strange = sorted({str(v) for v in np.unique(answers.astype(np.str_))} - number.keys())
+    strange = sorted({str(v) for v in np.unique(said.astype(np.str_))} - number.keys())
     if strange:
         raise InputError(
             f"{path.name}: models predict {listing(strange)}, which is the label of no example; a prior is over the "
             f"{len(known):,} classes of the labels."
         )
-    coded = np.array([[number[str(v)] for v in row] for row in answers.tolist()], dtype=np.int64)
+    coded = np.array([[number[str(v)] for v in row] for row in said.tolist()], dtype=np.int64)
     return ItemTable(coded, list(table.names), table.ids)

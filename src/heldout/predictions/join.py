@@ -80,7 +80,7 @@ def side_by_side(tables: Sequence[Predictions], codes: Codes, *, source: str) ->
 
 
 def together(tables: Sequence[Predictions], options: Options, *, source: str) -> Predictions:
-    """Several files of one test set: a model may be in several of them, with different examples or the same answers."""
+    """Several files of one test set: a model may be in several, with different examples or the same predictions."""
     names = repeated([name for table in tables for name in table.names])
     if not names:
         return side_by_side(tables, options.codes, source=source)
@@ -101,7 +101,7 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
         if part.ids is None:
             raise InputError(
                 f"{source}: the model {name!r} is in more than one file, and {part.source} has no example ids to join "
-                "on; name the column of ids with ids_key (--ids-key), or give each model a name of its own."
+                "on; name the column of ids with `ids_key`, or give each model a name of its own."
             )
     ids = tuple(dict.fromkeys(example for part in parts for example in part.ids or ()))
     place = {example: i for i, example in enumerate(ids)}
@@ -114,7 +114,7 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
     within = None
     if all(part.trials is None or part.within is not None for part in parts):
         within = np.concatenate([_row(part.within, part.n_examples, 0) for part in parts])
-    answers = _answers(parts)
+    said = _said(parts)
     if len(ids) < len(rows):
         options.use("repeats")
     labels = predictions = None
@@ -122,21 +122,21 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
         first = np.full(len(ids), -1)
         for i, row in enumerate(rows.tolist()):
             other = first[row]
-            same = other < 0 or (scores[other] == scores[i] and (answers is None or answers[other] == answers[i]))
+            same = other < 0 or (scores[other] == scores[i] and (said is None or said[other] == said[i]))
             if there[i] and not same:
                 raise InputError(
                     f"{source}: the model {name!r} is in more than one file with different predictions, of which the "
                     f"example {ids[row]!r} is the first; keep one, give each model a name of its own, or count them as "
-                    'trials with repeats="trials" (--repeats trials).'
+                    'trials with `repeats="trials"`.'
                 )
             if there[i] and other < 0:
                 first[row] = i
         there = there & (first[rows] == np.arange(len(rows)))
-        if answers is not None:
+        if said is not None:
             labels = _common_labels(parts, [_places(part, ids) for part in parts], ids)
-            predictions = np.empty((1, len(ids)), dtype=answers.dtype)
-            predictions[0, rows] = answers
-            predictions[0, rows[there]] = answers[there]
+            predictions = np.empty((1, len(ids)), dtype=said.dtype)
+            predictions[0, rows] = said
+            predictions[0, rows[there]] = said[there]
     cells = pooled_trials(Scored(scores, there, trials, within), rows, len(ids))
     return Predictions(
         names=(name,),
@@ -152,10 +152,10 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
     )
 
 
-def _answers(parts: Sequence[Predictions]) -> NDArray[Any] | None:
-    """What the model answered in each row of all files; None where a file does not say, or says it in its own kind."""
+def _said(parts: Sequence[Predictions]) -> NDArray[Any] | None:
+    """What the model predicted in each row of all files; None where a file does not say, or says it in its own kind."""
     found = [part.predictions[0] for part in parts if part.predictions is not None]
-    if len(found) < len(parts) or len({answers.dtype.kind in "UO" for answers in found}) > 1:
+    if len(found) < len(parts) or len({said.dtype.kind in "UO" for said in found}) > 1:
         return None
     return np.concatenate(found)
 
@@ -176,7 +176,7 @@ def different_examples(source: str, counted: str, *, with_ids: bool = True) -> I
     if with_ids:
         way_out = (
             "join them on the example's id (heldout.predictions.align), or count what a model lacks as not run with "
-            'missing="absent" (--missing absent).'
+            '`missing="absent"`.'
         )
     return InputError(f"{source}: the models have different examples, {counted}; {way_out}")
 
@@ -268,7 +268,7 @@ def _take(observed: NDArray[np.bool_] | None, columns: NDArray[np.intp], shape: 
 def _common_labels(
     tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]], ids: tuple[str, ...] | None
 ) -> NDArray[Any] | None:
-    """Labels that all tables agree on; None where a table does not know its answers."""
+    """Labels that all tables agree on; None where a table does not know its predictions."""
     if any(table.labels is None or table.predictions is None for table in tables):
         return None
     kinds = {table.labels.dtype.kind in "UO" for table in tables if table.labels is not None}

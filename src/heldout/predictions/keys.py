@@ -5,55 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from heldout.checks import EXAMPLE, LABEL, Role, plain_name
 from heldout.errors import InputError
 from heldout.predictions.trials import Scaling
 from heldout.predictions.values import Codes, listing
 
-
-@dataclass(frozen=True)
-class Role:
-    """Names of one thing, in lower case with underscores, and the option that names it otherwise.
-
-    A weak name may as well be that of something else; it counts only where nothing else can be meant.
-    """
-
-    option: str
-    usual: tuple[str, ...]
-    weak: tuple[str, ...] = ()
-
-
 MODEL = Role("names_key", ("model", "models", "model_name", "model_names", "names"))
-EXAMPLE = Role(
-    "ids_key",
-    (
-        "id",
-        "ids",
-        "example_id",
-        "example_ids",
-        "doc_id",
-        "doc_ids",
-        "question_id",
-        "question_ids",
-        "sample_id",
-        "sample_ids",
-        "instance_id",
-        "instance_ids",
-        "task_id",
-        "task_ids",
-    ),
-    ("index", "idx", "", "unnamed:_0"),
-)
 PREDICTION = Role("predictions_key", ("prediction", "predictions", "pred", "preds", "y_pred"), ("answer", "answers"))
-LABEL = Role(
-    "labels_key",
-    ("label", "labels", "y_true", "target", "targets", "gold", "reference", "references", "ground_truth"),
-    ("y", "truth", "true_label", "true_labels", "gold_label", "gold_labels", "gt", "class", "true_class", "expected"),
-)
 CORRECT = Role(
     "correct_key",
     ("correct", "is_correct", "scores"),
@@ -139,14 +102,14 @@ class Exclude:
         """The models that stay, of which there must be one."""
         kept = [name for name in names if self.keeps(name)]
         if not kept:
-            raise InputError("`exclude` (--exclude) leaves no model.")
+            raise InputError("`exclude` leaves no model.")
         return kept
 
     def kept_columns(self, names: Iterable[str]) -> list[str]:
         """Columns that stay, of which there must be one."""
         kept = [name for name in names if self.keeps(name)]
         if not kept:
-            raise InputError("`exclude` (--exclude) leaves no example.")
+            raise InputError("`exclude` leaves no example.")
         return kept
 
     def check(self) -> None:
@@ -154,7 +117,7 @@ class Exclude:
         for pattern in self._patterns:
             if pattern in self._idle:
                 raise InputError(
-                    f"exclude={pattern!r} (--exclude {pattern}) fits none of the {len(self._seen):,} models, such as "
+                    f"`exclude={pattern!r}` fits none of the {len(self._seen):,} models, such as "
                     f"{listing(sorted(self._seen))}."
                 )
 
@@ -182,7 +145,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.repeats not in (None, TRIALS):
-            raise InputError(f'`repeats` is {self.repeats!r} (--repeats); "{TRIALS}" is all it can be.')
+            raise InputError(f'`repeats` is {self.repeats!r}; "{TRIALS}" is all it can be.')
 
     def use(self, *names: str) -> None:
         """Note that options had an effect."""
@@ -195,13 +158,11 @@ class Options:
             if value is None or name in self.used:
                 continue
             typed = f"{name}={value!r}" if name != "all_ids" else name
-            raise InputError(
-                f"{source}: {typed} (--{name.replace('_', '-')}) has no effect here, since {purpose}; leave it out."
-            )
+            raise InputError(f"{source}: `{typed}` has no effect here, since {purpose}; leave it out.")
 
     @property
     def repeats_are_trials(self) -> bool:
-        """Whether several answers of a model to one example are trials."""
+        """Whether several predictions of a model for one example are trials."""
         return self.repeats == TRIALS
 
     def own_keys(self) -> set[str | None]:
@@ -220,9 +181,7 @@ class Options:
             found = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
             if not found:
                 known = list(dict.fromkeys(names))
-                raise InputError(
-                    f"{source} has no task {pattern!r} (task=, --task); it has {listing(known, len(known))}."
-                )
+                raise InputError(f"{source} has no task {pattern!r} (`task`); it has {listing(known, len(known))}.")
             chosen |= found
         return chosen
 
@@ -249,9 +208,8 @@ class Options:
         """Only logs have scores to choose from."""
         if self.metric is not None:
             raise InputError(
-                f"{source} is not a log of lm-evaluation-harness or inspect_ai, so that metric={self.metric!r} "
-                "(--metric) chooses nothing; leave it out, or name the column of right and wrong with correct_key "
-                "(--correct-key)."
+                f"{source} is not a log of lm-evaluation-harness or inspect_ai, so that `metric={self.metric!r}` "
+                "chooses nothing; leave it out, or name the column of right and wrong with `correct_key`."
             )
 
 
@@ -281,50 +239,3 @@ def id_lines(text: str) -> list[str]:
     lines = [line.strip() for line in text.splitlines()]
     ids = [line for line in lines if line and not line.startswith("#")]
     return ids[1:] if ids and plain_name(ids[0]) in EXAMPLE.usual else ids
-
-
-def plain_name(key: str) -> str:
-    """A name without what spelling adds.
-
-    Examples
-    --------
-    >>> plain_name("True Label"), plain_name("Example-ID")
-    ('true_label', 'example_id')
-    """
-    return re.sub(r"[\s-]+", "_", key.strip()).lower()
-
-
-def flag(option: str) -> str:
-    """An option in Python and on the command line.
-
-    Examples
-    --------
-    >>> flag("labels_key")
-    'labels_key (--labels-key)'
-    """
-    return f"{option} (--{option.replace('_', '-')})"
-
-
-def pick(
-    keys: Collection[str],
-    wanted: str | None,
-    role: Role,
-    *,
-    source: str,
-    noun: str,
-    weak: bool = False,
-    taken: Collection[str] = (),
-) -> str | None:
-    """The key that was asked for, else the first that goes by a usual name and is not taken."""
-    if wanted is not None:
-        check_key(keys, wanted, role.option, source=source, noun=noun)
-        return wanted
-    spelled = {plain_name(key): key for key in reversed(list(keys)) if key not in taken}
-    return next((spelled[name] for name in role.usual + (role.weak if weak else ()) if name in spelled), None)
-
-
-def check_key(keys: Collection[str], key: str, option: str, *, source: str, noun: str) -> None:
-    """A key that was asked for must be there."""
-    if key not in keys:
-        typed = f"{option}, --{option.replace('_', '-')}"
-        raise InputError(f"{source} has no {noun} {key!r} ({typed}); it has {listing(list(keys), len(keys))}.")

@@ -39,12 +39,12 @@ def board(rows: list[dict[str, Any]], path: Path, options: Options) -> list[Run]
     metric = options.metric or "pass@1"
     lacking = next((row for row in rows if metric not in row), None)
     if lacking is not None:
-        raise InputError(f"{path.name} has no {metric!r} (--metric); it has {listing(list(lacking), len(lacking))}.")
+        raise InputError(f"{path.name} has no {metric!r} (`metric`); it has {listing(list(lacking), len(lacking))}.")
     numbers = [number for number in (number_of(row[metric]) for row in rows) if number is not None]
     if options.scale is None and max(numbers, default=2.0) <= 1:
         raise InputError(
             f"{path.name}: {metric} is in percent in files of this kind, but none is above 1; say what it runs from "
-            "and to with scale=1 or scale=100 (--scale 1, --scale 100)."
+            "and to with `scale=1` or `scale=100`."
         )
     runs: dict[str, Run] = {}
     for i, row in enumerate(rows):

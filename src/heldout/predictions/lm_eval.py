@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import LONGEST_TEXT, TEXTS, Options, digest_column, digest_of, plain_name
+from heldout.predictions.keys import LONGEST_TEXT, TEXTS, Options, digest_column, digest_of
 from heldout.predictions.raw import read_lines
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions
@@ -150,16 +151,16 @@ class Choice:
         name = self.metric or default_metric(rows, path)
         if any(name not in row for row in rows):
             alone = f",{self.filter}" if self.filter else ""
-            way_out = f'metric="{alone}" (--metric {alone})' if alone else "no metric"
+            way_out = f'`metric="{alone}"`' if alone else "no metric"
             raise InputError(
-                f"{path.name} has no metric {name!r} (metric=, --metric); it has {listing(metrics_of(rows))}, so "
+                f"{path.name} has no metric {name!r} (`metric`); it has {listing(metrics_of(rows))}, so "
                 f"choose one of these, or give {way_out} to read each task by its own."
             )
         broken = next((row for row in rows if not _is_number(row[name])), None)
         if broken is not None:
             raise InputError(
                 f"{path.name}: the metric {name!r} of document {broken['doc_id']} is {broken[name]!r}; only metrics "
-                f"that are numbers can be used, choose one of {listing(metrics_of(rows))} (metric=, --metric)."
+                f"that are numbers can be used, choose one of {listing(metrics_of(rows))} (`metric`)."
             )
         return [{**row, "mark": float(row[name])} for row in rows]
 
@@ -171,22 +172,18 @@ class Choice:
         if self.filter in filters:
             return [row for row in rows if _filter(row) == self.filter]
         if self.filter:
-            raise InputError(
-                f"{path.name} has no filter {self.filter!r} ({self.option}=, --{self.option}); it has "
-                f"{listing(filters)}."
-            )
+            raise InputError(f"{path.name} has no filter {self.filter!r} (`{self.option}`); it has {listing(filters)}.")
         known = self.metric if self.option != "metric" or self.metric in metrics_of(rows) else ""
         raise InputError(
             f"{path.name} was scored with the filters {listing(filters)}; choose one with the {self.option}, such as "
-            f'{self.option}="{known},{filters[0]}" (--{self.option} {known},{filters[0]}).'
+            f'`{self.option}="{known},{filters[0]}"`.'
         )
 
     def check(self, source: str) -> None:
         """The filter must be that of some file."""
         if self.filter and self.filter not in self.filters:
             raise InputError(
-                f"{source} has no filter {self.filter!r} ({self.option}=, --{self.option}); it has "
-                f"{listing(list(self.filters))}."
+                f"{source} has no filter {self.filter!r} (`{self.option}`); it has {listing(list(self.filters))}."
             )
 
 
@@ -220,6 +217,6 @@ def default_metric(rows: list[dict[str, Any]], path: Path) -> str:
     if chosen is None:
         raise InputError(
             f"{path.name} has the metrics {listing(metrics_of(rows))}, of which {listing(usable) or 'none'} is 0 or 1 "
-            "in every line; choose one with metric= (--metric)."
+            "in every line; choose one with `metric`."
         )
     return chosen

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import Options, as_columns, plain_name
+from heldout.predictions.keys import Options, as_columns
 from heldout.predictions.lm_eval import DOCUMENT, Choice, default_metric, find_runs, is_mark, metrics_of, told_facts
 from heldout.predictions.score_kinds import BY_NAME, CORRECT, LIKELIHOOD, MARGIN, TASK
 from heldout.predictions.values import listing, number_of
@@ -69,25 +70,25 @@ def read(files: Sequence[Path], wanted: str | None, options: Options, *, source:
 
 
 def _likelihoods(row: dict[str, Any]) -> list[float]:
-    """Log-likelihood of every option; of the only continuation, or the whole text; none for a written answer."""
-    answers = row.get("filtered_resps")
-    if not isinstance(answers, list):
+    """Log-likelihood of every option; of the only continuation, or the whole text; none for a written one."""
+    responses = row.get("filtered_resps")
+    if not isinstance(responses, list):
         return []
-    pairs = [_pair(answer) for answer in answers]
+    pairs = [_pair(response) for response in responses]
     found = [ll for ll in pairs if ll is not None]
     if found and len(found) == len(pairs):
         return found[: len(found) // 2] if UNCONDITIONAL in row else found
-    if len(answers) == 1 and ROLLING & row.keys():
-        number = number_of(answers[0])
+    if len(responses) == 1 and ROLLING & row.keys():
+        number = number_of(responses[0])
         return [] if number is None else [number]
     return []
 
 
-def _pair(answer: Any) -> float | None:
+def _pair(response: Any) -> float | None:
     """The first of `[log-likelihood, is greedy]`, which newer versions write as text."""
-    if not isinstance(answer, (list, tuple)) or len(answer) != 2 or str(answer[1]) not in ("True", "False"):
+    if not isinstance(response, (list, tuple)) or len(response) != 2 or str(response[1]) not in ("True", "False"):
         return None
-    return number_of(answer[0])
+    return number_of(response[0])
 
 
 def _golds(rows: Rows, lls: list[list[float]]) -> list[int | None]:
@@ -162,10 +163,10 @@ def _kind(
         raise InputError(
             f"{source}: no {kind} can be read, since not every document holds the log-likelihood of "
             f"{'several options and says which is the target' if kind == MARGIN else 'its target'}; choose one of "
-            f"{listing([*computed, *dict.fromkeys(metrics)], 8)} (score=, --score)."
+            f"{listing([*computed, *dict.fromkeys(metrics)], 8)} (`score`)."
         )
     raise InputError(
-        f"{source} has no score {wanted!r} in every task (score=, --score); it has "
+        f"{source} has no score {wanted!r} in every task (`score`); it has "
         f"{listing([*computed, CORRECT, *dict.fromkeys(metrics)], 8)}."
     )
 
@@ -180,7 +181,7 @@ def _values(kind: str, rows: Rows, lls: list[list[float]], golds: list[int | Non
         if number is None:
             raise InputError(
                 f"{path.name}: the score {name!r} of document {row['doc_id']} is {row.get(name)!r}, not a number; "
-                "choose another with score= (--score)."
+                "choose another with `score`."
             )
     return [number for number in numbers if number is not None]
 

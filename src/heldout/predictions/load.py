@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import EXAMPLE, pick
 from heldout.errors import InputError
+from heldout.files import read_npy
 from heldout.predictions import harness, inspect_logs, lm_eval
 from heldout.predictions.formats import (
     csv_columns,
@@ -23,14 +24,114 @@ from heldout.predictions.formats import (
     read_parquet,
 )
 from heldout.predictions.join import together
-from heldout.predictions.keys import EXAMPLE, Options, id_lines, pick
-from heldout.predictions.make import make_table
+from heldout.predictions.keys import Exclude, Options, id_lines
+from heldout.predictions.numbering import check_numbering
 from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of, suffix_of
 from heldout.predictions.runs import Run, table_of_runs
-from heldout.predictions.table import Predictions
-from heldout.predictions.values import id_texts, listing, repeated
+from heldout.predictions.table import Predictions, make_table
+from heldout.predictions.trials import Scaling
+from heldout.predictions.values import Codes, id_texts, listing, repeated
 
 LABELS_STEM = "labels"  # a file of this name in a folder of .npy files holds the labels of all
+
+
+def load_predictions(
+    path: str | Path | Sequence[str | Path],
+    *,
+    format: str | None = None,
+    predictions_key: str | None = None,
+    labels_key: str | None = None,
+    correct_key: str | None = None,
+    names_key: str | None = None,
+    ids_key: str | None = None,
+    models_axis: int | None = None,
+    missing: Any = None,
+    classes: int | Sequence[Any] | str | None = None,
+    metric: str | None = None,
+    exclude: str | Iterable[str] | None = None,
+    columns: str | Iterable[str] = (),
+    scale: Scaling = None,
+    task: str | Iterable[str] = (),
+    trials_key: str | None = None,
+    repeats: str | None = None,
+    all_ids: str | Path | Iterable[str] | None = None,
+) -> Predictions:
+    """Read a file or a folder, or several of them.
+
+    Parameters
+    ----------
+    path : path, or several
+        `.npz`, `.csv` (separated by commas, semicolons or tabs), `.tsv`, `.parquet`, `.json`, `.jsonl`, text also
+        packed as `.gz`; logs of inspect_ai (`.json`, `.eval`), samples of lm-evaluation-harness (`.jsonl`), results
+        of SWE-bench, Terminal-Bench, Harbor, LiveCodeBench, HELM (`.json`, see `heldout.predictions.harness`); or a
+        folder of such files. A model may be in several files, with other examples or with the same predictions.
+    format : str, optional
+        "npz", "csv", "tsv", "parquet", "json", "jsonl", "lm-eval", "inspect" or "folder"; told from the suffix
+        and the content without.
+    predictions_key, labels_key, correct_key, names_key, ids_key : str, optional
+        Keys of an `.npz` or JSON object, or columns of a table. Names may be picked by an array of
+        positions: `models[arc_a_rows]`.
+    models_axis : 0 or 1, optional
+        Axis of the models in a matrix, where names and labels do not tell.
+    missing, classes
+        As in `from_arrays`. `missing="absent"` lets models have different examples: what a model lacks is
+        missing.
+    metric : str, optional
+        Score to read from logs; `metric,filter` (lm-evaluation-harness) or `scorer,epoch` (inspect_ai)
+        where an example has several. `,strict-match` chooses the filter alone: each task is read by its own
+        metric, and a task that was scored with one filter only by that one.
+    exclude : str or several, optional
+        Models, or columns that are not models, to leave out before anything is checked; `fv_*` is a pattern.
+    task : str or several, optional
+        Read these tasks only, of logs or by a column `task`; `mmlu_*` is a pattern. All are pooled without.
+    trials_key : str, optional
+        Column of a long table that numbers the trials of an example, or counts them. `trial`, `epoch` and
+        `attempt` number them, `trials` and `n_trials` count them, unasked.
+    repeats : "trials", optional
+        Several predictions of a model for one example, in rows, runs or files, are trials; an error without.
+    all_ids : path, or several str, optional
+        The ids of all examples, for files that list only what was solved: one per line, a JSON list, or a table.
+    columns : str or several, optional
+        Columns (arrays of an `.npz`, fields of a document or of a sample's metadata) that tell of the examples, to
+        be kept in `columns` where they are there. Texts that go by a usual name (question, input, prompt, ...)
+        are kept unasked, since two examples with one text are one example.
+    scale : str, number or pair, optional
+        What scores run from and to, as in `from_scores`; without it they must lie between 0 and 1.
+
+    Notes
+    -----
+    Damage is refused wherever it shows. A file of lines that was cut exactly at the end of a line cannot be
+    told from a shorter one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "pool.csv"
+    >>> _ = path.write_text("id,label,resnet,vgg\\n1,3,3,0\\n2,0,0,\\n")
+    >>> print(load_predictions(path))
+    2 models, 2 examples, 1 cell missing, right on no example: 'vgg' (pool.csv)
+    """
+    options = Options(
+        predictions_key=predictions_key,
+        labels_key=labels_key,
+        correct_key=correct_key,
+        names_key=names_key,
+        ids_key=ids_key,
+        models_axis=models_axis,
+        codes=Codes(missing),
+        metric=metric,
+        exclude=Exclude(exclude),
+        columns=frozenset([columns] if isinstance(columns, str) else columns),
+        scale=scale,
+        tasks=(task,) if isinstance(task, str) else tuple(task),
+        trials_key=trials_key,
+        repeats=repeats,
+        all_ids=all_ids_of(all_ids),
+    )
+    paths = [path] if isinstance(path, (str, Path)) else list(path)
+    table = load([Path(p) for p in paths], format, options)
+    check_numbering(table, classes)
+    return table
 
 
 def load(paths: Sequence[Path], format: str | None, options: Options) -> Predictions:
@@ -90,11 +191,11 @@ def _read(path: Path, format: str | None, options: Options) -> Predictions:
         format = {"eval": "inspect"}.get(format, format)
         if format not in FORMATS:
             what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
-            raise InputError(f"{path.name} {what}; {', '.join(FORMATS)} can be read (format=, --input-format).")
+            raise InputError(f"{path.name} {what}; {', '.join(FORMATS)} can be read (`format`).")
     if format not in FORMATS:
-        raise InputError(f"`format` is {format!r} (--input-format); it can be {', '.join(FORMATS)}.")
+        raise InputError(f"`format` is {format!r}; it can be {', '.join(FORMATS)}.")
     if path.is_dir() and format not in ("folder", "lm-eval", "inspect"):
-        raise InputError(f"{path} is a folder, but format={format!r} (--input-format) is that of a file.")
+        raise InputError(f"{path} is a folder, but `format={format!r}` is that of a file.")
     return FORMATS[format](path, options)
 
 
@@ -146,7 +247,7 @@ def read_all_ids(path: str | Path) -> tuple[str, ...]:
     """The ids of all examples: one per line, a JSON list, or a table with a column of ids."""
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"{path} does not exist (all_ids=, --all-ids).")
+        raise InputError(f"{path} does not exist (`all_ids`).")
     suffix = suffix_of(path)
     values: list[Any]
     if suffix == ".json":
@@ -170,31 +271,28 @@ def read_all_ids(path: str | Path) -> tuple[str, ...]:
         key = pick(list(values[0]), None, EXAMPLE, source=path.name, noun="key", weak=True)
         values = [value.get(key) if isinstance(value, dict) else None for value in values]
     if not values:
-        raise InputError(f"{path.name} lists no ids (all_ids=, --all-ids).")
-    ids = tuple(id_texts(values, source=path.name, option="all_ids=, --all-ids"))
+        raise InputError(f"{path.name} lists no ids (`all_ids`).")
+    ids = tuple(id_texts(values, source=path.name, option="all_ids"))
     twice = repeated(ids)
     if twice:
-        raise InputError(f"{path.name} lists {listing(twice)} more than once (all_ids=, --all-ids).")
+        raise InputError(f"{path.name} lists {listing(twice)} more than once (`all_ids`).")
     return ids
 
 
 def _read_npy(path: Path, labels: list[Path], options: Options) -> Predictions:
-    """One model's answers beside `labels.npy`, or its 0/1 marks."""
+    """One model's predictions beside `labels.npy`, or its 0/1 marks."""
     options.refuse_metric(path.name)
-    answers = _load_npy(path)
+    said = _load_npy(path)
     if labels:
         return make_table(
-            predictions=answers, labels=_load_npy(labels[0]), missing=options.codes, source=path.name, names=[path.stem]
+            predictions=said, labels=_load_npy(labels[0]), missing=options.codes, source=path.name, names=[path.stem]
         )
     options.use("scale")
-    return make_table(scores=answers, scale=options.scale, missing=options.codes, source=path.name, names=[path.stem])
+    return make_table(scores=said, scale=options.scale, missing=options.codes, source=path.name, names=[path.stem])
 
 
 def _load_npy(path: Path) -> NDArray[Any]:
-    try:
-        return np.asarray(np.load(path, allow_pickle=False)).reshape(-1)
-    except (OSError, ValueError, EOFError) as error:
-        raise damaged(path, error, "npy") from error
+    return read_npy(path).reshape(-1)
 
 
 def read_lm_eval(path: Path, options: Options) -> Predictions:

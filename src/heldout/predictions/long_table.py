@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import check_key, plain_name
 from heldout.errors import InputError
-from heldout.predictions.cells import read_answers
+from heldout.predictions.cells import read_predictions
 from heldout.predictions.join import different_examples
-from heldout.predictions.keys import CORRECT, COUNT, SUCCESSES, TRIAL, Options, check_key, flag, plain_name
-from heldout.predictions.make import make_table
-from heldout.predictions.table import Predictions
+from heldout.predictions.keys import CORRECT, COUNT, SUCCESSES, TRIAL, Options
+from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import Column
 from heldout.predictions.trials import Scale, Scored, pooled_trials, read_scores
 from heldout.predictions.values import ABSENT, Codes, as_text, id_texts, is_gap, number_of
@@ -62,8 +62,7 @@ class Trials:
         if self.count is None or "scores" not in found:
             if self.successes:
                 raise InputError(
-                    f"{source} counts successes but not trials; name the column of their numbers with "
-                    f"{flag('trials_key')}."
+                    f"{source} counts successes but not trials; name the column of their numbers with `trials_key`."
                 )
             return None
         n_trials = [_whole(value, i, "trials", source=source) for i, value in enumerate(self.count)]
@@ -104,7 +103,7 @@ def long_table(
     beside: dict[str, Column],
 ) -> Predictions:
     """One row per model and example, or one of its trials, to one row per model."""
-    names, row = _positions(id_texts(models, source=source, noun="model", option="names_key, --names-key"))
+    names, row = _positions(id_texts(models, source=source, noun="model", option="names_key"))
     examples, place = _positions(id_texts(ids, source=source))
     k, n = len(names), len(examples)
     counts = np.bincount(row * n + place, minlength=k * n)
@@ -113,7 +112,7 @@ def long_table(
         raise InputError(
             f"{source}: the model {names[model]!r} has more than one row for the example "
             f"{examples[example]!r}; keep one, or, if they are trials, name the column that numbers them with "
-            f'{flag("trials_key")}, or give repeats="trials" (--repeats trials).'
+            f'`trials_key`, or give `repeats="trials"`.'
         )
     if (counts > 1).any():
         options.use("repeats")
@@ -186,8 +185,8 @@ def _trials(
             scale = Scale(options.scale)
             read = read_scores(np.asarray(found["scores"], dtype=object), options.codes, what="scores", scale=scale)
         else:
-            answers, truth, seen = read_answers([found["predictions"]], found["labels"], options.codes)
-            read = Scored((answers == truth)[0], None if seen is None else seen[0])
+            said, truth, seen = read_predictions([found["predictions"]], found["labels"], options.codes)
+            read = Scored((said == truth)[0], None if seen is None else seen[0])
         if counted is not None and read.trials is None:
             read = Scored(read.cells, read.observed, counted)
         cells = pooled_trials(read, row * len(ids) + place, len(names) * len(ids))

@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
+from heldout.predictions.fields import Fields
 from heldout.predictions.values import as_array, plain
-
-if TYPE_CHECKING:
-    from heldout.predictions.table import Predictions
 
 ANY_CLASS = "any"
 
 
-def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | None = None) -> None:
+def check_numbering(table: Fields, classes: int | Sequence[Any] | str | None = None) -> None:
     """Labels must name classes as the predictions do."""
     if isinstance(classes, (int, np.integer)) and classes < 1:
-        raise InputError(f"`classes` is {classes} (--classes); there is at least 1 class.")
+        raise InputError(f"`classes` is {classes}; there is at least 1 class.")
     if table.predictions is None or table.labels is None:
         if classes is not None:
             raise InputError(
-                f"{table.source}: classes={classes!r} (--classes) has no effect here, since the table has right and "
+                f"{table.source}: `classes={classes!r}` has no effect here, since the table has right and "
                 "wrong, or scores, and no predictions; leave it out."
             )
         return
-    labels, answers = table.labels, table.predictions
-    seen = answers if table.observed is None else answers[table.observed]
+    labels, said = table.labels, table.predictions
+    seen = said if table.observed is None else said[table.observed]
     if classes is not None and not isinstance(classes, str):
         _check_classes(table, classes, seen)
     elif classes is not None and classes != ANY_CLASS:
-        raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed (--classes).')
+        raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed.')
     elif classes is None and labels.dtype.kind in "iu":
         low, high = int(seen.min()), int(seen.max())
         outside = (labels < low) | (labels > high)
@@ -42,10 +40,10 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
             raise InputError(
                 f"{table.source}: the label {labels[where]} of example {_example(table, where)} lies outside {low} to "
                 f"{high}, the range of all predictions, so that one of the two may count classes from 0 and the other "
-                "from 1; renumber one of them, or give the number of classes (classes=, --classes) if no model ever "
+                "from 1; renumber one of them, or give the number of classes (`classes`) if no model ever "
                 "predicts that class."
             )
-    if not table.correct.any():
+    if not table.cells.any():
         raise InputError(
             f"{table.source}: no model is right on any example; labels (such as {plain(labels[0])!r}) and predictions "
             f"(such as {plain(seen.flat[0])!r}) do not seem to name classes alike."
@@ -54,33 +52,33 @@ def check_numbering(table: Predictions, classes: int | Sequence[Any] | str | Non
         _check_never_right(table)
 
 
-def _check_never_right(table: Predictions) -> None:
+def _check_never_right(table: Fields) -> None:
     """A column of something else passes for a model that is always wrong, in words that no label ever uses."""
     assert table.labels is not None
     assert table.predictions is not None
     known = set(table.labels.tolist())
-    for i in np.flatnonzero(~table.correct.any(axis=1)):
+    for i in np.flatnonzero(~table.cells.any(axis=1)):
         cells = table.predictions[i] if table.observed is None else table.predictions[i][table.observed[i]]
         if known.isdisjoint(cells.tolist()):
             name = table.names[i]
             raise InputError(
                 f"{table.source}: {name!r} is right on no example, and none of its predictions, such as "
-                f"{plain(cells[0])!r}, is the label of any; leave it out if it is not a model (exclude={name!r}, "
-                f'--exclude {name}), or give classes="any" (--classes any) if predictions are free text.'
+                f"{plain(cells[0])!r}, is the label of any; leave it out if it is not a model "
+                f'(`exclude={name!r}`), or give `classes="any"` if predictions are free text.'
             )
 
 
-def _check_classes(table: Predictions, classes: int | Sequence[Any], seen: NDArray[Any]) -> None:
+def _check_classes(table: Fields, classes: int | Sequence[Any], seen: NDArray[Any]) -> None:
     assert table.labels is not None
     if isinstance(classes, (int, np.integer)):
         if table.labels.dtype.kind not in "iu":
             raise InputError(f"`classes` is {classes}, but labels are names such as {plain(table.labels[0])!r}.")
         outside = (table.labels < 0) | (table.labels >= classes)
         known = f"0 to {classes - 1}"
-        if (seen >= classes).any():  # below 0 is a code for no answer, and wrong
+        if (seen >= classes).any():  # below 0 is a code for no prediction, and wrong
             raise InputError(
                 f"{table.source}: the prediction {int(seen.max())} lies outside {known}, the {classes} classes; "
-                "renumber predictions from 0, or give more classes (classes=, --classes)."
+                "renumber predictions from 0, or give more classes (`classes`)."
             )
     else:
         outside = ~np.isin(table.labels, as_array(classes, what="classes"))
@@ -89,9 +87,9 @@ def _check_classes(table: Predictions, classes: int | Sequence[Any], seen: NDArr
         where = int(np.argmax(outside))
         raise InputError(
             f"{table.source}: the label {plain(table.labels[where])!r} of example {_example(table, where)} lies "
-            f"outside {known}; correct the labels or `classes` (--classes)."
+            f"outside {known}; correct the labels or `classes`."
         )
 
 
-def _example(table: Predictions, where: int) -> str:
+def _example(table: Fields, where: int) -> str:
     return str(where) if table.ids is None else repr(table.ids[where])

@@ -7,18 +7,18 @@ import io
 import json
 import zlib
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
+from heldout import files
 from heldout.errors import InputError
+from heldout.files import not_text, text_encoding
 
 
 def damaged(path: Path, error: Exception, kind: str) -> InputError:
     """What to say about a file that breaks off or is not of the kind it is read as."""
     if isinstance(error, UnicodeDecodeError):
-        return InputError(
-            f"{file_name(path)} is not UTF-8 (byte {error.start:,}), or no {kind} file; save it as UTF-8 text."
-        )
-    return InputError(f"{file_name(path)} is damaged or cut short, or no {kind} file ({type(error).__name__}).")
+        return not_text(file_name(path), error)
+    return InputError(f"{file_name(path)} is damaged or cut short, or not a {kind} file ({type(error).__name__}).")
 
 
 GZIP = ".gz"
@@ -56,12 +56,13 @@ def stem_of(path: Path) -> str:
     return Path(path.stem).stem if path.suffix.lower() == GZIP else path.stem
 
 
-def open_text(path: Path) -> TextIO:
+def open_text(path: Path) -> IO[str]:
     """Text of a file, unpacked where its name ends in .gz; whole at once, so that damage shows here."""
     if path.suffix.lower() != GZIP:
-        return path.open(newline="", encoding="utf-8-sig")
+        return files.open_text(path)
     with gzip.open(path, "rb") as f:
-        return io.StringIO(f.read().decode("utf-8-sig"), newline="")
+        content = f.read()
+    return io.StringIO(content.decode(text_encoding(content[:4])), newline="")
 
 
 def read_json_file(path: Path) -> Any:

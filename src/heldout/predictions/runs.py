@@ -12,16 +12,15 @@ import numpy as np
 from heldout.errors import InputError
 from heldout.predictions.join import side_by_side
 from heldout.predictions.keys import Options, as_columns
-from heldout.predictions.make import make_table
 from heldout.predictions.raw import COMMON_NAMES, file_name, stem_of
-from heldout.predictions.table import Predictions
+from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import TRUTH
 from heldout.predictions.trials import Scale, Scaling
 from heldout.predictions.values import ABSENT, is_gap, listing, number_of
 
 GIVE_ALL = (
-    "give the list of all tasks with all_ids= (--all-ids FILE: one id per line, a JSON list, or a table with ids), so "
-    "that the unsolved ones count as such"
+    "give the list of all tasks with `all_ids` (one id per line, a JSON list, or a table with ids), so that the "
+    "unsolved ones count as such"
 )
 TASK = "task"  # the column that names the task of each example, where there are several
 
@@ -85,7 +84,7 @@ def _of_tasks(runs: list[Run], options: Options, *, source: str) -> list[Run]:
         return runs
     names = list(dict.fromkeys(run.task for run in runs if run.task is not None))
     if not names:
-        raise InputError(f"{source} names no tasks, so that task={options.tasks[0]!r} (--task) chooses nothing.")
+        raise InputError(f"{source} names no tasks, so that `task={options.tasks[0]!r}` chooses nothing.")
     wanted = options.chosen_tasks(names, source=source)
     return [run for run in runs if run.task in wanted]
 
@@ -122,7 +121,7 @@ def _check_scale(runs: Sequence[Run], options: Options, *, source: str) -> None:
 
 
 def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:
-    """Two runs of one model on one task: trials where that was said; else other examples, or the same answers."""
+    """Two runs of one model on one task: trials where that was said; else other examples, or the same predictions."""
     cells = {name: list(trials) for name, trials in first.cells.items()}
     common = [name for name in second.cells if name in cells]
     if common:
@@ -137,7 +136,7 @@ def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:
             raise InputError(
                 f"{source}: {_path_name(first.path)} and {_path_name(second.path)} are two runs of {first.model!r}{on},"
                 f" and not the same (they differ on {differ!r}); keep one of them, or count them as trials with "
-                'repeats="trials" (--repeats trials).'
+                '`repeats="trials"`.'
             )
         cells |= {name: list(trials) for name, trials in second.cells.items()}
     return Run(
@@ -158,7 +157,7 @@ def _completed(run: Run, options: Options, *, source: str) -> Run:
     if strange:
         raise InputError(
             f"{source}: {run.model!r} was run on {listing(strange)}, which {'is' if len(strange) == 1 else 'are'} not "
-            f"among the {len(options.all_ids):,} tasks of all_ids (--all-ids); give the list of the same split."
+            f"among the {len(options.all_ids):,} tasks of `all_ids`; give the list of the same split."
         )
     return replace(run, cells={name: run.cells.get(name, [False]) for name in options.all_ids})
 
@@ -190,7 +189,7 @@ def _check_items(by_model: dict[str, dict[str | None, Run]], options: Options, *
             raise InputError(
                 f"{source}: the models have different examples under the task {name!r}: {other.model!r} "
                 f"{len(other.cells):,} and {run.model!r} {len(run.cells):,} ({common:,} in common); run them on the "
-                'same version of it, or count what a model lacks as not run with missing="absent" (--missing absent).'
+                'same version of it, or count what a model lacks as not run with `missing="absent"`.'
             )
 
 
@@ -237,7 +236,7 @@ def _score(value: Any, scale: Scale, run: Run, name: str) -> float | None:
     if not low <= number <= high:
         raise InputError(
             f"{file_name(run.path)}: {name!r} has the score {number:g}, outside {low:g} to {high:g}; say what scores "
-            'run from and to with scale="percent" (--scale percent) or scale="1:5" (--scale 1:5), or choose another '
-            "metric (--metric)."
+            'run from and to with `scale="percent"` or `scale="1:5"`, or choose another '
+            "`metric`."
         )
     return (number - low) / (high - low)

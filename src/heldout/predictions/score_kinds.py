@@ -7,8 +7,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import plain_name
 
 LargerIs = Literal["better", "worse"]
 TASK = "task"  # column that logs of several tasks have
@@ -61,7 +61,7 @@ def declared(larger_is: LargerIs | None) -> bool | None:
     if larger_is is None:
         return None
     if larger_is not in get_args(LargerIs):
-        raise InputError(f"`larger_is` is {larger_is!r} (--larger-is); it can be 'better' or 'worse'.")
+        raise InputError(f"`larger_is` is {larger_is!r}; it can be 'better' or 'worse'.")
     return larger_is == "better"
 
 
@@ -78,7 +78,7 @@ def is_better(kind: str, larger_is: LargerIs | None, values: NDArray[np.float64]
     if kind not in BY_KIND:
         raise InputError(
             f"{source}: whether a larger {name!r} is better or worse cannot be known from its name; say so with "
-            "larger_is='better' or 'worse' (--larger-is better, --larger-is worse)."
+            "`larger_is='better'` or `larger_is='worse'`."
         )
     _check_range(kind, values, name=name, source=source)
     return BY_KIND[kind]
@@ -88,8 +88,8 @@ def contradiction(kind: str, *, name: str, source: str) -> InputError:
     """What to say where the declared direction is not that of the name."""
     said, is_so = ("worse", "better") if BY_KIND[kind] else ("better", "worse")
     return InputError(
-        f"{source}: a larger {name!r} is {is_so} by its name, but larger_is={said!r} (--larger-is {said}) says the "
-        "opposite; leave larger_is away, or give the scores another name if they are something else."
+        f"{source}: a larger {name!r} is {is_so} by its name, but `larger_is={said!r}` says the "
+        "opposite; leave `larger_is` out, or give the scores another name if they are something else."
     )
 
 
@@ -115,6 +115,6 @@ def _check_range(kind: str, values: NDArray[np.float64], *, name: str, source: s
         wrong = f"go from {low:g} to {high:g}, outside 0 to 1"
     if wrong:
         raise InputError(
-            f"{source}: the values of {name!r} {wrong}; say with larger_is= (--larger-is better or worse) what a "
-            "larger one means, or choose another with score= (--score)."
+            f"{source}: the values of {name!r} {wrong}; say with `larger_is` what a "
+            "larger one means, or choose another with `score`."
         )

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checks import EXAMPLE, pick, plain_name
 from heldout.errors import InputError
+from heldout.files import Npz
 from heldout.predictions import inspect_logs, inspect_scores, lm_eval, lm_eval_scores
-from heldout.predictions.formats import csv_columns, open_npz, parquet_columns, row_columns
+from heldout.predictions.fields import ARRAYS
+from heldout.predictions.formats import csv_columns, parquet_columns, row_columns
 from heldout.predictions.item_columns import as_column
-from heldout.predictions.keys import EXAMPLE, METADATA, MODEL, ROLE_NAMES, Options, id_lines, pick, plain_name
+from heldout.predictions.keys import METADATA, MODEL, ROLE_NAMES, Options, id_lines
 from heldout.predictions.raw import read_json_file, read_lines
 from heldout.predictions.score_kinds import (
     BY_KIND,
@@ -32,7 +35,6 @@ from heldout.predictions.score_kinds import (
     is_better,
     kind_of,
 )
-from heldout.predictions.table import ARRAYS
 from heldout.predictions.values import as_text, is_gap, listing, read_ids, repeated
 
 FORMATS = ("csv", "tsv", "parquet", "json", "jsonl", "npz", "lm-eval", "inspect", "folder")
@@ -61,9 +63,9 @@ class Scores:
     classes : (n,) or None
         Strata: examples are compared within them.
     correct : (n,) bool or None
-        Whether the answer was right, where that is known beside the score.
+        Whether the prediction was right, where that is known beside the score.
     n_options : (n,) or None
-        Answers to choose from, where that is known: a guess is right once in so many times.
+        Options to choose from, where that is known: a guess is right once in so many times.
     columns : dict of str to (n,) array
         What else is known of each example.
     source, name : str
@@ -144,7 +146,7 @@ class Scores:
 
     @property
     def is_right(self) -> NDArray[np.bool_] | None:
-        """Which answers are right, where the scores tell; None where they do not."""
+        """Which predictions are right, where the scores tell; None where they do not."""
         if self.correct is not None:
             return self.correct
         if self.kind in (CORRECT, "error") and np.isin(self.values, (0.0, 1.0)).all():
@@ -245,7 +247,7 @@ def load_scores(
         of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model.
     score : str, optional
         The column, metric or scorer; from samples of lm-evaluation-harness also "margin", "log_likelihood" and
-        "correct". `score,filter` and `score,epoch` as for `Predictions.load(metric=)`. Without, the score that says
+        "correct". `score,filter` and `score,epoch` as for `load_predictions(metric=)`. Without, the score that says
         most: a margin, a log-likelihood, a loss, and right or wrong last.
     larger_is : {"better", "worse"}, optional
         Needed where the kind is not known by its name.
@@ -255,7 +257,7 @@ def load_scores(
         More columns to keep. Texts under usual names (question, prompt, ...) are kept unasked: two examples with one
         text are one example.
     format : str, optional
-        As for `Predictions.load`.
+        As for `load_predictions`.
     """
     file = Path(path)
     kept = {columns} if isinstance(columns, str) else set(columns)
@@ -269,13 +271,13 @@ def load_scores(
     strata = found.columns.get(classes)
     if strata is None:  # of logs; a table that lacks it has been refused
         raise InputError(
-            f"{found.source} has no {classes!r} in its documents (classes=, --classes); it can be 'task', or a field "
+            f"{found.source} has no {classes!r} in its documents (`classes`); it can be 'task', or a field "
             "of the documents that holds a text or a number."
         )
     gaps = [i for i, value in enumerate(strata.tolist()) if is_gap(value) or str(value).strip() == ""]
     if gaps:
         raise InputError(
-            f"{found.source}: {len(gaps):,} of {len(found):,} examples have no {classes!r} (classes=, --classes), the "
+            f"{found.source}: {len(gaps):,} of {len(found):,} examples have no {classes!r} (`classes`), the "
             f"first at position {gaps[0]}."
         )
     return replace(found, classes=np.array([as_text(value) for value in strata.tolist()]))
@@ -288,12 +290,12 @@ def _format(path: Path) -> str:
     format = {"eval": "inspect"}.get(suffix, suffix)
     if suffix in MODELS:
         raise InputError(
-            f"{path.name} is a model, not its scores; audit it with --model and --images, or write its scores of "
+            f"{path.name} is a model, not its scores; audit it with `model` and `images`, or write its scores of "
             "single examples to a file first."
         )
     if format not in FORMATS:
         what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
-        raise InputError(f"{path.name} {what}; scores can be read from {', '.join(FORMATS)} (format=).")
+        raise InputError(f"{path.name} {what}; scores can be read from {', '.join(FORMATS)} (`format`).")
     return format
 
 
@@ -321,8 +323,8 @@ def _read(
     elif format == "parquet":
         table = parquet_columns(path)
     elif format == "npz":
-        with open_npz(path) as (arrays, keys):
-            table = _columns_of({key: arrays[key] for key in keys}, score, options, source=path.name)
+        with Npz(path) as arrays:
+            table = _columns_of({key: arrays[key] for key in arrays}, score, options, source=path.name)
     elif isinstance(content, dict):
         lists = {key: value for key, value in content.items() if isinstance(value, list)}
         table = _columns_of(lists, score, options, source=path.name)
@@ -331,9 +333,7 @@ def _read(
     else:
         raise InputError(f"{path.name} holds neither a list of rows nor an object of arrays.")
     if classes is not None and classes not in table:
-        raise InputError(
-            f"{path.name} has no column {classes!r} (classes=, --classes); it has {listing(list(table), 8)}."
-        )
+        raise InputError(f"{path.name} has no column {classes!r} (`classes`); it has {listing(list(table), 8)}.")
     return _from_columns(table, score, larger_is, options, source=path.name, name=path.stem)
 
 
@@ -404,7 +404,7 @@ def _chosen(table: dict[str, Any], others: list[str], score: str | None, options
     """The column of scores: the one asked for, else the kind that says most, else the only column of numbers."""
     if score is not None:
         if score not in table:
-            raise InputError(f"{source} has no column {score!r} (score=, --score); it has {listing(list(table), 8)}.")
+            raise InputError(f"{source} has no column {score!r} (`score`); it has {listing(list(table), 8)}.")
         return score
     known = {BY_NAME[plain_name(key)]: key for key in reversed(others) if plain_name(key) in BY_NAME}
     for kind in PREFERRED:
@@ -419,7 +419,7 @@ def _chosen(table: dict[str, Any], others: list[str], score: str | None, options
     which = f"of its columns {listing(numeric, 8)} it could be any" if numeric else f"it has {listing(list(table), 8)}"
     raise InputError(
         f"{source} has no column of scores under a usual name (margin, log_likelihood, loss, correct, ...); {which}, "
-        "so say which with score= (--score)."
+        "so say which with `score`."
     )
 
 
@@ -448,7 +448,7 @@ def _numbers(column: Any, ids: tuple[str, ...] | None, *, name: str, source: str
             broken.append(i)
     if n_texts == len(cells):
         raise InputError(
-            f"{source}: the column {name!r} is text, such as {cells[0]!r}; choose another with score= (--score)"
+            f"{source}: the column {name!r} is text, such as {cells[0]!r}; choose another with `score`"
             f"{', or write decimal points' if DECIMAL_COMMA.fullmatch(cells[0].strip()) else ''}."
         )
     if broken:
@@ -479,10 +479,10 @@ def read_id_list(path: str | Path) -> list[str]:
     try:
         ids = id_lines(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the ids in {path} (--control-ids): {error}.") from error
+        raise InputError(f"cannot read the ids in {path} (`control_ids`): {error}.") from error
     twice = repeated(ids)
     if twice:
-        raise InputError(f"{path} (--control-ids) names {listing(twice)} more than once.")
+        raise InputError(f"{path} (`control_ids`) names {listing(twice)} more than once.")
     if not ids:
-        raise InputError(f"{path} (--control-ids) is empty; give the ids of the control, one on each line.")
+        raise InputError(f"{path} (`control_ids`) is empty; give the ids of the control, one on each line.")
     return ids

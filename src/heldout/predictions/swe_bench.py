@@ -50,7 +50,7 @@ def report(content: dict[str, Any], path: Path, options: Options) -> Run:
         return solved_tasks(model_name(path), solved, path, options, every=sorted(listed))
     if total is not None and options.all_ids is not None and total != len(options.all_ids):
         raise InputError(
-            f"{file_name(path)} is about {total:,} tasks, but all_ids (--all-ids) lists {len(options.all_ids):,}; give "
+            f"{file_name(path)} is about {total:,} tasks, but `all_ids` lists {len(options.all_ids):,}; give "
             "the list of the same split."
         )
     names = ""
@@ -70,8 +70,8 @@ def _check_all_ids(listed: list[str], path: Path, options: Options) -> None:
     if apart:
         raise InputError(
             f"{file_name(path)} names all of its {len(listed):,} tasks, which are not the {len(options.all_ids):,} of "
-            f"all_ids (--all-ids): {listing(apart)} {'is' if len(apart) == 1 else 'are'} in one of the two only; leave "
-            "all_ids out, or give the list of the same split."
+            f"`all_ids`: {listing(apart)} {'is' if len(apart) == 1 else 'are'} in one of the two only; leave "
+            "`all_ids` out, or give the list of the same split."
         )
 
 
@@ -95,7 +95,7 @@ def solved_tasks(
     if strange:
         raise InputError(
             f"{file_name(path)}: {model!r} solved {listing(strange)}, which {'is' if len(strange) == 1 else 'are'} not "
-            f"among the {len(known):,} tasks of all_ids (--all-ids); give the list of the same split."
+            f"among the {len(known):,} tasks of `all_ids`; give the list of the same split."
         )
     return Run(model=model, task=None, cells={name: [name in solved] for name in known}, path=path)
 

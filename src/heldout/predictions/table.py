@@ -1,4 +1,4 @@
-"""`Predictions`: what several models answered on one test set."""
+"""`Predictions`: what several models predicted on one test set."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
 from heldout.predictions.cells import check_cells
+from heldout.predictions.fields import ARRAYS, naming_cells, read_fields
 from heldout.predictions.item_columns import as_column as as_column
 from heldout.predictions.item_columns import repeated_inputs as repeated_inputs
 from heldout.predictions.numbering import check_numbering
 from heldout.predictions.trials import Scaling, check_trials
 from heldout.predictions.values import Codes, listing, read_ids, read_names
+from heldout.predictions.writers import save
 
-ARRAYS = "arrays"  # the source of what no file brought
 MANY_NAMES = 20  # that a message lists
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Predictions:
-    """How k models did on n examples, and, where known, what each answered.
+    """How k models did on n examples, and, where known, what each predicted.
 
     Made by `from_arrays`, `from_correct`, `from_scores` or `load`; all of them check what comes in, and nothing later
     does. A cell is right or wrong, or a score between 0 and 1: a judge's, or the mean over several trials of one
@@ -48,9 +49,9 @@ class Predictions:
         Variance of the trials inside each cell (divisor t - 1), 0 where it has fewer than two; None where there are no
         trials, or where they are not known one by one.
     predictions : (k, n) of whole numbers or text, or None
-        Answers, where they are known; the value of a missing cell means nothing.
+        What was predicted, where that is known; the value of a missing cell means nothing.
     labels : (n,) or None
-        True answers.
+        The true classes or texts.
     ids : tuple of str, or None
         The n examples, no two alike.
     source : str
@@ -129,17 +130,15 @@ class Predictions:
             False for a cell that was not run.
         missing : value or several, optional
             Codes of a cell that was not run: -2, say, or "nan". Any other code that is no class, such as -1 for
-            an answer nobody could read, is simply wrong. A code that no cell holds is refused.
+            a prediction nobody could read, is simply wrong. A code that no cell holds is refused.
         classes : int, sequence or "any", optional
             Labels must lie among the classes: a number m means 0 to m-1. Without it, whole-number labels must lie
             between the smallest and the largest prediction, since labels counted from 1 and predictions counted
-            from 0 are a common slip; and so must be an answer of every model that is never right. "any" turns
-            both checks off (free-form answers).
+            from 0 are a common slip; and so must be a prediction of every model that is never right. "any" turns
+            both checks off (free text).
         columns : dict of n values each, optional
             What else is known of each example; `budget(..., groups="repo")` names one.
         """
-        from heldout.predictions.make import make_table  # which makes tables: it imports this module
-
         table = make_table(
             predictions=predictions,
             labels=labels,
@@ -170,8 +169,6 @@ class Predictions:
         >>> print(Predictions.from_correct([[1, 0, 1], [1, 1, None]]))
         2 models, 3 examples, 1 cell missing (arrays)
         """
-        from heldout.predictions.make import make_table
-
         return make_table(correct=correct, names=names, ids=ids, observed=observed, missing=missing, columns=columns)
 
     @classmethod
@@ -213,8 +210,6 @@ class Predictions:
         >>> pool.scores.tolist(), Predictions.from_scores([[60, 100]], scale="percent").scores.tolist()
         ([[0.6, 1.0], [0.0, 0.8]], [[0.6, 1.0]])
         """
-        from heldout.predictions.make import make_table
-
         return make_table(
             scores=scores,
             trials=trials,
@@ -227,109 +222,12 @@ class Predictions:
             columns=columns,
         )
 
-    @classmethod
-    def load(
-        cls,
-        path: str | Path | Sequence[str | Path],
-        *,
-        format: str | None = None,
-        predictions_key: str | None = None,
-        labels_key: str | None = None,
-        correct_key: str | None = None,
-        names_key: str | None = None,
-        ids_key: str | None = None,
-        models_axis: int | None = None,
-        missing: Any = None,
-        classes: int | Sequence[Any] | str | None = None,
-        metric: str | None = None,
-        exclude: str | Iterable[str] | None = None,
-        columns: str | Iterable[str] = (),
-        scale: Scaling = None,
-        task: str | Iterable[str] = (),
-        trials_key: str | None = None,
-        repeats: str | None = None,
-        all_ids: str | Path | Iterable[str] | None = None,
-    ) -> Predictions:
-        """Read a file or a folder, or several of them.
-
-        Parameters
-        ----------
-        path : path, or several
-            `.npz`, `.csv` (separated by commas, semicolons or tabs), `.tsv`, `.parquet`, `.json`, `.jsonl`, text also
-            packed as `.gz`; logs of inspect_ai (`.json`, `.eval`), samples of lm-evaluation-harness (`.jsonl`), results
-            of SWE-bench, Terminal-Bench, Harbor, LiveCodeBench, HELM (`.json`, see `heldout.predictions.harness`); or a
-            folder of such files. A model may be in several files, with other examples or with the same answers.
-        format : str, optional
-            "npz", "csv", "tsv", "parquet", "json", "jsonl", "lm-eval", "inspect" or "folder"; told from the suffix
-            and the content without.
-        predictions_key, labels_key, correct_key, names_key, ids_key : str, optional
-            Keys of an `.npz` or JSON object, or columns of a table. Names may be picked by an array of
-            positions: `models[arc_a_rows]`.
-        models_axis : 0 or 1, optional
-            Axis of the models in a matrix, where names and labels do not tell.
-        missing, classes
-            As in `from_arrays`. `missing="absent"` lets models have different examples: what a model lacks is
-            missing.
-        metric : str, optional
-            Score to read from logs; `metric,filter` (lm-evaluation-harness) or `scorer,epoch` (inspect_ai)
-            where an example has several. `,strict-match` chooses the filter alone: each task is read by its own
-            metric, and a task that was scored with one filter only by that one.
-        exclude : str or several, optional
-            Models, or columns that are not models, to leave out before anything is checked; `fv_*` is a pattern.
-        task : str or several, optional
-            Read these tasks only, of logs or by a column `task`; `mmlu_*` is a pattern. All are pooled without.
-        trials_key : str, optional
-            Column of a long table that numbers the trials of an example, or counts them. `trial`, `epoch` and
-            `attempt` number them, `trials` and `n_trials` count them, unasked.
-        repeats : "trials", optional
-            Several answers of a model to one example, in rows, runs or files, are trials; an error without.
-        all_ids : path, or several str, optional
-            The ids of all examples, for files that list only what was solved: one per line, a JSON list, or a table.
-        columns : str or several, optional
-            Columns (arrays of an `.npz`, fields of a document or of a sample's metadata) that tell of the examples, to
-            be kept in `columns` where they are there. Texts that go by a usual name (question, input, prompt, ...)
-            are kept unasked, since two examples with one text are one example.
-        scale : str, number or pair, optional
-            What scores run from and to, as in `from_scores`; without it they must lie between 0 and 1.
-
-        Notes
-        -----
-        Damage is refused wherever it shows. A file of lines that was cut exactly at the end of a line cannot be
-        told from a shorter one.
-        """
-        from heldout.predictions.keys import Exclude, Options
-        from heldout.predictions.load import all_ids_of, load  # the readers make tables: they import this module
-
-        options = Options(
-            predictions_key=predictions_key,
-            labels_key=labels_key,
-            correct_key=correct_key,
-            names_key=names_key,
-            ids_key=ids_key,
-            models_axis=models_axis,
-            codes=Codes(missing),
-            metric=metric,
-            exclude=Exclude(exclude),
-            columns=frozenset([columns] if isinstance(columns, str) else columns),
-            scale=scale,
-            tasks=(task,) if isinstance(task, str) else tuple(task),
-            trials_key=trials_key,
-            repeats=repeats,
-            all_ids=all_ids_of(all_ids),
-        )
-        paths = [path] if isinstance(path, (str, Path)) else list(path)
-        table = load([Path(p) for p in paths], format, options)
-        check_numbering(table, classes)
-        return table
-
     def save(self, path: str | Path) -> None:
         """Write `.npz`, `.csv`, `.parquet`, `.json` or `.jsonl`, whole or not at all.
 
         `load` reads it back; a table that needed `classes` needs it again. `columns` are written as `column:repo`, and
         read without being asked for; of values other than text and numbers, such as lists, the text is kept.
         """
-        from heldout.predictions.writers import save
-
         save(self, Path(path))
 
     @property
@@ -339,13 +237,13 @@ class Predictions:
 
     @property
     def correct(self) -> NDArray[np.bool_]:
-        """Right answers, (k, n), False also where a cell is missing; an error on a table of fractions."""
+        """Right predictions, (k, n), False also where a cell is missing; an error on a table of fractions."""
         self.require_binary("this step")
         return cast("NDArray[np.bool_]", self.cells)
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """Scores, (k, n), 0.0 or 1.0 where answers are right or wrong, and 0.0 where a cell is missing."""
+        """Scores, (k, n), 0.0 or 1.0 where predictions are right or wrong, and 0.0 where a cell is missing."""
         return self.cells.astype(np.float64) if self.is_binary else cast("NDArray[np.float64]", self.cells)
 
     def require_binary(self, what: str) -> None:
@@ -363,7 +261,7 @@ class Predictions:
             raise InputError(
                 f"{what} needs scores of 0 or 1, but {between:,} of {_count(self.cells.size, 'cell')} "
                 f"({self.source}) {'lies' if between == 1 else 'lie'} between; count a score of 0.5 or more as right "
-                "with `.thresholded(0.5)` (--threshold 0.5)."
+                "with `threshold=0.5`."
             )
 
     def thresholded(self, threshold: float) -> Predictions:
@@ -375,7 +273,7 @@ class Predictions:
         [[False, True, True]]
         """
         if not 0 < threshold <= 1:
-            raise InputError(f"`threshold` is {threshold:g} (--threshold); it must lie above 0 and at most at 1.")
+            raise InputError(f"`threshold` is {threshold:g}; it must lie above 0 and at most at 1.")
         return replace(self, cells=self.scores >= threshold, trials=None, within=None)
 
     @property
@@ -395,7 +293,7 @@ class Predictions:
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Wrong answers, (k, n); a missing cell is not wrong."""
+        """Wrong predictions, (k, n); a missing cell is not wrong."""
         return ~self.correct if self.observed is None else self.observed & ~self.correct
 
     def digest(self) -> str:
@@ -529,6 +427,36 @@ class Predictions:
         if self.labels is not None and never:  # perhaps no model at all, but a column of something else
             text += f", right on no example: {listing(never)}"
         return f"{text} ({self.source})"
+
+
+def make_table(
+    *,
+    names: Iterable[Any] | None = None,
+    ids: Iterable[Any] | None = None,
+    missing: Any = None,
+    source: str = ARRAYS,
+    **arrays: Any,
+) -> Predictions:
+    """A table of `correct`, of `scores`, or of `predictions` and `labels`, whose cells are checked one by one.
+
+    What needs all models at once, whether labels and predictions number classes alike, is left to
+    `check_numbering`: the models may come in several files.
+
+    Parameters
+    ----------
+    missing : Codes, or as in `Predictions.from_arrays`
+        Whoever hands in `Codes` reads more with them, and checks in the end that every code was met.
+    **arrays
+        As in `heldout.predictions.fields.read_fields`.
+    """
+    codes = missing if isinstance(missing, Codes) else Codes(missing)
+    known = None if names is None else tuple(names)
+    own_ids = ids if ids is None or isinstance(ids, tuple) else tuple(ids)
+    with naming_cells(source, known, own_ids):
+        table = Predictions(**read_fields(names=known, ids=own_ids, codes=codes, source=source, **arrays))
+        if codes is not missing:
+            codes.check()
+        return table
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -102,7 +102,5 @@ def _reward(verdict: Any, where: str, options: Options) -> Any:
     chosen = options.metric or (REWARD if REWARD in rewards else next(iter(rewards)) if len(rewards) == 1 else None)
     if chosen not in rewards:
         said = f"no reward {options.metric!r}" if options.metric else f"no reward called {REWARD!r}"
-        raise InputError(
-            f"{where} has {said}; choose one with metric= (--metric) of {listing(sorted(rewards), len(rewards))}."
-        )
+        raise InputError(f"{where} has {said}; choose one with `metric` of {listing(sorted(rewards), len(rewards))}.")
     return 0.0 if rewards[chosen] is None else rewards[chosen]

@@ -44,7 +44,7 @@ class Scale:
         small."""
         if self.percent and 0 < largest <= 1:
             raise InputError(
-                f"{what}: said to be in percent, but the largest is {largest:g}; leave scale= (--scale) out if they "
+                f"{what}: said to be in percent, but the largest is {largest:g}; leave `scale` out if they "
                 "run from 0 to 1, and give 100 if none is above 1 percent."
             )
 
@@ -59,14 +59,14 @@ class Scale:
             place = tuple(int(i) for i in np.argwhere(outside)[0])
             holds = f"holds {plain(cells[place]):g}"
             if self.declared:
-                but = f", outside the scale from {low:g} to {high:g} (scale=, --scale)."
+                but = f", outside the scale from {low:g} to {high:g} (`scale`)."
                 raise CellError(place, holds, but, what=what)
-            classes = "give the labels (labels_key, --labels-key) if these are class numbers, "
+            classes = "give the labels (`labels_key`) if these are class numbers, "
             but = (
                 ", but scores lie between 0 (wrong) and 1 (right); say what they run from and to with "
-                'scale="percent" (--scale percent) or scale="1:5" (--scale 1:5), '
-                f"{classes if float(scores[place]).is_integer() else ''}or mark a cell that was not run with missing= "
-                "(--missing)."
+                '`scale="percent"` or `scale="1:5"`, '
+                f"{classes if float(scores[place]).is_integer() else ''}or mark a cell that was not run with "
+                "`missing`."
             )
             raise CellError(place, holds, but, what=what)
         there = scores if observed is None else scores[observed]
@@ -89,8 +89,7 @@ def _ends(scale: Scaling) -> tuple[float, float]:
         low, high = 0.0, 0.0
     if not (np.isfinite([low, high]).all() and low < high):
         raise InputError(
-            f'`scale` is {scale!r} (--scale); "percent", the best score (10), or the worst and the best ("1:5") is '
-            "needed."
+            f'`scale` is {scale!r}; "percent", the best score (10), or the worst and the best ("1:5") is needed.'
         )
     return low, high
 
@@ -116,7 +115,7 @@ def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> 
     _check_ragged(values, what=what)
     cells = as_array(values, what=what)
     if scale.declared and _are_truths(cells):
-        raise InputError(f"{what}: true and false are no scores with a scale; leave scale= (--scale) out.")
+        raise InputError(f"{what}: true and false are no scores with a scale; leave `scale` out.")
     if cells.dtype.kind == "b" and not isinstance(cells, np.ma.MaskedArray):
         codes.meet("nan")
         observed: NDArray[np.bool_] | None = None

@@ -19,10 +19,8 @@ Cells = tuple[NDArray[Any], NDArray[np.bool_] | None]
 
 ABSENT = "absent"  # as a code: a row or a file that is not there at all
 NAN = "nan"
-MARK_MISSING = (
-    'mark a cell that was not run with missing="nan" (--missing nan), an empty cell, a null or a masked array'
-)
-# Characters of a text array past which it is kept as objects: one long answer sets every cell's width.
+MARK_MISSING = 'mark a cell that was not run with `missing="nan"`, an empty cell, a null or a masked array'
+# Characters of a text array past which it is kept as objects: one long prediction sets every cell's width.
 WIDE_TEXT = 2**26
 
 
@@ -58,7 +56,7 @@ class Codes:
         for code in self._codes:
             if code not in self._met:
                 raise InputError(
-                    f"no cell holds {code!r} (missing=, --missing); leave it out, or name the code of the cells that "
+                    f"no cell holds {code!r} (`missing`); leave it out, or name the code of the cells that "
                     "were not run."
                 )
 
@@ -102,7 +100,7 @@ def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
         broken = ~(np.isfinite(cells) & (cells == np.floor(cells)))
         if broken.any():
             raise InputError(
-                f"{what}: {cells[broken][0]:g} is not a class number; give the class that each model answered "
+                f"{what}: {cells[broken][0]:g} is not a class number; give the class that each model predicted "
                 "(of scores, the argmax)."
             )
         cells = cells.astype(np.int64)
@@ -176,10 +174,10 @@ def as_array(values: ArrayLike, *, what: str) -> NDArray[Any]:
 
 
 def refuse_path(values: Any, *, what: str) -> None:
-    """A file's name is not an array of answers."""
+    """A file's name is not an array of predictions."""
     value = values.item() if isinstance(values, np.ndarray) and values.ndim == 0 else values
     if isinstance(value, (str, bytes, os.PathLike)):
-        raise InputError(f"`{what}` is {os.fsdecode(value)!r}; use heldout.Predictions.load to read a file.")
+        raise InputError(f"`{what}` is {os.fsdecode(value)!r}; use heldout.load_predictions to read a file.")
 
 
 def _all_text(values: Any) -> bool:
@@ -268,8 +266,7 @@ def read_marks(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
         raise CellError(
             place,
             f"holds {cells[place]}",
-            ", but only 1 (right) and 0 (wrong) can stand there; a cell that was not run is marked with missing= "
-            "(--missing).",
+            ", but only 1 (right) and 0 (wrong) can stand there; a cell that was not run is marked with `missing`.",
             what=what,
         )
     return marks, observed
@@ -312,7 +309,7 @@ def read_ids(ids: Iterable[Any] | None, count: int, *, source: str = "") -> tupl
     return read
 
 
-def id_texts(ids: Iterable[Any], *, source: str, noun: str = "id", option: str = "ids_key, --ids-key") -> list[str]:
+def id_texts(ids: Iterable[Any], *, source: str, noun: str = "id", option: str = "ids_key") -> list[str]:
     """Ids (or names of models) of rows as text; a row without one is an error that counts it.
 
     Examples
@@ -322,7 +319,7 @@ def id_texts(ids: Iterable[Any], *, source: str, noun: str = "id", option: str =
     >>> id_texts(["a", " "], source="x.csv")
     Traceback (most recent call last):
         ...
-    heldout.errors.InputError: x.csv: row 2 has no id; fill it in, or name another column (ids_key, --ids-key).
+    heldout.errors.InputError: x.csv: row 2 has no id; fill it in, or name another column (`ids_key`).
     """
     if isinstance(ids, np.ndarray):
         ids = ids.tolist()
@@ -331,7 +328,7 @@ def id_texts(ids: Iterable[Any], *, source: str, noun: str = "id", option: str =
     if not all(map(str.strip, texts)):
         row = next(i for i, text in enumerate(texts) if not text.strip())
         where = f"{source}: row {row + 1}" if source else f"the example {row}"
-        raise InputError(f"{where} has no {noun}; fill it in, or name another column ({option}).")
+        raise InputError(f"{where} has no {noun}; fill it in, or name another column (`{option}`).")
     return list(texts)
 
 

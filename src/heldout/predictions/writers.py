@@ -1,4 +1,4 @@
-"""`Predictions` to files that `load` reads back."""
+"""Tables of predictions to files that `load_predictions` reads back."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import plain_name
 from heldout.errors import InputError, import_extra
 from heldout.files import write_npz, write_text
-from heldout.predictions.keys import BESIDE, INDEX, METADATA, ROLE_NAMES, plain_name
-from heldout.predictions.table import Predictions
+from heldout.predictions.fields import Fields
+from heldout.predictions.keys import BESIDE, INDEX, METADATA, ROLE_NAMES
 from heldout.predictions.values import is_gap, listing
 
 SUFFIXES = (".npz", ".csv", ".parquet", ".json", ".jsonl")
 
 
-def save(table: Predictions, path: Path) -> None:
+def save(table: Fields, path: Path) -> None:
     """Write a table in the format of the path's suffix."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
@@ -49,11 +50,11 @@ def save(table: Predictions, path: Path) -> None:
             write_text(path, text.getvalue())
 
 
-def _arrays(table: Predictions) -> dict[str, Any]:
+def _arrays(table: Fields) -> dict[str, Any]:
     """Everything, with the models first."""
     arrays: dict[str, Any] = {"models": list(table.names), "models_axis": 0}
     if table.predictions is None:
-        arrays["correct" if table.is_binary else "scores"] = table.cells
+        arrays["correct" if table.cells.dtype == np.bool_ else "scores"] = table.cells
     for key in ("predictions", "labels", "observed", "trials", "within"):
         value = getattr(table, key)
         if value is not None:
@@ -91,7 +92,7 @@ def _plain(value: Any) -> Any:
     return (value.astype(np.uint8) if value.dtype == np.bool_ else value).tolist()
 
 
-def _columns(table: Predictions, path: Path) -> dict[str, list[Any]]:
+def _columns(table: Fields, path: Path) -> dict[str, list[Any]]:
     """The wide layout: one row per example, one column per model; a missing cell is None."""
     clash = [name for name in table.names if _is_usual(name)]
     if clash:
@@ -113,10 +114,10 @@ def _columns(table: Predictions, path: Path) -> dict[str, list[Any]]:
     return columns | {BESIDE + name: _simple(column) for name, column in table.columns.items()}
 
 
-def _counted(table: Predictions, path: Path) -> NDArray[Any]:
+def _counted(table: Fields, path: Path) -> NDArray[Any]:
     """Marks, scores, or successes of trials as `3/5`."""
     if table.trials is None:
-        return table.cells.astype(np.uint8) if table.is_binary else table.cells
+        return table.cells.astype(np.uint8) if table.cells.dtype == np.bool_ else table.cells
     successes = np.round(table.cells * table.trials).astype(np.int64)
     if table.within is None or (successes / np.maximum(table.trials, 1) != table.cells).any():
         raise InputError(f"{path.name}: trials that are not right or wrong fit into no cell; save as .npz or .json.")

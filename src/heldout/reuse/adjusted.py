@@ -34,8 +34,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checks import quoted
 from heldout.errors import InputError
-from heldout.files import read_npz
+from heldout.files import Npz, read_npy
 from heldout.predictions import Predictions
 from heldout.reuse.leaderboard import MOST_RANKED
 from heldout.reuse.similarity import SimilarityResult
@@ -184,10 +185,10 @@ def _mean(matrix: Floats) -> float:
 def _option_numbers(table: Predictions, probabilities: ArrayLike) -> NDArray[Any]:
     shape = np.asarray(probabilities).shape
     if table.labels is None or table.labels.dtype.kind not in "iu":
-        raise InputError("`probabilities` (--probabilities) need labels that number the options from 0.")
+        raise InputError("`probabilities` need labels that number the options from 0.")
     if shape[:2] != (table.n_models, table.n_examples):
         raise InputError(
-            f"`probabilities` (--probabilities) has the shape {shape}; ({table.n_models}, {table.n_examples}, options) "
+            f"`probabilities` has the shape {shape}; ({table.n_models}, {table.n_examples}, options) "
             "is needed, models and examples in the order of the table."
         )
     return table.labels
@@ -198,13 +199,12 @@ def read_probabilities(path: str | Path) -> Floats:
     file = Path(path)
     try:
         if file.suffix == ".npz":
-            arrays = read_npz(file)
-            if "probabilities" not in arrays and len(arrays) != 1:
-                raise InputError(
-                    f"{file} holds {', '.join(arrays)}; one array, or one named `probabilities`, is needed."
-                )
-            return np.asarray(arrays.get("probabilities", next(iter(arrays.values()))), dtype=np.float64)
-        return np.asarray(np.load(file, allow_pickle=False), dtype=np.float64)
+            with Npz(file) as arrays:
+                if "probabilities" not in arrays and len(arrays) != 1:
+                    raise InputError(f"{file} holds {quoted(arrays)}; one array, or 'probabilities', is needed.")
+                key = "probabilities" if "probabilities" in arrays else next(iter(arrays))
+                return np.asarray(arrays[key], dtype=np.float64)
+        return np.asarray(read_npy(file), dtype=np.float64)
     except (OSError, ValueError, EOFError) as error:
         if isinstance(error, InputError):
             raise

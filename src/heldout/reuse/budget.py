@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heldout._version import __version__
+from heldout.checks import check_seed
 from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.predictions.table import as_column
@@ -116,8 +117,7 @@ def budget(
     for name, value in (("epsilon", epsilon), ("delta", delta), ("gap", gap), ("label_noise", label_noise)):
         if value is not None:
             check_share(name, value)
-    if seed < 0:
-        raise InputError(f"`seed` is {seed}; give a whole number, 0 or more.")
+    check_seed(seed)
     table = predictions if isinstance(predictions, Predictions) else _as_table(predictions)
     grouping, share = find_groups(table, groups), float(exact(delta))
     if table.n_models == 1:

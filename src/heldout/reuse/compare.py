@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout._version import __version__
+from heldout.checks import plain_name
 from heldout.errors import InputError
 from heldout.predictions import Predictions
-from heldout.predictions.keys import TEXTS, plain_name
+from heldout.predictions.keys import TEXTS
 from heldout.progress import plain_bar
 from heldout.reuse.compare_result import Basis, CompareAllResult, CompareResult, Parted, judge
 from heldout.reuse.grouped import Grouping, find_groups
@@ -161,7 +162,7 @@ def compare_all(
 
 def _table(predictions: Predictions | ArrayLike, level: float) -> Predictions:
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
-        raise InputError(f"`level` is {level!r} (--level); it must be a number between 0 and 1.")
+        raise InputError(f"`level` is {level!r}; it must be a number between 0 and 1.")
     return predictions if isinstance(predictions, Predictions) else Predictions.from_scores(predictions)
 
 
@@ -314,7 +315,7 @@ class _Pair:
             place = again if places is None else int(places[again])
             name = f"{place}" if self.table.ids is None else self.table.ids[place]
             raise InputError(
-                f"--sequential: example {name} belongs to a group that had ended before. A group counts once it is "
+                f"`sequential`: example {name} belongs to a group that had ended before. A group counts once it is "
                 "complete, so the examples of a group must stand together; order the file by groups, and these at "
                 "random."
             )

@@ -107,7 +107,7 @@ def find_groups(table: Predictions, groups: ArrayLike | Sequence[Any] | str | No
         if groups not in table.columns and table.ids is None:
             raise InputError(
                 f"{table.source} has no column {groups!r} and no example ids that groups could be told by; name the "
-                "ids with ids_key (--ids-key), or give one group for each example in Python."
+                "ids with `ids_key`, or give one group for each example in Python."
             )
         ids = table.ids if table.ids is not None else tuple(str(i) for i in range(n))
         parts.append(group_codes(resolve_groups(groups, ids, table.columns), n))

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.files import read_table
+from heldout.files import read_npy, read_table
 from heldout.groups import group_codes
 from heldout.predictions import Predictions
 from heldout.reuse.adjusted import chance_of_wrong, n_classes
@@ -158,7 +158,7 @@ def noise_factor(share: float, chance: float) -> float:
     """
     if not 0 < share * (1 + chance) < 1:
         most = "1" if chance == 0 else f"{1 / (1 + chance):.3g}, where labels say nothing any more"
-        raise InputError(f"`label_noise` is {share:g} (--label-noise); a share above 0 and below {most} is needed.")
+        raise InputError(f"`label_noise` is {share:g}; a share above 0 and below {most} is needed.")
     return 1 - share * (1 + chance)
 
 
@@ -231,12 +231,10 @@ def second_labels(
 ) -> SecondLabels:
     """Every model scored again by other labels, on the examples that have one."""
     if table.predictions is None or table.labels is None:
-        raise InputError(
-            "`second_labels` (--second-labels) need answers to score again; this table knows right and wrong only."
-        )
+        raise InputError("`second_labels` need answers to score again; this table knows right and wrong only.")
     there = np.array([not _gap(value) for value in labels.tolist()])
     if not there.any():
-        raise InputError(f"`second_labels` (--second-labels): {source} has no label for any example.")
+        raise InputError(f"`second_labels`: {source} has no label for any example.")
     first = table.examples(there)
     assert first.predictions is not None
     assert first.labels is not None
@@ -245,17 +243,14 @@ def second_labels(
         try:
             second = np.array([int(value) for value in second.tolist()])
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"`second_labels` (--second-labels): {source} holds a label that is no class number ({error})."
-            ) from error
+            raise InputError(f"`second_labels`: {source} holds a label that is no class number ({error}).") from error
     else:
         second = np.array([str(value) for value in second.tolist()])
     known = set(np.unique(first.labels).tolist()) | set(np.unique(first.predictions).tolist())
     unknown = sorted({value for value in second.tolist() if value not in known}, key=str)
     if len(unknown) == len(set(second.tolist())):
         raise InputError(
-            f"`second_labels` (--second-labels): {source} holds {unknown[:3]}, none of which is a label or an answer "
-            "of the table."
+            f"`second_labels`: {source} holds {unknown[:3]}, none of which is a label or an answer of the table."
         )
     again = Predictions.from_arrays(
         first.predictions, second, names=first.names, observed=first.observed, classes="any"
@@ -295,7 +290,7 @@ def _of_some(grouping: Grouping, there: NDArray[np.bool_], source: str) -> Group
     codes = group_codes(grouping.codes[there], int(there.sum()))
     if len(codes) > 1 and int(codes.max()) == 0:
         raise InputError(
-            f"`second_labels` (--second-labels): all examples that {source} has a label for are in one group, so that "
+            f"`second_labels`: all examples that {source} has a label for are in one group, so that "
             "nothing is left to compare."
         )
     return None if int(codes.max()) + 1 == len(codes) else replace(grouping, codes=codes)
@@ -340,10 +335,7 @@ def find_second_labels(spec: str, table: Predictions) -> NDArray[Any]:
         known = ", ".join(sorted(table.columns)) or "none"
         raise InputError(f"the second labels {spec!r} are neither a file nor a column of the table (it has {known}).")
     if path.suffix == ".npy":
-        try:
-            labels = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise InputError(f"cannot read the second labels in {path}: {error}.") from error
+        labels = read_npy(path)
         if labels.shape != (table.n_examples,):
             raise InputError(
                 f"{path} has the shape {labels.shape}; one label for each of the {table.n_examples:,} examples is "

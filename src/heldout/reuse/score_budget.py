@@ -40,7 +40,7 @@ def score_budget(
     if k > MOST_RANKED:
         raise InputError(
             f"{table.source} has {k:,} models with scores, and every pair of them would be compared; at most "
-            f"{MOST_RANKED:,} are (exclude=, --exclude), or count a score of 0.5 or more as right (--threshold 0.5)."
+            f"{MOST_RANKED:,} are (`exclude`), or count a score of 0.5 or more as right (`threshold=0.5`)."
         )
     means, level = pool.means, delta / k
     low, high = pool.intervals(level)

@@ -83,7 +83,13 @@ def as_scorer(model: Any, **options: Any) -> Scorer:
     if is_estimator(model):
         return SklearnScorer(model, **{k: v for k, v in options.items() if k == "batch_size"})
     if hasattr(model, "fit") and hasattr(model, "predict"):
-        raise InputError(f"the {type(model).__name__} is not fitted; fit it first.")
+        kind = type(model).__name__
+        if any(name.endswith("_") and not name.startswith("_") for name in vars(model)):  # what fitting leaves behind
+            raise InputError(
+                f"the {kind} predicts numbers or clusters, not classes; a classifier is needed, such as a "
+                "LogisticRegression."
+            )
+        raise InputError(f"the {kind} is not fitted; fit it first.")
     if callable(model):
         return FunctionScorer(model, **{k: v for k, v in options.items() if k in ("batch_size", "layout", "name")})
     raise InputError(

@@ -34,9 +34,12 @@ def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
         raise
     except (Exception, SystemExit) as error:  # sys.exit in a model is a failure of the model
         reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        planes = batch if scorer.layout == "nchw" else np.moveaxis(batch, -1, 1)
+        grey = planes.ndim == 4 and planes.shape[1] == 3 and bool((planes == planes[:, :1]).all())
+        hint = "; the pictures are grey, in three equal channels: read the files with `channels=1`" if grey else ""
         raise InputError(
-            f"the model {scorer.name} fails on a batch of shape {batch.shape} ({scorer.layout}): "
-            f"{type(error).__name__}: {reason}"
+            f"the model {scorer.name} fails on a batch of shape {batch.shape} ({scorer.layout}): {type(error).__name__}: "
+            f"{reason.removesuffix('.')}{hint}."
         ) from error
     if logits.dtype.kind not in "fiu":
         raise InputError(f"the model returns values of type {logits.dtype}; real numbers are needed.")
@@ -68,10 +71,11 @@ def check_input(scorer: Scorer, shape: tuple[int, ...]) -> None:
     if wanted is not None and wanted != channels:
         raise InputError(
             f"the model wants {wanted} channel(s), but the pictures have {channels}; read files with "
-            f"--channels {wanted}, or convert the array."
+            f"`channels={wanted}`, or convert the array."
         )
     size = getattr(scorer, "input_size", (None, None))
     if None not in size and tuple(size) != (height, width):
         raise InputError(
-            f"the model wants {size[0]} x {size[1]} pixels, but gets {height} x {width}; crop to --crop {size[0]}."
+            f"the model wants {size[0]} x {size[1]} pixels, but gets {height} x {width}; cut them out with "
+            f"`crop={size[0]}`."
         )

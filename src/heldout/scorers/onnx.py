@@ -57,7 +57,7 @@ class OnnxScorer:
             options.intra_op_num_threads = threads
         providers = ["CUDAExecutionProvider"] if device.startswith("cuda") else ["CPUExecutionProvider"]
         if providers[0] not in ort.get_available_providers():
-            raise InputError(f"--device {device}: this ONNX Runtime has no {providers[0]}; install onnxruntime-gpu.")
+            raise InputError(f"`device={device!r}`: this ONNX Runtime has no {providers[0]}; install onnxruntime-gpu.")
         try:
             self._session = ort.InferenceSession(str(path), options, providers=providers)
         except Exception as error:  # ONNX Runtime raises a dozen types of its own
@@ -78,7 +78,7 @@ class OnnxScorer:
         self.channels = fixed[3] if channels_last else fixed[1]
         if fixed[0] is not None and batch_size not in (None, fixed[0]):
             raise InputError(
-                f"{path} takes batches of exactly {fixed[0]}; --batch-size {batch_size} is not supported by this model."
+                f"{path} takes batches of exactly {fixed[0]}; `batch_size={batch_size}` is not supported by this model."
             )
         self.batch_size = fixed[0] or batch_size or 256
         self.name, self._path = path.stem, path

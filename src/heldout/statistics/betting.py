@@ -184,6 +184,23 @@ def star_bets_log_pvalue(
         size = min(2 * size, 64, FINE_LEVELS - start) if start < FINE_LEVELS else 64
 
 
+def fewest_examples(level: float, *, lower: float, upper: float, alternative: Alternative = "two-sided") -> int:
+    """How many examples a bet needs at least to reach a level, were all of them as extreme as can be.
+
+    A bet on a value x multiplies the capital by at most 1 - x / lower, or 1 - x / upper on the other sign.
+
+    Examples
+    --------
+    >>> [fewest_examples(0.05, lower=-0.96, upper=0.5, alternative=side) for side in ("two-sided", "greater")]
+    [4, 8]
+    """
+    check_alternative(alternative)
+    gain = math.log1p(-upper / lower)
+    if alternative == "two-sided":
+        gain, level = max(gain, math.log1p(-lower / upper)), level / 2
+    return math.ceil(-math.log(level) / gain)
+
+
 def random_orders(
     x: Floats, *, zeros: bool, rng: np.random.Generator, n_orders: int | None = None
 ) -> tuple[Floats, NDArray[np.intp]]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc
 from scipy.stats import beta
 
+from heldout.checks import check_share
 from heldout.errors import InputError
 
 MOST_TERMS = 100_000  # of a tail below 1e-290: even at 10^9 examples the last of them is e^-200 of the first
@@ -125,8 +126,7 @@ def clopper_pearson(
     if len(given) != 1:
         raise InputError("give either `confidence` or `level`.")
     ((name, value),) = given.items()
-    if not 0 < value < 1:
-        raise InputError(f"`{name}` is {value}; it must be between 0 and 1.")
+    check_share(value, name)
     tail = (value if name == "level" else 1.0 - value) / 2.0
     low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, n - successes + 1))
     high = 1.0 if successes == n else float(beta.isf(tail, successes + 1, n - successes))

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from heldout.checks import check_share
 from heldout.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -133,8 +134,7 @@ def confidence_sequence(
     x = np.asarray(differences, dtype=np.float64)
     if x.ndim != 1 or not len(x) or not np.isfinite(x).all() or np.abs(x).max() > 1 + 1e-12:
         raise InputError(f"`differences` has shape {x.shape}; a row of numbers in [-1, 1] is needed.")
-    if not 0 < level < 1:
-        raise InputError(f"`level` is {level}; it must be between 0 and 1.")
+    check_share(level, "level")
     n = len(x)
     at = geometric_looks(n) if looks is None else np.unique(np.asarray(looks, dtype=np.int64))
     if not len(at) or at[0] < 1 or at[-1] > n:

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 from scipy.stats import norm
 
+from heldout.checks import check_share
 from heldout.errors import InputError
 from heldout.groups import group_codes, group_means
 from heldout.results import Record
@@ -26,7 +27,7 @@ from heldout.statistics.leak import (
     sparse_of,
     spread_of,
 )
-from heldout.statistics.permutation import SEVERAL, one_row_per_group, read_sets
+from heldout.statistics.permutation import SEVERAL, unit_strata
 from heldout.statistics.power import LEVEL, POWER
 from heldout.statistics.search import first_where
 
@@ -254,10 +255,8 @@ def effective_sizes(
     >>> [round(n, 1) for n in effective_sizes([0] * 90 + [1] * 10, [0] * 10 + [1] * 90)]
     [36.0, 36.0]
     """
-    classes = np.asarray(classes_test), np.asarray(classes_control)
-    sets = read_sets(np.zeros((1, len(classes[0]))), np.zeros((1, len(classes[1]))), *classes)
-    units, _, _ = one_row_per_group(sets, groups_test, groups_control)
-    (_, own), (_, other) = units
+    classes = [np.asarray(classes_test), np.asarray(classes_control)]
+    (own, other), _, _ = unit_strata(classes, groups_test, groups_control)
     shared = np.intersect1d(own, other)
     n, n_control = (np.array([(of == c).sum() for c in shared], dtype=np.float64) for of in (own, other))
     weights = n * n_control / (n + n_control)
@@ -268,10 +267,8 @@ def effective_sizes(
 def _check(**numbers: float) -> None:
     """Shares in (0, 1], chances in (0, 1), sizes positive."""
     for name, value in numbers.items():
-        if name in ("share", "pull") and not 0.0 < value <= 1.0:
-            raise InputError(f"`{name}` is {value}; it must be above 0 and at most 1.")
-        if name in ("level", "power") and not 0.0 < value < 1.0:
-            raise InputError(f"`{name}` is {value}; it must be between 0 and 1.")
+        if name in ("share", "pull", "level", "power"):
+            check_share(value, name, one=name in ("share", "pull"))
         if name in ("n_test", "n_control", "ratio") and not (math.isfinite(value) and value > 0.0):
             raise InputError(f"`{name}` is {value}; it must be a positive number.")
 

@@ -272,30 +272,48 @@ def read_sets(
         raise InputError(f"{len(sets[0][0])} statistics of the test set but {len(sets[1][0])} of the control.")
     if (classes_test is None) != (classes_control is None):
         raise InputError("give the classes of both sets or of neither.")
-    if len({c.dtype.kind in "US" for _, c in sets}) > 1:
-        raise InputError("the classes are text in one set and numbers in the other; give both as the same.")
+    _check_kinds([c for _, c in sets])
     return sets
+
+
+def _check_kinds(classes: list[NDArray[Any]]) -> None:
+    if len({c.dtype.kind in "US" for c in classes}) > 1:
+        raise InputError("the classes are text in one set and numbers in the other; give both as the same.")
+
+
+def unit_strata(
+    classes: list[NDArray[Any]], groups_test: ArrayLike | None, groups_control: ArrayLike | None
+) -> tuple[list[NDArray[Any]], list[NDArray[np.intp]], bool]:
+    """What the units of both sets are compared within, the unit of each example, and whether units are groups.
+
+    A unit is an example, compared within its class; or, where any group has two or more, a group, compared within the
+    class that all of its examples have, or with the other groups of several classes.
+    """
+    codes = [
+        np.arange(len(c)) if groups is None else group_codes(groups, len(c), what=f"groups_{name}")
+        for c, groups, name in zip(classes, (groups_test, groups_control), ("test", "control"), strict=True)
+    ]
+    if all((group_sizes(code) == 1).all() for code in codes):  # in the order they came: the very same draws
+        return classes, [np.arange(len(c)) for c in classes], False
+    places = np.unique(np.concatenate(classes), return_inverse=True)[1]
+    strata: list[NDArray[Any]] = []
+    for own, code in zip(np.split(places, [len(classes[0])]), codes, strict=True):
+        lowest, highest = np.full(code.max() + 1, len(places)), np.full(code.max() + 1, -1)
+        np.minimum.at(lowest, code, own)
+        np.maximum.at(highest, code, own)
+        strata.append(np.where(lowest == highest, lowest, SEVERAL))
+    return strata, codes, True
 
 
 def one_row_per_group(
     sets: list[Set], groups_test: ArrayLike | None, groups_control: ArrayLike | None
 ) -> tuple[list[Set], bool, list[NDArray[np.int64]]]:
     """Groups in place of examples, whether there are any of two or more, and how many examples each row stands for."""
-    codes = [
-        np.arange(len(c)) if groups is None else group_codes(groups, len(c), what=f"groups_{name}")
-        for (_, c), groups, name in zip(sets, (groups_test, groups_control), ("test", "control"), strict=True)
-    ]
-    sizes = [group_sizes(c) for c in codes]
-    if all((size == 1).all() for size in sizes):  # in the order they came: the very same draws
+    strata, codes, grouped = unit_strata([c for _, c in sets], groups_test, groups_control)
+    if not grouped:
         return sets, False, [np.ones(len(c), dtype=np.int64) for _, c in sets]
     places = np.unique(np.concatenate([c for _, c in sets]), return_inverse=True)[1]
     cut = len(sets[0][1])
-    strata = []
-    for own, code in zip(np.split(places, [cut]), codes, strict=True):
-        lowest, highest = np.full(code.max() + 1, len(places)), np.full(code.max() + 1, -1)
-        np.minimum.at(lowest, code, own)
-        np.maximum.at(highest, code, own)
-        strata.append(np.where(lowest == highest, lowest, SEVERAL))
     # Groups of several classes are compared on values less their class's mean. It must not depend on which group is in
     # which set, so it is taken over both; and over such groups only: with pure ones among them, a class that is harder
     # inside mixed groups gave 15 % false alarms where class mixes differ.
@@ -308,7 +326,7 @@ def one_row_per_group(
         (np.stack([group_means(row, code) for row in x]), stratum)
         for x, code, stratum in zip(np.split(values, [cut], axis=1), codes, strata, strict=True)
     ]
-    return out, True, sizes
+    return out, True, [group_sizes(code) for code in codes]
 
 
 def check_comparable(
@@ -319,29 +337,35 @@ def check_comparable(
     groups_control: ArrayLike | None = None,
 ) -> None:
     """Refuse, before anything is computed, two sets that `control_test` could not compare."""
-    classes = np.asarray(classes_test), np.asarray(classes_control)
-    sets = read_sets(np.zeros((1, *classes[0].shape)), np.zeros((1, *classes[1].shape)), *classes)
-    sets, groups, _ = one_row_per_group(sets, groups_test, groups_control)
-    _strata(*sets[0], *sets[1], groups=groups)
+    classes = [np.asarray(classes_test), np.asarray(classes_control)]
+    _check_kinds(classes)
+    (test, control), _, grouped = unit_strata(classes, groups_test, groups_control)
+    _check_shared(test, control, groups=grouped)
+
+
+def _check_shared(test: NDArray[Any], control: NDArray[Any], *, groups: bool) -> NDArray[Any]:
+    """The strata that both sets have, in which some must have two units of each."""
+    shared = np.intersect1d(test, control)
+    if not len(shared):
+        kinds = " (groups of one class are compared within it, groups of several classes with each other)"
+        raise InputError(
+            f"the test set and the control share no class, so nothing can be compared{kinds if groups else ''}."
+        )
+    n_test, n_control = (int(np.isin(c, shared).sum()) for c in (test, control))
+    if n_test - len(shared) < 1 or n_control - len(shared) < 1:
+        raise InputError(
+            f"{n_test} test and {n_control} control {'groups' if groups else 'examples'} in {len(shared)} shared "
+            "classes leave no class with two of each; give a larger control."
+        )
+    return shared
 
 
 def _strata(
     x_test: Floats, c_test: NDArray[Any], x_control: Floats, c_control: NDArray[Any], *, groups: bool
 ) -> tuple[list[_Stratum], tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
     """Pair the two sets class by class; also which rows have a class that the other set has."""
-    shared = np.intersect1d(c_test, c_control)
-    if not len(shared):
-        kinds = " (groups of one class are compared within it, groups of several classes with each other)"
-        raise InputError(
-            f"the test set and the control share no class, so nothing can be compared{kinds if groups else ''}."
-        )
+    shared = _check_shared(c_test, c_control, groups=groups)
     strata = [_Stratum(x_test[:, c_test == c], x_control[:, c_control == c]) for c in shared]
-    n_test, n_control = (sum(getattr(s, n) for s in strata) for n in ("n_test", "n_control"))
-    if n_test - len(strata) < 1 or n_control - len(strata) < 1:
-        raise InputError(
-            f"{n_test} test and {n_control} control {'groups' if groups else 'examples'} in {len(strata)} shared "
-            "classes leave no class with two of each; give a larger control."
-        )
     return strata, (np.isin(c_test, shared), np.isin(c_control, shared))
 
 

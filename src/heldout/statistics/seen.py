@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2_contingency
 
-from heldout.errors import InputError
+from heldout.checks import check_share
 from heldout.groups import group_codes, group_sizes, sizes_differ
 from heldout.results import Record
 from heldout.statistics.checks import Floats
@@ -94,8 +94,7 @@ def seen_examples(
     >>> found.p_values.round(2).tolist(), found.listed.tolist(), found.fewest
     ([0.01, 0.5, 0.01], [0, 2], 1)
     """
-    if not 0.0 < q < 1.0:
-        raise InputError(f"`q` is {q}; it must be between 0 and 1.")
+    check_share(q, "q")
     rows = np.asarray(log_ratios_test)[None], np.asarray(log_ratios_control)[None]
     sets = read_sets(rows[0], rows[1], classes_test, classes_control)
     n_test = len(sets[0][1])

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import check_count
 from heldout.errors import InputError
 from heldout.memorization.perturb.base import Perturbation, Pictures, View
 from heldout.scorers import Scorer
@@ -28,6 +29,7 @@ from heldout.scorers.batches import right_answers
 
 Padding = Literal["black", "border"]
 ROUND = 8  # batches that a round of the search fills, so that the last one, half empty, does not count
+MOST_STEPS, MOST_MOVES = 1000, 1_000_000  # of a grid along one axis; at random
 HELD = 2**24  # numbers that a round holds at most, but for one batch
 
 
@@ -55,16 +57,25 @@ def move_grid(strength: float, *, shifts: int = 5, turns: int = 5) -> tuple[Move
     >>> sorted({move.right for move in move_grid(1.0)}), sorted({move.right for move in move_grid(3.0)})
     ([-1.0, 0.0, 1.0], [-3.0, -1.0, 0.0, 1.0, 3.0])
     """
-    if strength < 0 or shifts < 1 or turns < 1:
-        raise InputError(
-            f"strength {strength:g}, {shifts} shifts, {turns} turns: none can be negative, the counts not 0."
-        )
+    check_grid(shifts, turns)
+    _check_strength(strength)
     if strength == 0:
         return (STAY,)
     along = np.unique(np.trunc(np.linspace(-strength, strength, shifts)) + 0.0).tolist() if shifts > 1 else [0.0]
     about = np.linspace(-strength, strength, turns).tolist() if turns > 1 else [0.0]
     moves = [Move(x, y, t) for t, y, x in itertools.product(about, along, along)]
     return (STAY, *(move for move in moves if move != STAY))
+
+
+def check_grid(shifts: int, turns: int) -> None:
+    """Refuse a grid without moves, and one of more than anybody waits for."""
+    check_count(shifts, "shifts", most=MOST_STEPS)
+    check_count(turns, "turns", most=MOST_STEPS)
+
+
+def _check_strength(strength: float) -> None:
+    if not (0 <= strength < math.inf):
+        raise InputError(f"`strength` is {strength:g}; it must be 0 or larger.")
 
 
 def random_moves(strength: float, count: int, *, rng: np.random.Generator) -> tuple[Move, ...]:
@@ -75,8 +86,8 @@ def random_moves(strength: float, count: int, *, rng: np.random.Generator) -> tu
     >>> len(random_moves(2.0, 10, rng=np.random.default_rng(0)))
     11
     """
-    if strength < 0 or count < 1:
-        raise InputError(f"strength {strength:g} and {count} random moves: not negative, and one at least.")
+    check_count(count, "count")
+    _check_strength(strength)
     if strength == 0:
         return (STAY,)
     drawn = rng.uniform(-1, 1, (count, 3))
@@ -351,7 +362,7 @@ class Spatial(Perturbation):
     name = "spatial"
 
     def __init__(self, *, shifts: int = 5, turns: int = 5, padding: Padding = "black") -> None:
-        move_grid(1.0, shifts=shifts, turns=turns)  # complains of bad counts
+        check_grid(shifts, turns)
         self.shifts, self.turns, self.padding = shifts, turns, padding
         grid = f"{shifts} x {shifts} whole-pixel shifts and {turns} turns"
         self.unit = f"pixels and degrees of the worst so far of {grid}{outside(padding)}"
@@ -396,11 +407,9 @@ class RandomSpatial(Perturbation):
     name = "spatial-random"
 
     def __init__(self, *, count: int = 10, padding: Padding = "black") -> None:
-        self.count, self.padding = count, padding
+        self.count, self.padding = check_count(count, "count", most=MOST_MOVES), padding
         moves = f"{count} random whole-pixel shifts and turns"
         self.unit = f"pixels and degrees of the worst so far of {moves}{outside(padding)}"
-        if count < 1:
-            raise InputError(f"the worst of {count} random moves: one at least is needed.")
 
     def _tries(self, view: View, strength: float) -> list[tuple[Move, ...]]:
         return [random_moves(strength, self.count, rng=rng) for rng in view.generators(self.name)]

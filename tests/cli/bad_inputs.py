@@ -1,0 +1,753 @@
+"""Bad inputs of every verb: what is typed, the exit code, and a part of the one sentence that answers it.
+
+Commands run in a folder that `write_files` fills once; a row needs nothing else. Good files are called by what they
+hold (`test.npz`, `pool.csv`), bad ones by what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+DATA = Path(str(files("heldout"))) / "data"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cifar10_predictions.npz"
+
+
+class Bad(NamedTuple):
+    """One row of the table."""
+
+    verb: str
+    line: str  # what follows the verb, as it is typed
+    says: str
+    code: int = 2
+
+    @property
+    def name(self) -> str:
+        """Of the test."""
+        return f"{self.verb} {self.line}"[:110]
+
+
+def write_files(folder: Path) -> None:
+    """Everything that the commands name."""
+    rng = np.random.default_rng(0)
+    with np.load(DATA / "demo.npz") as demo:
+        pictures, labels = demo["test_images"][:80], demo["test_labels"][:80]
+        fresh, fresh_labels = demo["control_images"][:80], demo["control_labels"][:80]
+    for name in ("honest", "leaked"):
+        shutil.copy(DATA / f"{name}.onnx", folder / f"{name}.onnx")
+    _arrays(folder, rng, pictures, labels, fresh, fresh_labels)
+    _archives(folder, pictures, labels)
+    _tables(folder, rng)
+    _folders(folder, pictures, labels)
+    (folder / "bad_inputs_models.py").write_text(MODELS)
+
+
+MODELS = """
+import numpy as np
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+rng = np.random.default_rng(0)
+
+def regression():
+    return LinearRegression().fit(rng.random((20, 1024)), np.arange(20))
+
+def unfitted():
+    return LogisticRegression()
+
+def named():
+    return KNeighborsClassifier(1).fit(rng.random((20, 1024)), np.array(["cat", "dog"] * 10))
+
+def nothing():
+    return None
+
+def ends():
+    raise SystemExit(9)
+
+def grey():
+    def model(batch):
+        if batch.shape[1] != 1:
+            raise RuntimeError("expected 1 channel")
+        return np.tile(batch.mean((1, 2, 3))[:, None], (1, 10))
+    return model
+
+def raises():
+    def model(batch):
+        raise RuntimeError("no memory on the device")
+    return model
+
+def nan():
+    return lambda batch: np.full((len(batch), 10), np.nan)
+
+def flat():
+    return lambda batch: np.zeros(len(batch))
+
+def three():
+    return lambda batch: np.zeros((len(batch), 3)) + np.arange(3)
+
+def unsteady():
+    return lambda batch: rng.random((len(batch), 10))
+
+def train(x, y, seed):
+    return KNeighborsClassifier(1).fit(x, y)
+
+def two(x, y):
+    return None
+
+def empty(x, y, seed):
+    return None
+
+def hopeless(x, y, seed):
+    raise RuntimeError("out of memory")
+
+def diverged(x, y, seed):
+    return lambda z: np.full((len(z), 10), np.nan)
+
+def short(x, y, seed):
+    return lambda z: y[:7]
+
+def unseeded(x, y, seed):
+    said = y.copy()
+    said[np.random.default_rng().integers(0, len(y), 30)] = 0
+    return lambda z: said
+"""
+
+
+def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
+    np.savez(folder / "test.npz", images=pictures, labels=labels)
+    np.savez(folder / "control.npz", images=fresh, labels=fresh_labels)
+    np.savez(folder / "two.npz", images=pictures[:2], labels=labels[:2])
+    np.savez(folder / "one.npz", images=pictures[:1], labels=labels[:1])
+    np.savez(folder / "none.npz", images=pictures[:0], labels=labels[:0])
+    np.savez(folder / "nokeys.npz", first=pictures, second=labels)
+    np.savez(folder / "negative.npz", images=pictures, labels=np.full(80, -1))
+    np.savez(folder / "fraction.npz", images=pictures, labels=np.full(80, 0.5))
+    np.savez(folder / "nanlabels.npz", images=pictures, labels=np.full(80, np.nan))
+    np.savez(folder / "table.npz", images=pictures, labels=np.zeros((80, 2), int))
+    np.savez(folder / "fewer.npz", images=pictures, labels=labels[:50])
+    np.savez(folder / "strange.npz", images=pictures, labels=np.full(80, 12))
+    np.savez(folder / "named.npz", images=pictures, labels=np.array(["cat", "dog"] * 40))
+    np.savez(folder / "wide.npz", images=pictures.astype(np.int64), labels=labels)
+    np.savez(folder / "first.npz", images=np.zeros((80, 3, 32, 32), np.uint8), labels=labels)
+    np.savez(folder / "flat.npz", images=pictures.reshape(80, -1), labels=labels)
+    np.savez(
+        folder / "nanpixels.npz",
+        images=np.where(pictures == 0, np.nan, pictures / 255).astype(np.float32),
+        labels=labels,
+    )
+    np.savez(folder / "train.npz", x=pictures.reshape(80, -1) / 255, y=labels)
+    np.savez(folder / "oneclass.npz", x=pictures.reshape(80, -1), y=np.zeros(80, int))
+    np.save(folder / "labels.npy", labels)
+    np.save(folder / "ten.npy", np.where(np.arange(80) == 3, 10, labels))
+    np.save(folder / "short.npy", labels[:50])
+    prior = rng.dirichlet(np.full(10, 0.5), 80)
+    np.save(folder / "prior.npy", prior.astype(np.float32))
+    np.save(folder / "priorshort.npy", prior[1:])
+    np.save(folder / "priortwice.npy", 2 * prior)
+    np.save(folder / "priornan.npy", np.where(np.arange(80)[:, None] == 7, np.nan, prior))
+    np.save(folder / "priornegative.npy", np.where(np.arange(80)[:, None] == 3, [2.0, -1.0] + [0.0] * 8, prior))
+    np.savez(folder / "ranks.npz", ranks=np.argsort(rng.random((80, 10, 3)), axis=1)[:, :3])
+    said = np.where(rng.random((4, 80)) < 0.7, labels, (labels + 1) % 10)
+    np.savez(folder / "pool.npz", predictions=said, labels=labels, models=np.array(list("abcd")))
+    np.savez(folder / "square.npz", correct=np.ones((4, 4), int))
+    np.savez(folder / "cube.npz", predictions=np.zeros((4, 4, 4), int), labels=np.zeros(4, int))
+
+
+def npy(shape: tuple[int, ...], values: bytes, dtype: str = "|u1") -> bytes:
+    """An array whose header declares what it likes."""
+    f = io.BytesIO()
+    np.lib.format.write_array_header_1_0(f, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return f.getvalue() + values
+
+
+def _archives(folder: Path, pictures, labels) -> None:
+    """Every way to break an .npz; each has the keys that all verbs look for."""
+    np.savez(folder / "whole.npz", images=pictures, predictions=np.tile(labels, (3, 1)), labels=labels, margin=labels)
+    whole = (folder / "whole.npz").read_bytes()
+    (folder / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    (folder / "empty.npz").write_bytes(b"")
+    (folder / "text.npz").write_text("images, labels\n")
+    # A bit of the last value of every array, past its header, which no checksum of the archive forgives.
+    flipped = bytearray(whole)
+    with zipfile.ZipFile(folder / "whole.npz") as archive:
+        for info in archive.infolist():
+            start = info.header_offset + 30 + len(info.filename)
+            start += int.from_bytes(whole[info.header_offset + 28 : info.header_offset + 30], "little")
+            flipped[start + info.file_size - 8] ^= 1
+    (folder / "bitflip.npz").write_bytes(bytes(flipped))
+    for name, packing in (("huge", zipfile.ZIP_STORED), ("hugepacked", zipfile.ZIP_DEFLATED)):
+        with zipfile.ZipFile(folder / f"{name}.npz", "w", packing) as archive:
+            for key, shape in (("images", (10**7, 1000, 1000)), ("predictions", (10**6, 10**8)),
+                               ("labels", (10**13,)), ("margin", (10**13,))):  # fmt: skip
+                archive.writestr(f"{key}.npy", npy(shape, b"\0" * 64))
+    with zipfile.ZipFile(folder / "below.npz", "w") as archive:
+        for key in ("images", "predictions", "labels", "margin"):
+            archive.writestr(f"{key}.npy", npy((-1,), b"\0" * 64))
+    arrays = {key: np.array([{}, None], dtype=object) for key in ("images", "predictions", "labels", "margin")}
+    np.savez(folder / "objects.npz", **arrays)
+    (folder / "huge.npy").write_bytes(npy((10**13,), b"\0" * 64))
+    (folder / "cut.npy").write_bytes((folder / "labels.npy").read_bytes()[:-9])
+    (folder / "text.npy").write_text("1 2 3")
+
+
+def _tables(folder: Path, rng) -> None:
+    def text(name: str, *lines: str) -> None:
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    right = (rng.random((3, 60)) < 0.6).astype(int)
+    text("pool.csv", "id,repo,m0,m1,m2", *(f"e{j},r{j % 12},{a},{b},{c}" for j, (a, b, c) in enumerate(right.T)))
+    text("halves.csv", "id,m0,m1", *(f"e{j},{a:.2f},{b:.2f}" for j, (a, b) in enumerate(rng.random((60, 2)))))
+    for name, first, count in (
+        ("scores", 0, 150),
+        ("fresh", 150, 150),
+        ("old", 0, 300),
+        ("few", 0, 40),
+        ("pair", 0, 2),
+    ):
+        values = np.random.default_rng(1).normal(size=300)[first : first + count]
+        noise = np.random.default_rng(len(name)).normal(size=count) / 3
+        text(f"{name}.csv", "id,margin,topic", *(f"x{first + i},{v + e:.4f},{'ab'[i % 2]}" for i, (v, e) in
+             enumerate(zip(values, noise, strict=True))))  # fmt: skip
+    text("turned.csv", "id,margin", *(f"x{i},{-v:.4f}" for i, v in
+         enumerate(np.random.default_rng(1).normal(size=300))))  # fmt: skip
+    text("constant.csv", "id,margin", *(f"x{i},0" for i in range(150, 300)))
+    text("odd.csv", "id,goodness", *(f"x{i},{i}.5" for i in range(300)))
+    text("ids.txt", *(f"x{i}" for i in range(150, 300)))
+    text("all_ids.txt", *(f"x{i}" for i in range(150)))
+    text("twice.txt", "x1", "x1")
+    text("empty.csv")
+    text("header.csv", "id,label,a,b")
+    text("numbers.csv", "1,2,3", "4,5,6")
+    text("ragged.csv", "id,label,a,b", "0,1,1,1", "1,0,0")
+    text("samename.csv", "id,label,a,a", "0,1,1,1", "1,0,0,1")
+    text("sameid.csv", "id,label,a,b", "x,1,1,1", "x,0,0,1")
+    text("outside.csv", "id,label,a,b", "0,0,0,1", "1,1,1,0", "2,7,1,1")
+    text("nan.csv", "id,label,a,b", "0,0,nan,1.0", "1,1,1.0,1.0")
+    text("onemodel.csv", "id,label,only", "0,0,0", "1,1,1")
+    text("apart.csv", "model,id,prediction,label", "a,0,1,1", "a,1,0,0", "b,0,1,1")
+    text("percent.csv", "id,a,b", "0,80,90", "1,33.3,0")
+    text("noid.csv", "id,a,b", "x,1,0", ",0,1")
+    text("never.csv", "id,label,a,how", "0,1,1,easy", "1,0,0,hard")
+    text("nolabels.csv", "id,m1", "0,1")
+    text("gap.csv", "id,label", "0,1", "1,")
+    text("torn.csv", "id,label", "0,1", "0,2")
+    text("bad.json", "{")
+    text("number.json", "3")
+    text("bad.jsonl", '{"id": 1, "a": 0}', '{"id": 2,')
+    text("deep.json", "[" * 100_000)
+    (folder / "binary.csv").write_bytes(bytes(range(256)))
+    (folder / "latin.csv").write_bytes("id,label,a,b\nVogelhäuschen,1,1,0\n".encode("latin-1"))
+    (folder / "utf16cut.csv").write_bytes("id,label,a,b\n0,1,1,0\n".encode("utf-16")[:-1])
+    (folder / "latingroups.csv").write_bytes("id,group\ne0,Jürgen\n".encode("latin-1"))
+    text("groups.csv", "id,group", "e0,a")
+    text("twogroups.csv", "id,group", *(f"e{j},a" for j in range(60)), "e0,b")
+    text("bad.gz.csv", "x")
+    (folder / "cut.csv.gz").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\x03abc")
+    text("model.pt", "x")
+    text("bad.onnx", "x")
+    (folder / "bad.parquet").write_bytes(b"PAR1xxxxPAR1")
+    (folder / "bad.eval").write_bytes(b"PK\x03\x04xxxx")
+
+
+def _folders(folder: Path, pictures, labels) -> None:
+    for name in ("classes", "mixed", "grey", "large"):
+        for number in (0, 1):
+            (folder / name / str(number)).mkdir(parents=True)
+    for i in range(8):
+        Image.fromarray(pictures[i]).save(folder / "classes" / str(i % 2) / f"{i}.png")
+        Image.fromarray(pictures[i]).save(folder / "grey" / str(i % 2) / f"{i}.png")
+        size = 32 + 4 * (i == 5)
+        Image.new("L", (size, size)).save(folder / "mixed" / str(i % 2) / f"{i}.png")
+        Image.fromarray(pictures[i]).save(folder / "large" / str(i % 2) / f"{i}.png")
+    header = (folder / "large" / "0" / "0.png").read_bytes()
+    sized = header[:16] + (60_000).to_bytes(4, "big") * 2 + header[24:]
+    checksum = zipfile.crc32(sized[12:29]).to_bytes(4, "big")
+    (folder / "large" / "0" / "0.png").write_bytes(sized[:29] + checksum + sized[33:])
+    (folder / "nothing").mkdir()
+    (folder / "hollow" / "cat").mkdir(parents=True)
+    (folder / "broken" / "0").mkdir(parents=True)
+    (folder / "broken" / "0" / "0.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (folder / "plain").mkdir()
+    for i in range(8):
+        Image.fromarray(pictures[i]).save(folder / "plain" / f"{i}.png")
+    (folder / "cutpicture" / "0").mkdir(parents=True)
+    (folder / "cutpicture" / "0" / "0.png").write_bytes((folder / "plain" / "0.png").read_bytes()[:-20])
+
+    def table(name: str, *lines: str) -> None:
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    table("files.csv", "file,label", *(f"{i}.png,{i % 2}" for i in range(8)))
+    table("filesabsent.csv", "file,label", "0.png,0", "99.png,1")
+    table("filestwice.csv", "file,label", "0.png,0", "0.png,1")
+    table("filesbare.csv", "0.png,0", "1.png,1")
+    table("filesblank.csv", "file,label", "0.png,0", "1.png,")
+    table("filesone.csv", "file", "0.png")
+    (folder / "fileslatin.csv").write_bytes("file,label\n0.png,Käfer\n".encode("latin-1"))
+
+
+AUDIT = "--model honest.onnx --images test.npz --wrap --radius 1"
+CURVE = "--model honest.onnx --images test.npz --limit 20"
+TRAIN = "--train bad_inputs_models:train --data train.npz --label-noise 0:0.4:0.2 --repetitions 1"
+SCORES = "--scores scores.csv --control-scores fresh.csv"
+FOUR = "--examples 50000 --error 0.244 --similarity 0.85 --epsilon 0.01 --delta 0.05"
+STRESS = "--examples 100 --classes 2 --queries 5"
+DAMAGED = "damaged or cut short"
+
+# Every reader of archives, by what it looks for in one.
+READERS = (
+    ("audit", "--model honest.onnx --images {} --wrap --radius 1"),
+    ("memorization", "--model honest.onnx --images {}"),
+    ("memorization", "--train bad_inputs_models:train --data {}"),
+    ("split", "{} --control 0.2 --out aside"),
+    ("stress", "--labels {} --queries 5"),
+    ("budget", "{}"),
+    ("compare", "{} a b"),
+    ("audit", "--scores {} --control-scores fresh.csv"),
+)
+ARCHIVES = [
+    Bad(verb, line.format(f"{name}.npz"), says)
+    for verb, line in READERS
+    for name, says in (
+        ("cut", DAMAGED),
+        ("empty", DAMAGED),
+        ("text", DAMAGED),
+        ("bitflip", DAMAGED),
+        ("huge", "its header declares the shape"),
+        ("hugepacked", "its header declares the shape"),
+        ("below", "its header declares the shape (-1,)"),
+        ("objects", "holds Python objects"),
+    )
+]
+
+AUDITS = [
+    Bad("audit", f"{AUDIT} --radius 0", "with radius 0 nothing moves"),
+    Bad("audit", f"{AUDIT} --radius 1000000000", "--radius is 1000000000; it must be at most 1,000,000"),
+    Bad("audit", f"{AUDIT} --radius 100000", "the largest radius that fits is"),
+    Bad("audit", f"{AUDIT} --limit 0", "--limit is 0"),
+    Bad("audit", f"{AUDIT} --limit 2", "2 pictures are too few"),
+    Bad("audit", f"{AUDIT} --limit 4 --alternative greater", "with fewer than 7 pictures"),
+    Bad("audit", "--model honest.onnx --images one.npz --wrap --radius 1", "1 picture is too few"),
+    Bad("audit", "--model honest.onnx --images two.npz --wrap --radius 1", "2 pictures are too few"),
+    Bad("audit", "--model honest.onnx --images two.npz --control control.npz --wrap --radius 1", "larger control"),
+    Bad("audit", "--model honest.onnx --images none.npz --wrap", "at least one picture is needed"),
+    Bad("audit", f"{AUDIT} --batch-size 0", "--batch-size is 0"),
+    Bad("audit", f"{AUDIT} --batch-size -1", "--batch-size is -1"),
+    Bad("audit", f"{AUDIT} --seed -1", "--seed is -1; it must be a whole number, 0 or larger"),
+    Bad("audit", f"{AUDIT} --level 0", "--level is 0.0; it must be between 0 and 1"),
+    Bad("audit", f"{AUDIT} --level nan", "--level is nan"),
+    Bad("audit", f"{AUDIT} --planned-audits 0", "--planned-audits is 0"),
+    Bad("audit", f"{AUDIT} --tolerance 2", "--tolerance is 2.0"),
+    Bad("audit", f"{AUDIT} --control control.npz --tolerance 0.1", "is for audits without a control"),
+    Bad("audit", f"{AUDIT} --control control.npz --resamples 10", "--resamples must be at least"),
+    Bad("audit", f"{AUDIT} --expect-accuracy 0.123", "was expected"),
+    Bad("audit", f"{AUDIT} --expect-accuracy much", "--expect-accuracy is 'much'"),
+    Bad("audit", f"{AUDIT} --expect-accuracy 0.9 0.8", "2 expected accuracies for 1 models"),
+    Bad("audit", f"{AUDIT} --fail-under 2", "--fail-under 2.0"),
+    Bad("audit", f"{AUDIT} --control control.npz --fail-under 0.0000001", "can never be reached"),
+    Bad("audit", f"{AUDIT} --mean 0 0", "--mean has 2 values"),
+    Bad("audit", f"{AUDIT} --std 0", "every value must be positive"),
+    Bad("audit", f"{AUDIT} --device tpu", "there is no device 'tpu'"),
+    Bad("audit", f"{AUDIT} --bf16", "bfloat16 is for torch"),
+    Bad("audit", f"{AUDIT} --control-labels labels.npy", "--control-labels goes with --control"),
+    Bad("audit", f"{AUDIT} --reference leaked.onnx", "--reference goes with --control"),
+    Bad("audit", f"{AUDIT} --control test.npz", "the control is the test set itself"),
+    Bad("audit", f"{AUDIT} --control control.npz --reference honest.onnx", "is the audited model"),
+    Bad("audit", f"{AUDIT} --out test.npz", "cannot be written to"),
+    Bad("audit", f"{AUDIT} --out /proc/nowhere", "cannot be written to"),
+    Bad("audit", f"{AUDIT} --groups owner", "neither a file, nor a column"),
+    Bad("audit", f"{AUDIT} --labels ten.npy", "knows 10 classes, but picture 3 has label 10"),
+    Bad("audit", f"{AUDIT} --labels short.npy", "50 for 80 pictures"),
+    Bad("audit", f"{AUDIT} --labels huge.npy", "its header declares the shape"),
+    Bad("audit", f"{AUDIT} --labels cut.npy", "its header declares the shape"),
+    Bad("audit", f"{AUDIT} --labels text.npy", "not an .npy file"),
+    Bad("audit", f"{AUDIT} --labels absent.npy", "No such file or directory: absent.npy"),
+    Bad("audit", f"{AUDIT} --images-key pictures", "has no key 'pictures' (--images-key); it has 'images', 'labels'"),
+    Bad("audit", f"{AUDIT} --labels-key truth", "has no key 'truth' (--labels-key)"),
+    Bad("audit", f"{AUDIT} --crop 99", "leave --crop, --resize and --upsample out"),
+    Bad("audit", f"{AUDIT} --pad zero", "--pad continues whole pictures"),
+    Bad("audit", f"{AUDIT} --scores scores.csv", "are for audits of pictures"),
+    Bad("audit", f"{AUDIT} --scale 0.0000001", "--mean, --std, --scale"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images test.npz --pad zero",
+        "Give a --control, or move pictures within themselves (--crop, --wrap)",
+    ),
+    Bad("audit", "--model honest.onnx --images test.npz --resize 20 --crop 32", "cannot crop 32 pixels"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images test.npz --resize 38 --crop 32 --radius 3",
+        "the largest radius that fits is 1",
+    ),
+    Bad("audit", "--model honest.onnx --images absent --wrap", "absent does not exist"),
+    Bad("audit", "--model honest.onnx --images pool.csv --wrap", "is neither a folder nor an .npz file"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images nokeys.npz --wrap",
+        "of its keys 'first', 'second' say which they are with --images-key",
+    ),
+    Bad("audit", "--model honest.onnx --images negative.npz --wrap", "-1 is not a class; classes are numbered from 0"),
+    Bad("audit", "--model honest.onnx --images fraction.npz --wrap", "class numbers (0, 1, 2, ...) or class names"),
+    Bad("audit", "--model honest.onnx --images nanlabels.npz --wrap", "class numbers (0, 1, 2, ...) or class names"),
+    Bad("audit", "--model honest.onnx --images table.npz --wrap", "one class per picture is needed"),
+    Bad("audit", "--model honest.onnx --images fewer.npz --wrap", "50 for 80 pictures"),
+    Bad("audit", "--model honest.onnx --images strange.npz --wrap", "has label 12"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images named.npz --wrap",
+        "the pictures are of 2 named classes, but the model knows 10",
+    ),
+    Bad("audit", "--model honest.onnx --images wide.npz --wrap", "uint8 or float is needed"),
+    Bad("audit", "--model honest.onnx --images first.npz --wrap", "looks like channels first"),
+    Bad("audit", "--model honest.onnx --images flat.npz --wrap", "(n, height, width)"),
+    Bad("audit", "--model honest.onnx --images nanpixels.npz --wrap", "NaN or infinite"),
+    Bad("audit", "--model honest.onnx --images nothing --wrap", "no class folders"),
+    Bad("audit", "--model honest.onnx --images hollow --wrap", "the class folder holds no pictures"),
+    Bad("audit", "--model honest.onnx --images broken --wrap", "cannot read the picture broken/0/0.png"),
+    Bad("audit", "--model honest.onnx --images cutpicture --wrap", "cutpicture/0/0.png"),
+    Bad("audit", "--model honest.onnx --images mixed --wrap", "pictures differ in size"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images large --wrap",
+        "60,000 x 60,000 pixels, more than --max-pixels, 100,000,000",
+    ),
+    Bad("audit", "--model honest.onnx --images classes --wrap --max-pixels 700", "raise --max-pixels"),
+    Bad("audit", "--model honest.onnx --images classes --wrap --max-pixels 0", "--max-pixels is 0"),
+    Bad(
+        "audit",
+        "--model honest.onnx --images plain --labels filesabsent.csv --wrap",
+        "1 pictures that plain does not hold",
+    ),
+    Bad("audit", "--model honest.onnx --images plain --labels filestwice.csv --wrap", "more than once"),
+    Bad("audit", "--model honest.onnx --images plain --labels filesbare.csv --wrap", "put a header such as"),
+    Bad("audit", "--model honest.onnx --images plain --labels filesblank.csv --wrap", "'1.png' has no label"),
+    Bad("audit", "--model honest.onnx --images plain --labels filesone.csv --wrap", "two columns are needed"),
+    Bad("audit", "--model honest.onnx --images plain --labels fileslatin.csv --wrap", "is not UTF-8 text"),
+    Bad("audit", "--model honest.onnx --images plain --labels absent.csv --wrap", "cannot read the label table"),
+    Bad("audit", "--model resnet.pt --images test.npz", "give an .onnx file or package.module:factory"),
+    Bad("audit", "--model bad.onnx --images test.npz --wrap", "not a model that ONNX Runtime can load"),
+    Bad("audit", "--model absent.onnx --images test.npz --wrap", "absent.onnx"),
+    Bad("audit", "--model no_such_module:make --images test.npz --wrap", "ModuleNotFoundError"),
+    Bad("audit", "--model bad_inputs_models.py:nan --images test.npz --wrap", "give the module's name"),
+    Bad("audit", "--model bad_inputs_models:absent --images test.npz --wrap", "no attribute 'absent'"),
+    Bad(
+        "audit",
+        "--model bad_inputs_models:regression --images test.npz --wrap",
+        "predicts numbers or clusters, not classes",
+    ),
+    Bad("audit", "--model bad_inputs_models:unfitted --images test.npz --wrap", "is not fitted"),
+    Bad("audit", "--model bad_inputs_models:named --images test.npz --wrap", "are not whole numbers from 0"),
+    Bad("audit", "--model bad_inputs_models:nothing --images test.npz --wrap", "a NoneType is not a model"),
+    Bad("audit", "--model bad_inputs_models:ends --images test.npz --wrap", "the factory fails: SystemExit: 9"),
+    Bad("audit", "--model bad_inputs_models:grey --images grey --wrap --radius 1", "read the files with --channels 1"),
+    Bad("audit", "--model bad_inputs_models:raises --images test.npz --wrap", "no memory on the device"),
+    Bad("audit", "--model bad_inputs_models:nan --images test.npz --wrap", "NaN or infinite logits"),
+    Bad("audit", "--model bad_inputs_models:flat --images test.npz --wrap", "(n, n_classes) logits are needed"),
+    Bad("audit", "--model bad_inputs_models:three --images test.npz --wrap", "knows 3 classes"),
+    Bad("audit", "--model bad_inputs_models:unsteady --images test.npz --wrap", "answers the same batch differently"),
+    Bad("audit", "", "an audit needs --model and --images (pictures), or --scores"),
+    Bad("audit", "--model honest.onnx", "--images not given"),
+    Bad("audit", "--rule best --model honest.onnx --images test.npz", "invalid choice: 'best'"),
+    Bad("audit", "--radius much", "invalid int value: 'much'"),
+    Bad("audit", "--nonsense", "unrecognized arguments: --nonsense"),
+]
+
+SCORE_AUDITS = [
+    Bad("audit", "--control-scores fresh.csv", "--control-scores goes with --scores"),
+    Bad("audit", "--scores scores.csv", "a control is needed: give --control-scores, or --control-ids"),
+    Bad("audit", f"{SCORES} --control-ids ids.txt", "both name the control"),
+    Bad("audit", f"{SCORES} --model m.onnx", "--model is for audits of pictures"),
+    Bad("audit", f"{SCORES} --radius 3 --wrap", "--radius, --wrap are for audits of pictures"),
+    Bad("audit", f"{SCORES} --share 0.1", "--share goes with --needed"),
+    Bad("audit", "--scores scores.csv --control-scores scores.csv", "are in both"),
+    Bad("audit", "--scores scores.csv --control-scores absent.csv", "does not exist"),
+    Bad("audit", f"{SCORES} --score topic", "the column 'topic' is text, such as 'a'; choose another with --score"),
+    Bad("audit", f"{SCORES} --score nope", "has no column 'nope' (--score)"),
+    Bad("audit", f"{SCORES} --reference-scores scores.csv", "for none of the 150 control examples"),
+    Bad(
+        "audit",
+        f"{SCORES} --reference-scores old.csv --reference-control-scores fresh.csv fresh.csv",
+        "2 --reference-control-scores for 1",
+    ),
+    Bad("audit", f"{SCORES} --reference-scores old.csv old.csv", "have the same scores of every"),
+    Bad("audit", f"{SCORES} --reference-scores turned.csv", "points the other way"),
+    Bad("audit", "--scores fresh.csv --control-ids ids.txt", "so that no test set is left"),
+    Bad("audit", "--scores scores.csv --control-ids ids.txt", "150 of the control's 150 ids are not in scores.csv"),
+    Bad("audit", "--scores scores.csv --control-ids absent.txt", "cannot read the ids in absent.txt (--control-ids)"),
+    Bad("audit", "--scores scores.csv --control-ids twice.txt", "more than once"),
+    Bad("audit", "--scores scores.csv --control-ids empty.csv", "is empty"),
+    Bad("audit", f"{SCORES} --level 0", "--level is 0.0"),
+    Bad("audit", f"{SCORES} --seed -3", "--seed is -3"),
+    Bad("audit", f"{SCORES} --chance 0.5", "and there are none; leave it out"),
+    Bad("audit", f"{SCORES} --reference-scores old.csv --chance 7", "--chance is 7.0"),
+    Bad("audit", f"{SCORES} --classes nope", "it has 'id', 'margin', 'topic'"),
+    Bad("audit", f"{SCORES} --larger-is worse", "a larger 'margin' is better by its name"),
+    Bad("audit", "--scores odd.csv --control-scores fresh.csv", "--larger-is better or --larger-is worse"),
+    Bad("audit", "--scores honest.onnx --control-scores fresh.csv", "audit it with --model and --images"),
+    Bad("audit", "--scores latin.csv --control-scores fresh.csv", "iconv -f WINDOWS-1252 -t UTF-8"),
+    Bad("audit", "--scores bad.json --control-scores fresh.csv", DAMAGED),
+    Bad("audit", "--scores bad.parquet --control-scores fresh.csv", DAMAGED),
+    Bad("audit", "--scores pair.csv --control-scores fresh.csv", "has 2 examples (pair.csv); at least 10 are needed"),
+    Bad("audit", "--needed", "--needed forecasts from a control"),
+    Bad("audit", "--needed --control-scores fresh.csv --control x", "both are given"),
+    Bad("audit", "--needed --control x", "--needed takes a --model"),
+    Bad("audit", "--needed --control-scores few.csv", "a forecast needs at least 50"),
+    Bad("audit", "--needed --control-scores constant.csv", "every score of the control is 0"),
+    Bad("audit", "--needed --control-scores odd.csv", "--larger-is better"),
+    Bad("audit", "--needed --control-scores fresh.csv --reference-scores turned.csv", "points the other way"),
+    Bad("audit", "--needed --control-scores fresh.csv --reference-scores fresh.csv", "as the model itself does"),
+    Bad("audit", "--needed --control-scores fresh.csv --reference-scores few.csv", "has scores for none of the 150"),
+    Bad("audit", "--needed --scores fresh.csv --control-scores fresh.csv", "--scores says how an audit is run"),
+    Bad("audit", "--needed --control-scores fresh.csv --resume --fail-under 0.1", "--resume, --fail-under say how"),
+    Bad(
+        "audit",
+        "--needed --control-scores fresh.csv --resize 3 --reference a.onnx",
+        "--reference, --resize go with --control",
+    ),
+    Bad("audit", "--needed --model m.onnx --control x --classes c", "--classes goes with --control-scores"),
+    Bad("audit", "--needed --control-scores fresh.csv --share 2", "--share is 2.0"),
+    Bad("audit", "--needed --control-scores fresh.csv --pull 0", "--pull is 0.0"),
+    Bad("audit", "--needed --control-scores fresh.csv --examples 1", "--examples is 1"),
+    Bad("audit", "--needed --control-scores absent.csv", "absent.csv does not exist"),
+]
+
+POOLS = [
+    Bad("budget", "samename.csv", "more than one column 'a'"),
+    Bad("budget", "sameid.csv", "is there more than once"),
+    Bad("budget", "outside.csv", "the label 7"),
+    Bad("budget", "nan.csv", "--missing nan"),
+    Bad("budget", "ragged.csv", "data row 2 has 3 cells"),
+    Bad("budget", "empty.csv", "is empty"),
+    Bad("budget", "header.csv", "is empty"),
+    Bad("budget", "numbers.csv", "put a header such as"),
+    Bad("budget", "onemodel.csv", "only one model"),
+    Bad("budget", "apart.csv", "--missing absent"),
+    Bad("budget", "percent.csv", "--scale percent"),
+    Bad("budget", "noid.csv", "row 2 has no id; fill it in, or name another column (--ids-key)"),
+    Bad("budget", "never.csv", "--exclude how"),
+    Bad("budget", "latin.csv", "latin.csv is not UTF-8 text: byte 19 is 0xe4. If it is Latin-1"),
+    Bad("budget", "utf16cut.csv", "begins as utf-16"),
+    Bad("budget", "binary.csv", "is not UTF-8 text"),
+    Bad("budget", "cut.csv.gz", DAMAGED),
+    Bad("budget", "bad.json", DAMAGED),
+    Bad("budget", "deep.json", DAMAGED),
+    Bad("budget", "number.json", "neither a list of rows nor an object of arrays"),
+    Bad("budget", "bad.jsonl", "line 2 is no JSON"),
+    Bad("budget", "bad.parquet", DAMAGED),
+    Bad("budget", "bad.eval", DAMAGED),
+    Bad("budget", "nothing", "holds no files that can be read"),
+    Bad("budget", "model.pt", "can be read (--input-format)"),
+    Bad("budget", "pool.csv --input-format banana", "--input-format is 'banana'"),
+    Bad("budget", "nothing --input-format csv", "is that of a file"),
+    Bad("budget", "square.npz", "--models-axis 0 (models first) or --models-axis 1"),
+    Bad("budget", "cube.npz", "the shape (4, 4, 4)"),
+    Bad("budget", "nokeys.npz", "--predictions-key or --correct-key"),
+    Bad("budget", "pool.npz --labels-key truth", "has no key 'truth' (--labels-key)"),
+    Bad("budget", "pool.npz --classes 0", "--classes is 0"),
+    Bad("budget", "pool.npz --classes 3", "--classes"),
+    Bad("budget", "pool.npz --scale 10", "--scale 10 has no effect here"),
+    Bad("budget", "pool.npz --metric acc", "so that --metric acc chooses nothing"),
+    Bad("budget", "pool.npz --task law", "--task law chooses nothing"),
+    Bad("budget", "pool.npz --missing -7", "no cell holds '-7' (--missing)"),
+    Bad("budget", "pool.npz --repeats often", "--repeats is 'often'"),
+    Bad("budget", "pool.npz --all-ids all_ids.txt", "--all-ids has no effect here"),
+    Bad("budget", "pool.npz --all-ids absent.txt", "absent.txt does not exist (--all-ids)"),
+    Bad("budget", "pool.npz --exclude gpt*", "--exclude 'gpt*' fits none of the 4 models"),
+    Bad("budget", "pool.npz --exclude *", "--exclude leaves no model"),
+    Bad("budget", "pool.npz --error 0.2", "stand in for a file"),
+    Bad("budget", "pool.npz --threshold 0.5", "holds right and wrong already"),
+    Bad("budget", "halves.csv --threshold 2", "--threshold is 2"),
+    Bad("budget", "pool.npz --seed -1", "seed"),
+    Bad("budget", "pool.npz --label-noise 0.95", "--label-noise is 0.95"),
+    Bad("budget", "pool.npz --second-labels absent.npy", "neither a file nor a column"),
+    Bad("budget", "pool.npz --second-labels huge.npy", "its header declares the shape"),
+    Bad("budget", "pool.npz --second-labels short.npy", "one label for each of the 80 examples"),
+    Bad("budget", "pool.npz --probabilities huge.npy", "its header declares the shape"),
+    Bad("budget", "pool.npz --probabilities prior.npy", "--probabilities has the shape"),
+    Bad("budget", "pool.csv --groups owner", "neither a file, nor a column"),
+    Bad("budget", "pool.csv --groups ^(x.*)", "finds no group in 60 of 60 examples"),
+    Bad("budget", "pool.csv --groups [", "as a regular expression"),
+    Bad("budget", "pool.csv --groups groups.csv", "names no group for 59 of 60 examples"),
+    Bad("budget", "pool.csv --groups twogroups.csv", "puts 'e0' into two groups"),
+    Bad("budget", "pool.csv --groups latingroups.csv", "is not UTF-8 text"),
+    Bad("budget", "pool.csv --groups ^e", "put all 60 examples into one"),
+    Bad("budget", f"{FOUR} --groups repo", "--groups needs a file"),
+    Bad("budget", f"{FOUR} --label-noise 0.01", "needs a file of predictions"),
+    Bad("budget", f"{FOUR} --metric acc", "--metric says how a file is read"),
+    Bad("budget", "absent.npz", "absent.npz does not exist"),
+    Bad("budget", "", "give a file of predictions"),
+    Bad("budget", "--examples 50000 --error 0.244", "--similarity not given"),
+    Bad("budget", "--examples 50000 --error 0.244 --similarity 0.3", "no two models with error 0.244"),
+    Bad("budget", f"{FOUR} --examples {10**20}", "examples"),
+    *(
+        Bad("budget", f"{FOUR} --{option}={value}", option)
+        for option in ("error", "similarity", "epsilon", "delta")
+        for value in ("much", "nan", "1e400", "-1e400", "1/0", "-0.1", "1.2")
+    ),
+    Bad("budget", f"{FOUR} --epsilon 0", "--epsilon is 0"),
+    Bad("budget", f"{FOUR} --epsilon 1", "--epsilon is 1"),
+    Bad("budget", f"{FOUR} --delta 1e-330", "delta"),
+    Bad("budget", f"{FOUR} --error 1e-400", "error"),
+    Bad("compare", "pool.npz a", "only 'a' is named"),
+    Bad("compare", "pool.npz a nobody", "no model 'nobody'"),
+    Bad("compare", f"{EXAMPLE} shake_drop dark", "did you mean 'darc'?"),
+    Bad("compare", "pool.npz", "has 4 models; name two of them"),
+    Bad("compare", "pool.npz a b --all-pairs", "leave out either"),
+    Bad("compare", "pool.npz a b --fail-under 2", "between 0 and 1"),
+    Bad("compare", "pool.npz a b --level 0", "--level is 0"),
+    Bad("compare", "pool.npz a b --groups repo", "no column 'repo'"),
+    Bad("compare", "absent.csv a b", "does not exist"),
+    Bad("compare", "latin.csv a b", "is not UTF-8 text"),
+    Bad("compare", "ragged.csv a b", "data row 2 has 3 cells"),
+]
+
+STRESSES = [
+    Bad("stress", "--queries 10", "the test set is not known"),
+    Bad("stress", "--examples 100 --classes 2", "--queries"),
+    Bad("stress", f"{STRESS} --queries 0", "--queries is 0"),
+    Bad("stress", f"{STRESS} --queries 100000000000", "--queries is 100,000,000,000; it must be at most 10,000,000"),
+    Bad("stress", f"{STRESS} --examples 0", "--examples is 0"),
+    Bad("stress", f"{STRESS} --examples 1000000000000", "--examples is 1,000,000,000,000"),
+    Bad("stress", f"{STRESS} --examples 100000000 --queries 1000000", "days of work; --queries or --trials"),
+    Bad("stress", f"{STRESS} --classes 1", "--classes is 1; it must be at least 2"),
+    Bad("stress", f"{STRESS} --classes 1000000000", "--classes is 1,000,000,000; it must be at most 1,000,000"),
+    Bad("stress", f"{STRESS} --trials 0", "--trials is 0"),
+    Bad("stress", f"{STRESS} --seed -1", "--seed is -1"),
+    Bad("stress", f"{STRESS} --points 101", "--points is 101"),
+    Bad("stress", f"{STRESS} --digits 0", "digits"),
+    Bad("stress", f"{STRESS} --top 2 --classes 9", "needs a prior"),
+    Bad("stress", f"{STRESS} --n-jobs 0", "--n-jobs 0"),
+    Bad("stress", f"{STRESS} --delta 1", "--delta is 1.0"),
+    Bad("stress", f"{STRESS} --delta nan", "--delta is nan"),
+    Bad("stress", f"{STRESS} --public 1.5", "--public is 1.5"),
+    Bad("stress", f"{STRESS} --public nan", "--public is nan"),
+    Bad("stress", f"{STRESS} --fail-over 2", "--fail-over 2"),
+    Bad("stress", f"{STRESS} --fail-over nan", "--fail-over nan"),
+    Bad("stress", f"{STRESS} --attack banana", "invalid choice"),
+    Bad("stress", f"{STRESS} --labels-key y", "--labels-key says how --labels"),
+    Bad("stress", f"{STRESS} --prior-models y", "--prior-models says how --prior"),
+    Bad("stress", "--labels absent.npy --queries 5", "absent.npy is not a file"),
+    Bad("stress", "--labels labels.npy --classes 3 --queries 5", "classes are 0 to 2"),
+    Bad("stress", "--labels labels.npy --examples 7 --queries 5", "--labels has 80 examples, --examples is 7"),
+    Bad("stress", "--labels labels.npy --labels-key y --queries 5", "without a name; leave out --labels-key"),
+    Bad("stress", "--labels huge.npy --queries 5", "its header declares the shape"),
+    Bad("stress", "--labels cut.npy --queries 5", "its header declares the shape"),
+    Bad("stress", "--labels text.npy --queries 5", "not an .npy file"),
+    Bad("stress", "--labels fraction.npz --queries 5", "class numbers (0, 1, 2, ...) or class names"),
+    Bad("stress", "--labels nokeys.npz --queries 5", "name the array with --labels-key"),
+    Bad("stress", "--labels nolabels.csv --queries 5", "say which it is with --labels-key: it has 'id', 'm1'"),
+    Bad("stress", "--labels gap.csv --queries 5", "row 2 has no label"),
+    Bad("stress", "--labels torn.csv --queries 5", "the example '0' has the label '2' in one row and '1' in another"),
+    Bad("stress", "--labels latin.csv --queries 5", "is not UTF-8 text"),
+    Bad("stress", "--labels labels.npy --prior priorshort.npy --queries 5", "--prior is for 79 examples"),
+    Bad("stress", "--labels labels.npy --prior priornan.npy --queries 5", "not a finite number at example 7"),
+    Bad("stress", "--labels labels.npy --prior priornegative.npy --queries 5", "negative at example 3"),
+    Bad("stress", "--labels labels.npy --prior priortwice.npy --queries 5", "sums to 2 at example 0"),
+    Bad("stress", "--labels labels.npy --prior prior.npy --top 11 --queries 5", "--top is 11; of 10 classes"),
+    Bad("stress", "--labels labels.npy --prior labels.npy --queries 5", "say with --prior-kind counts"),
+    Bad("stress", "--labels labels.npy --prior huge.npz --queries 5", "its header declares the shape"),
+    Bad("stress", "--prior ranks.npz --prior-models a --queries 5", "names 0 models"),
+]
+
+MEMORIES = [
+    Bad("memorization", "", "either --model and --images, or --train and --data"),
+    Bad("memorization", "--model a.onnx", "--model needs the pictures"),
+    Bad("memorization", "--train bad_inputs_models:train", "--train needs a training set"),
+    Bad("memorization", f"{TRAIN} --data absent.npz", "does not exist"),
+    Bad("memorization", f"{TRAIN} --train bad_inputs_models.py:train", "give the module's name"),
+    Bad("memorization", f"{TRAIN} --train bad_inputs_models", "give package.module:name"),
+    Bad("memorization", f"{TRAIN} --train bad_inputs_models:absent", "no attribute 'absent'"),
+    Bad("memorization", f"{TRAIN} --train bad_inputs_models:train bad_inputs_models:train", "more than once"),
+    Bad("memorization", f"{TRAIN} --train bad_inputs_models:two", "called with (x, y, seed)"),
+    Bad("memorization", f"{TRAIN} --train bad_inputs_models:empty", "the training returned a NoneType"),
+    Bad("memorization", f"{TRAIN} --train bad_inputs_models:hopeless", "the first 3 trainings all failed"),
+    Bad("memorization", f"{TRAIN} --train bad_inputs_models:diverged", "the training diverged"),
+    Bad("memorization", f"{TRAIN} --train bad_inputs_models:short", "returned the shape (7,)"),
+    Bad("memorization", f"{TRAIN} --train bad_inputs_models:unseeded", "go on with --no-seed-check"),
+    Bad("memorization", f"{TRAIN} --perturbation fog", "--perturbation goes with --model"),
+    Bad("memorization", f"{TRAIN} --audit", "--audit goes with --model"),
+    Bad("memorization", f"{TRAIN} --max-pixels 7", "--max-pixels goes with --model"),
+    Bad("memorization", f"{TRAIN} --x-key z", "has no key 'z' (--x-key); it has 'x', 'y'"),
+    Bad("memorization", f"{TRAIN} --data nokeys.npz", "say which they are with --x-key"),
+    Bad("memorization", f"{TRAIN} --data oneclass.npz", "at least two are needed"),
+    Bad("memorization", f"{TRAIN} --data fewer.npz", "50 for 80 examples"),
+    Bad("memorization", f"{TRAIN} --data fraction.npz", "class numbers (0, 1, 2, ...) or class names"),
+    Bad("memorization", f"{TRAIN} --label-noise 0.1:0.5:0.1", "they begin at 0"),
+    Bad("memorization", f"{TRAIN} --label-noise 0:5", "end at 1 at most"),
+    Bad("memorization", f"{TRAIN} --label-noise much", "write 0:8"),
+    Bad("memorization", f"{TRAIN} --label-noise 0,0.001", "is less than one"),
+    Bad("memorization", f"{TRAIN} --classes 5", "classes are 0 to 4"),
+    Bad("memorization", f"{TRAIN} --classes 1000000000", "--classes is 1,000,000,000"),
+    Bad("memorization", f"{TRAIN} --repetitions 0", "--repetitions is 0; it must be at least 1"),
+    Bad("memorization", f"{TRAIN} --repetitions -1", "--repetitions is -1; it must be at least 1"),
+    Bad("memorization", f"{TRAIN} --threads 0", "--threads is 0"),
+    Bad("memorization", f"{TRAIN} --n-jobs 0", "--n-jobs is 0"),
+    Bad("memorization", f"{TRAIN} --seed -1", "--seed is -1"),
+    Bad("memorization", f"{TRAIN} --limit 0", "--limit is 0"),
+    Bad("memorization", f"{TRAIN} --validation-labels x", "--validation-labels goes with"),
+    Bad("memorization", f"{TRAIN} --validation fewer.npz", "50 for 80 examples"),
+    Bad("memorization", f"{TRAIN} --groups nope", "neither a file, nor a column"),
+    Bad("memorization", f"{TRAIN} --out train.npz", "cannot be written to"),
+    Bad("memorization", f"{CURVE} --perturbation fgsm", "FGSM needs gradients"),
+    Bad("memorization", f"{CURVE} --perturbation fogg", "there are spatial"),
+    Bad("memorization", f"{CURVE} --strengths 1:3", "must begin at 0 and grow"),
+    Bad("memorization", f"{CURVE} --strengths 0,2,1", "must begin at 0 and grow"),
+    Bad("memorization", f"{CURVE} --strengths 0:1e9:1e-9", "write 0:8"),
+    Bad("memorization", f"{CURVE} --strengths gaussian=0:3", "gaussian is not among the perturbations spatial"),
+    Bad("memorization", f"{CURVE} --perturbation fog --strengths fog=0:7", "severities"),
+    Bad("memorization", f"{CURVE} --pixel-range 0 1", "outside the declared range of 0 to 1"),
+    Bad("memorization", f"{CURVE} --limit 60 --pixel-range 0 100000", "a small part of the declared range"),
+    Bad("memorization", f"{CURVE} --shifts 0", "--shifts is 0"),
+    Bad("memorization", f"{CURVE} --turns -1", "--turns is -1"),
+    Bad("memorization", f"{CURVE} --shifts 1000000", "--shifts is 1,000,000; it must be at most 1,000"),
+    Bad("memorization", f"{CURVE} --random-moves 0", "--random-moves is 0"),
+    Bad("memorization", f"{CURVE} --limit 0", "--limit is 0"),
+    Bad("memorization", f"{CURVE} --audit", "leaves no pixels to move in"),
+    Bad("memorization", f"{CURVE} --crop 99", "smaller than the crop"),
+    Bad("memorization", f"{CURVE} --n-jobs 2", "--n-jobs goes with --train"),
+    Bad("memorization", f"{CURVE} --batch-size 0", "give 1 or more"),
+    Bad("memorization", f"{CURVE} --limit 80 --scale 0.0000001", "go on with --allow-chance"),
+    Bad("memorization", "--model bad_inputs_models:grey --images grey", "--channels 1"),
+    Bad("memorization", "--model honest.onnx --images large", "more than --max-pixels"),
+    Bad(
+        "memorization",
+        "--model bad_inputs_models:regression --images test.npz",
+        "predicts numbers or clusters, not classes",
+    ),
+]
+
+SPLITS = [
+    Bad("split", "test.npz --control nan --out aside", "--control nan: give a share below 1"),
+    Bad("split", "test.npz --control inf --out aside", "--control inf: give a share below 1"),
+    Bad("split", "test.npz --control 0 --out aside", "--control 0: give a share below 1"),
+    Bad("split", "test.npz --control -3 --out aside", "--control -3: give a share below 1"),
+    Bad("split", "test.npz --control 1.5 --out aside", "--control 1.5: give a share below 1"),
+    Bad("split", "test.npz --control 80 --out aside", "puts 80 of 80 examples aside"),
+    Bad("split", "test.npz --control 0.001 --out aside", "puts 0 of 80 examples aside"),
+    Bad("split", "test.npz --control 0.2 --seed -1 --out aside", "--seed is -1"),
+    Bad("split", "test.npz --control 0.2 --out test.npz", "test.npz"),
+    Bad("split", "test.npz --control 0.2 --groups nope --out aside", "neither a file, nor a column"),
+    Bad("split", "one.npz --control 0.5 --out aside", "at least two examples"),
+    Bad("split", "absent.npz --control 0.2 --out aside", "does not exist"),
+    Bad("split", "pool.csv --control 0.2 --out aside", "is neither a folder nor an .npz file"),
+    Bad("split", "nokeys.npz --control 0.2 --out aside", "--images-key"),
+    Bad("split", "nothing --control 0.2 --out aside", "no class folders"),
+    Bad("split", "large --control 0.2 --out aside", "more than --max-pixels"),
+    Bad("split", "broken --control 0.2 --out aside", "cannot read the picture"),
+    Bad("split", "plain --labels fileslatin.csv --control 0.2 --out aside", "is not UTF-8 text"),
+    Bad("split", "plain --labels filesabsent.csv --control 0.2 --out aside", "does not hold"),
+]  # fmt: skip
+
+DEMOS = [
+    Bad("demo", "--out test.npz", "cannot be written to"),
+    Bad("demo", "--control", "unrecognized arguments: --control"),
+    Bad("nonsense", "", "invalid choice: 'nonsense'"),
+]
+
+TABLE = [*ARCHIVES, *AUDITS, *SCORE_AUDITS, *POOLS, *STRESSES, *MEMORIES, *SPLITS, *DEMOS]
