@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import copy
+import hashlib
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +76,30 @@ def test_parts_give_the_pictures_back():
     x = np.random.default_rng(0).integers(0, 256, (40, 32, 32, 3), dtype=np.uint8)
     x[:10] = np.arange(32, dtype=np.uint8)[:, None]  # flat ones too
     assert np.array_equal(pictures.decode(pictures.encode(x)), x)
+
+
+def test_batches_come_from_the_pieces_that_are_there(cifar, tmp_path, monkeypatch):
+    x, y = cifar
+    monkeypatch.setattr(pictures, "BATCH", 60)
+    raw = [np.concatenate([y[i : i + 60, None], x[i : i + 60].transpose(0, 3, 1, 2).reshape(60, -1)], axis=1)
+           for i in range(0, 360, 60)]  # fmt: skip
+    monkeypatch.setattr(pictures, "MD5", [hashlib.md5(r.tobytes()).hexdigest() for r in raw])
+    np.savez(tmp_path / "cifar10.npz", x_train=x[:300], y_train=y[:300], x_test=x[300:], y_test=y[300:])
+    pictures.pack(tmp_path / "cifar10.npz", tmp_path / "all", 4_001)
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    counts = []
+    for piece in sorted((tmp_path / "all").iterdir()):
+        shutil.copy(piece, sent)
+        pictures.unpack(sent, tmp_path / "out")
+        counts.append(len(list((tmp_path / "out").glob("batch-*.npz"))))
+    assert len(counts) > 6
+    assert counts[0] == 0
+    assert counts[-2:] == [5, 6]
+    assert all(np.array_equal(a, b) for a, b in zip(pictures.read(tmp_path / "out"), cifar, strict=True))
+    (sent / "piece-01.bin").unlink()
+    with pytest.raises(SystemExit, match="lacks a piece"):
+        pictures.unpack(sent, tmp_path / "out")
 
 
 def test_a_wrong_batch_is_refused(cifar):
@@ -479,6 +505,32 @@ def test_stops_in_time(data, tmp_path, capsys):
     study.Study(arguments(tmp_path, minutes=0), data).run([(TINY, 0)])
     assert "time is up; next would be tiny-shift-e3-leak0/seed0" in capsys.readouterr().out
     assert not list(tmp_path.glob("*.npz"))
+
+
+def test_fewer_at_a_time_towards_the_end(data, tmp_path, monkeypatch):
+    last = study.Study(arguments(tmp_path, lanes=4), data)
+    last.slowest[TINY] = 40.0
+    jobs = [(TINY, s) for s in range(6)]
+    for left, count in ((49, 4), (47, 3), (30, 1), (20, 0)):
+        monkeypatch.setattr(study.Study, "time_left", lambda _, left=left: left)
+        assert last.next(jobs) == jobs[:count]
+
+
+def test_ready_before_the_pictures_come(data, cifar, tmp_path):
+    """What was made on noise is trained on the pictures."""
+    for b in range(6):
+        np.savez(tmp_path / f"batch-{b}.npz", x=cifar[0][60 * b : 60 * b + 60], y=cifar[1][60 * b : 60 * b + 60])
+    noise = np.random.default_rng(0).integers(0, 256, cifar[0].shape, dtype=np.uint8)
+    early = study.Study(arguments(tmp_path, lanes=2), rescaled.Data(noise, cifar[1][::-1].copy(), CPU))
+    early.args.data, early.args.limit = tmp_path, None
+    study.get_ready(early, TINY)
+    (made, *_), fresh = early.lanes(TINY, 1), trained(data, TINY, 4)
+    made.begin(data.pool(0, 4)[0], 4)
+    for t in (made, fresh):
+        t.go()
+    assert all(torch.equal(a, b) for a, b in zip(made.weights.tensors, fresh.weights.tensors, strict=True))
+    for name in ("small", "large", "labels", "shown", "targets", "original"):
+        assert torch.equal(getattr(early.data, name), getattr(data, name))
 
 
 @pytest.mark.slow
