@@ -1,18 +1,19 @@
-"""CIFAR-10 in six parts that numpy alone reads, and the split.
+"""CIFAR-10 in pieces that numpy alone reads, and the split.
 
-    python pictures.py pack CIFAR10.npz OUT       writes OUT/part-0.bin to part-5.bin, a batch each
-    python pictures.py unpack PARTS OUT           part-*.bin, as many as are there, to OUT/batch-<i>.npz, checked by MD5
+    python pictures.py pack CIFAR10.npz OUT [BYTES]    writes OUT/piece-00.bin, ..., none larger than BYTES (14,500,000)
+    python pictures.py unpack PIECES OUT               the batches that lie wholly in the first pieces, as many as are
+                                                       there, to OUT/batch-<i>.npz, checked by MD5
 
-The parts are for a machine to which nothing larger than 64 MiB can be sent at once and that may lack Pillow: red and
+The pieces are for a machine to which nothing larger than 64 MiB can be sent at once and that may lack Pillow: red and
 blue less green, every plane predicted from its left, upper and upper left neighbours (the median edge detector of
-JPEG-LS), what is left compressed by zlib. 18 MB a part, where the PNG files of the same pictures have 23.
+JPEG-LS), what is left compressed by LZMA: 99 MB, where the PNG files of the same pictures have 139.
 """
 
 from __future__ import annotations
 
 import hashlib
+import lzma
 import sys
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,8 @@ MD5 = (
 )
 BATCH = 10_000
 SIDE, LARGE, MARGIN = 32, 44, 6  # v1 5.3.1: 32 to 44; the centre crop of 32 can move by 6 each way
+CODER = {"format": lzma.FORMAT_RAW, "filters": [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 4, "lp": 0, "pb": 0}]}
+PIECE = 14_500_000  # bytes, at most
 SPLIT_SEED = 20190306  # the control, the audited training pictures and the crops of the training set; never changed
 
 
@@ -39,7 +42,7 @@ def checked(x: np.ndarray, y: np.ndarray, batch: int) -> None:
         raise SystemExit(f"batch {batch}: MD5 {got}, expected {MD5[batch]}")
 
 
-# --- the parts ---------------------------------------------------------------------------------------
+# --- the pieces ---------------------------------------------------------------------------------------
 
 
 def predicted(left: np.ndarray, up: np.ndarray, corner: np.ndarray) -> np.ndarray:
@@ -63,12 +66,12 @@ def encode(x: np.ndarray) -> bytes:
     planes = np.concatenate([green, (wide[..., 0] - green + 128) % 256, (wide[..., 2] - green + 128) % 256])
     f = framed(planes)
     rest = planes - predicted(f[:, 1:, :-1], f[:, :-1, 1:], f[:, :-1, :-1])
-    return zlib.compress(rest.astype(np.uint8).tobytes(), 9)
+    return lzma.compress(rest.astype(np.uint8).tobytes(), **CODER)
 
 
 def decode(data: bytes) -> np.ndarray:
     """What `encode` was given."""
-    rest = np.frombuffer(zlib.decompress(data), np.uint8).reshape(-1, SIDE, SIDE)
+    rest = np.frombuffer(lzma.decompress(data, **CODER), np.uint8).reshape(-1, SIDE, SIDE)
     f = np.full((SIDE + 1, SIDE + 1, len(rest)), 128, np.int16)  # pictures last: each step works on whole rows
     rest = np.ascontiguousarray(rest.transpose(1, 2, 0)).astype(np.int16)
     for i in range(1, SIDE + 1):
@@ -86,26 +89,42 @@ def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return x, y.astype(np.uint8)
 
 
-def pack(source: Path, out: Path) -> None:
+def pack(source: Path, out: Path, most: int = PIECE) -> None:
     out.mkdir(parents=True, exist_ok=True)
     x, y = read_npz(source)
+    whole = b""
     for batch in range(6):
         rows = slice(batch * BATCH, (batch + 1) * BATCH)
         data = y[rows].tobytes() + encode(x[rows])
-        (out / f"part-{batch}.bin").write_bytes(data)
-        print(f"part-{batch}.bin: {len(data):,} bytes")
+        whole += len(data).to_bytes(8, "little") + data
+        print(f"batch {batch}: {len(data):,} bytes", flush=True)
+    count = -(-len(whole) // most)
+    size = -(-len(whole) // count)
+    for i in range(count):
+        (out / f"piece-{i:02d}.bin").write_bytes(whole[i * size : (i + 1) * size])
+    print(f"{count} pieces of {size:,} bytes")
 
 
-def unpack(parts: Path, out: Path) -> None:
+def unpack(pieces: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    for path in sorted(parts.glob("part-*.bin")):
-        batch, data = int(path.stem.split("-")[1]), path.read_bytes()
+    paths = sorted(pieces.glob("piece-*.bin"))
+    if [p.name for p in paths] != [f"piece-{i:02d}.bin" for i in range(len(paths))]:
+        raise SystemExit(f"{pieces} lacks a piece before {paths[-1].name}.")
+    whole = b"".join(p.read_bytes() for p in paths)
+    at = 0
+    for batch in range(6):
+        size = int.from_bytes(whole[at : at + 8], "little")
+        data = whole[at + 8 : at + 8 + size]
+        if len(data) < max(size, 1):
+            break
+        at += 8 + size
         if (out / f"batch-{batch}.npz").exists():
             continue
         y, x = np.frombuffer(data[:BATCH], np.uint8), decode(data[BATCH:])
         checked(x, y, batch)
-        np.savez(out / f"batch-{batch}.npz", x=x, y=y)
-        print(f"batch {batch}: right to the byte")
+        np.savez(out / f"part-{batch}.npz", x=x, y=y)
+        (out / f"part-{batch}.npz").rename(out / f"batch-{batch}.npz")  # the whole file or none of it
+        print(f"batch {batch}: right to the byte", flush=True)
 
 
 def read(folder: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -152,6 +171,6 @@ def leaked(count: int, seed: int, n_test: int = 10_000) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4 or sys.argv[1] not in ("pack", "unpack"):
+    if len(sys.argv) not in (4, 5) or sys.argv[1] not in ("pack", "unpack"):
         raise SystemExit(__doc__)
-    {"pack": pack, "unpack": unpack}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))
+    {"pack": pack, "unpack": unpack}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]), *map(int, sys.argv[4:]))

@@ -105,6 +105,11 @@ class Data:
         self.original = torch.as_tensor(np.concatenate([x[train], x[test]]), **to)
         self.control, self.audited = control, audited
 
+    def become(self, other: Data) -> None:
+        """Other pictures in the same places, for trainings that are made already."""
+        for name in ("small", "large", "labels", "shown", "targets", "original"):
+            getattr(self, name).copy_(getattr(other, name))
+
     def framed(self, frame: str, n: int) -> Tensor:
         """The first n pictures that are audited, 32 x 32 as they are, in a frame of 6 pixels."""
         x = self.small[:n].permute(0, 3, 1, 2)

@@ -8,6 +8,8 @@
 DATA is cifar10.npz's folder, or that of the batches `pictures.py unpack` writes. Needs torch and numpy only. `run`
 goes through the plan, leaves out what RESULTS already has, stops when the next networks would not be done in time, and
 writes OUT/networks-<time>.npz anew after every few networks; moved into RESULTS, it is what later runs go on from.
+`run --ahead` may begin before the pictures have come: meanwhile it makes trainings ready and finds out how many are
+best run side by side, --lanes at most.
 """
 
 from __future__ import annotations
@@ -205,7 +207,7 @@ class Study:
     def __init__(self, args: argparse.Namespace, data: Data) -> None:
         self.args, self.data = args, data
         self.trainings: dict[Setting, list[Training]] = {}
-        self.arrays = {f"split/{k}": v for k, v in data.kept().items()}
+        self.arrays: dict[str, np.ndarray] = {}
         self.path = args.out / f"networks-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(2).hex()}.npz"
         self.writer: threading.Thread | None = None
         self.slowest: dict[Setting, float] = {}
@@ -223,18 +225,25 @@ class Study:
     def next(self, jobs: list[tuple[Setting, int]]) -> list[tuple[Setting, int]]:
         """The first job that is left and can be done in time, and those after it that can be trained beside it."""
         for like in dict.fromkeys(replace(setting, leaked=0) for setting, _ in jobs):
-            if self.enough_time(like):
-                network = NETWORKS[like.network]()
-                few = isinstance(network, Wide) and {8: 2, 10: 1}.get(network.factor)  # these fill a GPU
-                return [j for j in jobs if replace(j[0], leaked=0) == like][: few or self.args.lanes]
+            network = NETWORKS[like.network]()
+            few = isinstance(network, Wide) and {8: 2, 10: 1}.get(network.factor)  # these fill a GPU
+            if count := self.fitting(like, few or self.args.lanes):
+                return [j for j in jobs if replace(j[0], leaked=0) == like][:count]
         return []
 
-    def enough_time(self, like: Setting) -> bool:
-        """Whether a batch as slow as the slowest so far would end in time, with some seconds to spare."""
+    def fitting(self, like: Setting, most: int) -> int:
+        """How many would end in time, with some seconds to spare, if as slow as the slowest so far."""
         guess = self.slowest.get(like, max(self.slowest.values(), default=0.0) + 15)
-        return time.monotonic() - STARTED + guess + 8 < 60 * self.args.minutes
+        for count in range(most, 0, -1):  # fewer use a GPU less well
+            if min(1.0, 1.25 * count / most) * guess + 8 < self.time_left():
+                return count
+        return 0
+
+    def time_left(self) -> float:
+        return 60 * self.args.minutes - (time.monotonic() - STARTED)
 
     def run(self, jobs: list[tuple[Setting, int]]) -> None:
+        self.arrays |= {f"split/{k}": v for k, v in self.data.kept().items()}
         there = store.done(self.args.store) if self.args.store else set()
         jobs = [j for j in jobs if key(*j) not in there]
         say(f"{len(there)} networks are in the store; {len(jobs)} of the plan are left; writing {self.path.name}")
@@ -352,6 +361,20 @@ def training_rate(trainings: list[Training], data: Data, steps: int) -> float:
     return len(trainings) * steps * trainings[0].setting.batch / (time.monotonic() - began)
 
 
+def get_ready(study: Study, like: Setting) -> None:
+    """Trainings made, compiled and timed while the pictures are on their way; --lanes becomes the fastest number."""
+    rates = {}
+    for lanes in range(1, study.args.lanes + 1):
+        rates[lanes] = training_rate(study.lanes(like, lanes), study.data, 60 if CUDA else 2)
+        say(f"{lanes} side by side: {rates[lanes]:,.0f} pictures/s")
+    study.args.lanes = next(n for n, rate in rates.items() if rate > 0.995 * max(rates.values()))
+    while not all((study.args.data / f"batch-{b}.npz").exists() for b in range(6)):
+        time.sleep(0.2)
+    study.data.become(Data(*read(study.args.data), study.args.device, study.args.limit))
+    finish()
+    say(f"the pictures are here; {study.args.lanes} side by side")
+
+
 def finish() -> None:
     if CUDA:
         torch.cuda.synchronize()
@@ -459,6 +482,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--fixed", default="shift=0,epochs=16", help="run: the recipe without")
     parser.add_argument("--leaks", action="append", default=[], help="run: recipes, honest and leaked")
     parser.add_argument("--jobs", action="append", default=[], help="run: recipe@first-last seed, instead of the plan")
+    parser.add_argument("--ahead", action="store_true", help="run: get ready while the pictures are on their way")
     parser.add_argument("--whole", action="store_true", help="run: all training pictures are audited, not 10,000")
     parser.add_argument("--ranked", type=int, default=0, help="run: networks of which whole maps are kept, as ranks")
     parser.add_argument("--network", default="vgg", choices=NETWORKS)
@@ -472,9 +496,9 @@ def main(argv: list[str] | None = None) -> None:
         args.base = replace(args.base, batch=min(args.base.batch, args.limit // 2))
     torch.backends.cudnn.benchmark = CUDA
     torch.backends.cuda.matmul.allow_tf32 = False
-    if args.data:
+    if args.data and not args.ahead:
         x, y = read(args.data)
-    elif args.verb == "probe":
+    elif args.verb == "probe" or (args.verb == "run" and args.data):
         rng = np.random.default_rng(0)
         x = rng.integers(0, 256, (6 * BATCH, SIDE, SIDE, 3), dtype=np.uint8)
         y = rng.integers(0, 10, 6 * BATCH).astype(np.uint8)
@@ -490,7 +514,11 @@ def main(argv: list[str] | None = None) -> None:
         shift, fixed = recipe(args.shift, args.base), recipe(args.fixed, args.base)
         leaks = [job for text in args.leaks for job in plan_of_leaks(recipe(text, args.base), args.rounds)]
         jobs = [job for text in args.jobs for job in asked_for(text, args.base)]
-        Study(args, data).run(jobs or leaks or plan(shift, fixed, args.rounds))
+        jobs = jobs or leaks or plan(shift, fixed, args.rounds)
+        study = Study(args, data)
+        if args.ahead:
+            get_ready(study, replace(jobs[0][0], leaked=0))
+        study.run(jobs)
 
 
 if __name__ == "__main__":
