@@ -38,8 +38,8 @@ def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
         grey = planes.ndim == 4 and planes.shape[1] == 3 and bool((planes == planes[:, :1]).all())
         hint = "; the pictures are grey, in three equal channels: read the files with `channels=1`" if grey else ""
         raise InputError(
-            f"the model {scorer.name} fails on a batch of shape {batch.shape} ({scorer.layout}): {type(error).__name__}: "
-            f"{reason.removesuffix('.')}{hint}."
+            f"the model {scorer.name} fails on a batch of shape {batch.shape} ({scorer.layout}): "
+            f"{type(error).__name__}: {reason.removesuffix('.')}{hint}."
         ) from error
     if logits.dtype.kind not in "fiu":
         raise InputError(f"the model returns values of type {logits.dtype}; real numbers are needed.")
