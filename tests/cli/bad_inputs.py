@@ -692,7 +692,11 @@ MEMORIES = [
     Bad("memorization retrain", f"{TRAIN} --n-jobs 0", "--n-jobs is 0"),
     Bad("memorization retrain", f"{TRAIN} --seed -1", "--seed is -1"),
     Bad("memorization retrain", f"{TRAIN} --limit 0", "--limit is 0"),
-    Bad("memorization retrain", f"{TRAIN} --validation-labels x", "--validation-labels is not an option here; did you mean --validation?"),
+    Bad(
+        "memorization retrain",
+        f"{TRAIN} --validation-labels x",
+        "did you mean --validation?",
+    ),
     Bad("memorization retrain", f"{TRAIN} --validation fewer.npz", "50 for 80 examples"),
     Bad("memorization retrain", f"{TRAIN} --groups nope", "neither a file, nor a column"),
     Bad("memorization retrain", f"{TRAIN} --out train.npz", "cannot be written to"),

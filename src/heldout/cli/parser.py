@@ -104,7 +104,7 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
     ''
     """
     bare = {name.lstrip("-"): name for name in known}  # dashes are alike in all of them
-    close = difflib.get_close_matches(typed.lstrip("-"), bare, n=1, cutoff=0.7)
+    close = difflib.get_close_matches(typed.lstrip("-"), bare, n=1, cutoff=0.65)
     return f"; did you mean {bare[close[0]]}?" if close else ""
 
 
