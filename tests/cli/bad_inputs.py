@@ -95,6 +95,20 @@ def three():
 def unsteady():
     return lambda batch: rng.random((len(batch), 10))
 
+def module():
+    import torch
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1024, 10))
+
+def linear():
+    return LogisticRegression(max_iter=20, tol=1).fit(rng.random((20, 1024)), np.arange(20) % 10)
+
+def first():
+    return lambda batch: batch.reshape(len(batch), -1)[:, :10]
+
+def scorer():
+    from heldout.scorers import FunctionScorer
+    return FunctionScorer(first())
+
 def train(x, y, seed):
     return KNeighborsClassifier(1).fit(x, y)
 
@@ -353,8 +367,7 @@ AUDITS = [
     Bad("audit", f"{AUDIT} --control control.npz --fail-under 0.0000001", "can never be reached"),
     Bad("audit", f"{AUDIT} --mean 0 0", "--mean has 2 values"),
     Bad("audit", f"{AUDIT} --std 0", "every value must be positive"),
-    Bad("audit", f"{AUDIT} --device tpu", "there is no device 'tpu'"),
-    Bad("audit", f"{AUDIT} --bf16", "bfloat16 is for torch"),
+    Bad("audit", f"{AUDIT} --device tpu", "--device tpu: there is no such device"),
     Bad("audit", f"{AUDIT} --control-labels labels.npy", "--control-labels goes with --control"),
     Bad("audit", f"{AUDIT} --reference leaked.onnx", "--reference goes with --control"),
     Bad("audit", f"{AUDIT} --control test.npz", "the control is the test set itself"),
@@ -655,6 +668,50 @@ STRESSES = [
     Bad("stress", "--prior ranks.npz --prior-models a --queries 5", "names 0 models"),
 ]
 
+# Options that would do nothing: their owner believes that they do something.
+IDLE = [
+    *(
+        Bad(verb, f"--model {model} --images test.npz {frame} {option}", says)
+        for verb, frame in (("audit", "--wrap --radius 1"), ("memorization curve", ""))
+        for model, option, says in (
+            ("honest.onnx", "--device banana", "--device banana: there is no such device"),
+            ("honest.onnx", "--device cpu:banana", "there is no such device"),
+            ("honest.onnx", "--device cuda", "install onnxruntime-gpu"),
+            ("honest.onnx", "--bf16", "bfloat16 is for torch"),
+            ("bad_inputs_models:module", "--device banana", "--device banana: torch has no such device here"),
+            ("bad_inputs_models:module", "--device meta", "--device meta: torch has no such device here"),
+            ("bad_inputs_models:module", "--device cuda:77", "--device cuda:77: torch has no such device here"),
+            ("bad_inputs_models:linear", "--device banana", "--device banana has no effect on a scikit-learn model"),
+            ("bad_inputs_models:linear", "--device cuda", "--device cuda has no effect on a scikit-learn model"),
+            ("bad_inputs_models:linear", "--bf16", "--bf16 has no effect on a scikit-learn model"),
+            ("bad_inputs_models:first", "--device banana", "--device banana has no effect on a function"),
+            ("bad_inputs_models:first", "--bf16", "--bf16 has no effect on a function"),
+            ("bad_inputs_models:scorer", "--device cuda", "--device cuda has no effect on this scorer"),
+            ("honest.onnx", "--bgr", "--bgr turns the order of three channels round; these pictures have one"),
+            ("honest.onnx", "--channels 1", "--channels has no effect on arrays"),
+            ("honest.onnx", "--channels 3 --max-pixels 7", "--channels, --max-pixels have no effect on arrays"),
+            ("honest.onnx", "--interpolation bilinear", "--interpolation has no effect without --resize"),
+            ("honest.onnx", "--mean 0.5 0.5 0.5", "--mean has 3 values for pictures of 1 channels"),
+            ("honest.onnx", "--std 1 1", "--std has 2 values for pictures of 1 channels"),
+            ("honest.onnx", "--mean nan", "--mean is (nan,)"),
+            ("honest.onnx", "--std nan", "--std is (nan,)"),
+            ("honest.onnx", "--std inf", "--std is (inf,)"),
+            ("honest.onnx", "--scale 0", "--scale is 0.0"),
+            ("honest.onnx", "--scale nan", "--scale is nan"),
+        )
+    ),
+    Bad("audit", "--model honest.onnx --images classes --wrap --images-key x", "--images-key has no effect on picture"),
+    Bad("audit", f"{AUDIT} --control-images-key x", "--control-images-key goes with --control"),
+    Bad("audit", f"{AUDIT} --resamples 9999", "--resamples has no effect without a --control"),
+    Bad("memorization curve", f"{CURVE} --radius 2", "--radius has no effect without --audit"),
+    Bad("memorization curve", f"{CURVE} --random-moves 10", "no effect without --perturbation spatial-random"),
+    Bad("memorization curve", f"{CURVE} --perturbation fog --shifts 5", "no effect without --perturbation spatial"),
+    Bad("memorization curve", f"{CURVE} --perturbation fog --padding black", "--padding has no effect without"),
+    Bad("split", "test.npz --control 0.2 --max-pixels 9 --out aside", "--max-pixels has no effect on arrays"),
+    Bad("split", "classes --control 0.2 --labels-key y --out aside", "--labels-key has no effect on picture files"),
+    Bad("budget", f"{FOUR} --seed 0", "--seed has no effect on numbers"),
+]
+
 MEMORIES = [
     Bad("memorization", "", "say which: curve (finished models), or retrain (training methods)"),
     Bad("memorization", "--model a.onnx --images b", "say which: curve (finished models)"),
@@ -756,4 +813,4 @@ DEMOS = [
     Bad("nonsense", "", "there is no verb 'nonsense'. See heldout --help"),
 ]
 
-TABLE = [*ARCHIVES, *AUDITS, *SCORE_AUDITS, *POOLS, *STRESSES, *MEMORIES, *SPLITS, *DEMOS]
+TABLE = [*ARCHIVES, *AUDITS, *SCORE_AUDITS, *POOLS, *STRESSES, *IDLE, *MEMORIES, *SPLITS, *DEMOS]
