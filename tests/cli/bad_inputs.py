@@ -710,6 +710,7 @@ IDLE = [
     Bad("split", "test.npz --control 0.2 --max-pixels 9 --out aside", "--max-pixels has no effect on arrays"),
     Bad("split", "classes --control 0.2 --labels-key y --out aside", "--labels-key has no effect on picture files"),
     Bad("budget", f"{FOUR} --seed 0", "--seed has no effect on numbers"),
+    Bad("stress", "--labels labels.npy --prior prior.npy --models-axis 1 --queries 5", "no axis of models"),
 ]
 
 MEMORIES = [

@@ -109,7 +109,7 @@ def test_onnx_refusals(tmp_path):
         scorer.logits(np.zeros((2, 3, 9, 9), np.float32))
     with pytest.raises(InputError, match="CUDAExecutionProvider"):
         OnnxScorer(tmp_path / "m.onnx", device="cuda")
-    with pytest.raises(InputError, match="device='tpu'.: there is no such device"):
+    with pytest.raises(InputError, match=r"'tpu'.*no such device"):
         OnnxScorer(tmp_path / "m.onnx", device="tpu")
     with pytest.raises(InputError, match="bfloat16 is for torch"):
         OnnxScorer(tmp_path / "m.onnx", bf16=True)
