@@ -1,4 +1,4 @@
-"""What every chart is made of: the sheet, text, lines, markers, a legend."""
+"""What every chart is made of: the sheet, text, lines, markers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from heldout.summary.charts import Style, Variant
-from heldout.summary.names import SUBSCRIPT, shorten
+from heldout.summary import SUBSCRIPT, Distribution, Series, Style, Variant
 
 WIDTH = 420.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
-LONGEST = 40  # characters of a name in a legend
 CHARACTER = 6.4  # estimated width of a character at the charts' font size
 
 
@@ -75,38 +73,16 @@ def rect(css: str, x: float, y: float, width: float, height: float, inside: str 
     return f'<rect class="{css}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">{inside}</rect>'
 
 
-def legend(
-    entries: Sequence[tuple[str, Style]], *, swatch: bool = False, drawn: Sequence[tuple[bool, bool]] | None = None
-) -> tuple[str, float]:
-    """Names of the lines (or, as a swatch, of the areas) above the picture, wrapped where they do not fit; its height.
-
-    `drawn` says of each whether it has a line and whether it has markers; both unless told. A single line needs no
-    legend.
-    """
-    if len(entries) < 2:
-        return "", 20.0
-    parts, x, y = [], LEFT, 10.0
-    for (whole, style), (joined, marked) in zip(entries, drawn or [(True, True)] * len(entries), strict=True):
-        name = shorten(whole, LONGEST)
-        width = 30 + len(name) * CHARACTER
-        if x > LEFT and x + width > WIDTH:
-            x, y = LEFT, y + 18
-        if swatch:
-            parts.append(rect(f"{style} wash", x + 4, y - 5, 16, 10))
-        else:
-            parts += [f'<path class="{style} line" d="M{x:.1f} {y:.1f}h20"/>'] if joined else []
-            parts += [marker(x + 10, y, style, None)] if marked else []
-        parts.append(text(x + 26, y + 4, name, "start"))
-        x += width + 12
-    return "".join(parts), y + 26.0
-
-
-def line_class(style: Style, variant: Variant | None) -> str:
+def line_class(s: Series) -> str:
     """How a line looks."""
-    return f"{style} line" if variant is None else f"{style} v{variant} line"
+    return f"{s.style} line" if s.variant is None else f"{s.style} v{s.variant} line"
 
 
-def swatch(style: Style, *, label: str, variant: Variant | None = None) -> str:
-    """A piece of line with its marker, for a legend outside the picture."""
-    parts = [f'<path class="{line_class(style, variant)}" d="M2 7h28"/>', marker(16, 7, style, None, variant=variant)]
-    return svg_element(14, label, parts, width=32)
+def swatch(drawn: Series | Distribution) -> str:
+    """A piece of what is drawn, for a legend."""
+    if isinstance(drawn, Distribution):
+        parts = [rect(f"{drawn.style} wash", 8, 2, 16, 10)]
+    else:
+        parts = [f'<path class="{line_class(drawn)}" d="M2 7h28"/>'] if drawn.joined else []
+        parts += [marker(16, 7, drawn.style, None, variant=drawn.variant)] if drawn.markers else []
+    return svg_element(14, f"line of {drawn.name}", parts, width=32)
