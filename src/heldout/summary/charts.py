@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.summary.names import TURNS, as_it_is
+from heldout.summary.names import as_it_is
 from heldout.summary.numbers import NOT_DEFINED, minus
 from heldout.summary.tables import Cell, Table
 
@@ -131,13 +131,8 @@ class _Chart:
         """The numbers behind the chart; none where a table beside it has them."""
         return None
 
-    def columns(self) -> tuple[str, ...]:
-        """Headings of these numbers."""
-        table = self.table()
-        return tuple(column.name.translate(TURNS) for column in table.columns) if table else ()
-
     def rows(self) -> tuple[tuple[str | Cell, ...], ...]:
-        """Their cells."""
+        """Cells of these numbers."""
         table = self.table()
         return tuple(row.cells for row in table.rows) if table else ()
 

@@ -14,7 +14,7 @@ from heldout.report import svg
 from heldout.report.svg.axes import Scale
 from heldout.report.svg.lines import EDGE, NARROW, SMALL
 from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, marker
-from heldout.summary import Axis, Guide, LineChart, Mark, Series
+from heldout.summary import TURNS, Axis, Guide, LineChart, Mark, Series
 from heldout.summary.charts import Style, Variant
 from tests.report.svg import STYLE, drawn, series
 
@@ -114,7 +114,7 @@ def test_points_without_a_line() -> None:
     assert [e.attrib["class"] for e in root.iter("polyline")] == ["b line"]
     assert len([c for c in root.findall("circle") if c.attrib["class"] == "a fill"]) == 2
     assert "line" not in re.findall(r'class="\w ?(\w+)"', svg.swatch(loose))  # nor does a legend promise a line
-    assert "<rect" not in svg.swatch(bare)  # or markers that are not there
+    assert "<polygon" not in svg.swatch(bare)  # or markers that are not there
 
 
 def test_log_axes_leave_out_what_is_not_positive() -> None:
@@ -167,7 +167,7 @@ def test_a_series_that_is_not_drawn_is_among_the_numbers() -> None:
         for name, drawn, nan in (("seen", True, 2.0), ("told", False, float("nan")))
     )
     chart = LineChart(title="t", x=Axis(label="x"), y=Axis(label="y", spec="+.1f"), series=lines)
-    assert chart.columns() == ("x", "seen", "told")
+    assert [c.name.translate(TURNS) for c in chart.table().columns] == ["x", "seen", "told"]
     assert chart.rows() == (("1", "+1.0", "+1.0"), ("2", "+2.0", "vacuous"))
     assert "told" not in chart.description + svg.draw(chart)
     assert Axis(label="y", spec="+.1f").text(-0.01) == "0.0"
@@ -177,4 +177,4 @@ def test_a_log_axis_says_so() -> None:
     line = Series(name="a", x=(1, 10), y=(1.0, 2.0))
     chart = LineChart(title="t", x=Axis(label="answers", kind="log"), y=Axis(label="y"), series=(line,))
     assert "answers (log scale)" in svg.draw(chart)
-    assert chart.columns() == ("answers", "a")
+    assert [c.name.translate(TURNS) for c in chart.table().columns] == ["answers", "a"]

@@ -44,8 +44,9 @@ def line(style: str, x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<path class="{style}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>'
 
 
-# Outlines of markers, in units of their size; a circle and a square are drawn as such.
+# Outlines of markers, in units of their size; a circle is drawn as such.
 OUTLINES = {
+    "b": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
     "c": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
     "d": ((0, -1.2), (1.2, 1), (-1.2, 1)),
     "e": ((0, 1.2), (1.2, -1), (-1.2, -1)),
@@ -62,8 +63,6 @@ def marker(
     css = f"{style} {'hollow' if variant == 1 else 'fill'}"
     if style == "a":
         return f'<circle class="{css}" cx="{x:.1f}" cy="{y:.1f}" r="{s:.1f}">{told}</circle>'
-    if style == "b":
-        return rect(css, x - s, y - s, 2 * s, 2 * s, told)
     points = " ".join(f"{x + s * a:.1f},{y + s * b:.1f}" for a, b in OUTLINES[style])
     return f'<polygon class="{css}" points="{points}">{told}</polygon>'
 
