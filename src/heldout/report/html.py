@@ -37,12 +37,9 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("heldout.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
+        loader=PackageLoader("heldout.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
-    )
+    )  # fmt: skip
     environment.filters["tick"] = number_text
     filters = (_anchor, _axis, _css, _drawing, _estimate, _kind, _legend, _linked, _named, _picture, _prose, _range)
     environment.filters |= {filter.__name__.lstrip("_"): filter for filter in (*filters, _symbols, _taken)}

@@ -13,19 +13,14 @@ from typing import Any
 from heldout.report.svg.bins import density, histogram, outlines
 from heldout.report.svg.heat_maps import heat_map
 from heldout.report.svg.lines import line_chart
-from heldout.report.svg.ranges import range_mark
-from heldout.report.svg.shapes import swatch
+from heldout.report.svg.shapes import range_mark, swatch
 from heldout.summary import Chart, HeatMap, Histogram, LineChart, Outlines, PointDensity
 
 __all__ = ["draw", "range_mark", "swatch"]
 
 DRAWN: dict[type, Callable[[Any], str]] = {
-    LineChart: line_chart,
-    Histogram: histogram,
-    Outlines: outlines,
-    HeatMap: heat_map,
-    PointDensity: density,
-}
+    LineChart: line_chart, Histogram: histogram, Outlines: outlines, HeatMap: heat_map, PointDensity: density,
+}  # fmt: skip
 
 
 def draw(chart: Chart) -> str:
