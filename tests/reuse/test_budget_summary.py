@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heldout.predictions import Predictions
 from heldout.reuse.budget import budget, budget_from_numbers
-from heldout.reuse.budget_summary.shared import BOARD
+from heldout.reuse.budget_summary.board import BOARD
 from heldout.reuse.result import Budget, BudgetResult
 from heldout.reuse.score_result import ScoreBudgetResult
 from heldout.summary import HeatMap, LineChart, Outlines, PointDensity, Ranges, Table

@@ -237,7 +237,7 @@ def test_sequence_on_sorted_examples_says_that_the_order_matters():
     result = compare(np.stack([first, 1 - first]), 0, 1, sequential=True)
     assert (result.verdict, result.better, result.ruling.direction) == ("order matters", None, None)
     assert result.to_dict()["interval"] == [None, None]
-    assert result.verdict_at(0.5) == result.ruling.outcome == "order matters"
+    assert result.judged(math.log(0.01), 0.5).outcome == result.ruling.outcome == "order matters"
 
 
 @pytest.mark.parametrize("kind", ["scores", "groups", "groups of scores", "missing", "right and wrong among scores"])

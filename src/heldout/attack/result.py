@@ -141,9 +141,9 @@ class StressRun(Record):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was noticed, one sentence each."""
-        from heldout.attack.summary import note_text
+        from heldout.attack.summary import NOTES
 
-        return tuple(note_text(note) for note in self.noticed)
+        return tuple(NOTES[note.kind].format(**note.values) for note in self.noticed)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heldout import summary as page
 from heldout.attack.public import PublicSplit
-from heldout.attack.result import Noticed, StressResult, StressRun
+from heldout.attack.result import StressResult, StressRun
 
 DEPTH = 1000  # a log axis shows no gain that is so many times smaller than the largest
 ANSWERS = page.Axis(label="answers", kind="log", whole=True, spec=",.0f")
@@ -61,6 +61,7 @@ LIMITS = (
     "The upper bound holds only if labels are as likely as the prior says or, without one, all equally likely. Whoever "
     "knows more, from a good model, from looking at the examples or from how common a class is, starts higher and may "
     "pass it.",
+    "A forecast of first order may be far off for small test sets and few answers.",
 )
 PUBLIC = (
     "All numbers but those of the two parts are of an analyst who knows which examples are public: it attacks these "
@@ -104,7 +105,7 @@ def summarise(result: StressResult) -> page.Summary:
         kind="Stress test",
         headline=_headline(result),
         sentences=(
-            f"The analyst is simulated: it {start}asks for {_answers(run)} and nothing else, and learns nothing "
+            f"The analyst is simulated: it {start}asks for {_answers(run, 'answers')} and nothing else, and learns nothing "
             "that would help on fresh data.",
         ),
         subject=size if result.source == size else f"{result.source}: {size}",
@@ -117,11 +118,6 @@ def summarise(result: StressResult) -> page.Summary:
         origin=page.origin(result),
         method=METHOD,
     )
-
-
-def note_text(note: Noticed) -> str:
-    """What was noticed, in a sentence."""
-    return NOTES[note.kind].format(**note.values)
 
 
 def points(gain: float, *, sign: bool = True) -> str:
@@ -140,16 +136,11 @@ def _title(run: StressRun) -> str:
     return ("parked " if run.parked else "") + TITLES[run.attack]
 
 
-def _answers(run: StressRun) -> str:
-    """The answers in words."""
-    return "exact answers" if run.answers == "exact" else f"answers {_kind(run)}"
-
-
-def _kind(run: StressRun) -> str:
-    """What kind of answers; empty for exact ones."""
+def _answers(run: StressRun, count: str, exact: str = "exact ") -> str:
+    """So many answers, and of what kind."""
     if run.answers == "exact":
-        return ""
-    return f"of {run.answers}" if run.digits else f"by {page.quoted(run.answers)}"
+        return f"{exact}{count}"
+    return f"{count} of {run.answers}" if run.digits else f"{count} by {page.quoted(run.answers)}"
 
 
 def _headline(result: StressResult) -> str:
@@ -160,7 +151,7 @@ def _headline(result: StressResult) -> str:
     if result.public is not None:
         others = [("private, not known", result.public.gain_private)] if len(result.public.private) else []
     aside = "".join(f" ({name}: {page.fixed(100 * other, 1, sign=True)})" for name, other in others)
-    answers = f"{page.counted(result.queries, 'answer')} {_kind(run)}".strip()
+    answers = _answers(run, page.counted(result.queries, "answer"), exact="")
     return f"After {answers} {who} {'loses' if _lost(result) else 'gains'} {size} points{aside}"
 
 
@@ -245,7 +236,8 @@ def _facts(result: StressResult) -> tuple[tuple[str, str], ...]:
     chosen = " (chosen by forecast, without labels)" if run.chosen else ""
     where = f"{run.points:,} of {run.n_examples:,} examples, {run.top or run.n_classes:,} of {run.n_classes:,} labels"
     moves = "answering some examples wrongly on purpose" if result.prior else "keeping labels fixed at some examples"
-    simulated = f"k = {result.queries:,} {_answers(run)}, {page.counted(run.trials, 'trial')}, delta = {result.delta:g}"
+    asked = _answers(run, "answers")
+    simulated = f"k = {result.queries:,} {asked}, {page.counted(run.trials, 'trial')}, delta = {result.delta:g}"
     missing = [f"other {what}" for _, what, runs in _comparisons(result) if not runs]
     missing += [] if result.reach else ["answers needed for a gain, as their forecast takes no prior"]
     parked = f"on a rounding edge, by {moves}, so that scores lie where the rounding changes"
@@ -296,14 +288,26 @@ def _parts(result: StressResult, split: PublicSplit) -> Iterator[page.Block]:
 
 def _curve(result: StressResult) -> page.LineChart:
     """What the answers give away, after each number of them, with forecast and bounds."""
-    run, drawn = result.run, result.advantage > 0  # bounds are far above what is hardly a gain
-    series = [_computed("forecast", run, run.forecast_gain, "b")]
-    bounds: tuple[tuple[str, Floats, page.Style], ...]
-    bounds = (("upper bound", run.upper_bound, "c"), ("Theorem 3.1", run.theorem_bound, "d"))
-    for name, bound, style in bounds:
-        missing = "vacuous" if (bound >= 1).any() else page.NOT_DEFINED
-        gain = np.where(bound < 1, bound - run.baseline, math.nan)
-        series.append(_computed(name, run, gain, style, drawn=drawn, missing=missing))
+    run, telling = result.run, result.advantage > 0  # bounds are far above what is hardly a gain
+    upper, theorem = (np.where(b < 1, b - run.baseline, math.nan) for b in (run.upper_bound, run.theorem_bound))
+    vacuous = [bool((b >= 1).any()) for b in (run.upper_bound, run.theorem_bound)]
+    curves: tuple[tuple[str, Floats, page.Style, bool, bool], ...] = (
+        ("forecast", run.forecast_gain, "b", True, False),
+        ("upper bound", upper, "c", telling, vacuous[0]),
+        ("Theorem 3.1", theorem, "d", telling, vacuous[1]),
+    )
+    series = [
+        page.Series(
+            name=name,
+            x=tuple(run.queries.tolist()),
+            y=tuple((100 * gain).tolist()),
+            style=style,
+            markers=int(np.isfinite(gain).sum()) == 1,  # a single point makes no line
+            drawn=drawn and bool(np.isfinite(gain).any()),
+            missing="vacuous" if excludes_nothing else page.NOT_DEFINED,
+        )
+        for name, gain, style, drawn, excludes_nothing in curves
+    ]
     series.append(_gains(run, "simulated", joined=bool(np.isnan(run.forecast).all())))
     caption = f"Accuracy less that before any answer. {BARS} Bounds are drawn where they exclude something."
     return _chart("Gain against the number of answers", caption, tuple(series))
@@ -312,18 +316,8 @@ def _curve(result: StressResult) -> page.LineChart:
 def _gains(run: StressRun, name: str, *, style: page.Style = "a", joined: bool = True) -> page.Series:
     """One run's gain in points with its error bars."""
     gain, std = np.round(100 * run.advantage, 9), 100 * run.std  # 0 up to rounding is 0
-    low, high = (tuple((gain + sign * std).tolist()) for sign in (-1, 1))
-    x, y = tuple(run.queries.tolist()), tuple(gain.tolist())
+    x, y, low, high = (tuple(v.tolist()) for v in (run.queries, gain, gain - std, gain + std))
     return page.Series(name=name, x=x, y=y, low=low, high=high, style=style, joined=joined, whiskers=True)
-
-
-def _computed(
-    name: str, run: StressRun, gain: Floats, style: page.Style, *, drawn: bool = True, missing: str = page.NOT_DEFINED
-) -> page.Series:
-    """A computed curve: a line, or a marker where a single point is all there is."""
-    x, y, known = tuple(run.queries.tolist()), tuple((100 * gain).tolist()), int(np.isfinite(gain).sum())
-    drawn = drawn and known > 0
-    return page.Series(name=name, x=x, y=y, style=style, markers=known == 1, drawn=drawn, missing=missing)
 
 
 def _chart(title: str, caption: str, series: tuple[page.Series, ...]) -> page.LineChart:

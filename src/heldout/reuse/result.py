@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -75,6 +74,7 @@ class Pool(Record):
         "independent": "unit", "n_pairs": "n_pairs", "pairs_significant": "n_significant",
         "neighbours": "named_neighbours", "groups": "named_groups",
     }  # fmt: skip
+    columns: ClassVar[dict[str, str]] = {"error": "values"}  # of `models`, beside those that every pool has
 
     names: tuple[str, ...]
     values: NDArray[np.float64]
@@ -118,22 +118,18 @@ class Pool(Record):
         """`groups` by name."""
         return [self.named(group) for group in self.groups]
 
-    def rows(self, **columns: NDArray[Any]) -> list[dict[str, Any]]:
-        """The leaderboard as plain rows, with what else `columns` hold of each model."""
-        columns |= {"low": self.low, "high": self.high, "n_examples": self.n_observed}
+    def models(self) -> list[dict[str, Any]]:
+        """The leaderboard as plain rows."""
+        columns = {**self.columns, "low": "low", "high": "high", "n_examples": "n_observed"}
         band = {model: number for number, members in enumerate(self.groups, start=1) for model in members}
         rows = []
         for place, i in enumerate(self.order.tolist(), start=1):
             row = {"name": self.names[i], "place": place, "group": band[i]}
-            row |= {name: column[i].item() for name, column in columns.items()}
+            row |= {key: getattr(self, name)[i].item() for key, name in columns.items()}
             if self.ranks is not None:
                 row["rank_low"], row["rank_high"] = self.ranks[i].tolist()
             rows.append(row)
         return rows
-
-    def models(self) -> list[dict[str, Any]]:
-        """The leaderboard as plain rows."""
-        return self.rows(error=self.values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -167,8 +163,8 @@ class PoolResult(Pool):
         "label_noise", "second_labels",
     )  # fmt: skip
     derived = {  # noqa: RUF012
-        **Pool.derived, "pairs_below_chance": "alike.below_chance", "right_for_all": "right_for_all",
-        "wrong_for_all": "wrong_for_all",
+        **Pool.derived, "pairs_below_chance": "alike.below_chance", "right_for_all": "similarity.right_for_all",
+        "wrong_for_all": "similarity.wrong_for_all",
     }  # fmt: skip
 
     similarity: SimilarityResult
@@ -181,18 +177,6 @@ class PoolResult(Pool):
     adjusted: Adjusted
     label_noise: LabelNoise | None = None
     second_labels: SecondLabels | None = None
-
-    @property
-    def right_for_all(self) -> float | None:
-        """Share of the examples that every model has and gets right; None where there is no such example."""
-        s = self.similarity
-        return float(s.difficulty[0] / s.n_complete) if s.n_complete else None
-
-    @property
-    def wrong_for_all(self) -> float | None:
-        """The same for those that every model gets wrong."""
-        s = self.similarity
-        return float(s.difficulty[-1] / s.n_complete) if s.n_complete else None
 
     @property
     def named_assumption(self) -> dict[str, Any] | None:
@@ -309,13 +293,19 @@ class Budget(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """What else is to be known of the table, one sentence each."""
-        from heldout.reuse.budget_summary.shared import notes_of
+        from heldout.reuse.budget_summary.advice import notes_of
 
         return notes_of(self.tasks, trials_agree=self.trials_agree)
 
+    def summary(self) -> Summary:
+        """What the budget says."""
+        from heldout.reuse.budget_summary import summarise
+
+        return summarise(self)
+
     def needed_summary(self) -> Summary:
         """How many examples are needed, alone."""
-        from heldout.reuse.budget_summary.shared import summarise_needed
+        from heldout.reuse.budget_summary import summarise_needed
 
         return summarise_needed(self)
 
@@ -329,14 +319,12 @@ class BudgetResult(Budget):
     equal : TestableModels or None
         The same as `testable` if all models had the pool's mean error and mean similarity, as the paper plugs in; None
         where no such models exist. Where errors differ much this is far too many.
-    exact_error, exact_similarity, examples_each
-        The means behind `equal`.
     by_similarity, by_epsilon : Curve or None
         Testable models of the mean error against similarity (figures 1b and 2), and of the mean error and similarity
         against epsilon (figure 2); None where `equal` is.
     """
 
-    unlisted = (*Budget.unlisted, "equal", "exact_error", "exact_similarity", "examples_each")
+    unlisted = (*Budget.unlisted, "equal")
     derived = {  # noqa: RUF012
         **Budget.derived, "testable_if_equal": "equal", "adjusted_similarity": "pool.adjusted",
         "assumption_a1": "pool.named_assumption", "label_noise": "pool.label_noise",
@@ -349,9 +337,6 @@ class BudgetResult(Budget):
     independent_similarity: float
     equal: TestableModels | None
     pool: PoolResult | None
-    exact_error: Fraction
-    exact_similarity: Fraction
-    examples_each: int
     by_similarity: Curve | None
     by_epsilon: Curve | None
 
@@ -362,9 +347,3 @@ class BudgetResult(Budget):
         if curve is None or not (curve.union >= 1).any():
             return None
         return float(curve.x[np.argmax(curve.union >= 1)])
-
-    def summary(self) -> Summary:
-        """What the budget says."""
-        from heldout.reuse.budget_summary import summarise
-
-        return summarise(self)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.reuse.result import Budget, Pool
 from heldout.statistics.grouped import Floats
-from heldout.summary import Summary
 
 MORE_TRIALS = 2  # times as many, in words
 
@@ -28,15 +26,13 @@ class ScorePool(Pool):
     """
 
     unlisted = (*Pool.unlisted, "between", "within", "trial_share")
+    columns = {  # noqa: RUF012
+        "score": "values", "trial_share": "trial_share", "variance_between": "between", "variance_within": "within",
+    }  # fmt: skip
 
     between: Floats
     within: Floats
     trial_share: Floats
-
-    def models(self) -> list[dict[str, Any]]:
-        """The leaderboard as plain rows."""
-        variances = {"variance_between": self.between, "variance_within": self.within}
-        return self.rows(score=self.values, trial_share=self.trial_share, **variances)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -85,9 +81,3 @@ class ScoreBudgetResult(Budget):
             "share_of_gap": self.pair_trial_share,
             "gap_with_twice_as_many": self.shrinks(MORE_TRIALS, pairs=True),
         }
-
-    def summary(self) -> Summary:
-        """What the budget says."""
-        from heldout.reuse.budget_summary.scores import summarise
-
-        return summarise(self)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from heldout import summary as page
 from heldout.reuse.bounds import LARGEST, TestableModels
-from heldout.reuse.budget_summary.shared import Rows
 from heldout.reuse.curves import Curve
 from heldout.reuse.result import BudgetResult, PoolResult
 
-NAMES = {"union": "Union bound", "similarity": "Similarity bound", "naive_bayes": "Naive Bayes"}
+Rows = tuple[tuple[str, str], ...]
+
+DECADES = 3  # above the marked points that curves are drawn
 STYLES: dict[str, page.Style] = {"union": "a", "similarity": "b", "naive_bayes": "c"}
 TITLES = {"union": "Union bound (2)", "similarity": "Similarity union bound (3)", "naive_bayes": "Naive Bayes (15)"}
 RESTS_ON = {
@@ -24,37 +25,29 @@ RESTS_ON = {
     "naive_bayes": "Exact if Assumption A1 holds: some examples are easy for all models, on the others they err "
     "independently, each model at its own rate.",
 }
-IN_GROUPS = (
-    "The level at which each model’s Korn–Graubard interval is as wide as the error bar, the mean of these models’ "
-    "levels for each further one, by Student’s law for the groups there are. The other bounds are for independent "
-    "examples."
-)
+IN_GROUPS = {
+    "union": "The level at which each model’s Korn–Graubard interval is as wide as the error bar, the mean of these "
+    "models’ levels for each further one, by Student’s law for the groups there are. The other bounds are for "
+    "independent examples.",
+}
 
 
 def sections(result: BudgetResult) -> Iterator[page.Section]:
     """The table, and what it rests on."""
-    pool, union, grouped = result.pool, result.testable.union, result.example_groups is not None
-    kept = ["union"] if grouped else list(NAMES)
+    pool, grouped = result.pool, result.example_groups is not None
+    fit, further = result.testable.to_dict(), result.further.to_dict()
     equal = {} if result.equal is None else result.equal.to_dict()
-    fit, further = ([counts.to_dict()[name] for name in kept] for counts in (result.testable, result.further))
-    known = [count is not None and union and count < LARGEST for count in fit]
-    columns = {
-        "Bound": [TITLES[name] for name in kept],
-        "Models that fit": [page.exact_text(count) for count in fit],
-        "Times the union bound": [
-            page.times_text(c / union).removesuffix(" times") if k else "–" for c, k in zip(fit, known, strict=True)
-        ],
-    }
+    columns, rows = ["Bound", "Models that fit", "Times the union bound"], []
     if pool is not None:
-        bars = [page.bar_text(pool.epsilon[name], full=True) if name in pool.epsilon else "–" for name in kept]
-        columns |= {
-            "Further": [page.exact_text(count) for count in further],
-            "Were all equal": [page.exact_text(equal.get(name)) for name in kept],
-            "Error bar for all": bars,
-        }
-    rows, chosen = zip(*columns.values(), strict=True), 0 if result.testable.similarity is None else 1
-    minor = ("Error bar for all",)  # a line of its own says it
-    table = page.Table.of("All bounds", tuple(columns), rows, chosen=chosen, role="the answer", minor=minor)
+        columns += ["Further", "Were all equal", "Error bar for all"]
+    for name in ["union"] if grouped else list(TITLES):
+        known = fit[name] is not None and fit["union"] and fit[name] < LARGEST
+        times = page.times_text(fit[name] / fit["union"]).removesuffix(" times") if known else "–"
+        bar = page.bar_text(pool.epsilon[name], full=True) if pool is not None and name in pool.epsilon else "–"
+        counts = (page.exact_text(count) for count in (further[name], equal.get(name)))
+        rows.append((TITLES[name], page.exact_text(fit[name]), times, *counts, bar)[: len(columns)])
+    chosen, minor = 0 if result.testable.similarity is None else 1, columns[5:]  # a line of its own says the error bar
+    table = page.Table.of("All bounds", columns, rows, chosen=chosen, role="the answer", minor=minor)
     yield page.Section.of("Every bound", table, page.Facts(_facts(result)), printed=True, anchor="bounds")
     told = (
         "Numbers in brackets are the equations of the paper. Models that fit come in the pool’s own kinds, each with "
@@ -62,7 +55,7 @@ def sections(result: BudgetResult) -> Iterator[page.Section]:
         f"{result.mean_error:.4f} and the mean similarity {result.mean_similarity:.4f}. The nearer an error is to "
         f"50{page.PERCENT}, the wider an error bar it needs, so of unequal models far fewer may fit."
     )
-    rests_on = tuple((TITLES[name], IN_GROUPS if grouped else RESTS_ON[name]) for name in kept)
+    rests_on = tuple((TITLES[name], text) for name, text in (IN_GROUPS if grouped else RESTS_ON).items())
     theorems = () if pool is None or grouped else _theorems(pool)
     yield page.Section.of("How to read the bounds", told, page.Facts((*rests_on, *theorems)), level=3)
 
@@ -70,23 +63,19 @@ def sections(result: BudgetResult) -> Iterator[page.Section]:
 def _facts(result: BudgetResult) -> Rows:
     """Why a number is not defined, and whether Assumption A1 holds."""
     pool, fit = result.pool, None if result.pool is None else result.pool.assumption
-    unchecked = "nothing here can check it" if result.testable.naive_bayes is not None else None
-    rows: list[tuple[str, str | None]] = [
-        ("Not defined", result.testable.reason),
-        ("Were all equal", result.equal.reason if pool is not None and result.equal is not None else None),
-    ]
-    if fit is None or pool is None:
-        return page.kept_facts(*rows, ("Assumption A1", unchecked))
-    first, second = (page.quoted(pool.names[i]) for i in (fit.first, fit.second))
-    beyond = f"by more than {100 * fit.tolerance:g}{page.PERCENT} beyond sampling error"
+    rows = [("Not defined", result.testable.reason)]
+    if pool is not None and result.equal is not None:
+        rows.append(("Were all equal", result.equal.reason))
+    if pool is None or fit is None:
+        checked = result.testable.naive_bayes is not None
+        return page.kept_facts(*rows, ("Assumption A1", "nothing here can check it" if checked else None))
+    both, off = page.names_text(pool.named((fit.first, fit.second))), page.of_text(fit.n_off, fit.n_pairs)
+    farthest = f"{both}: {page.percent(fit.implied)} by A1, {page.percent(fit.observed)} observed"
     return page.kept_facts(
         *rows,
         ("Assumption A1", "no pair contradicts it" if fit.fits else "does not fit these models"),
-        ("Pairs off, P(both wrong)", f"{page.of_text(fit.n_off, fit.n_pairs)} {beyond}"),
-        (
-            "Farthest off",
-            f"{first} and {second}: {page.percent(fit.implied)} by A1, {page.percent(fit.observed)} observed",
-        ),
+        ("Pairs off, P(both wrong)", f"{off} by more than {100 * fit.tolerance:g}{page.PERCENT} beyond sampling error"),
+        ("Farthest off", farthest),
     )
 
 
@@ -125,17 +114,14 @@ def depends(result: BudgetResult) -> page.Section:
         caption=f"At {bar} (figures 1b and 2 of the paper). The union bound does not look at similarity; at the left "
         "end, where models of this error err independently, all three agree.",
         x=f"similarity of two models (dashed: {alike})",
-        decades=2.0,
     )
     by_epsilon = _curve(
         equal,
-        epsilon,
-        result.epsilon,
+        replace(epsilon, x=100 * epsilon.x),
+        100 * result.epsilon,
         title="Models that fit against the width of the error bar",
         caption=f"At similarity {alike} (figure 2, right). A little more room for error buys a great many models.",
         x=f"error bar in percentage points (dashed: asked for, {bar})",
-        decades=3.5,
-        factor=100.0,
     )
     told = (
         f"What would fit if all models had the error {page.percent(result.mean_error, 2)}, as the paper assumes. Where "
@@ -146,31 +132,29 @@ def depends(result: BudgetResult) -> page.Section:
 
 
 def _curve(
-    equal: TestableModels, curve: Curve, own: float, *, title: str, caption: str, x: str, decades: float,
-    factor: float = 1.0,
-) -> page.LineChart | None:  # fmt: skip
-    """One of the two, up to so many `decades` above its marked points; None where no model fits anywhere."""
-    counts = {name: np.where(getattr(curve, name) >= 1, getattr(curve, name), np.nan) for name in NAMES}
-    places, here = tuple((factor * curve.x).tolist()), factor * own
+    equal: TestableModels, curve: Curve, here: float, *, title: str, caption: str, x: str
+) -> page.LineChart | None:
+    """One of the two, with the mean's point marked at `here`; None where no model fits anywhere."""
+    at, counts = tuple(curve.x.tolist()), {name: getattr(curve, name) for name in TITLES}
+    series = tuple(
+        page.Series(name=TITLES[name], x=at, y=tuple(np.where(k >= 1, k, np.nan).tolist()), style=STYLES[name],
+                    markers=False)
+        for name, k in counts.items() if (k >= 1).any()
+    )  # fmt: skip
+    if not series:
+        return None
     marks = tuple(
-        page.Mark(x=here, y=float(k), text=page.count_words(k), hover=f"{NAMES[name]}: {k:,}", style=STYLES[name])
+        page.Mark(x=here, y=float(k), text=page.count_words(k), hover=f"{TITLES[name]}: {k:,}", style=STYLES[name])
         for name, k in equal.to_dict().items()
         if k
     )
-    series = tuple(
-        page.Series(name=NAMES[name], x=places, y=tuple(values.tolist()), style=STYLES[name], markers=False)
-        for name, values in counts.items()
-        if np.isfinite(values).any()
-    )
-    if not series:
-        return None
-    top = max([m.y for m in marks], default=10.0) * 10.0**decades
-    lowest = min(v for s in series for v in (*s.y, *(m.y for m in marks)) if math.isfinite(v))
-    shown = [x for x, y in zip(places, counts["union"].tolist(), strict=True) if y <= top] or list(places)
+    top = max([m.y for m in marks], default=10.0) * 10.0**DECADES
+    lowest = min(y for s in series for y in s.y if y >= 1)
+    ends = [here, *(curve.x[curve.union <= top] if (curve.union <= top).any() else curve.x).tolist()]
     return page.LineChart(
         title=title,
         caption=caption,
-        x=page.Axis(label=x, range=(min(*shown, here), max(*shown, here) + 1e-9)),
+        x=page.Axis(label=x, range=(min(ends), max(ends) + 1e-9)),
         y=page.Axis(label="models", kind="log", range=(max(1.0, lowest / 5), top), spec=",.0f"),
         series=series,
         x_reference=here,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heldout import summary as page
-from heldout.reuse.budget_summary.shared import Rows
 from heldout.reuse.label_noise import LabelNoise, SecondLabels
 from heldout.reuse.result import PoolResult
+
+Rows = tuple[tuple[str, str], ...]
 
 SHOWN = 50  # models
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from heldout import summary as page
 from heldout.reuse.alike import Alike, Clustered, thinned
-from heldout.reuse.budget_summary.shared import Rows
 from heldout.reuse.result import BudgetResult, PoolResult
 
 LEVELS = (0.8, 0.85, 0.9, 0.95)  # of the covering curve, in words
@@ -18,7 +17,7 @@ MAX_STEPS, MAX_POINTS = 300, 250  # of the covering curve, of the difficulty cur
 SIDE = 44  # models up to which the map leaves room for its caption at the side
 
 
-def alike(result: BudgetResult) -> Rows:
+def alike(result: BudgetResult) -> tuple[tuple[str, str], ...]:
     """Similarity, with chance taken off where it is known."""
     pool, chance = result.pool, page.fixed(result.independent_similarity)
     rows = (("Similarity", page.fixed(result.mean_similarity)), ("Similarity if independent", chance))
@@ -64,7 +63,6 @@ def _pictures(result: BudgetResult, pairs: Alike) -> page.SideBySide:
     counts, edges = pairs.counts, pairs.edges
     assert counts is not None
     assert edges is not None
-    independent, observed = counts.sum(axis=1), counts.sum(axis=0)
     histogram = page.Outlines(
         title=f"All {counts.sum():,} pairs of models",
         caption="Similarity as observed, and as it would be if errors were independent (figure 1a of the paper).",
@@ -72,11 +70,11 @@ def _pictures(result: BudgetResult, pairs: Alike) -> page.SideBySide:
         y_label="pairs of models",
         edges=tuple(edges.tolist()),
         distributions=(
-            _distribution("if independent", independent, result.independent_similarity, "b"),
-            _distribution("observed", observed, result.mean_similarity, "a"),
+            _distribution("if independent", counts.sum(axis=1), result.independent_similarity, "b"),
+            _distribution("observed", counts.sum(axis=0), result.mean_similarity, "a"),
         ),
     )
-    (x0, x1), (y0, y1) = _extent(independent), _extent(observed)
+    (x0, x1), (y0, y1) = (_extent(counts.sum(axis=axis)) for axis in (1, 0))
     density = page.PointDensity(
         title="The same pairs one by one",
         caption="Stronger where there are more pairs. Above the line a pair is more alike than chance.",
