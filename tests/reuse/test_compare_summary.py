@@ -74,7 +74,7 @@ VARIANTS = {
     "missing": lambda: compare([[1, 1, None, 0, 1, 1], [0, 1, 1, None, 0, 1]], 0, 1),
     "moved": lambda: compare(ordered(), 0, 1, sequential=True),
     "few": lambda: compare(np.random.default_rng(0).random((2, 40)) < 0.6, 0, 1, groups=np.arange(40) % 3),
-    "one of several": lambda: compare_all(pool())[2],
+    "one of several": lambda: compare_all(pool()).pairs[2],
     "hostile": lambda: compare(hostile(), 0, 1),
     "all": lambda: compare_all(pool()),
     "all sequential": lambda: compare_all(pool(), sequential=True),

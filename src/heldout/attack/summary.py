@@ -34,6 +34,7 @@ HOW = {
     "linear-scan": "The analyst changes one label at a time and keeps what raises the score.",
     "reconstruction": "The analyst submits random labels and searches for the labels that fit all scores.",
 }
+COMPUTED = {"linear-scan": "computed", "reconstruction": "if all attacked labels come back"}
 GAINED = "Of a score on this set, {} points can come from {} alone."
 LOST = "A loss means that the guess it starts from is better than what comes out."
 NOTES = {
@@ -100,12 +101,13 @@ def summarise(result: StressResult) -> page.Summary:
     run, split, numbers = result.run, result.public, _numbers(result)
     n = run.n_examples if split is None else split.n_public + split.n_private
     size = f"{n:,} examples, {run.n_classes:,} classes"
+    asked = _answers(run, "answers")
     start = "starts from prior knowledge of the labels, " if result.prior else ""
     return page.Summary(
         kind="Stress test",
         headline=_headline(result),
         sentences=(
-            f"The analyst is simulated: it {start}asks for {_answers(run, 'answers')} and nothing else, and learns nothing "
+            f"The analyst is simulated: it {start}asks for {asked} and nothing else, and learns nothing "
             "that would help on fresh data.",
         ),
         subject=size if result.source == size else f"{result.source}: {size}",
@@ -163,8 +165,7 @@ def _numbers(result: StressResult) -> tuple[tuple[str, float, str], ...]:
     """The key numbers: name, value, and what it rests on."""
     run, forecast = result.run, "not available for this attack and these answers"
     if math.isfinite(result.forecast):
-        kind = "computed, to first order" if run.pointwise else "computed"
-        kind = "if all attacked labels come back" if run.attack == "reconstruction" else kind
+        kind = COMPUTED.get(run.attack, "computed, to first order")
         forecast = f"{kind}; simulated less forecast: {points(result.accuracy - result.forecast)} points"
     spread = f"sd {points(result.std, sign=False)} over {page.counted(run.trials, 'trial')}"
     before = "the best guess of the prior" if result.prior else f"a guess among {run.n_classes:,} classes"
@@ -255,32 +256,23 @@ def _facts(result: StressResult) -> tuple[tuple[str, str], ...]:
 def _parts(result: StressResult, split: PublicSplit) -> Iterator[page.Block]:
     """What is gained on both parts, and what transfers."""
     gains = (
-        ("Public, known", result.advantage, result.std),
-        ("Public, not known", split.gain_public, split.std_public),
-        ("Private, not known", split.gain_private, split.std_private),
+        ("Public, known", split.n_public, result.advantage, result.std),
+        ("Public, not known", split.n_public, split.gain_public, split.std_public),
+        ("Private, not known", split.n_private, split.gain_private, split.std_private),
     )
-    yield page.Ranges(
-        caption="Gains in points, with standard deviation and error, by an analyst who knows the public part or not",
-        columns=("n", "Part", "Gain", "sd", "se"),
-        rows=tuple(
-            page.RangeRow(
-                name=name,
-                value=100 * gain,
-                low=100 * (gain - np.nan_to_num(std)),
-                high=100 * (gain + np.nan_to_num(std)),
-                value_text=points(gain),
-                interval_text=points(std, sign=False),
-                rank=f"{split.n_private if name.startswith('Private') else split.n_public:,}",
-                next=points(std / math.sqrt(result.run.trials), sign=False),
-            )
-            for name, gain, std in gains
-            if math.isfinite(gain)
-        ),
-    )
-    share, error = page.percent(split.transfers), page.percent(split.transfers_error)
+    rows = [
+        (name, f"{n:,}", points(gain), *(points(e, sign=False) for e in (std, std / math.sqrt(result.run.trials))))
+        for name, n, gain, std in gains
+        if math.isfinite(gain)
+    ]
+    caption = "Gains in points, with standard deviation and error, by an analyst who knows the public part or not"
+    yield page.Table.of(caption, ("Part", "Examples", "Gain", "sd", "se"), rows)
     yield page.Facts.of(
         ("Public part", page.of_text(split.n_public, split.n_public + split.n_private)),
-        ("Share that transfers", f"{share} (standard error {error})"),
+        (
+            "Share that transfers",
+            f"{page.percent(split.transfers)} (standard error {page.percent(split.transfers_error)})",
+        ),
         ("Rounded answers", "taken at face value where the part is not known" if split.face_value else None),
         ("Not known", None if len(split.public) else "not simulated: a reconstruction has to know what it attacks"),
     )
@@ -288,29 +280,25 @@ def _parts(result: StressResult, split: PublicSplit) -> Iterator[page.Block]:
 
 def _curve(result: StressResult) -> page.LineChart:
     """What the answers give away, after each number of them, with forecast and bounds."""
-    run, telling = result.run, result.advantage > 0  # bounds are far above what is hardly a gain
-    upper, theorem = (np.where(b < 1, b - run.baseline, math.nan) for b in (run.upper_bound, run.theorem_bound))
-    vacuous = [bool((b >= 1).any()) for b in (run.upper_bound, run.theorem_bound)]
-    curves: tuple[tuple[str, Floats, page.Style, bool, bool], ...] = (
-        ("forecast", run.forecast_gain, "b", True, False),
-        ("upper bound", upper, "c", telling, vacuous[0]),
-        ("Theorem 3.1", theorem, "d", telling, vacuous[1]),
-    )
-    series = [
-        page.Series(
-            name=name,
-            x=tuple(run.queries.tolist()),
-            y=tuple((100 * gain).tolist()),
-            style=style,
-            markers=int(np.isfinite(gain).sum()) == 1,  # a single point makes no line
-            drawn=drawn and bool(np.isfinite(gain).any()),
-            missing="vacuous" if excludes_nothing else page.NOT_DEFINED,
-        )
-        for name, gain, style, drawn, excludes_nothing in curves
-    ]
+    run, drawn = result.run, result.advantage > 0  # bounds are far above what is hardly a gain
+    series = [_computed("forecast", run, run.forecast_gain, "b")]
+    bounds: tuple[tuple[str, Floats, page.Style], ...]
+    bounds = (("upper bound", run.upper_bound, "c"), ("Theorem 3.1", run.theorem_bound, "d"))
+    for name, bound, style in bounds:
+        missing = "vacuous" if (bound >= 1).any() else page.NOT_DEFINED
+        gain = np.where(bound < 1, bound - run.baseline, math.nan)
+        series.append(_computed(name, run, gain, style, drawn=drawn, missing=missing))
     series.append(_gains(run, "simulated", joined=bool(np.isnan(run.forecast).all())))
     caption = f"Accuracy less that before any answer. {BARS} Bounds are drawn where they exclude something."
-    return _chart("Gain against the number of answers", caption, tuple(series))
+    return _chart("Gain against the number of answers", caption, series)
+
+
+def _computed(name: str, run: StressRun, gain: Floats, style: page.Style, *, drawn: bool = True,
+              missing: str = page.NOT_DEFINED) -> page.Series:  # fmt: skip
+    """A computed curve: a line, or a marker where a single point is all there is."""
+    x, y, known = tuple(run.queries.tolist()), tuple((100 * gain).tolist()), int(np.isfinite(gain).sum())
+    drawn = drawn and known > 0
+    return page.Series(name=name, x=x, y=y, style=style, markers=known == 1, drawn=drawn, missing=missing)
 
 
 def _gains(run: StressRun, name: str, *, style: page.Style = "a", joined: bool = True) -> page.Series:
@@ -320,21 +308,19 @@ def _gains(run: StressRun, name: str, *, style: page.Style = "a", joined: bool =
     return page.Series(name=name, x=x, y=y, low=low, high=high, style=style, joined=joined, whiskers=True)
 
 
-def _chart(title: str, caption: str, series: tuple[page.Series, ...]) -> page.LineChart:
+def _chart(title: str, caption: str, series: list[page.Series]) -> page.LineChart:
     """Gains, on a log scale where all simulated ones are above 0 in the end."""
-    shown, y, reference = [v for s in series for v in s.y if v > 0], GAIN, (0.0, "no gain")
-    if log := all(s.y[-1] > 0 for s in series if s.whiskers):
-        lowest = max(max(shown) / DEPTH, min(shown))
-        y = replace(GAIN, kind="log", range=(lowest / 1.3, max(shown) * 1.3))
+    y, shown, log = GAIN, [v for s in series for v in s.y if v > 0], all(s.y[-1] > 0 for s in series if s.whiskers)
+    if log:
+        y = replace(GAIN, kind="log", range=(max(max(shown) / DEPTH, min(shown)) / 1.3, max(shown) * 1.3))
         caption += " Gains of 0 or less are not drawn."
-    return page.LineChart(
-        title=title, caption=caption, x=ANSWERS, y=y, series=series, reference=None if log else reference
-    )
+    reference = None if log else (0.0, "no gain")
+    return page.LineChart(title=title, caption=caption, x=ANSWERS, y=y, series=tuple(series), reference=reference)
 
 
 def _compared(own: StressRun, what: str, runs: dict[str, StressRun]) -> Iterator[page.Block]:
     """Curves on common axes, and how they end."""
-    lines = tuple(_gains(r, name, style=STYLES[i % 6]) for i, (name, r) in enumerate(runs.items()))
+    lines = [_gains(r, name, style=STYLES[i % 6]) for i, (name, r) in enumerate(runs.items())]
     yield _chart(f"{what}: gain against the number of answers", BARS, lines)
     rows = [
         (name, points(r.advantage[-1]), points(r.std[-1], sign=False), points(r.forecast_gain[-1]))

@@ -41,9 +41,8 @@ from heldout.reuse.leaderboard import (
 from heldout.reuse.like_these import LikeThese, assumption_fit, difficulty_forecast
 from heldout.reuse.needed import GAP, examples_within, numbers_needed, pool_needed, round_up
 from heldout.reuse.pool import PoolBound, Tree, pool_level, pool_reach
-from heldout.reuse.result import BudgetResult, PoolResult
+from heldout.reuse.result import BudgetResult, PoolResult, ScoreBudgetResult
 from heldout.reuse.score_budget import score_budget
-from heldout.reuse.score_result import ScoreBudgetResult
 from heldout.reuse.scored import ScoredPool
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.reuse.theorems import corollary4, theorem2_epsilon, theorem2_equation5, theorem2_equation6

@@ -243,12 +243,6 @@ class CompareAllResult(Result):
         """Pairs of which one is better, family-wise."""
         return sum(pair.better is not None for pair in self.pairs)
 
-    def __getitem__(self, index: int) -> CompareResult:
-        return self.pairs[index]
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
     @property
     def _pairs(self) -> list[dict[str, Any]]:
         """In the order given, without what they share and their lists of examples."""

@@ -62,7 +62,7 @@ HOLM = "; S. Holm (1979), Scandinavian Journal of Statistics 6(2), 65–70"
 
 def pair_summary(result: CompareResult) -> page.Summary:
     """What the comparison of one pair says."""
-    (headline, sentences), figures, facts = _told(result), _figures(result), _facts(result)
+    (headline, sentences), figures, facts = _told(result), _figures(result), tuple(_facts(result))
     numbers = [(f.name, f"{f.value} ({f.note})") for f in figures]
     return page.Summary(
         kind="Comparison",
@@ -159,27 +159,24 @@ def _interval(result: CompareResult) -> str:
     return page.pair(result.interval, _digits(result), sign=True) if known else "no interval"
 
 
-def _facts(result: CompareResult) -> tuple[tuple[str, str], ...]:
+def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
     """What else there is to know, on the page and in print."""
-    s, flips, grouped = result.sequence, result.p_value_sign_flips, result.n_groups is not None
-    adjusted = f"{page.pvalue_text(result.ruling.log_p_value)} (Holm, {result.n_pairs:,} pairs)"
-    flipped = f"{page.p_text(flips)} (beside the verdict: it takes differences of equal models to be symmetric)"
-    look = None
-    if s is not None:
-        seen = "none" if s.first is None else f"{s.first:,}"
-        look = f"{seen} of {int(s.looks[-1]):,} {result.unit}, in the order of the file"
-    missing = f"{page.counted(result.n_missing, 'example')} that only one or none of them has"
-    waiting = f"{page.counted(result.n_waiting, 'example')} of the last group, of which more may come"
-    return page.kept_facts(
-        ("Adjusted p", adjusted if result.n_pairs > 1 else None),
-        ("p by flipped signs", flipped if math.isfinite(flips) else None),
-        ("First look without zero", look),
-        ("Examples", f"{result.n_examples:,}"),
-        ("Left out", missing if result.n_missing else None),
-        ("Groups", f"{result.n_groups:,} ({result.groups_named}); whole groups are the unit" if grouped else None),
-        ("Not counted", waiting if result.n_waiting else None),
-        ("Level", f"{result.level:g}"),
-    )
+    if result.n_pairs > 1:
+        yield "Adjusted p", f"{page.pvalue_text(result.ruling.log_p_value)} (Holm, {result.n_pairs:,} pairs)"
+    if math.isfinite(result.p_value_sign_flips):
+        p = page.p_text(result.p_value_sign_flips)
+        yield "p by flipped signs", f"{p} (beside the verdict: it takes differences of equal models to be symmetric)"
+    if (s := result.sequence) is not None:
+        look = "none" if s.first is None else f"{s.first:,}"
+        yield "First look without zero", f"{look} of {int(s.looks[-1]):,} {result.unit}, in the order of the file"
+    yield "Examples", f"{result.n_examples:,}"
+    if result.n_missing:
+        yield "Left out", f"{page.counted(result.n_missing, 'example')} that only one or none of them has"
+    if result.n_groups is not None:
+        yield "Groups", f"{result.n_groups:,} ({result.groups_named}); whole groups are the unit"
+    if result.n_waiting:
+        yield "Not counted", f"{page.counted(result.n_waiting, 'example')} of the last group, of which more may come"
+    yield "Level", f"{result.level:g}"
 
 
 def _sections(result: CompareResult, facts: tuple[tuple[str, str], ...]) -> Iterator[page.Section]:

@@ -26,6 +26,8 @@ from heldout.reuse.similarity import SimilarityResult
 from heldout.reuse.winner import Winner
 from heldout.summary import Summary
 
+MORE_TRIALS = 2  # times as many, in words
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Pool(Record):
@@ -185,6 +187,27 @@ class PoolResult(Pool):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ScorePool(Pool):
+    """What holds for k models with scores.
+
+    Parameters
+    ----------
+    between, within, trial_share : (k,) float
+        Variances between and inside examples, and the share of the squared error bar that is chance inside examples;
+        NaN where trials are not known.
+    """
+
+    unlisted = (*Pool.unlisted, "between", "within", "trial_share")
+    columns = {  # noqa: RUF012
+        "score": "values", "trial_share": "trial_share", "variance_between": "between", "variance_within": "within",
+    }  # fmt: skip
+
+    between: NDArray[np.float64]
+    within: NDArray[np.float64]
+    trial_share: NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Budget(Result):
     """What a budget of right and wrong and one of scores have in common.
 
@@ -293,7 +316,7 @@ class Budget(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """What else is to be known of the table, one sentence each."""
-        from heldout.reuse.budget_summary.advice import notes_of
+        from heldout.reuse.budget_summary import notes_of
 
         return notes_of(self.tasks, trials_agree=self.trials_agree)
 
@@ -347,3 +370,51 @@ class BudgetResult(Budget):
         if curve is None or not (curve.union >= 1).any():
             return None
         return float(curve.x[np.argmax(curve.union >= 1)])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ScoreBudgetResult(Budget):
+    """What a test set says of k models whose predictions have scores between 0 and 1.
+
+    Parameters
+    ----------
+    trials : (3,) int
+        Fewest, median and most trials of a cell; zeros where nothing is known of them.
+    median_trial_share, pair_trial_share : float
+        Share of the squared error bar of a model, and of the difference of two, that is chance inside examples: medians
+        over models and pairs, NaN where trials are not known.
+    """
+
+    unlisted = (*Budget.unlisted, "trials", "median_trial_share", "pair_trial_share")
+    derived = {**Budget.derived, "kind": "kind", "mean_score": "mean_score", "trials": "trial_numbers"}  # noqa: RUF012
+    kind = "scores"
+
+    pool: ScorePool
+    trials: NDArray[np.int64]
+    median_trial_share: float
+    pair_trial_share: float
+
+    def shrinks(self, more: float, *, pairs: bool = False) -> float:
+        """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be."""
+        share = self.pair_trial_share if pairs else self.median_trial_share
+        return math.sqrt(1 - share * (1 - 1 / more))
+
+    @property
+    def mean_score(self) -> float:
+        """Over all models."""
+        return float(self.pool.values.mean())
+
+    @property
+    def trial_numbers(self) -> dict[str, float | int | None]:
+        """Trials per cell, the share of chance inside examples, and what more trials would bring."""
+        fewest, median, most = (int(t) or None for t in self.trials)
+        return {
+            "fewest": fewest,
+            "median": median,
+            "most": most,
+            "share_of_error_bar": self.median_trial_share,
+            "with_twice_as_many": self.shrinks(MORE_TRIALS),
+            "with_endlessly_many": self.shrinks(math.inf),
+            "share_of_gap": self.pair_trial_share,
+            "gap_with_twice_as_many": self.shrinks(MORE_TRIALS, pairs=True),
+        }
