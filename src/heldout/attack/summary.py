@@ -35,7 +35,6 @@ HOW = {
     "reconstruction": "The analyst submits random labels and searches for the labels that fit all scores.",
 }
 COMPUTED = {"linear-scan": "computed", "reconstruction": "if all attacked labels come back"}
-GAINED = "Of a score on this set, {} points can come from {} alone."
 LOST = "A loss means that the guess it starts from is better than what comes out."
 NOTES = {
     "refuted": "The labels refute the prior: its best guess, which it expects to be right on {expected:.4f} of the "
@@ -212,8 +211,7 @@ def _comparisons(result: StressResult) -> tuple[tuple[str, str, dict[str, Stress
 
 def _sections(result: StressResult) -> Iterator[page.Section]:
     run, split = result.run, result.public
-    gained = GAINED.format(points(result.advantage, sign=False), page.counted(result.queries, "answer"))
-    means = (HOW[run.attack], LOST if _lost(result) else gained)
+    means = (HOW[run.attack], LOST) if _lost(result) else (HOW[run.attack],)
     limits = LIMITS if split is None else (*LIMITS, *PUBLIC)
     steps = tuple(step.format(points(result.gain_on_fourfold)) for step in STEPS)
     yield page.Section.of("What this means", page.Points(means))
@@ -265,14 +263,12 @@ def _parts(result: StressResult, split: PublicSplit) -> Iterator[page.Block]:
         for name, n, gain, std in gains
         if math.isfinite(gain)
     ]
+    share, error = page.percent(split.transfers), page.percent(split.transfers_error)
     caption = "Gains in points, with standard deviation and error, by an analyst who knows the public part or not"
     yield page.Table.of(caption, ("Part", "Examples", "Gain", "sd", "se"), rows)
     yield page.Facts.of(
         ("Public part", page.of_text(split.n_public, split.n_public + split.n_private)),
-        (
-            "Share that transfers",
-            f"{page.percent(split.transfers)} (standard error {page.percent(split.transfers_error)})",
-        ),
+        ("Share that transfers", f"{share} (standard error {error})"),
         ("Rounded answers", "taken at face value where the part is not known" if split.face_value else None),
         ("Not known", None if len(split.public) else "not simulated: a reconstruction has to know what it attacks"),
     )

@@ -55,9 +55,9 @@ BY_HOLM = "Holm finds a little more than intervals that hold at once; where they
 METHOD = (
     "Q. McNemar (1947), Psychometrika 12(2), 153–157; T. Tango (1998), Statistics in Medicine 17, 891–908; N. Gaffke "
     "(2005), Mathematical Methods of Statistics 14(4), 451–467; I. Waudby-Smith, A. Ramdas (2024), Journal of the "
-    "Royal Statistical Society B 86(1), 1–27"
+    "Royal Statistical Society B 86(1), 1–27. Several pairs: S. Holm (1979), Scandinavian Journal of Statistics 6(2), "
+    "65–70."
 )
-HOLM = "; S. Holm (1979), Scandinavian Journal of Statistics 6(2), 65–70"
 
 
 def pair_summary(result: CompareResult) -> page.Summary:
@@ -75,7 +75,7 @@ def pair_summary(result: CompareResult) -> page.Summary:
         sections=tuple(_sections(result, facts)),
         closing=(f"Null hypothesis: {result.null}",),
         origin=page.origin(result),
-        method=f"{METHOD}.",
+        method=METHOD,
     )
 
 
@@ -99,7 +99,7 @@ def all_summary(result: CompareAllResult) -> page.Summary:
         ),
         closing=(f"Tested by {page.listed(tests)}. Null hypothesis: {' Or, for other pairs: '.join(nulls)}", BY_HOLM),
         origin=page.origin(one),
-        method=f"{METHOD}{HOLM}.",
+        method=METHOD,
     )
 
 
@@ -180,18 +180,15 @@ def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
 
 
 def _sections(result: CompareResult, facts: tuple[tuple[str, str], ...]) -> Iterator[page.Section]:
-    alone, gap = result.n_groups is None, max(abs(result.difference), 0.001)
-    steps = [READ]
-    if result.ruling.outcome == "not told apart" and result.binary and alone:
-        steps.append(ENOUGH.format(gap))
-    if alone:
-        steps.append(GROUPS)
+    alone = result.n_groups is None
+    open_still = result.ruling.outcome == "not told apart" and result.binary and alone
+    enough = [ENOUGH.format(max(abs(result.difference), 0.001))] if open_still else []
     if math.isfinite(result.interval[0]):
         yield page.Section.of("The difference", _chart(result))
     if result.sequence is not None:
         yield page.Section.of("Look by look", _looks(result, result.sequence))
     yield page.Section.of("What it does not mean", page.Points(LIMITS))
-    yield page.Section.of("What to do next", page.Points(tuple(steps)))
+    yield page.Section.of("What to do next", page.Points((READ, *enough, *([GROUPS] if alone else []))))
     yield page.Section.of("What was compared", page.Facts(facts))
     for first in (True, False):
         if rows := [row for row in result.parted if (row.first > row.second) == first]:

@@ -45,15 +45,14 @@ def bounds(result: BudgetResult) -> Iterator[page.Section]:
     equal = {} if result.equal is None else result.equal.to_dict()
     columns, rows = ["Bound", "Models that fit", "Times the union bound"], []
     if pool is not None:
-        columns += ["Further", "Were all equal", "Error bar for all"]
+        columns += ["Further", "Were all equal"]
     for name in ["union"] if grouped else list(TITLES):
         known = fit[name] is not None and fit["union"] and fit[name] < LARGEST
         times = page.times_text(fit[name] / fit["union"]).removesuffix(" times") if known else "–"
-        bar = page.bar_text(pool.epsilon[name], full=True) if pool is not None and name in pool.epsilon else "–"
         counts = (page.exact_text(count) for count in (further[name], equal.get(name)))
-        rows.append((TITLES[name], page.exact_text(fit[name]), times, *counts, bar)[: len(columns)])
-    chosen, minor = 0 if result.testable.similarity is None else 1, columns[5:]  # a line of its own says the error bar
-    table = page.Table.of("All bounds", columns, rows, chosen=chosen, role="the answer", minor=minor)
+        rows.append((TITLES[name], page.exact_text(fit[name]), times, *counts)[: len(columns)])
+    chosen = 0 if result.testable.similarity is None else 1
+    table = page.Table.of("All bounds", columns, rows, chosen=chosen, role="the answer")
     yield page.Section.of("Every bound", table, page.Facts(_facts(result)), printed=True, anchor="bounds")
     told = (
         "Numbers in brackets are the equations of the paper. Models that fit come in the pool’s own kinds, each with "
