@@ -97,8 +97,9 @@ class Record:
     __hash__ = None  # type: ignore[assignment]  # fields may hold arrays
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{f.name}={_short(getattr(self, f.name))}" for f in _fields(self) if f.repr)
-        return f"{type(self).__name__}({told})"
+        values = {f.name: getattr(self, f.name) for f in _fields(self) if f.repr}
+        told = [f"{name}={_short(v)}" for name, v in values.items() if v is None or isinstance(v, (str, int, float))]
+        return f"{type(self).__name__}({', '.join([*told[:6], *(['...'] if len(values) > len(told[:6]) else [])])})"
 
 
 def today() -> str:
