@@ -18,7 +18,7 @@ from heldout.attack.public import PublicSplit
 from heldout.attack.result import Noticed, StressResult, StressRun
 from heldout.attack.stress import _regime, stress
 from heldout.attack.summary import HOW, NOTES, TITLES, points
-from heldout.summary import LineChart, Ranges, Table, fixed, percent
+from heldout.summary import LineChart, Table, fixed, percent
 from tests.report.browser import needs_chromium
 from tests.report.kitchen_sink import HOSTILE
 from tests.report.pages import words
@@ -267,17 +267,18 @@ def test_headlines() -> None:
 
 def test_public_part() -> None:
     result, name = variant("public"), "A public and a private part"
-    split, (board,) = result.public, blocks(result, Ranges, name)
+    split, (board,) = result.public, blocks(result, Table, name)
     gains = [result.advantage, split.gain_public, split.gain_private]
-    assert [row.value for row in board.rows] == pytest.approx([100 * g for g in gains])
-    assert board.rows[2].high == pytest.approx(100 * (split.gain_private + split.std_private))
-    assert board.rows[2].next == points(split.std_private / math.sqrt(10), sign=False)
-    assert [row.rank for row in board.rows] == ["3,000", "3,000", "7,000"]
+    assert [row.cells[1:3] for row in board.rows] == [
+        (n, points(gain)) for n, gain in zip(("3,000", "3,000", "7,000"), gains, strict=True)
+    ]
+    std = split.std_private
+    assert board.rows[2].cells[3:] == (points(std, sign=False), points(std / math.sqrt(10), sign=False))
     assert facts(result, name)["Share that transfers"].startswith(percent(split.transfers))
     assert "Rounded answers" in facts(result, name)
     assert "labels of private examples are in no answer" in items(result, "What it does not mean")
     alone = variant("public_reconstruction")
-    assert len(blocks(alone, Ranges, name)[0].rows) == 1
+    assert len(blocks(alone, Table, name)[0].rows) == 1
     assert "Not known" in facts(alone, name)
 
 

@@ -330,7 +330,8 @@ class TestCsv:
             return
         with pytest.raises(InputError, match=rf"'{name}' looks like no model's: .*exclude='{name}'"):
             load_predictions(path)
-        assert load_predictions(path, exclude=name).names == ("a", "b")
+        kept = load_predictions(path, exclude=name)
+        assert (kept.names, kept.source) == (("a", "b"), f"{path.name}, without {name}")
 
     def test_an_index_is_an_id_or_nothing(self, tmp_path):
         assert load_predictions(write(tmp_path / "x.csv", "index,label,a\n5,1,1\n6,1,1\n")).ids == ("5", "6")

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from heldout.predictions import Predictions
 from heldout.reuse.budget import budget, budget_from_numbers
-from heldout.reuse.budget_summary.shared import BOARD
-from heldout.reuse.result import Budget, BudgetResult
-from heldout.reuse.score_result import ScoreBudgetResult
+from heldout.reuse.budget_summary.board import BOARD
+from heldout.reuse.result import Budget, BudgetResult, ScoreBudgetResult
 from heldout.summary import HeatMap, LineChart, Outlines, PointDensity, Ranges, Table
 from heldout.summary.numbers import bar_text, count_words, exact_text, of_text, pvalue_text
 from tests.report.browser import needs_chromium
@@ -251,7 +250,7 @@ def test_says_what_it_rests_on(result: BudgetResult) -> None:
     assert "chosen by looking at this test set" in limits
     assert ("Assumption A1" in limits) == bool(result.testable.naive_bayes)
     assert ("wrong together less often" in limits) == (pool is not None and pool.alike.below_chance > 0)
-    assert ("Missing predictions" in limits) == (pool is not None and pool.n_missing > 0)
+    assert ("What is missing is left out" in limits) == (pool is not None and pool.n_missing > 0)
     assert "chosen without looking at this test set" in result.summary().closing[0]
     assert result.needed_summary().closing == result.summary().closing
     assert facts(result, "Every bound").get("Not defined") == result.testable.reason

@@ -87,13 +87,13 @@ def test_only_examples_that_both_have():
 def test_pairs_are_adjusted_by_holm(rng):
     right = rng.random((4, 300)) < np.array([[0.9], [0.8], [0.8], [0.6]])
     result = compare_all(right)
-    assert len(result) == 6
+    assert result.n_pairs == 6
     alone = [compare(right, i, j) for i in range(4) for j in range(i + 1, 4)]
     assert [pair.p_value for pair in result.pairs] == pytest.approx([pair.p_value for pair in alone])
     smallest = min(result.pairs, key=lambda pair: pair.p_value)
     assert smallest.adjusted_p_value == pytest.approx(6 * smallest.p_value)
     assert all(a.interval[0] <= b.interval[0] for a, b in zip(result.pairs, alone, strict=True))
-    assert compare_all(right, [0, 3])[0].p_value == alone[2].p_value
+    assert compare_all(right, [0, 3]).pairs[0].p_value == alone[2].p_value
 
 
 def test_sequential(rng):
@@ -179,7 +179,7 @@ def test_a_pair_knows_nothing_of_a_third_model():
     for name in ("p_value", "interval", "detectable_difference", "test", "difference", "binary"):
         assert getattr(alone, name) == getattr(beside, name)
     family = compare_all(Predictions.from_scores(np.concatenate([right, third])))
-    assert family[0].p_value == alone.p_value
+    assert family.pairs[0].p_value == alone.p_value
     assert [pair.binary for pair in family.pairs] == [True, False, False]
 
 
@@ -237,7 +237,7 @@ def test_sequence_on_sorted_examples_says_that_the_order_matters():
     result = compare(np.stack([first, 1 - first]), 0, 1, sequential=True)
     assert (result.verdict, result.better, result.ruling.direction) == ("order matters", None, None)
     assert result.to_dict()["interval"] == [None, None]
-    assert result.verdict_at(0.5) == result.ruling.outcome == "order matters"
+    assert result.judged(math.log(0.01), 0.5).outcome == result.ruling.outcome == "order matters"
 
 
 @pytest.mark.parametrize("kind", ["scores", "groups", "groups of scores", "missing", "right and wrong among scores"])
@@ -265,7 +265,7 @@ def test_pairs_that_share_too_little_are_left_out_and_named():
     grouped = compare_all(pool, groups=np.arange(40) // 4)
     assert [(pair.first, pair.second) for pair in grouped.pairs] == [("a", "c"), ("b", "c")]
     assert grouped.skipped == (("a", "b"),)
-    assert grouped[0].n_pairs == 2
+    assert grouped.n_pairs == 2
     assert grouped.to_dict()["skipped"] == [["a", "b"]]
     assert compare_all(pool).skipped == ()
 

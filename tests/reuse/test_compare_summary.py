@@ -74,7 +74,7 @@ VARIANTS = {
     "missing": lambda: compare([[1, 1, None, 0, 1, 1], [0, 1, 1, None, 0, 1]], 0, 1),
     "moved": lambda: compare(ordered(), 0, 1, sequential=True),
     "few": lambda: compare(np.random.default_rng(0).random((2, 40)) < 0.6, 0, 1, groups=np.arange(40) % 3),
-    "one of several": lambda: compare_all(pool())[2],
+    "one of several": lambda: compare_all(pool()).pairs[2],
     "hostile": lambda: compare(hostile(), 0, 1),
     "all": lambda: compare_all(pool()),
     "all sequential": lambda: compare_all(pool(), sequential=True),
@@ -178,12 +178,12 @@ def test_several_pairs(name: str) -> None:
     summary, (board,) = result.summary(), blocks(result, Ranges, "pairs")
     assert summary.headline.startswith(f"{result.n_told_apart} of {result.n_pairs} pair")
     assert len(board.rows) == result.n_pairs
-    for row, own in zip(board.rows, result.ordered(), strict=True):
+    for row, own in zip(board.rows, sorted(result.pairs, key=lambda pair: pair.log_p_value), strict=True):
         sign = {"first better": " > ", "second better": " < "}.get(own.verdict, " ~ ")
         assert sign in row.name
         assert len(row.name) <= 40
         assert (row.value, row.rank, row.next) == (
-            own.difference, pvalue_text(own.adjusted_log_p), f"{own.n_discordant:,}"
+            own.difference, pvalue_text(own.ruling.log_p_value), f"{own.n_discordant:,}"
         )  # fmt: skip
         if own.verdict == "order matters":
             assert (row.low, row.high, row.interval_text) == (own.difference, own.difference, "no interval")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heldout import summary as page
 from heldout.attack.public import PublicSplit
-from heldout.attack.result import Noticed, StressResult, StressRun
+from heldout.attack.result import StressResult, StressRun
 
 DEPTH = 1000  # a log axis shows no gain that is so many times smaller than the largest
 ANSWERS = page.Axis(label="answers", kind="log", whole=True, spec=",.0f")
@@ -34,7 +34,7 @@ HOW = {
     "linear-scan": "The analyst changes one label at a time and keeps what raises the score.",
     "reconstruction": "The analyst submits random labels and searches for the labels that fit all scores.",
 }
-GAINED = "Of a score on this set, {} points can come from {} alone."
+COMPUTED = {"linear-scan": "computed", "reconstruction": "if all attacked labels come back"}
 LOST = "A loss means that the guess it starts from is better than what comes out."
 NOTES = {
     "refuted": "The labels refute the prior: its best guess, which it expects to be right on {expected:.4f} of the "
@@ -61,6 +61,7 @@ LIMITS = (
     "The upper bound holds only if labels are as likely as the prior says or, without one, all equally likely. Whoever "
     "knows more, from a good model, from looking at the examples or from how common a class is, starts higher and may "
     "pass it.",
+    "A forecast of first order may be far off for small test sets and few answers.",
 )
 PUBLIC = (
     "All numbers but those of the two parts are of an analyst who knows which examples are public: it attacks these "
@@ -99,12 +100,13 @@ def summarise(result: StressResult) -> page.Summary:
     run, split, numbers = result.run, result.public, _numbers(result)
     n = run.n_examples if split is None else split.n_public + split.n_private
     size = f"{n:,} examples, {run.n_classes:,} classes"
+    asked = _answers(run, "answers")
     start = "starts from prior knowledge of the labels, " if result.prior else ""
     return page.Summary(
         kind="Stress test",
         headline=_headline(result),
         sentences=(
-            f"The analyst is simulated: it {start}asks for {_answers(run)} and nothing else, and learns nothing "
+            f"The analyst is simulated: it {start}asks for {asked} and nothing else, and learns nothing "
             "that would help on fresh data.",
         ),
         subject=size if result.source == size else f"{result.source}: {size}",
@@ -117,11 +119,6 @@ def summarise(result: StressResult) -> page.Summary:
         origin=page.origin(result),
         method=METHOD,
     )
-
-
-def note_text(note: Noticed) -> str:
-    """What was noticed, in a sentence."""
-    return NOTES[note.kind].format(**note.values)
 
 
 def points(gain: float, *, sign: bool = True) -> str:
@@ -140,16 +137,11 @@ def _title(run: StressRun) -> str:
     return ("parked " if run.parked else "") + TITLES[run.attack]
 
 
-def _answers(run: StressRun) -> str:
-    """The answers in words."""
-    return "exact answers" if run.answers == "exact" else f"answers {_kind(run)}"
-
-
-def _kind(run: StressRun) -> str:
-    """What kind of answers; empty for exact ones."""
+def _answers(run: StressRun, count: str, exact: str = "exact ") -> str:
+    """So many answers, and of what kind."""
     if run.answers == "exact":
-        return ""
-    return f"of {run.answers}" if run.digits else f"by {page.quoted(run.answers)}"
+        return f"{exact}{count}"
+    return f"{count} of {run.answers}" if run.digits else f"{count} by {page.quoted(run.answers)}"
 
 
 def _headline(result: StressResult) -> str:
@@ -160,7 +152,7 @@ def _headline(result: StressResult) -> str:
     if result.public is not None:
         others = [("private, not known", result.public.gain_private)] if len(result.public.private) else []
     aside = "".join(f" ({name}: {page.fixed(100 * other, 1, sign=True)})" for name, other in others)
-    answers = f"{page.counted(result.queries, 'answer')} {_kind(run)}".strip()
+    answers = _answers(run, page.counted(result.queries, "answer"), exact="")
     return f"After {answers} {who} {'loses' if _lost(result) else 'gains'} {size} points{aside}"
 
 
@@ -172,8 +164,7 @@ def _numbers(result: StressResult) -> tuple[tuple[str, float, str], ...]:
     """The key numbers: name, value, and what it rests on."""
     run, forecast = result.run, "not available for this attack and these answers"
     if math.isfinite(result.forecast):
-        kind = "computed, to first order" if run.pointwise else "computed"
-        kind = "if all attacked labels come back" if run.attack == "reconstruction" else kind
+        kind = COMPUTED.get(run.attack, "computed, to first order")
         forecast = f"{kind}; simulated less forecast: {points(result.accuracy - result.forecast)} points"
     spread = f"sd {points(result.std, sign=False)} over {page.counted(run.trials, 'trial')}"
     before = "the best guess of the prior" if result.prior else f"a guess among {run.n_classes:,} classes"
@@ -220,8 +211,7 @@ def _comparisons(result: StressResult) -> tuple[tuple[str, str, dict[str, Stress
 
 def _sections(result: StressResult) -> Iterator[page.Section]:
     run, split = result.run, result.public
-    gained = GAINED.format(points(result.advantage, sign=False), page.counted(result.queries, "answer"))
-    means = (HOW[run.attack], LOST if _lost(result) else gained)
+    means = (HOW[run.attack], LOST) if _lost(result) else (HOW[run.attack],)
     limits = LIMITS if split is None else (*LIMITS, *PUBLIC)
     steps = tuple(step.format(points(result.gain_on_fourfold)) for step in STEPS)
     yield page.Section.of("What this means", page.Points(means))
@@ -245,7 +235,8 @@ def _facts(result: StressResult) -> tuple[tuple[str, str], ...]:
     chosen = " (chosen by forecast, without labels)" if run.chosen else ""
     where = f"{run.points:,} of {run.n_examples:,} examples, {run.top or run.n_classes:,} of {run.n_classes:,} labels"
     moves = "answering some examples wrongly on purpose" if result.prior else "keeping labels fixed at some examples"
-    simulated = f"k = {result.queries:,} {_answers(run)}, {page.counted(run.trials, 'trial')}, delta = {result.delta:g}"
+    asked = _answers(run, "answers")
+    simulated = f"k = {result.queries:,} {asked}, {page.counted(run.trials, 'trial')}, delta = {result.delta:g}"
     missing = [f"other {what}" for _, what, runs in _comparisons(result) if not runs]
     missing += [] if result.reach else ["answers needed for a gain, as their forecast takes no prior"]
     parked = f"on a rounding edge, by {moves}, so that scores lie where the rounding changes"
@@ -263,29 +254,18 @@ def _facts(result: StressResult) -> tuple[tuple[str, str], ...]:
 def _parts(result: StressResult, split: PublicSplit) -> Iterator[page.Block]:
     """What is gained on both parts, and what transfers."""
     gains = (
-        ("Public, known", result.advantage, result.std),
-        ("Public, not known", split.gain_public, split.std_public),
-        ("Private, not known", split.gain_private, split.std_private),
+        ("Public, known", split.n_public, result.advantage, result.std),
+        ("Public, not known", split.n_public, split.gain_public, split.std_public),
+        ("Private, not known", split.n_private, split.gain_private, split.std_private),
     )
-    yield page.Ranges(
-        caption="Gains in points, with standard deviation and error, by an analyst who knows the public part or not",
-        columns=("n", "Part", "Gain", "sd", "se"),
-        rows=tuple(
-            page.RangeRow(
-                name=name,
-                value=100 * gain,
-                low=100 * (gain - np.nan_to_num(std)),
-                high=100 * (gain + np.nan_to_num(std)),
-                value_text=points(gain),
-                interval_text=points(std, sign=False),
-                rank=f"{split.n_private if name.startswith('Private') else split.n_public:,}",
-                next=points(std / math.sqrt(result.run.trials), sign=False),
-            )
-            for name, gain, std in gains
-            if math.isfinite(gain)
-        ),
-    )
+    rows = [
+        (name, f"{n:,}", points(gain), *(points(e, sign=False) for e in (std, std / math.sqrt(result.run.trials))))
+        for name, n, gain, std in gains
+        if math.isfinite(gain)
+    ]
     share, error = page.percent(split.transfers), page.percent(split.transfers_error)
+    caption = "Gains in points, with standard deviation and error, by an analyst who knows the public part or not"
+    yield page.Table.of(caption, ("Part", "Examples", "Gain", "sd", "se"), rows)
     yield page.Facts.of(
         ("Public part", page.of_text(split.n_public, split.n_public + split.n_private)),
         ("Share that transfers", f"{share} (standard error {error})"),
@@ -306,41 +286,37 @@ def _curve(result: StressResult) -> page.LineChart:
         series.append(_computed(name, run, gain, style, drawn=drawn, missing=missing))
     series.append(_gains(run, "simulated", joined=bool(np.isnan(run.forecast).all())))
     caption = f"Accuracy less that before any answer. {BARS} Bounds are drawn where they exclude something."
-    return _chart("Gain against the number of answers", caption, tuple(series))
+    return _chart("Gain against the number of answers", caption, series)
 
 
-def _gains(run: StressRun, name: str, *, style: page.Style = "a", joined: bool = True) -> page.Series:
-    """One run's gain in points with its error bars."""
-    gain, std = np.round(100 * run.advantage, 9), 100 * run.std  # 0 up to rounding is 0
-    low, high = (tuple((gain + sign * std).tolist()) for sign in (-1, 1))
-    x, y = tuple(run.queries.tolist()), tuple(gain.tolist())
-    return page.Series(name=name, x=x, y=y, low=low, high=high, style=style, joined=joined, whiskers=True)
-
-
-def _computed(
-    name: str, run: StressRun, gain: Floats, style: page.Style, *, drawn: bool = True, missing: str = page.NOT_DEFINED
-) -> page.Series:
+def _computed(name: str, run: StressRun, gain: Floats, style: page.Style, *, drawn: bool = True,
+              missing: str = page.NOT_DEFINED) -> page.Series:  # fmt: skip
     """A computed curve: a line, or a marker where a single point is all there is."""
     x, y, known = tuple(run.queries.tolist()), tuple((100 * gain).tolist()), int(np.isfinite(gain).sum())
     drawn = drawn and known > 0
     return page.Series(name=name, x=x, y=y, style=style, markers=known == 1, drawn=drawn, missing=missing)
 
 
-def _chart(title: str, caption: str, series: tuple[page.Series, ...]) -> page.LineChart:
+def _gains(run: StressRun, name: str, *, style: page.Style = "a", joined: bool = True) -> page.Series:
+    """One run's gain in points with its error bars."""
+    gain, std = np.round(100 * run.advantage, 9), 100 * run.std  # 0 up to rounding is 0
+    x, y, low, high = (tuple(v.tolist()) for v in (run.queries, gain, gain - std, gain + std))
+    return page.Series(name=name, x=x, y=y, low=low, high=high, style=style, joined=joined, whiskers=True)
+
+
+def _chart(title: str, caption: str, series: list[page.Series]) -> page.LineChart:
     """Gains, on a log scale where all simulated ones are above 0 in the end."""
-    shown, y, reference = [v for s in series for v in s.y if v > 0], GAIN, (0.0, "no gain")
-    if log := all(s.y[-1] > 0 for s in series if s.whiskers):
-        lowest = max(max(shown) / DEPTH, min(shown))
-        y = replace(GAIN, kind="log", range=(lowest / 1.3, max(shown) * 1.3))
+    y, shown, log = GAIN, [v for s in series for v in s.y if v > 0], all(s.y[-1] > 0 for s in series if s.whiskers)
+    if log:
+        y = replace(GAIN, kind="log", range=(max(max(shown) / DEPTH, min(shown)) / 1.3, max(shown) * 1.3))
         caption += " Gains of 0 or less are not drawn."
-    return page.LineChart(
-        title=title, caption=caption, x=ANSWERS, y=y, series=series, reference=None if log else reference
-    )
+    reference = None if log else (0.0, "no gain")
+    return page.LineChart(title=title, caption=caption, x=ANSWERS, y=y, series=tuple(series), reference=reference)
 
 
 def _compared(own: StressRun, what: str, runs: dict[str, StressRun]) -> Iterator[page.Block]:
     """Curves on common axes, and how they end."""
-    lines = tuple(_gains(r, name, style=STYLES[i % 6]) for i, (name, r) in enumerate(runs.items()))
+    lines = [_gains(r, name, style=STYLES[i % 6]) for i, (name, r) in enumerate(runs.items())]
     yield _chart(f"{what}: gain against the number of answers", BARS, lines)
     rows = [
         (name, points(r.advantage[-1]), points(r.std[-1], sign=False), points(r.forecast_gain[-1]))

@@ -17,10 +17,9 @@ from heldout.predictions import Predictions
 from heldout.report import to_markdown, to_text
 from heldout.reuse.adjusted import read_probabilities
 from heldout.reuse.budget import budget, budget_from_numbers
-from heldout.reuse.budget_summary.shared import notes_of
+from heldout.reuse.budget_summary import notes_of
 from heldout.reuse.needed import GAP
-from heldout.reuse.result import BudgetResult
-from heldout.reuse.score_result import ScoreBudgetResult
+from heldout.reuse.result import BudgetResult, ScoreBudgetResult
 from heldout.reuse.thresholds import check_share
 from heldout.summary.numbers import exact_text
 

@@ -130,5 +130,6 @@ def _reasons(fail_under: float | None, pairs: tuple[CompareResult, ...]) -> list
         say(f"warning: {pair.first} and {pair.second}: {moved_text(pair)}")
     if fail_under is None:
         return []
-    worse = [pair for pair in pairs if pair.difference < 0 and pair.verdict_at(fail_under) == "second better"]
+    judged = ((pair, pair.judged(pair.ruling.log_p_value, fail_under)) for pair in pairs if pair.difference < 0)
+    worse = [pair for pair, ruling in judged if ruling.direction == "second"]
     return [worse_text(pair, fail_under) for pair in worse[:5]]

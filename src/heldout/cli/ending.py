@@ -109,8 +109,18 @@ def rendered(
         return json.dumps(result.to_dict(), indent=2, allow_nan=False)
     summary = printed or result.summary()
     if args.format == "junit":
-        return to_junit(summary, failed=failed)
+        return to_junit(summary, name=_case(args), failed=failed)
     return (to_markdown if args.format == "markdown" else to_text)(summary)
+
+
+def _case(args: argparse.Namespace) -> str:
+    """A name that stays from run to run: the verb, and what it was given."""
+    given = next(
+        (x for name in ("model", "train", "scores", "labels", "paths", "given") if (x := vars(args).get(name))), ()
+    )
+    return f"{args.verb}[{','.join(Path(x).name for x in ([given] if isinstance(given, str) else given))}]".replace(
+        "[]", ""
+    )
 
 
 def judged(failed: Sequence[str]) -> int:

@@ -83,13 +83,13 @@ class Exclude:
     """
 
     def __init__(self, patterns: str | Iterable[str] | None = None) -> None:
-        self._patterns = [patterns] if isinstance(patterns, str) else list(patterns or ())
-        self._idle = set(self._patterns)
+        self.patterns = [patterns] if isinstance(patterns, str) else list(patterns or ())
+        self._idle = set(self.patterns)
         self._seen: set[str] = set()
 
     def fitting(self, name: str) -> set[str]:
         """Patterns that fit a name."""
-        return {pattern for pattern in self._patterns if pattern == name or fnmatchcase(name, pattern)}
+        return {pattern for pattern in self.patterns if pattern == name or fnmatchcase(name, pattern)}
 
     def keeps(self, name: str) -> bool:
         """Whether a model stays."""
@@ -114,7 +114,7 @@ class Exclude:
 
     def check(self) -> None:
         """A pattern that fits nothing is a slip."""
-        for pattern in self._patterns:
+        for pattern in self.patterns:
             if pattern in self._idle:
                 raise InputError(
                     f"`exclude={pattern!r}` fits none of the {len(self._seen):,} models, such as "

@@ -151,7 +151,9 @@ def load(paths: Sequence[Path], format: str | None, options: Options) -> Predict
     options.exclude.check()
     options.codes.check()
     options.check_used(table.source)
-    return table if len(kept) == table.n_models else table.select(kept)
+    told = [f"task {name}" for name in options.tasks] + [f"without {name}" for name in options.exclude.patterns]
+    table = table if len(kept) == table.n_models else table.select(kept)
+    return replace(table, source=", ".join([table.source, *told])) if told else table
 
 
 def _in_logs(paths: Sequence[Path], format: str | None, options: Options) -> Predictions | None:

@@ -83,7 +83,7 @@ def _chart(chart: Chart) -> list[str]:
 
 
 def _table(table: Table) -> list[str]:
-    lines = [[escaped(c.heading) for c in table.columns], [ALIGN[c.align] for c in table.columns]]
+    lines = [[escaped(c.name) for c in table.columns], [ALIGN[c.align] for c in table.columns]]
     for row in table.rows:
         role = f" *({escaped(row.role)})*" if row.role else ""
         first, *others = (_CELLS[getattr(cell, "mark", "")].format(escaped(str(cell))) for cell in row.cells)
@@ -97,7 +97,10 @@ def _rows(lines: Sequence[Sequence[str]]) -> str:
 
 
 def _facts(rows: Sequence[tuple[str, str]]) -> str:
-    return "\n".join(f"- **{escaped(name)}**: {marked(value)}" for name, value in rows)
+    """A list; what is set in under another name is a list below it."""
+    return "\n".join(
+        f"{'  ' if name.startswith(' ') else ''}- **{escaped(name.strip())}**: {marked(value)}" for name, value in rows
+    )
 
 
 def _folded(title: str, parts: Sequence[str]) -> list[str]:

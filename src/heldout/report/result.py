@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from heldout.errors import InputError
 from heldout.files import write_text
 from heldout.report.html import to_html
 from heldout.report.markdown import to_markdown
@@ -36,13 +37,23 @@ class Result(Record):
     def report(self, path: str | Path, *, command: str | None = None) -> Path:
         """Write the page to `path`, or to report.html where `path` is a folder; whole or not at all.
 
+        Parameters
+        ----------
+        path : path
+            A file that ends in .html, .md (Markdown) or .txt (what `print` shows), or a folder.
+        command : str, optional
+            What the result was made by; the page says so.
+
         Returns
         -------
         pathlib.Path
             The file.
         """
         file = Path(path)
-        if file.suffix not in (".html", ".htm"):
+        if file.suffix == "" or file.is_dir():
             file = file / "report.html"
-        write_text(file, self.html(command=command))
+        if file.suffix not in (".html", ".htm", ".md", ".txt"):
+            raise InputError(f"{file.name!r}: a report ends in .html, .md or .txt.")
+        text = self.markdown() if file.suffix == ".md" else f"{self}\n" if file.suffix == ".txt" else None
+        write_text(file, self.html(command=command) if text is None else text)
         return file

@@ -41,9 +41,8 @@ from heldout.reuse.leaderboard import (
 from heldout.reuse.like_these import LikeThese, assumption_fit, difficulty_forecast
 from heldout.reuse.needed import GAP, examples_within, numbers_needed, pool_needed, round_up
 from heldout.reuse.pool import PoolBound, Tree, pool_level, pool_reach
-from heldout.reuse.result import BudgetResult, PoolResult
+from heldout.reuse.result import BudgetResult, PoolResult, ScoreBudgetResult
 from heldout.reuse.score_budget import score_budget
-from heldout.reuse.score_result import ScoreBudgetResult
 from heldout.reuse.scored import ScoredPool
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.reuse.theorems import corollary4, theorem2_epsilon, theorem2_equation5, theorem2_equation6
@@ -193,9 +192,6 @@ def budget(
         testable=fits(target),
         equal=equal,
         pool=pool,
-        exact_error=error,
-        exact_similarity=alike,
-        examples_each=each,
         needed=nothing_needed(needed) if few else needed,
         by_similarity=by_similarity,
         by_epsilon=by_epsilon,
@@ -276,9 +272,6 @@ def budget_from_numbers(
         testable=testable,
         equal=testable,
         pool=None,
-        exact_error=exact(error),
-        exact_similarity=exact(similarity),
-        examples_each=n_examples,
         needed=numbers_needed(
             n_examples,
             float(exact(error)),

@@ -84,7 +84,7 @@ class CompareResult(Result):
     ruling : Verdict
         The verdict as data, at `level`.
     n_pairs : int
-        Pairs that were compared at once; the verdict then goes by `adjusted_log_p` (Holm), and `interval_level` is
+        Pairs that were compared at once; the verdict then goes by Holm's p, and `interval_level` is
         level / n_pairs, so that all intervals hold at once.
     first_only, second_only : int
         Examples on which the first, the second has the higher score.
@@ -145,14 +145,9 @@ class CompareResult(Result):
         return math.exp(self.log_p_value)
 
     @property
-    def adjusted_log_p(self) -> float:
-        """The logarithm of `adjusted_p_value`."""
-        return self.ruling.log_p_value
-
-    @property
     def adjusted_p_value(self) -> float:
         """Holm's, over all pairs that were compared at once; the same as `p_value` for one pair."""
-        return math.exp(self.adjusted_log_p)
+        return math.exp(self.ruling.log_p_value)
 
     @property
     def level(self) -> float:
@@ -167,11 +162,7 @@ class CompareResult(Result):
     @property
     def verdict(self) -> str:
         """ "first better", "second better", "not told apart" or "order matters"."""
-        return _verdict(self.ruling)
-
-    def verdict_at(self, level: float) -> str:
-        """The same at another level."""
-        return _verdict(self.judged(self.adjusted_log_p, level))
+        return self.ruling.outcome if self.ruling.direction is None else f"{self.ruling.direction} better"
 
     def judged(self, log_p_value: float, level: float) -> Verdict:
         """The verdict that another p-value or level would give."""
@@ -252,16 +243,6 @@ class CompareAllResult(Result):
         """Pairs of which one is better, family-wise."""
         return sum(pair.better is not None for pair in self.pairs)
 
-    def __getitem__(self, index: int) -> CompareResult:
-        return self.pairs[index]
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    def ordered(self) -> list[CompareResult]:
-        """Smallest p first."""
-        return sorted(self.pairs, key=lambda pair: pair.log_p_value)
-
     @property
     def _pairs(self) -> list[dict[str, Any]]:
         """In the order given, without what they share and their lists of examples."""
@@ -273,7 +254,3 @@ class CompareAllResult(Result):
         from heldout.reuse.compare_summary import all_summary
 
         return all_summary(self)
-
-
-def _verdict(ruling: Verdict) -> str:
-    return ruling.outcome if ruling.direction is None else f"{ruling.direction} better"

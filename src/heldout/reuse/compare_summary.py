@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from heldout import summary as page
-from heldout.reuse.compare_result import CompareAllResult, CompareResult
+from heldout.reuse.compare_result import CompareAllResult, CompareResult, Parted
 from heldout.statistics.confidence_sequence import ConfidenceSequence
 
 SHOWN, OPEN, LISTED = 5, 8, 50  # examples of each side that are printed, on the page, and there before a click or after
@@ -41,10 +41,10 @@ LIMITS = (
     "number.",
     "Without --sequential this is one look. To look while examples come in, use it from the start.",
 )
-STEPS = (
-    "Read the examples below: who is right where only one is says more than the difference.",
-    "How many examples a difference of this size takes, right or wrong: `heldout budget TABLE --needed --gap {:.3f}`.",
-    "If examples depend on each other (issues of one repository, frames of one video), name their groups by --groups.",
+READ = "Read the examples below: who is right where only one is says more than the difference."
+ENOUGH = "How many examples a difference of this size takes: `heldout budget TABLE --needed --gap {:.3f}`."
+GROUPS = (
+    "If examples depend on each other (issues of one repository, frames of one video), name their groups by --groups."
 )
 LOOKS = (
     "With probability {} the band, what the intervals of all looks so far have in common, holds the true difference at "
@@ -55,14 +55,15 @@ BY_HOLM = "Holm finds a little more than intervals that hold at once; where they
 METHOD = (
     "Q. McNemar (1947), Psychometrika 12(2), 153–157; T. Tango (1998), Statistics in Medicine 17, 891–908; N. Gaffke "
     "(2005), Mathematical Methods of Statistics 14(4), 451–467; I. Waudby-Smith, A. Ramdas (2024), Journal of the "
-    "Royal Statistical Society B 86(1), 1–27"
+    "Royal Statistical Society B 86(1), 1–27. Several pairs: S. Holm (1979), Scandinavian Journal of Statistics 6(2), "
+    "65–70."
 )
-HOLM = "; S. Holm (1979), Scandinavian Journal of Statistics 6(2), 65–70"
 
 
 def pair_summary(result: CompareResult) -> page.Summary:
     """What the comparison of one pair says."""
     (headline, sentences), figures, facts = _told(result), _figures(result), tuple(_facts(result))
+    numbers = [(f.name, f"{f.value} ({f.note})") for f in figures]
     return page.Summary(
         kind="Comparison",
         headline=headline,
@@ -70,20 +71,17 @@ def pair_summary(result: CompareResult) -> page.Summary:
         tone="quiet" if result.better is None else "neutral",
         subject=f"{result.source}: {result.n_examples:,} examples",
         figures=figures,
-        lines=(
-            *((f.name.lower(), f"{f.value} ({f.note})") for f in figures),
-            *((name.lower(), value) for name, value in facts),
-        ),
+        lines=tuple((name.lower(), value) for name, value in (*numbers, *facts)),
         sections=tuple(_sections(result, facts)),
         closing=(f"Null hypothesis: {result.null}",),
         origin=page.origin(result),
-        method=f"{METHOD}.",
+        method=METHOD,
     )
 
 
 def all_summary(result: CompareAllResult) -> page.Summary:
     """What the comparison of several pairs says."""
-    one, n_pairs = result.one, page.counted(result.n_pairs, "pair")
+    one, n_pairs, n_told = result.one, page.counted(result.n_pairs, "pair"), result.n_told_apart
     tests, nulls = (list(dict.fromkeys(getattr(p, name) for p in result.pairs)) for name in ("test", "null"))
     sentences = [f"Told apart means a p of at most {one.level:g}, family-wise (Holm)."]
     if result.skipped:
@@ -91,9 +89,9 @@ def all_summary(result: CompareAllResult) -> page.Summary:
         sentences.append(f"Pairs left out, sharing fewer than two {one.unit}: {len(result.skipped):,} ({pairs}).")
     return page.Summary(
         kind="Comparison of several pairs",
-        headline=f"{result.n_told_apart:,} of {n_pairs} told apart",
+        headline=f"{n_told:,} of {n_pairs} told apart",
         sentences=tuple(sentences),
-        tone="neutral" if result.n_told_apart else "quiet",
+        tone="neutral" if n_told else "quiet",
         subject=f"{one.source}: {n_pairs} of models",
         sections=(
             page.Section.of("Every pair, smallest p first", _board(result), printed=True, anchor="pairs"),
@@ -101,7 +99,7 @@ def all_summary(result: CompareAllResult) -> page.Summary:
         ),
         closing=(f"Tested by {page.listed(tests)}. Null hypothesis: {' Or, for other pairs: '.join(nulls)}", BY_HOLM),
         origin=page.origin(one),
-        method=f"{METHOD}{HOLM}.",
+        method=METHOD,
     )
 
 
@@ -112,29 +110,48 @@ def moved_text(result: CompareResult) -> str:
 
 def worse_text(result: CompareResult, fail_under: float) -> str:
     """Why a check failed."""
-    p = page.pvalue_text(result.adjusted_log_p)
+    p = page.pvalue_text(result.ruling.log_p_value)
     return f"{result.first} is worse than {result.second} (p = {p}, below --fail-under {fail_under:g})."
 
 
 def _told(result: CompareResult) -> tuple[str, tuple[str, ...]]:
     """The headline, and the sentences below it."""
     first, second = page.quoted(result.first), page.quoted(result.second)
-    one, two = (
-        page.percent(score, 2) if result.binary else page.fixed(score)
-        for score in (result.score_first, result.score_second)
-    )
+    values = result.score_first, result.score_second
+    one, two = (page.percent(score, 2) if result.binary else page.fixed(score) for score in values)
     scores = f"{first} scores {one} and {second} {two} on {result.n_examples:,} examples"
     if result.ruling.outcome == "order matters":
         return f"The difference moved with the order of the {result.unit}", (f"{scores}.", moved_text(result))
     holm = f", Holm over {result.n_pairs:,} pairs" if result.n_pairs > 1 else ""
-    at = f"significant at level {result.level:g} (p = {page.pvalue_text(result.adjusted_log_p)}{holm})."
+    at = f"significant at level {result.level:g} (p = {page.pvalue_text(result.ruling.log_p_value)}{holm})."
     if result.better is None:
         return f"{first} and {second} are not told apart", (f"{scores}; the difference is not {at}",)
     return f"{page.quoted(result.better)} is better", (f"{scores}; the difference is {at}",)
 
 
+def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
+    first, second, seen = page.quoted(result.first), page.quoted(result.second), result.detectable_difference
+    looks = ", at every look at once" if result.sequence else ""
+    share = page.percent(result.n_discordant / result.n_examples)
+    sides = f"{share}; {first} scores higher on {result.first_only:,}, {second} on {result.second_only:,}"
+    found = "a true difference that is found four times in five, with one look"
+    if math.isnan(seen):
+        found = f"so few {result.unit} can never reach level {result.interval_level:.2g}, whatever they say"
+    rows = (
+        ("Difference", _difference(result), f"{page.sure_text(result.interval_level)}: {_interval(result)}{looks}"),
+        ("p", page.pvalue_text(result.log_p_value), result.test),
+        ("Discordant", f"{result.n_discordant:,} of {result.n_examples:,}", sides),
+        ("Detectable difference", page.fixed(seen, _digits(result)), found),
+    )
+    return tuple(page.Figure(name=n, value=v, note=note, strong=n == "Difference") for n, v, note in rows)
+
+
 def _digits(result: CompareResult) -> int:
     return 4 if result.n_examples < 100_000 else 5
+
+
+def _difference(result: CompareResult) -> str:
+    return page.fixed(result.difference, _digits(result), sign=True)
 
 
 def _interval(result: CompareResult) -> str:
@@ -142,26 +159,10 @@ def _interval(result: CompareResult) -> str:
     return page.pair(result.interval, _digits(result), sign=True) if known else "no interval"
 
 
-def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
-    digits, seen, looks = _digits(result), result.detectable_difference, ", at every look at once"
-    within = f"{page.sure_text(result.interval_level)}: {_interval(result)}{looks if result.sequence else ''}"
-    sides = f"{page.percent(result.n_discordant / result.n_examples)}; {page.quoted(result.first)} scores higher on "
-    sides += f"{result.first_only:,}, {page.quoted(result.second)} on {result.second_only:,}"
-    found = "a true difference that is found four times in five, with one look"
-    never = f"so few {result.unit} can never reach level {result.interval_level:.2g}, whatever they say"
-    rows = (
-        ("Difference", page.fixed(result.difference, digits, sign=True), within),
-        ("p", page.pvalue_text(result.log_p_value), result.test),
-        ("Discordant", f"{result.n_discordant:,} of {result.n_examples:,}", sides),
-        ("Detectable difference", page.fixed(seen, digits), never if math.isnan(seen) else found),
-    )
-    return tuple(page.Figure(name=n, value=v, note=note, strong=n == "Difference") for n, v, note in rows)
-
-
 def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
     """What else there is to know, on the page and in print."""
     if result.n_pairs > 1:
-        yield "Adjusted p", f"{page.pvalue_text(result.adjusted_log_p)} (Holm, {result.n_pairs:,} pairs)"
+        yield "Adjusted p", f"{page.pvalue_text(result.ruling.log_p_value)} (Holm, {result.n_pairs:,} pairs)"
     if math.isfinite(result.p_value_sign_flips):
         p = page.p_text(result.p_value_sign_flips)
         yield "p by flipped signs", f"{p} (beside the verdict: it takes differences of equal models to be symmetric)"
@@ -179,20 +180,23 @@ def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
 
 
 def _sections(result: CompareResult, facts: tuple[tuple[str, str], ...]) -> Iterator[page.Section]:
+    alone = result.n_groups is None
+    open_still = result.ruling.outcome == "not told apart" and result.binary and alone
+    enough = [ENOUGH.format(max(abs(result.difference), 0.001))] if open_still else []
     if math.isfinite(result.interval[0]):
         yield page.Section.of("The difference", _chart(result))
     if result.sequence is not None:
         yield page.Section.of("Look by look", _looks(result, result.sequence))
-    steps = tuple(step.format(max(abs(result.difference), 0.001)) for step in STEPS)
     yield page.Section.of("What it does not mean", page.Points(LIMITS))
-    yield page.Section.of("What to do next", page.Points(steps))
+    yield page.Section.of("What to do next", page.Points((READ, *enough, *([GROUPS] if alone else []))))
     yield page.Section.of("What was compared", page.Facts(facts))
-    yield from _side(result, first=True)
-    yield from _side(result, first=False)
+    for first in (True, False):
+        if rows := [row for row in result.parted if (row.first > row.second) == first]:
+            yield _side(result, rows[:LISTED], first=first)
 
 
 def _chart(result: CompareResult) -> page.IntervalChart:
-    text = f"{page.fixed(result.difference, _digits(result), sign=True)} ({_interval(result)})"
+    text = f"{_difference(result)} ({_interval(result)})"
     better, sure = page.shorten(page.name_text(result.first), COLUMN), page.sure_text(result.interval_level)
     return page.IntervalChart(
         title=f"{page.quoted(result.first)} less {page.quoted(result.second)}",
@@ -220,33 +224,29 @@ def _looks(result: CompareResult, s: ConfidenceSequence) -> page.LineChart:
     )
 
 
-def _side(result: CompareResult, *, first: bool) -> Iterator[page.Section]:
+def _side(result: CompareResult, rows: list[Parted], *, first: bool) -> page.Section:
     """Examples on which one of the two does better."""
-    rows = [row for row in result.parted if (row.first > row.second) == first][:LISTED]
-    if not rows:
-        return
     name, n = (result.first, result.first_only) if first else (result.second, result.second_only)
     title = f"Only {page.quoted(name)} is right" if result.binary else f"{page.quoted(name)} scores higher"
-    one, two = (page.shorten(page.name_text(model), COLUMN) for model in (result.first, result.second))
-    columns = [("Example", [f"{row.position}" if row.id is None else row.id for row in rows])]
-    if rows[0].label is None:
-        columns += [(one, [f"{row.first:.3g}" for row in rows]), (two, [f"{row.second:.3g}" for row in rows])]
-    else:
-        columns += [("Label", [f"{row.label}" for row in rows])]
-        columns += [(one, [f"{row.first_answer}" for row in rows]), (two, [f"{row.second_answer}" for row in rows])]
-    if any(row.text for row in rows):
-        columns += [("Text", [row.text or "" for row in rows])]
-    names, cells = [name for name, _ in columns], list(zip(*(column for _, column in columns), strict=True))
-    words = names if rows[0].label is not None else ("Text",)
-    opened = page.Table.of(title, names, cells[:OPEN], words=words, more=n - len(cells[:OPEN]), rows_printed=SHOWN)
-    folded = page.Table.of(f"{title}, further examples", names, cells[OPEN:], words=words)
+    models = [page.shorten(page.name_text(model), COLUMN) for model in (result.first, result.second)]
+    labelled, texts = rows[0].label is not None, any(row.text for row in rows)
+    columns = ["Example", *["Label"] * labelled, *models, *["Text"] * texts]
+    cells = []
+    for row in rows:
+        said = [f"{row.first:.3g}", f"{row.second:.3g}"]
+        if labelled:
+            said = [f"{row.label}", f"{row.first_answer}", f"{row.second_answer}"]
+        cells.append((f"{row.position}" if row.id is None else row.id, *said, row.text or "")[: len(columns)])
+    words, more = columns if labelled else ["Text"], n - len(cells[:OPEN])
+    opened = page.Table.of(title, columns, cells[:OPEN], words=words, more=more, rows_printed=SHOWN)
+    folded = page.Table.of(f"{title}, further examples", columns, cells[OPEN:], words=words)
     fold = page.Fold(title=f"The next {len(folded.rows)} of these", blocks=(folded,)) if folded.rows else None
     heading, anchor = f"{title} ({page.counted(n, 'example')})", "first" if first else "second"
-    yield page.Section.of(heading, opened, fold, printed=True, anchor=anchor)
+    return page.Section.of(heading, opened, fold, printed=True, anchor=anchor)
 
 
 def _board(result: CompareAllResult) -> page.Ranges:
-    pairs, sure = result.ordered(), page.sure_text(result.one.level)
+    pairs, sure = sorted(result.pairs, key=lambda pair: pair.log_p_value), page.sure_text(result.one.level)
     return page.Ranges(
         caption=BOARD.format(sure),
         columns=("p, Holm", "Pair", "Difference", f"{sure}, all at once", "Differ"),
@@ -266,9 +266,9 @@ def _board_row(row: CompareResult) -> page.RangeRow:
         value=row.difference,
         low=low,
         high=high,
-        value_text=page.fixed(row.difference, _digits(row), sign=True),
+        value_text=_difference(row),
         interval_text=_interval(row),
-        rank=page.pvalue_text(row.adjusted_log_p),
+        rank=page.pvalue_text(row.ruling.log_p_value),
         next=f"{row.n_discordant:,}",
         next_note="differ",
         next_hover=f"{first}{sign}{second}: the scores differ on {page.counted(row.n_discordant, 'example')}",

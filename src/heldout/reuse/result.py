@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +25,8 @@ from heldout.reuse.needed import Needed
 from heldout.reuse.similarity import SimilarityResult
 from heldout.reuse.winner import Winner
 from heldout.summary import Summary
+
+MORE_TRIALS = 2  # times as many, in words
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -75,6 +76,7 @@ class Pool(Record):
         "independent": "unit", "n_pairs": "n_pairs", "pairs_significant": "n_significant",
         "neighbours": "named_neighbours", "groups": "named_groups",
     }  # fmt: skip
+    columns: ClassVar[dict[str, str]] = {"error": "values"}  # of `models`, beside those that every pool has
 
     names: tuple[str, ...]
     values: NDArray[np.float64]
@@ -118,22 +120,18 @@ class Pool(Record):
         """`groups` by name."""
         return [self.named(group) for group in self.groups]
 
-    def rows(self, **columns: NDArray[Any]) -> list[dict[str, Any]]:
-        """The leaderboard as plain rows, with what else `columns` hold of each model."""
-        columns |= {"low": self.low, "high": self.high, "n_examples": self.n_observed}
+    def models(self) -> list[dict[str, Any]]:
+        """The leaderboard as plain rows."""
+        columns = {**self.columns, "low": "low", "high": "high", "n_examples": "n_observed"}
         band = {model: number for number, members in enumerate(self.groups, start=1) for model in members}
         rows = []
         for place, i in enumerate(self.order.tolist(), start=1):
             row = {"name": self.names[i], "place": place, "group": band[i]}
-            row |= {name: column[i].item() for name, column in columns.items()}
+            row |= {key: getattr(self, name)[i].item() for key, name in columns.items()}
             if self.ranks is not None:
                 row["rank_low"], row["rank_high"] = self.ranks[i].tolist()
             rows.append(row)
         return rows
-
-    def models(self) -> list[dict[str, Any]]:
-        """The leaderboard as plain rows."""
-        return self.rows(error=self.values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -167,8 +165,8 @@ class PoolResult(Pool):
         "label_noise", "second_labels",
     )  # fmt: skip
     derived = {  # noqa: RUF012
-        **Pool.derived, "pairs_below_chance": "alike.below_chance", "right_for_all": "right_for_all",
-        "wrong_for_all": "wrong_for_all",
+        **Pool.derived, "pairs_below_chance": "alike.below_chance", "right_for_all": "similarity.right_for_all",
+        "wrong_for_all": "similarity.wrong_for_all",
     }  # fmt: skip
 
     similarity: SimilarityResult
@@ -183,21 +181,30 @@ class PoolResult(Pool):
     second_labels: SecondLabels | None = None
 
     @property
-    def right_for_all(self) -> float | None:
-        """Share of the examples that every model has and gets right; None where there is no such example."""
-        s = self.similarity
-        return float(s.difficulty[0] / s.n_complete) if s.n_complete else None
-
-    @property
-    def wrong_for_all(self) -> float | None:
-        """The same for those that every model gets wrong."""
-        s = self.similarity
-        return float(s.difficulty[-1] / s.n_complete) if s.n_complete else None
-
-    @property
     def named_assumption(self) -> dict[str, Any] | None:
         """`assumption`, with names."""
         return None if self.assumption is None else self.assumption.to_dict(self.names)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ScorePool(Pool):
+    """What holds for k models with scores.
+
+    Parameters
+    ----------
+    between, within, trial_share : (k,) float
+        Variances between and inside examples, and the share of the squared error bar that is chance inside examples;
+        NaN where trials are not known.
+    """
+
+    unlisted = (*Pool.unlisted, "between", "within", "trial_share")
+    columns = {  # noqa: RUF012
+        "score": "values", "trial_share": "trial_share", "variance_between": "between", "variance_within": "within",
+    }  # fmt: skip
+
+    between: NDArray[np.float64]
+    within: NDArray[np.float64]
+    trial_share: NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -309,13 +316,19 @@ class Budget(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """What else is to be known of the table, one sentence each."""
-        from heldout.reuse.budget_summary.shared import notes_of
+        from heldout.reuse.budget_summary import notes_of
 
         return notes_of(self.tasks, trials_agree=self.trials_agree)
 
+    def summary(self) -> Summary:
+        """What the budget says."""
+        from heldout.reuse.budget_summary import summarise
+
+        return summarise(self)
+
     def needed_summary(self) -> Summary:
         """How many examples are needed, alone."""
-        from heldout.reuse.budget_summary.shared import summarise_needed
+        from heldout.reuse.budget_summary import summarise_needed
 
         return summarise_needed(self)
 
@@ -329,14 +342,12 @@ class BudgetResult(Budget):
     equal : TestableModels or None
         The same as `testable` if all models had the pool's mean error and mean similarity, as the paper plugs in; None
         where no such models exist. Where errors differ much this is far too many.
-    exact_error, exact_similarity, examples_each
-        The means behind `equal`.
     by_similarity, by_epsilon : Curve or None
         Testable models of the mean error against similarity (figures 1b and 2), and of the mean error and similarity
         against epsilon (figure 2); None where `equal` is.
     """
 
-    unlisted = (*Budget.unlisted, "equal", "exact_error", "exact_similarity", "examples_each")
+    unlisted = (*Budget.unlisted, "equal")
     derived = {  # noqa: RUF012
         **Budget.derived, "testable_if_equal": "equal", "adjusted_similarity": "pool.adjusted",
         "assumption_a1": "pool.named_assumption", "label_noise": "pool.label_noise",
@@ -349,9 +360,6 @@ class BudgetResult(Budget):
     independent_similarity: float
     equal: TestableModels | None
     pool: PoolResult | None
-    exact_error: Fraction
-    exact_similarity: Fraction
-    examples_each: int
     by_similarity: Curve | None
     by_epsilon: Curve | None
 
@@ -363,8 +371,50 @@ class BudgetResult(Budget):
             return None
         return float(curve.x[np.argmax(curve.union >= 1)])
 
-    def summary(self) -> Summary:
-        """What the budget says."""
-        from heldout.reuse.budget_summary import summarise
 
-        return summarise(self)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ScoreBudgetResult(Budget):
+    """What a test set says of k models whose predictions have scores between 0 and 1.
+
+    Parameters
+    ----------
+    trials : (3,) int
+        Fewest, median and most trials of a cell; zeros where nothing is known of them.
+    median_trial_share, pair_trial_share : float
+        Share of the squared error bar of a model, and of the difference of two, that is chance inside examples: medians
+        over models and pairs, NaN where trials are not known.
+    """
+
+    unlisted = (*Budget.unlisted, "trials", "median_trial_share", "pair_trial_share")
+    derived = {**Budget.derived, "kind": "kind", "mean_score": "mean_score", "trials": "trial_numbers"}  # noqa: RUF012
+    kind = "scores"
+
+    pool: ScorePool
+    trials: NDArray[np.int64]
+    median_trial_share: float
+    pair_trial_share: float
+
+    def shrinks(self, more: float, *, pairs: bool = False) -> float:
+        """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be."""
+        share = self.pair_trial_share if pairs else self.median_trial_share
+        return math.sqrt(1 - share * (1 - 1 / more))
+
+    @property
+    def mean_score(self) -> float:
+        """Over all models."""
+        return float(self.pool.values.mean())
+
+    @property
+    def trial_numbers(self) -> dict[str, float | int | None]:
+        """Trials per cell, the share of chance inside examples, and what more trials would bring."""
+        fewest, median, most = (int(t) or None for t in self.trials)
+        return {
+            "fewest": fewest,
+            "median": median,
+            "most": most,
+            "share_of_error_bar": self.median_trial_share,
+            "with_twice_as_many": self.shrinks(MORE_TRIALS),
+            "with_endlessly_many": self.shrinks(math.inf),
+            "share_of_gap": self.pair_trial_share,
+            "gap_with_twice_as_many": self.shrinks(MORE_TRIALS, pairs=True),
+        }

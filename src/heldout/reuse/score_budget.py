@@ -17,7 +17,7 @@ from heldout.reuse.first import may_be_among
 from heldout.reuse.grouped import Grouping
 from heldout.reuse.leaderboard import MOST_RANKED, ScoreComparison, TestedPairs, rank_ranges, tied_groups
 from heldout.reuse.needed import round_up, score_needed
-from heldout.reuse.score_result import ScoreBudgetResult, ScorePool
+from heldout.reuse.result import ScoreBudgetResult, ScorePool
 from heldout.reuse.scored import ScoredPool
 from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics.grouped import Floats

@@ -85,6 +85,16 @@ class SimilarityResult:
         return int(self.difficulty.sum())
 
     @property
+    def right_for_all(self) -> float | None:
+        """Share of the examples that every model has and gets right; None where there is no such example."""
+        return float(self.difficulty[0] / self.n_complete) if self.n_complete else None
+
+    @property
+    def wrong_for_all(self) -> float | None:
+        """The same for those that every model gets wrong."""
+        return float(self.difficulty[-1] / self.n_complete) if self.n_complete else None
+
+    @property
     def errors(self) -> Floats:
         """(k,) share of wrong answers; NaN for a model without any answer."""
         with np.errstate(invalid="ignore"):

@@ -1,29 +1,44 @@
-"""What a budget says: every sentence, table and chart of it."""
+"""What a budget says, of right and wrong or of scores: headline, key figures, and what stands where on the page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
 
 from heldout import summary as page
-from heldout.reuse.budget_summary import bounds, labels, models, shared
-from heldout.reuse.result import BudgetResult
+from heldout.reuse.budget_summary import board, evidence
+from heldout.reuse.result import MORE_TRIALS, Budget, BudgetResult, PoolResult, ScoreBudgetResult
 
+Rows = tuple[tuple[str, str], ...]
+
+FEW_EXAMPLES = 10
+NEEDED, TRIALS = "How many examples are needed", "What more trials would bring"
 METHOD = (
-    "H. Mania, J. Miller, L. Schmidt, M. Hardt, B. Recht (2019), “Model similarity mitigates test set overuse”, "
-    "NeurIPS 2019, <https://arxiv.org/abs/1905.12580>. Spanning-tree bound: D. Hunter (1976), K. J. Worsley (1982)."
+    "Bounds by similarity: H. Mania, J. Miller, L. Schmidt, M. Hardt, B. Recht (2019), “Model similarity mitigates "
+    "test set overuse”, NeurIPS 2019, <https://arxiv.org/abs/1905.12580>; their spanning tree: D. Hunter (1976), K. J. "
+    "Worsley (1982). Scores and groups: E. L. Korn, B. I. Graubard (1998), Survey Methodology 24(2), 193–201. Pairs: "
+    "S. Holm (1979), Scandinavian Journal of Statistics 6(2), 65–70."
 )
+MOST_TASKS, LONGEST = 20, 48  # tasks that are named, and characters of a name
+ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+WORTHWHILE = 0.2  # of an error bar that endlessly many trials would take off
+NOT_TUNED = "models chosen without looking at this test set; a model tuned on it is not covered."
 PLUG_IN = (
     "Errors and similarities are plugged in as if they were the true ones, and further models are taken to be like "
-    "these. The bounds hold for independent examples, and for models chosen without looking at this test set; a model "
-    "tuned on it is not covered."
+    f"these. The bounds hold for independent examples, and for {NOT_TUNED}"
 )
 GROUPED = (
     "Whole groups are the unit: error bars, intervals and comparisons rest on Student’s law for many independent "
     "groups, drawn with their sizes. Design effects are estimated from these groups, and further groups and models are "
-    "taken to be like these. It holds for models chosen without looking at this test set; a model tuned on it is not "
-    "covered."
+    f"taken to be like these. It holds for {NOT_TUNED}"
 )
-ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+SCORES = (
+    "Error bars are over {}, which must be independent; the trials of an example are kept together. They hold for "
+    f"{NOT_TUNED}"
+)
 WITHOUT_PREDICTIONS = (
     "Leaderboard with intervals for all models at once, rank ranges, and which differences are significant",
     "Who may be first, and what the winner’s score is worth",
@@ -31,155 +46,337 @@ WITHOUT_PREDICTIONS = (
     "Covering curve and Theorem 2",
     "Difficulty of the examples, and whether Assumption A1 fits",
 )
+WITHOUT_RIGHT_AND_WRONG = (
+    "Similarity of every pair, similarity and Naive Bayes bounds, difficulty: they are for right and wrong. "
+    "`--threshold 0.5` counts a score of 0.5 or more as right."
+)
 
 
-def summarise(result: BudgetResult) -> page.Summary:
+def summarise(result: Budget) -> page.Summary:
     """What the result says."""
-    return shared.summary_of(
-        result,
-        kind="Budget",
-        measured="measured error",
-        meaning=_meaning(result),
-        facts=tuple(dict.fromkeys((*models.alike(result), *_facts(result)))),
-        sections=_sections(result),
-        closing=PLUG_IN if result.example_groups is None else GROUPED,
+    bar, room, fit, k = page.bar_text(result.epsilon), result.further_models, result.testable.count, result.n_models
+    more, there = ("", "") if k is None else ("more ", f"; there are {k:,}")
+    scored, groups = isinstance(result, ScoreBudgetResult), result.example_groups
+    headline = f"Room for {page.count_words(room)} {more}{'model' if room == 1 else 'models'} at {bar}"
+    sentence = (
+        f"These {result.n_examples:,} examples can measure {page.exact_text(fit)} {'model' if fit == 1 else 'models'} "
+        f"of this kind, each with a {'mean score' if scored else 'measured error'} within {bar} of the true one, all "
+        f"at once with probability {page.sure_text(result.delta)}{there}."
+    )
+    if result.too_few:
+        headline = "Too few groups to say anything"
+        sentence = (
+            f"The error bar for the {k} models is ±{result.error_bar:.2g}, and neither how many models fit nor how "
+            "many examples are needed can be told."
+        )
+    few = (
+        f"There are only {page.counted(result.n_examples, 'example')}: below {FEW_EXAMPLES}, little can be told. Are "
+        "these averages? Give one row or column for each example."
+    )
+    then = "the law for many groups is rough, and intervals are very wide"
+    few_groups = page.few_groups(None if groups is None else groups.n_groups, then=then)
+    lines = (*_meaning(result), *_needed(result), *_beside(result), *_went_in(result))
+    return page.Summary(
+        kind="Budget, from scores" if scored else "Budget",
+        headline=headline,
+        sentences=(sentence,),
+        tone="quiet" if room else "found",
+        subject=_subject(result),
+        figures=() if result.too_few else tuple(_figures(result)),
+        warnings=(*([few] if result.n_examples < FEW_EXAMPLES else []), *few_groups),
+        lines=tuple(dict.fromkeys(lines)),
+        sections=tuple(section for section in _sections(result) if section.blocks),
+        closing=(_rests_on(result),),
+        origin=page.origin(result),
         method=METHOD,
     )
 
 
-def _meaning(result: BudgetResult) -> shared.Rows:
-    """The error bar, and how much of the order is significant."""
-    narrowest = None if result.testable.count or result.narrowest is None else page.bar_text(result.narrowest)
-    return page.kept_facts(
-        *shared.error_bar(result),
-        *(() if result.pool is None else shared.order(result.pool)),
-        ("Narrowest error bar of one model", narrowest),
+def summarise_needed(result: Budget) -> page.Summary:
+    """How many examples are needed, alone."""
+    whole = result.summary()
+    kept = (replace(section, printed=True) for section in whole.sections if section.title in (NEEDED, TRIALS))
+    return replace(
+        whole,
+        headline=whole.subject,
+        sentences=whole.sentences if result.too_few else (),
+        tone="neutral",
+        figures=(),
+        lines=_error_bar(result),
+        sections=tuple(kept),
     )
 
 
-def _facts(result: BudgetResult) -> shared.Rows:
-    pool, error = result.pool, f"{result.mean_error:.4f}"
-    if pool is None:
-        return shared.went_in(result, ("Error, as stated", error), *models.alike(result))
-    errors, cells = pool.values, pool.values.size * result.n_examples
-    return shared.went_in(
-        result,
-        ("Error, mean over models", f"{error} ({errors.min():.4f} to {errors.max():.4f})"),
-        ("Missing predictions", page.of_text(pool.n_missing, cells)),
+def _subject(result: Budget) -> str:
+    n, groups = f"{result.n_examples:,} examples", result.example_groups
+    if isinstance(result, BudgetResult) and result.pool is None:
+        return f"From four numbers: {n}, error {result.mean_error:g} and similarity {result.mean_similarity:g}"
+    inside = "" if groups is None else f" in {groups.n_groups:,} groups"
+    return f"{result.source}: {result.n_models:,} models on {n}{inside}"
+
+
+def _figures(result: Budget) -> Iterator[page.Figure]:
+    """The answer, and what stands around it."""
+    need, bar, k = result.needed, page.bar_text(result.epsilon), result.n_models
+    left, fit = page.count_words(result.further_models), page.count_words(result.testable.count)
+    all_of_them = "" if k is None else page.bar_text(result.error_bar, full=True)
+    rows = (
+        (f"More models at {bar}" if k else f"Models at {bar}", left, f"{fit} in all"),
+        (f"Error bar for the {k} models at once", all_of_them, f"with probability {page.sure_text(result.delta)}"),
+        (f"Examples for {bar}", _examples(need.examples_for_epsilon), f"there are {result.n_examples:,}"),
+        ("Gap between two models that can be told", page.scientific(need.gap_now), "named beforehand"),
     )
+    for i, (name, value, note) in enumerate(rows):
+        if value:
+            yield page.Figure(name=name, value=value, note=note, strong=not i)
 
 
-def _sections(result: BudgetResult) -> Iterator[page.Section]:
+def _sections(result: Budget) -> Iterator[page.Section]:
+    """In reading order; those without anything to say are left out."""
     pool = result.pool
     yield page.Section.of("What this means", page.Facts(_meaning(result)), _means(result))
     yield page.Section.of("What it does not mean", _not_means(result))
-    yield page.Section.of("What to do next", _next(result))
-    yield from bounds.sections(result)
-    yield shared.needed_section(result)
+    yield page.Section.of("What to do next", _next_steps(result))
+    if isinstance(result, BudgetResult):
+        yield from evidence.bounds(result)
+    else:
+        yield page.Section.of(TRIALS, page.Facts(_beside(result)))
+    yield _needed_section(result)
     if pool is not None:
-        yield from shared.leaderboard(result, pool)
-        yield shared.who_is_first(result, pool)
-        yield from labels.sections(pool)
-        yield from models.sections(result, pool)
-    yield bounds.depends(result)
-    if pool is not None:
-        yield models.structure(pool)
-    yield page.Section.of("What went in", page.Facts(_facts(result)))
-    yield shared.notes_section(result)
+        yield from board.sections(result, pool)
+    if isinstance(result, BudgetResult) and isinstance(pool, PoolResult):
+        yield from board.wrong_labels(pool)
+        yield from evidence.similarity(result, pool)
+    if isinstance(result, BudgetResult):
+        yield evidence.depends(result)
+    if isinstance(pool, PoolResult):
+        yield evidence.structure(pool)
+    yield page.Section.of("What went in", page.Facts(_went_in(result)))
+    yield page.Section.of("Notes", _points(*result.notes), level=3, printed=True)
     yield page.Section.of("Not computed", _not_computed(result))
 
 
-def _means(result: BudgetResult) -> page.Points | None:
-    """What the numbers say."""
-    pool, error = result.pool is not None, result.mean_error
-    return shared.points(
-        (pool, "One model alone would have a narrower error bar; its width is the price of looking at so many."),
-        (
-            error in (0.0, 1.0),
-            f"Every model has the error {error:g}: the set is too easy or too hard. That so many fit says no more.",
-        ),
-        (
-            result.example_groups is None,
-            "Similar models cost less: a sample that is too easy for one of them tends to be too easy for the others. "
-            "The union bound takes every model for a stranger; the similarity bound does not.",
-        ),
+def _meaning(result: Budget) -> Rows:
+    """The error bar, and how much of the order is significant."""
+    one = result.narrowest if isinstance(result, BudgetResult) and not result.testable.count else None
+    return page.kept_facts(
+        *_error_bar(result),
+        *(() if result.pool is None else board.order(result.pool)),
+        ("Narrowest error bar of one model", None if one is None else page.bar_text(one)),
     )
 
 
-def _not_means(result: BudgetResult) -> page.Points | None:
+def _error_bar(result: Budget) -> Rows:
+    """The error bar that holds for all."""
+    if result.pool is None:
+        return ()
+    bar, union = result.error_bar, result.pool.epsilon["union"]
+    less = f"{page.share_text(1 - bar / union)} less than" if result.testable.similarity is not None else "as"
+    told = f"±{bar:.5f} with probability {page.sure_text(result.delta)}, {less} by the union bound (±{union:.5f})"
+    return ((f"Error bar for the {result.n_models:,} models", told),)
+
+
+def _needed(result: Budget) -> Rows:
+    """Examples for the error bar and for a gap, and the gap that can be told now."""
+    need, n = result.needed, result.n_examples
+    if result.too_few:
+        return ()
+
+    def compared(count: int | None) -> str:
+        return _examples(count) + ("" if count is None else f", {page.times_text(count / n)} those there are")
+
+    power = f"{100 * need.power:g}{page.PERCENT} power"
+    part = f", parting on {page.percent(need.disagreement)} of examples" if isinstance(result, BudgetResult) else ""
+    who = "one such model" if need.n_models == 1 else f"{need.n_models:,} models like these at once"
+    first = f"{compared(need.examples_for_first)} ({need.first_gap or 0:.4g} apart)"
+    return page.kept_facts(
+        (f"Examples for ±{need.epsilon:g}", f"{compared(need.examples_for_epsilon)} ({who})"),
+        ("Gap that can be told now", f"{page.scientific(need.gap_now)} (two models named beforehand, {power}{part})"),
+        (f"Examples for a gap of {need.gap:g}", compared(need.examples_for_gap)),
+        ("Examples, first from second", None if need.first_gap is None else first),
+    )
+
+
+def _needed_section(result: Budget) -> page.Section:
+    """The same on a page."""
+    note = (
+        f"A gap is told where the paired test of two models has p at most {result.delta:g}; the numbers are for a "
+        f"chance of {100 * result.needed.power:g}{page.PERCENT} that it does, for models and groups like these. All "
+        "pairs at once take more."
+    )
+    blocks = () if result.too_few else (page.Facts(_needed(result)), page.Note(note))
+    return page.Section.of(NEEDED, *blocks)
+
+
+def _examples(count: int | None) -> str:
+    return "over 10¹²" if count is None else f"{count:,}"
+
+
+def _beside(result: Budget) -> Rows:
+    """What is known beside errors and beside scores: how alike the models are, and what trials would bring."""
+    if isinstance(result, ScoreBudgetResult):
+        return trials(result)
+    return evidence.alike(result) if isinstance(result, BudgetResult) else ()
+
+
+def _went_in(result: Budget) -> Rows:
+    """Models, examples, groups, and what was asked for."""
+    pool, groups, rows = result.pool, result.example_groups, list[tuple[str, str | None]]()
+    if isinstance(result, BudgetResult) and pool is None:
+        rows += [("Error, as stated", f"{result.mean_error:.4f}"), *_beside(result)]
+    if pool is not None:
+        what, cells = ("Error", "predictions") if isinstance(pool, PoolResult) else ("Score", "cells")
+        mean, least, most = (f"{value:.4f}" for value in (pool.values.mean(), pool.values.min(), pool.values.max()))
+        rows.append((f"{what}, mean over models", f"{mean} ({least} to {most})"))
+        rows.append((f"Missing {cells}", page.of_text(pool.n_missing, pool.values.size * result.n_examples)))
+    if groups is not None:
+        sizes = f"{groups.n_groups:,} of {groups.smallest:,} to {groups.largest:,} examples"
+        effects = (page.fixed(effect, 2) for effect in (groups.median_effect, groups.largest_effect))
+        repeated = f"{groups.n_repeated:,} ({', '.join(groups.repeated_in)}), put into one group"
+        rows += [
+            ("Groups", sizes + (f" ({page.quoted(groups.named)})" if groups.named else "")),
+            ("Design effect", "{}, median over models; largest {}".format(*effects)),
+            ("Worth in independent examples", page.fixed(result.n_examples / max(1.0, groups.median_effect), 0)),
+            ("Examples that share their input", repeated if groups.n_repeated else None),
+        ]
+    asked = f"±{result.epsilon:g} for all models at once, with probability {page.sure_text(result.delta)}"
+    return page.kept_facts(*rows, ("Asked for", asked))
+
+
+def trials(result: ScoreBudgetResult) -> Rows:
+    """How much of an error bar is chance inside examples, and what more trials would bring."""
+    fewest, median, most = result.trials.tolist()
+    count = f"{fewest:,} to {most:,}, median {median:,}" if most else "not known"
+    if not math.isfinite(result.median_trial_share):
+        return ("Trials per cell", count), ("More trials would bring", page.NOT_DEFINED)
+    between, within = (page.fixed(float(np.nanmedian(v))) for v in (result.pool.between, result.pool.within))
+    bars, gaps = (
+        "{} with twice as many, {} with endlessly many".format(
+            *(page.percent(1 - result.shrinks(more, pairs=pairs)) for more in (MORE_TRIALS, math.inf))
+        )
+        for pairs in (False, True)
+    )
+    return page.kept_facts(
+        ("Trials per cell", count),
+        ("Variance between examples", f"{between}, median over models"),
+        ("Variance inside an example", f"{within} for one trial, median over models"),
+        ("Chance inside examples", f"{page.percent(result.median_trial_share)} of the squared error bar"),
+        ("Trials shorten error bars by", bars),
+        ("Trials narrow gaps by", gaps if math.isfinite(result.pair_trial_share) else None),
+    )
+
+
+def _points(*sentences: object) -> page.Points | None:
+    """The sentences that apply: each is a text, or a condition `and` a text."""
+    told = tuple(str(sentence) for sentence in sentences if sentence)
+    return page.Points(told) if told else None
+
+
+def _rests_on(result: Budget) -> str:
+    """What all of it rests on."""
+    if isinstance(result, ScoreBudgetResult):
+        return SCORES.format(result.pool.unit)
+    return PLUG_IN if result.example_groups is None else GROUPED
+
+
+def _means(result: Budget) -> page.Points | None:
+    """What the numbers say."""
+    errors, alone = isinstance(result, BudgetResult), result.example_groups is None
+    flat = None if result.pool is None or np.ptp(result.pool.values) else result.pool.values[0]
+    return _points(
+        result.pool is not None
+        and "One model alone would have a narrower error bar; its width is the price of looking at so many.",
+        flat in (0.0, 1.0)
+        and f"Every model has the same mean, {flat:g}: the set is too easy or too hard. That so many fit says no more.",
+        errors
+        and alone
+        and "Similar models cost less: a sample that is too easy for one of them tends to be too easy for the others. "
+        "The union bound takes every model for a stranger; the similarity bound does not.",
+    )
+
+
+def _not_means(result: Budget) -> page.Points | None:
     """What must not be read into the numbers."""
     pool, bar = result.pool, page.bar_text(result.epsilon)
-    return shared.points(
-        (
-            True,
-            "It does not cover models chosen by looking at this test set. Tuning, early stopping, or picking what to "
-            "try next by its scores is adaptive use, and none of the numbers here hold for it.",
-        ),
-        (
-            True,
-            f"An error bar of {bar} on every model is not a ranking: two models less than {2 * result.epsilon:g} apart "
-            "may still be in the wrong order. Ranks need the paired comparison.",
-        ),
-        (
-            result.testable.naive_bayes,
-            "The Naive Bayes number rests on Assumption A1: on examples that are not easy for all, models err "
-            "independently. No data can promise that; where they contradict it, the table of every bound says so.",
-        ),
-        (
-            pool is not None and pool.alike.below_chance,
-            "Pairs that are wrong together less often than independent models would be leave no common cause of errors "
-            "to build on; the pool’s error bar takes the exact joint law instead.",
-        ),
-        (
-            pool is not None and pool.n_missing,
-            "Missing predictions are left out, never filled in. That is fair only if they are missing for reasons that "
-            "have nothing to do with the prediction. They can move places, so places and ranks need not agree.",
-        ),
+    return _points(
+        "It does not cover models chosen by looking at this test set. Tuning, early stopping, or picking what to try "
+        "next by its scores is adaptive use, and none of the numbers here hold for it.",
+        f"An error bar of {bar} on every model is not a ranking: two models less than {2 * result.epsilon:g} apart may "
+        "still be in the wrong order. Ranks need the paired comparison.",
+        result.testable.naive_bayes
+        and "The Naive Bayes number rests on Assumption A1: on examples that are not easy for all, models err "
+        "independently. No data can promise that; where they contradict it, the table of every bound says so.",
+        isinstance(pool, PoolResult)
+        and pool.alike.below_chance
+        and "Pairs that are wrong together less often than independent models would be leave no common cause of errors "
+        "to build on; the pool’s error bar takes the exact joint law instead.",
+        pool is not None
+        and pool.n_missing
+        and "What is missing is left out, never filled in. That is fair only if it is missing for reasons that have "
+        "nothing to do with the prediction. It can move places, so places and ranks need not agree.",
     )
 
 
-def _next(result: BudgetResult) -> page.Points | None:
+def _next_steps(result: Budget) -> page.Points | None:
     """What to do with it."""
     pool, room, groups = result.pool is not None, result.further_models, result.example_groups
     least = max((k for k in ROUND if k <= room), default=0)  # an alarm is of use while there is room
     named = " --groups SPEC" if groups is not None and groups.named is not None else ""
     command = f"heldout budget FILE --epsilon {result.epsilon:g} --delta {result.delta:g} --fail-under {least}{named}"
-    return shared.points(
-        (result.too_few, "Collect examples from more groups: those there are say nothing."),
-        (not room, "Ask for a wider error bar, or collect more examples: see how many are needed."),
-        (
-            pool,
-            "Publish the interval and the range of ranks with every score, and announce no winner among those that may "
-            "be first; give the first its corrected score.",
-        ),
-        (
-            True,
-            "Count every model that was ever scored on this set, also those nobody published: they use up the same "
-            "budget.",
-        ),
-        (room and pool, f"In CI, `{command}` fails once fewer further models fit."),
-        (
-            not pool,
-            "With the models’ predictions, `heldout budget predictions.npz` adds error bars for all of them at once, "
-            "which differences are significant, and how alike they are.",
-        ),
+    share = result.median_trial_share if isinstance(result, ScoreBudgetResult) else None
+    pays = isinstance(result, ScoreBudgetResult) and 1 - result.shrinks(math.inf) >= WORTHWHILE  # not where it is NaN
+    return _points(
+        result.too_few and "Collect examples from more groups: those there are say nothing.",
+        not room and "Ask for a wider error bar, or collect more examples: see how many are needed.",
+        pool
+        and "Publish the interval and the range of ranks with every score, and announce no winner among those that may "
+        "be first; give the first its corrected score.",
+        "Count every model that was ever scored on this set, also those nobody published: they use up the same budget.",
+        pays and "More trials pay: see what they would bring.",
+        share is not None
+        and math.isfinite(share)
+        and not pays
+        and "Spend on examples before trials: four times as many examples halve the error bars.",
+        share is not None and math.isnan(share) and "Run some examples twice, to see how much of a score is chance.",
+        room and pool and f"In CI, `{command}` fails once fewer further models fit.",
+        not pool
+        and "With the models’ predictions, `heldout budget predictions.npz` adds error bars for all of them at once, "
+        "which differences are significant, and how alike they are.",
     )
 
 
-def _not_computed(result: BudgetResult) -> page.Points | None:
+def _not_computed(result: Budget) -> page.Points | None:
     """What the page lacks, and why; silence must not read as "nothing to see"."""
-    pool, why = result.pool, result.testable.reason or "there is no common cause of errors"
-    if pool is None:
+    if not isinstance(result, BudgetResult):
+        return page.Points((WITHOUT_RIGHT_AND_WRONG,))
+    if (pool := result.pool) is None:
         return page.Points(WITHOUT_PREDICTIONS)
     complete, sizes = pool.similarity.n_complete, pool.cover.size
-    return shared.points(
-        (not complete, "Difficulty of the examples: none has a prediction of every model"),
-        (complete and pool.difficulty_forecast is None, f"Forecast of Assumption A1: {why}"),
-        (
-            result.equal is None,
-            "Curves, and what would fit were all models equal: examples come in groups, or no models have the mean "
-            "error and the mean similarity",
-        ),
-        (sizes[0] == sizes[-1], "Covering curve: it takes all models at every similarity"),
-        (pool.ranks is None, "Rank ranges: the pool is too large to compare every pair"),
+    why = result.testable.reason or "there is no common cause of errors"
+    return _points(
+        not complete and "Difficulty of the examples: none has a prediction of every model",
+        complete and pool.difficulty_forecast is None and f"Forecast of Assumption A1: {why}",
+        result.equal is None
+        and "Curves, and what would fit were all models equal: examples come in groups, or no models have the mean "
+        "error and the mean similarity",
+        sizes[0] == sizes[-1] and "Covering curve: it takes all models at every similarity",
+        pool.ranks is None and "Rank ranges: the pool is too large to compare every pair",
     )
+
+
+def notes_of(tasks: Mapping[str, int], *, trials_agree: bool = False) -> tuple[str, ...]:
+    """What else is to be known of a table: how its tasks were pooled, that all trials agree.
+
+    Examples
+    --------
+    >>> notes_of({"a": 2, "b": 1})[0][:88]
+    'All 2 tasks pooled: every example counts once, so that a task counts by its size (a 2, b'
+    """
+    sizes = [page.shorten(f"{name} {size:,}", LONGEST) for name, size in tasks.items()]
+    rest = f" and {len(sizes) - MOST_TASKS:,} more" if len(sizes) > MOST_TASKS else ""
+    pooled = (
+        f"All {len(tasks):,} tasks pooled: every example counts once, so that a task counts by its size "
+        f"({', '.join(sizes[:MOST_TASKS])}{rest}), and the mean over tasks may differ."
+    )
+    agree = "All trials of an example agree everywhere, so that more trials would bring nothing."
+    return tuple(note for note, told in ((pooled, tasks), (agree, trials_agree)) if told)
