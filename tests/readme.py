@@ -198,8 +198,10 @@ def anew(shown: list[str], printed: Printed) -> list[str]:
         if piece[0].startswith(CUT):
             lines += piece
             continue
-        first = 0 if piece[0] is middle[0] else place(piece[0], out, start)
-        last = len(out) - 1 if piece[-1] is middle[-1] else place(piece[-1], out, first)
+        told = [i for i, line in enumerate(piece) if line]  # blank lines are alike
+        first = 0 if piece[0] is middle[0] else place(piece[told[0]], out, start) - told[0]
+        blank = len(piece) - 1 - told[-1]
+        last = len(out) - 1 if piece[-1] is middle[-1] else place(piece[told[-1]], out, first) + blank
         lines += out[first : last + 1]
         start = last + 1
     return [*before, *lines, *after]
