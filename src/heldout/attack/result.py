@@ -141,11 +141,6 @@ class StressRun(Record):
         return tuple(NOTES[note.kind].format(**note.values) for note in self.noticed)
 
 
-def _after(name: str, told: str) -> property:
-    """What a curve of the run has come to after all answers."""
-    return property(lambda result: float(getattr(result.run, name)[-1]), doc=told)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class StressResult(Result):
     """How far somebody could game a leaderboard.
@@ -216,14 +211,35 @@ class StressResult(Result):
         """Answers handed out."""
         return int(self.run.queries[-1])
 
-    accuracy = _after("mean", "Mean accuracy after all answers.")
-    advantage = _after("advantage", "What all answers together gave away.")
-    std = _after("std", "Standard deviation of that over the trials; NaN for one trial.")
-    forecast = _after("forecast", "Accuracy that was to be expected after all answers; NaN where it is not computed.")
-    upper_bound = _after(
-        "upper_bound", "Accuracy that no attack passes after all answers; 1: excludes nothing, NaN: unknown."
-    )
-    theorem_bound = _after("theorem_bound", "The same by Theorem 3.1 as printed.")
+    @property
+    def accuracy(self) -> float:
+        """Mean accuracy after all answers."""
+        return float(self.run.mean[-1])
+
+    @property
+    def advantage(self) -> float:
+        """What all answers together gave away."""
+        return float(self.run.advantage[-1])
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of that over the trials; NaN for one trial."""
+        return float(self.run.std[-1])
+
+    @property
+    def forecast(self) -> float:
+        """Accuracy that was to be expected after all answers; NaN where it is not computed."""
+        return float(self.run.forecast[-1])
+
+    @property
+    def upper_bound(self) -> float:
+        """Accuracy that no attack passes after all answers; 1: excludes nothing, NaN: unknown."""
+        return float(self.run.upper_bound[-1])
+
+    @property
+    def theorem_bound(self) -> float:
+        """The same by Theorem 3.1 as printed."""
+        return float(self.run.theorem_bound[-1])
 
     def summary(self) -> Summary:
         """What it says."""

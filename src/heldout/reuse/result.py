@@ -38,8 +38,8 @@ class Pool(Record):
     names : tuple of str
         Models.
     values, low, high : (k,) float
-        Errors or mean scores, and intervals that hold for all models at once with probability 1 - delta; Clopper and
-        Pearson's of errors on independent examples, else Korn and Graubard's.
+        Errors or mean scores, and intervals that hold for all models at once with probability 1 - delta: Clopper and
+        Pearson's of errors, Korn and Graubard's in groups; those of scores are in `heldout.statistics.score_means`.
     n_observed : (k,) int
         Examples of each model.
     epsilon : dict
