@@ -41,8 +41,8 @@ def test_numbers_fit_together(honest):
     weights = np.where(test.kinds == 0, 0.0, test.weights)[0]
     assert pytest.approx(weights - (test.kinds[0] == 2), abs=1e-15) == honest.T
     assert sum(test.counts.values()) == 300
-    moved = np.abs(honest.moves).max(axis=2)
-    assert ((moved > 0) == (honest.kinds == 1)).all()
+    moved = np.abs(test.moves).max(axis=2)
+    assert ((moved > 0) == (test.kinds == 1)).all()
     assert moved.max() <= 2
     # Section 2.2: the adversarial estimate never has the larger variance under H, in expectation.
     assert e.adversarial_estimate_variance <= e.test_error_variance

@@ -86,8 +86,8 @@ class TestVerdict:
         )
         loss = audit_scores(*split(-model), references=pairs(-others), kind="loss", n_resamples=199)
         assert loss.leak.test == quality.leak.test
-        assert [x.score for x in loss.seen] == [-x.score for x in quality.seen]
-        assert [x.expected for x in loss.seen] == [-x.expected for x in quality.seen]
+        assert [x.score for x in loss.look_seen] == [-x.score for x in quality.look_seen]
+        assert [x.expected for x in loss.look_seen] == [-x.expected for x in quality.look_seen]
         assert not loss.larger_is_better
         assert loss.clipping.startswith("clipped to the 1 % and 99 % quantiles of both sets together")
 

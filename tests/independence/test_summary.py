@@ -332,8 +332,8 @@ def test_scores() -> None:
     summary, text = result.summary(), words(result.html())
     assert result.outcome == "easier"
     assert summary.figures[0].value == p_text(result.adjusted_p_value)
-    assert [row.cells[0] for row in table(result, "Examples that look seen").rows] == [x.id for x in result.seen]
-    assert len(result.seen) == result.leak.seen.n_listed > 0
+    assert [row.cells[0] for row in table(result, "Examples that look seen").rows] == [x.id for x in result.look_seen]
+    assert len(result.look_seen) == result.leak.seen.n_listed > 0
     for number in (fixed(result.mean_test, 3), fixed(result.mean_control, 3),
                    fixed(result.leak.test.mean.difference, 5, sign=True), p_text(result.leak.test.sparse.p_two_sided),
                    *(fixed(v, 5, sign=True) for v in result.leak.test.mean.interval), *result.references,

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from heldout._version import __version__
 from heldout.memorization.curve import LEVEL, Curve
 from heldout.memorization.metrics import Estimate
 from heldout.memorization.models import (
-    Audited,
-    ModelResult,
-    Unranked,
-    all_columns,
-    all_curves,
-    estimate_of,
-    models_of,
-    rank_models,
-    unpaired,
-    unranked,
-)
-from heldout.memorization.ranking import Column, Correlation, Disagreement, Ranking, correlations, disagreements
+    Audited, ModelResult, Unranked, all_columns, all_curves, compared, estimate_of,
+)  # fmt: skip
+from heldout.memorization.ranking import Column, Correlation, Disagreement, Ranking
 from heldout.memorization.retrained import LabelNoiseCurve
 from heldout.report import Result
 from heldout.results import today
@@ -87,20 +75,7 @@ class MemorizationResult(Result):
     created: str = field(default_factory=today)
 
     @classmethod
-    def of(
-        cls,
-        curves: Sequence[Curve | LabelNoiseCurve],
-        *,
-        validation: Mapping[str, NDArray[np.bool_]] | None = None,
-        validation_examples: Mapping[str, str] | None = None,
-        validation_groups: Mapping[str, NDArray[np.intp]] | None = None,
-        audits: Mapping[str, Audited] | None = None,
-        failures: Sequence[str] = (),
-        notes: Sequence[str] = (),
-        preprocessing: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        **others: Any,
-    ) -> MemorizationResult:
+    def of(cls, curves: Sequence[Curve | LabelNoiseCurve], **others: Any) -> MemorizationResult:
         """Everything that follows from the curves: gaps, rankings and where they disagree.
 
         Parameters
@@ -118,24 +93,9 @@ class MemorizationResult(Result):
         seed : int
             Of the draws behind comparisons.
         **others
-            Other fields: source, digest, class_names, created.
+            Other fields: source, digest, preprocessing, class_names, failures, notes, created.
         """
-        measured = models_of(curves, validation, validation_examples, validation_groups, audits)
-        noise = [curve for curve in curves if isinstance(curve, LabelNoiseCurve)]
-        rankings = rank_models(measured, seed=seed)
-        return cls(
-            measured=measured,
-            rankings=rankings,
-            correlations=correlations(rankings),
-            disagreements=disagreements(rankings),
-            unranked=unranked(measured),
-            unpaired=unpaired(measured, rankings),
-            failures=(*failures, *(failure for c in noise for failure in c.failures)),
-            notes=(*notes, *(note for c in noise for note in c.notes)),
-            preprocessing=dict(preprocessing or {}),
-            seed=seed,
-            **others,
-        )
+        return cls(**compared(curves, **others))
 
     @property
     def models(self) -> tuple[str, ...]:

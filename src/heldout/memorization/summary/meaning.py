@@ -1,4 +1,4 @@
-"""What the numbers mean, what they do not, what went in and what is missing: rows of (when it is told, text)."""
+"""What the numbers mean, what they do not, what went in and what did not: rows of (when it is told, text)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,13 @@ def meaning(result: MemorizationResult) -> tuple[str, ...]:
     names, metrics = result.perturbations, _metrics(result)
     rows: Rows = (
         (PMV in names,
-         "PMV (Zhang et al. 2019): train from scratch with a share r of labels replaced by wrong ones, and take the "
+         "PMV (Zhang et al. 2019), the direct measure: train from scratch with a share r of labels replaced by wrong ones, and take the "
          f"accuracy on the labels that were trained on. k_S is the size of the slope of its line against r (eq. (6) of "
          f"{PAPER}): 0 for a model that memorises every label; with m classes about {phrases.FORMULA} for one that "
          "learns with an accuracy of A and does not reach the wrong labels."),
         (PTV in names,
          f"PTV ({PAPER}): the same trainings, accuracy on the true labels. k_PTV is the slope as in eq. (6): 1 for a "
          "model that memorises every label and is wrong on exactly the wrong ones; near 0 for one that learns."),
-        (phrases.finished(result),
-         f"Perturbed pictures ({PAPER}): a finished model is tested on its own training pictures as these are changed "
-         "more and more."),
         ("fgsm" in names, "fgsm: a step along the sign of the gradient (eq. (8))."),
         ("gaussian" in names, "gaussian: noise (eq. (9))."),
         ("spatial" in names, "spatial: the worst shift (of whole pixels) and turn of all grids up to the strength."),
@@ -75,8 +72,7 @@ def _intervals(result: MemorizationResult) -> Rows:
          f"Bands around curves are {phrases.LEVEL_TEXT} intervals of each point by itself: of a single training by "
          "Clopper and Pearson, of several as the metrics’ intervals."),
         (trainings,
-         f"Trainings per rate: {phrases.numbers_text(trainings)}. It takes {ENOUGH} to say how trainings differ; with "
-         "one, intervals say nothing of it."),
+         f"It takes {ENOUGH} trainings per rate to say how trainings differ; with one, intervals say nothing of it."),
         (result.rankings,
          "Comparisons are Bonferroni’s over the pairs: among models that do not differ, any > is rarer than one time "
          "in twenty. Models that share their examples, and under label noise their wrong labels, are compared in "
@@ -92,7 +88,6 @@ def cautions(result: MemorizationResult) -> tuple[str, ...]:
          "on the architecture and the augmentation too. A nearest-neighbour classifier, which memorises everything, "
          "can have a lower spatial k_max than a linear model, as it does on scikit-learn’s digits. So compare like "
          "with like: one architecture, one augmentation."),
-        (phrases.finished(result), "Label noise is the direct measure: it retrains, and sees what is learned of it."),
         (phrases.trainings(result),
          "k_S and k_PTV are about a way of training, on this many examples with so many wrong labels; not about one "
          "finished model. They say nothing of a method that does not fit its labels: one that, at some share r of "
@@ -108,33 +103,25 @@ def cautions(result: MemorizationResult) -> tuple[str, ...]:
     return tuple(text for when, text in rows if when)
 
 
-def missing(result: MemorizationResult) -> tuple[str, ...]:
-    """What is lacking, and why; silence must not read as "nothing to see"."""
-    rows: Rows = (
-        (not phrases.trainings(result), "Label noise (PMV, PTV), the direct measure: no model was retrained"),
-        (not phrases.finished(result), "Perturbed pictures: not asked for"),
-        (len(result.models) == 1, "Ranking: there is only one model"),
-        (len(result.models) > 1 and not result.rankings, f"Ranking: {why_unranked(result)}"),
-        (GAP not in result.columns, "Gap to fresh examples: there are no validation examples"),
-        (all(m.audit is None for m in result.measured.values()), "Audit of the training pictures: not asked for"),
-    )  # fmt: skip
-    return tuple(text for when, text in rows if when)
-
-
 def facts(result: MemorizationResult) -> page.Facts:
-    """What went in, one line per fact."""
+    """What went in, one line per fact, and what did not: silence must not read as "nothing to see"."""
     same: dict[str, list[str]] = {}
     for name in result.perturbations:
         curve = next(c for c in result.curves if c.perturbation == name)
         told = f"{', '.join(f'{s:g}' for s in curve.strengths)} ({curve.unit})"
         same.setdefault(told, []).append(name.upper() if name in phrases.NOISE else phrases.perturbation_text(name))
     fresh = [m.validation.right.shape[1] for m in result.measured.values() if m.validation is not None]
+    alone, audited = len(result.models) == 1, any(m.audit for m in result.measured.values())
     return page.Facts.of(
         ("Models", page.names_text(result.models, len(result.models))),
         ("Training examples", phrases.numbers_text([c.n for c in result.curves])),
         *(("Strengths", f"{page.names_text(names, len(names))}: {told}") for told, names in same.items()),
         ("Trainings per rate", phrases.numbers_text(phrases.trainings(result))),
-        ("Validation examples", phrases.numbers_text(fresh)),
+        ("Validation examples", phrases.numbers_text(fresh) or "none, so there is no gap to fresh examples"),
         ("Classes", None if result.class_names is None else f"{len(result.class_names):,}"),
         ("Preprocessing", preprocessing_text(result.preprocessing)),
+        ("Label noise (PMV, PTV), the direct measure", None if phrases.trainings(result) else "no model was retrained"),
+        ("Perturbed pictures", None if phrases.finished(result) else "not asked for"),
+        ("Audit of the training pictures", None if audited else "not asked for"),
+        ("Ranking", None if result.rankings else "there is only one model" if alone else why_unranked(result)),
     )
