@@ -88,12 +88,12 @@ class AuditResult(Result):
     class_names: tuple[str, ...] | None
     version: str
     untouched_pictures: tuple[str, ...]  # what each model's untouched pictures are: see heldout.independence.untouched
+    available: tuple[int, ...]  # pictures of test set and control, of which `limit` may have drawn fewer
     reference_digests: tuple[str, ...] = ()
     reference_evaluations: int = 0  # of models and references, on the untouched pictures of both sets
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
     look_seen: tuple[LooksSeen, ...] = field(default=(), repr=False)  # every test picture that is listed as seen
     seen_pictures: tuple[SeenPicture, ...] = field(default=(), repr=False)  # most suspicious first
-    available: tuple[int, ...] = ()  # pictures of test set and control, of which `limit` may have drawn fewer
     sources: tuple[str, ...] = ()  # what test set and control are called, where that is known
     created: str = field(default_factory=today)
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from heldout._version import __version__
+from heldout.memorization import models as several
 from heldout.memorization.curve import LEVEL, Curve
 from heldout.memorization.metrics import Estimate
-from heldout.memorization.models import (
-    Audited, ModelResult, Unranked, all_columns, all_curves, compared, estimate_of,
-)  # fmt: skip
+from heldout.memorization.models import Audited, ModelResult, Unranked
 from heldout.memorization.ranking import Column, Correlation, Disagreement, Ranking
 from heldout.memorization.retrained import LabelNoiseCurve
 from heldout.report import Result
@@ -95,7 +94,7 @@ class MemorizationResult(Result):
         **others
             Other fields: source, digest, preprocessing, class_names, failures, notes, created.
         """
-        return cls(**compared(curves, **others))
+        return cls(**several.compared(curves, **others))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -105,7 +104,7 @@ class MemorizationResult(Result):
     @property
     def curves(self) -> tuple[Curve, ...]:
         """All of them, one model after the other."""
-        return tuple(all_curves(self.measured))
+        return tuple(several.all_curves(self.measured))
 
     @property
     def perturbations(self) -> tuple[str, ...]:
@@ -120,13 +119,13 @@ class MemorizationResult(Result):
     @property
     def columns(self) -> tuple[Column, ...]:
         """What models are compared by."""
-        return all_columns(self.measured)
+        return several.all_columns(self.measured)
 
     @property
     def table(self) -> dict[str, dict[Column, Estimate]]:
         """Every metric of every model, each with an interval of its own."""
         columns = self.columns
-        found = {name: {c: estimate_of(model, c) for c in columns} for name, model in self.measured.items()}
+        found = {name: {c: several.estimate_of(model, c) for c in columns} for name, model in self.measured.items()}
         return {name: {c: e for c, e in row.items() if e is not None} for name, row in found.items()}
 
     @property

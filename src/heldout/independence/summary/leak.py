@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from heldout import summary as page
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.verdict import Basis, Outcome, Verdict
+from heldout.independence.verdict import Outcome, Verdict
 from heldout.statistics import ControlTestResult
 from heldout.statistics.checks import Alternative
 from heldout.statistics.power import POWER
@@ -20,12 +20,6 @@ HEADLINES: dict[Outcome, tuple[str, str]] = {
     "easier": ("EASIER THAN THE CONTROL", "Easier than the control"),
     "harder": ("HARDER THAN THE CONTROL", "Harder than the control: not overfitting"),
     "rejected": ("REJECTED", "Cannot tell which fails: independence or neutral shifts"),
-}
-TESTS: dict[Basis, str] = {
-    "betting": "betting test that mean T is zero",
-    "T and error rate": "twice the smaller of two permutation p-values of test against control",
-    "references": "leak test of test against control, less what references expect",
-    "scores": "leak test of test against control, less what references expect where there are any",
 }
 MEAN_AND_TAIL = (
     "The mean counts all residuals alike: strong where many examples were seen. The upper tail is a likelihood ratio "
@@ -108,8 +102,7 @@ def e_value_line(log_e_value: float) -> tuple[str, str]:
 
 def p_figure(ruling: Verdict, alternative: Alternative, level: str) -> page.Figure:
     """The p-value of the verdict, and what it is."""
-    above = "at most" if ruling.found else "above"
-    note = f"{TESTS[ruling.rests_on]}, {side_text(alternative)}; {above} the level of {level}"
+    note = f"{side_text(alternative)}; {'at most' if ruling.found else 'above'} the level of {level}"
     return page.Figure(name="p-value", value=page.pvalue_text(ruling.log_p_value), note=note)
 
 

@@ -76,7 +76,8 @@ def verdict_text(result: AuditResult) -> str:
 
 def notes_of(result: AuditResult) -> list[str]:
     """Warnings on a limit, on groups, on halves that disagree, and on a test set that is harder than the control."""
-    e, control, notes = result.evidence, result.evidence.control, []
+    e, control = result.evidence, result.evidence.control
+    notes: list[str] = []
     sets = (("test set", result.test), ("control", result.control))
     for (name, of), available in zip(sets, result.available, strict=False):
         if of is not None:
@@ -157,14 +158,13 @@ def _figures(result: AuditResult) -> tuple[page.Figure, ...]:
     e, c, leak, found = result.evidence, result.evidence.control, result.leak, result.ruling.found
     level, why = words.level_text(e.level, e.planned_audits), meaning.why_undetectable(result)
     mean = "above zero where the moved pictures, properly weighted, are harder; each group counts once"
-    would = f"on T: this much would have been found (level {level}, power {POWER:g}), by how it comes about; plug-in"
+    errors = f"; on the error rate, the other half of the test, {range_text(c.detectable_error)}" if c else ""
+    would = f"on T{errors}; would have been found (level {level}, power {POWER:g}), by how it comes about; plug-in"
     rows: list[tuple[str, str | None, str, bool]] = [
         ("Mean T", None if c else page.fixed(e.tested_statistic, sign=True), mean, found),
         ("Error on the test set", page.share_text(e.untouched_error) if c else None, "untouched pictures", found),
         ("Error on the control", page.share_text(c.untouched_error) if c else None, "untouched pictures", found),
         ("Detectable effect", None if leak else effect_text(result), f"because {why}" if why else would, not found),
-        ("The same, error rate", range_text(c.detectable_error) if c and not leak else None,
-         "by the other half of the test", not found),
     ]  # fmt: skip
     return (
         words.p_figure(e.ruling, result.verdict_alternative, level),
@@ -200,10 +200,7 @@ def _numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
             ("control error", f"{fixed(c.untouched_error)}  (untouched pictures; test set {fixed(e.untouched_error)})"),
             ("T of the control", fixed(c.mean_statistic, 5, sign=True)),
             ("test minus control", "T {}, error rate {}".format(*(fixed(v, 5, sign=True) for v in plain))),
-            (
-                "within class",
-                "each group counted once" if c.statistic.n_groups_test else "weighted; test minus control",
-            ),
+            ("within class", "test minus control, each group counted once"),
             ("  T", words.difference_text(c.statistic)),
             ("  error rate", words.difference_text(words.flipped(c.error_rate))),
             ("  not compared", words.unmatched_text(c.statistic)),
@@ -216,19 +213,17 @@ def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
     """What was audited, and how."""
     moves = MOVES.get(str(result.preprocessing.get("frame")), result.orbit.name)
     scored = f"{result.evaluations:,} on the test set ({result.evaluations_per_image:.1f} per picture and model)"
-    scored += f", {result.control_evaluations:,} on the control" if result.control is not None else ""
-    scored += f"; {result.reference_evaluations:,} for the comparison with references" if result.references else ""
-    averaged = f"; {result.n_models} trainings of one architecture, averaged" if result.n_models > 1 else ""
-    beside = f"; T and error rate {words.side_text(result.alternative)}" if result.references else ""
+    sides = f"{words.side_text(result.verdict_alternative)}; of T and error rate {words.side_text(result.alternative)}"
     return [
-        ("models", f"{page.names_text(result.model_names)}{averaged}"),
+        ("models", f"{page.names_text(result.model_names)}; trainings averaged: {result.n_models}"),
         ("test examples", f"n = {len(result.test):,}{_groups(result.test)}"),
         ("control", "none" if result.control is None else f"{len(result.control):,} examples{_groups(result.control)}"),
         ("moves", f"{moves}, radius {result.orbit.radius}: {len(result.orbit)} moves down, up, left and right"),
         ("rule", RULES[result.rule]),
-        ("alternative", f"{words.side_text(result.verdict_alternative)}, declared beforehand{beside}"),
+        ("alternative", f"{sides}; declared beforehand"),
         ("tolerance", f"shifts may cost up to {result.tolerance:g} on average" if result.tolerance else None),
-        ("pictures scored", scored),
+        ("pictures scored", f"{scored}, {result.control_evaluations:,} on the control, "
+                            f"{result.reference_evaluations:,} for the comparison with references"),
     ]  # fmt: skip
 
 

@@ -134,7 +134,7 @@ def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
         ("model", page.quoted(result.model_name) if result.model_name else None),
         ("scores", f"{words.kind_text(result.kind)}, larger is {direction}; {result.clipping}"),
         *(
-            (name, f"mean {_number(mean)}  (n = {n:,}{words.groups_text(n_groups)}, {page.quoted(source)})")
+            (name, f"mean {page.minus(f'{mean:.5g}')}  (n = {n:,}{words.groups_text(n_groups)}, {page.quoted(source)})")
             for name, mean, n, n_groups, source in sets
         ),
         ("compared within", result.strata),
@@ -142,16 +142,6 @@ def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
         ("  the first of them", first),
         words.e_value_line(result.log_e_value),
     )
-
-
-def _number(value: float) -> str:
-    """
-    Examples
-    --------
-    >>> _number(-1.25), _number(3.2e90)
-    ('−1.2500', '3.2e+90')
-    """
-    return page.fixed(value) if abs(value) < 1e6 else f"{value:.5g}"
 
 
 def _seen(result: ScoreAuditResult) -> Iterator[page.Section]:

@@ -12,6 +12,7 @@ from heldout.independence.evidence import CONFIDENCE
 from heldout.independence.result import AuditResult
 from heldout.independence.summary import leak as words
 from heldout.independence.untouched import ORIGINAL
+from heldout.statistics import ControlTestResult
 from heldout.statistics.power import LEVEL
 
 FIRST = 8  # pictures that are shown unfolded
@@ -104,21 +105,18 @@ def control(result: AuditResult) -> Iterator[page.Section]:
     c = result.evidence.control
     if c is None:
         return
-    tests = (
+    tests: list[tuple[str, ControlTestResult, page.Style]] = [
         ("T, within class", c.statistic, "b"),
         ("Error rate, within class", words.flipped(c.error_rate), "a"),
-    )
+    ]
+    rows = [(name, of.difference, of.interval if of.standard_error > 0 else None, style) for name, of, style in tests]
     chart = page.IntervalChart(
         title="Test minus control",
         caption="T is above zero where moves hurt more on the test set than on fresh data: the model fits the test "
         "pictures as they stand. The error rate is below zero where the test set is easier than fresh data; it is the "
         "stronger of the two for gross leaks.",
         x_label=f"test minus control, with 95{page.PERCENT} intervals",
-        intervals=_intervals(
-            [(name, of.difference, of.interval if of.standard_error > 0 else None, style) for name, of, style in tests],
-            5,
-            sign=True,
-        ),
+        intervals=_intervals(rows, 5, sign=True),
         reference=0.0,
     )
     yield page.Section.of(

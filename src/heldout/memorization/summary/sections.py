@@ -14,7 +14,7 @@ from heldout import summary as page
 from heldout.memorization.curve import PMV, PTV, Curve
 from heldout.memorization.metrics import Estimate
 from heldout.memorization.models import ModelResult
-from heldout.memorization.ranking import Ranked, Ranking
+from heldout.memorization.ranking import Ranking
 from heldout.memorization.result import MemorizationResult
 from heldout.memorization.summary import phrases
 from heldout.memorization.summary.answer import reading
@@ -55,8 +55,8 @@ def readings(result: MemorizationResult) -> Blocks:
         yield page.Table.of(f"Intervals at {phrases.LEVEL_TEXT} each", names, rows, words=names)
 
 
-def _value(found: Estimate | Ranked, model: str = "") -> page.Cell:
-    return page.Cell(text=f"{model} {page.fixed(found.value)}".strip(), note=page.pair((found.low, found.high)))
+def _value(found: Estimate) -> page.Cell:
+    return page.Cell(text=page.fixed(found.value), note=page.pair((found.low, found.high)))
 
 
 def curves(result: MemorizationResult) -> Blocks:
@@ -70,15 +70,15 @@ def curves(result: MemorizationResult) -> Blocks:
     charts = []
     for name in result.perturbations:
         own, notes = [c for c in result.curves if c.perturbation == name], []
-        lines, guides = [phrases.series_of(c, **looks[c.model]) for c in own], ()
+        lines, guides = [phrases.series_of(c, **looks[c.model]) for c in own], []
         if name in phrases.NOISE:
             last = lines[0].x[-1]
-            guides = (page.Guide(start=(0.0, 1.0), end=(last, 1 - last)),)
+            guides.append(page.Guide(start=(0.0, 1.0), end=(last, 1 - last)))
             notes.append(f"Thin dashed line: 1\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}r, {GUIDES[name]}.")
         if assumed := [c.model for c in own if c.assumed]:
             notes.append(f"The point at 0 is taken to be 1, not measured: {page.names_text(assumed)}.")
         title, is_small = phrases.perturbation_text(name), name in small and len(small) > 1
-        charts.append(_chart(title, own[0].unit, lines, notes, guides=guides, small=is_small))
+        charts.append(_chart(title, own[0].unit, lines, notes, guides=tuple(guides), small=is_small))
     if means := phrases.mean_series(result, looks):
         told = "The band is the mean of the bands: wide enough however the errors of corruptions depend on each other."
         charts.append(_chart(f"Mean over the {len(small)} corruptions", "severity", means, [told]))
@@ -201,12 +201,15 @@ def disagreements(result: MemorizationResult) -> Blocks:
     """Pairs of models that metrics order in opposite ways, with their numbers, and how alike the orders are."""
     told = []
     for (a, b), sides in phrases.opposed(result).items():
-        texts = []
-        for side in sides:
-            values = [(phrases.title(r.column), page.fixed(r.of(a).value), page.fixed(r.of(b).value)) for r in side]
-            texts.append(", ".join(f"{title} ({first} against {second})" for title, first, second in values))
+        more, less = (
+            ", ".join(
+                f"{phrases.title(r.column)} ({page.fixed(r.of(a).value)} against {page.fixed(r.of(b).value)})"
+                for r in side
+            )
+            for side in sides
+        )
         names = f"{page.name_text(a)} and {page.name_text(b)}"
-        told.append((names, f"the first memorised more by {texts[0]}; less by {texts[1]}"))
+        told.append((names, f"the first memorised more by {more}; less by {less}"))
     yield from (page.Facts(tuple(some)) for some in [told[:OPEN_PAIRS]] if some)
     if rest := tuple(told[OPEN_PAIRS:]):
         yield page.Fold(title=f"{len(rest)} more", blocks=(page.Facts(rest),))
@@ -255,13 +258,9 @@ def pictures(result: MemorizationResult) -> Blocks:
     side = min(112, int(math.sqrt(PIXELS / total)))
     for i, (name, c) in enumerate(found.items()):
         title = page.quoted(phrases.perturbation_text(name))
-        about = f"Model: {page.quoted(c.model)}. Strength: {c.unit}."
-        block = page.Pictures(groups=strips[name], layout="strips", side=side)
-        if many and i >= FEW_EXAMPLES:
-            yield page.Fold(title=title, blocks=(page.Prose(about), block))
-        else:
-            yield page.Prose(f"**{title}**. {about}")
-            yield block
+        about = page.Prose(f"**{title}**. Model: {page.quoted(c.model)}. Strength: {c.unit}.")
+        blocks = (about, page.Pictures(groups=strips[name], layout="strips", side=side))
+        yield from (page.Fold(title=title, blocks=blocks),) if many and i >= FEW_EXAMPLES else blocks
 
 
 def _strips(
