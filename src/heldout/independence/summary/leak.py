@@ -229,8 +229,8 @@ def leak_notes(leak: LeakEvidence) -> list[str]:
         means = "no leak, and a leak could hide behind it" if test.p_value > leak.level else "against the verdict"
         notes.append(
             f"By the {name} of the scores the test set is harder than the control (two-sided p = {page.p_text(p)}), "
-            f"which is {means}: the two sets differ in more than what the model may have seen, the control was trained "
-            "on, or a reference knows the test set."
+            f"which is {means}: the two sets differ in more than what the model may have seen, or the control was "
+            f"trained on{', or a reference knows the test set' if leak.reference_names else ''}."
         )
     return notes
 
