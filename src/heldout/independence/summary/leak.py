@@ -119,7 +119,7 @@ def against_control(
     then = {
         "no evidence": found,
         "easier": f"If the control is a random draw from the same source that {untouched} trained or selected on, "
-        "model and test set are not independent: it has seen some of the test set, or was chosen by it.",
+        "model and test set are not independent: the model has seen some of it, or was chosen by it.",
         "harder": "This is not overfitting to the test set. Likely causes: sets of another difficulty, source or time, "
         "wrong labels in the test set, a control that was trained on, or a reference that knows the test set.",
     }

@@ -134,7 +134,7 @@ def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
         ("model", page.quoted(result.model_name) if result.model_name else None),
         ("scores", f"{words.kind_text(result.kind)}, larger is {direction}; {result.clipping}"),
         *(
-            (name, f"mean {page.minus(f'{mean:.5g}')}  (n = {n:,}{words.groups_text(n_groups)}, {page.quoted(source)})")
+            (name, f"mean {page.minus(f'{mean:.6g}')}  (n = {n:,}{words.groups_text(n_groups)}, {page.quoted(source)})")
             for name, mean, n, n_groups, source in sets
         ),
         ("compared within", result.strata),
