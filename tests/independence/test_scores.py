@@ -132,7 +132,7 @@ class TestVerdict:
                  for v, i, g in zip(split(model), split(ids), groups, strict=True)]  # fmt: skip
         column = audit_scores(*named, references=pairs(others), groups="repo", n_resamples=499)
         assert column.leak.test == result.leak.test
-        assert result.n_groups == 75
+        assert result.to_dict()["n_groups"] == 75
 
     def test_equal_texts_are_one_example(self, data):
         model, _, ids, _ = data
