@@ -201,8 +201,8 @@ def seen_text(seen: SeenExamples) -> str:
     among = "the control's of its class" if seen.within_class else "all of the control"
     return (
         f"{listed}; at most {100 * seen.q:g}{page.PERCENT} of a list are on it wrongly, on average (Benjamini and "
-        f"Hochberg, ranked among {among}; smallest p with this control: {page.p_text(seen.floor)}; shortest list possible: "
-        f"{'none' if seen.fewest is None else f'{seen.fewest:,}'})"
+        f"Hochberg, ranked among {among}; smallest p with this control: {page.p_text(seen.floor)}; shortest list "
+        f"possible: {'none' if seen.fewest is None else f'{seen.fewest:,}'})"
     )
 
 
