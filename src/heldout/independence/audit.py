@@ -121,7 +121,7 @@ def audit_many(
     """Are these trainings of one architecture, on average, independent of this test set?
 
     T is averaged over models first, then tested (section 3.1 of v1);
-    `AuditResult.n_model_test(group_size)` gives K p-values for K disjoint groups.
+    `AuditResult.drawn.model_groups` has K p-values for K disjoint groups, `heldout.n_model_test` those of any size.
 
     Parameters
     ----------
@@ -334,6 +334,7 @@ def audit_many(
         version=__version__,
         untouched_pictures=untouched_pictures,
         drawn=draw(examples["test"], orbit=orbit, rule=rule, alternative=alternative, tolerance=tolerance, seed=seed),
+        available=tuple(len(p.images) for p in sets.values()),
         sources=tuple(str(source) for source in sources),
         reference_digests=tuple(m.digest() for m in others),
         reference_evaluations=0 if compared is None else compared.evaluations,

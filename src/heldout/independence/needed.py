@@ -58,7 +58,9 @@ Table = tuple[tuple[Any, ...], ...]  # a row for each share, a column for each p
 class AuditNeeds(Result):
     """What leak an audit would find, and how many examples it would take."""
 
-    unlisted = ("shares", "pulls", "power", "needed", "target", "reference_names", "two_valued", "two_halves")
+    unlisted = (
+        "shares", "pulls", "power", "needed", "target", "reference_names", "two_valued", "two_halves", "n_available",
+    )  # fmt: skip
     derived = ("references", "target_power", "cells", "notes")
 
     shares: tuple[float, ...]  # of the test set that was seen
@@ -77,6 +79,7 @@ class AuditNeeds(Result):
     level: float
     planned_audits: int
     alternative: Alternative
+    n_available: int | None = None  # examples of the control, of which `limit` may have drawn fewer
     source: str = ""  # of the control, where it has a name
     version: str = __version__
     created: str = field(default_factory=today)
@@ -359,7 +362,7 @@ def audit_needed(
         scores = leak_scores(x, margins, classes=labels)
     else:
         scores = leak_scores(np.mean([_right(found) for found in answers], axis=0), classes=labels)
-    return forecast(
+    found = forecast(
         scores,
         examples=examples,
         shares=shares,
@@ -374,6 +377,7 @@ def audit_needed(
         alternative=alternative,
         source=source,
     )
+    return replace(found, n_available=len(control))
 
 
 def _untouched(

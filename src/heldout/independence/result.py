@@ -15,7 +15,6 @@ from heldout.independence.verdict import Direction, Outcome, Verdict
 from heldout.orbit import Rule, Translations
 from heldout.report import Result
 from heldout.results import today
-from heldout.statistics import NModelTestResult, n_model_test
 from heldout.statistics.checks import Alternative
 from heldout.summary import Summary
 
@@ -56,12 +55,13 @@ class SeenPicture(LooksSeen):
 class AuditResult(Result):
     """Evidence for or against the independence of models and a test set.
 
-    `T`, `weights`, `kinds` and `moves` hold what was found for every example; `evidence` holds
-    every p-value and interval; `to_dict` is the JSON of `heldout audit --json`.
+    `test` and `control` hold what was found for every example; `evidence` holds every p-value and interval; `to_dict`
+    is the JSON of `heldout audit --json`.
     """
 
     unlisted = (
         "test", "control", "evidence", "drawn", "orbit", "model_names", "class_names", "exhibits", "seen_pictures",
+        "available",
     )  # fmt: skip
     derived = (
         "verdict", "verdict_alternative", "notes", "n_models", "references", "n_examples", "orbit.radius",
@@ -88,6 +88,7 @@ class AuditResult(Result):
     class_names: tuple[str, ...] | None
     version: str
     untouched_pictures: tuple[str, ...]  # what each model's untouched pictures are: see heldout.independence.untouched
+    available: tuple[int, ...]  # pictures of test set and control, of which `limit` may have drawn fewer
     reference_digests: tuple[str, ...] = ()
     reference_evaluations: int = 0  # of models and references, on the untouched pictures of both sets
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
@@ -100,21 +101,6 @@ class AuditResult(Result):
     def T(self) -> NDArray[np.float64]:
         """(n_examples,) statistics, averaged over models."""
         return self.test.T
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """(n_models, n_examples) importance weights h(g(x)), NaN where nothing was moved."""
-        return self.test.weights
-
-    @property
-    def kinds(self) -> NDArray[np.int8]:
-        """(n_models, n_examples): 0 untouched, 1 adversarial, 2 originally wrong."""
-        return self.test.kinds
-
-    @property
-    def moves(self) -> NDArray[np.int16]:
-        """(n_models, n_examples, 2) chosen moves (down, right)."""
-        return self.test.moves
 
     @property
     def ruling(self) -> Verdict:
@@ -179,20 +165,6 @@ class AuditResult(Result):
         from heldout.independence.summary import pictures
 
         return pictures.notes_of(self)
-
-    def n_model_test(self, group_size: int) -> NModelTestResult:
-        """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1)."""
-        lower, upper = self.orbit.statistic_range(self.rule)
-        return n_model_test(
-            self.test.statistics,
-            lower=lower,
-            upper=upper,
-            group_size=group_size,
-            alternative=self.alternative,
-            groups=self.test.groups,
-            tolerance=self.tolerance,
-            seed=self.seed,
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, the evidence among it; an undefined number is None."""

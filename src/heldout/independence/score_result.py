@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from heldout.independence.leak import LeakEvidence
 from heldout.independence.verdict import Direction, Outcome, Verdict
 from heldout.report import Result
 from heldout.results import today
-from heldout.statistics.checks import Alternative
 from heldout.summary import Summary
 
 
@@ -36,10 +35,13 @@ class ScoreAuditResult(Result):
     """
 
     unlisted = ("ids", "values", "values_control", "model_name", "ruling")
-    derived = (
-        "verdict", "outcome", "direction", "p_value", "log_p_value", "adjusted_p_value", "assumes", "notes", "model",
-        "references", "n_examples", "n_control", "n_groups", "n_groups_control", "alternative",
-    )  # fmt: skip
+    derived: ClassVar = {
+        "verdict": "verdict", "outcome": "outcome", "direction": "direction", "p_value": "p_value",
+        "log_p_value": "log_p_value", "adjusted_p_value": "adjusted_p_value", "assumes": "assumes", "notes": "notes",
+        "model": "model_name", "references": "references", "n_examples": "n_examples", "n_control": "n_control",
+        "n_groups": "leak.test.mean.n_groups_test", "n_groups_control": "leak.test.mean.n_groups_control",
+        "alternative": "leak.test.alternative",
+    }  # fmt: skip
 
     leak: LeakEvidence
     ruling: Verdict  # of p, times the planned audits
@@ -113,21 +115,6 @@ class ScoreAuditResult(Result):
         return scores.notes_of(self)
 
     @property
-    def seen(self) -> tuple[SeenExample, ...]:
-        """The examples that look seen, most suspicious first."""
-        return self.look_seen
-
-    @property
-    def model(self) -> str:
-        """Name of the audited model."""
-        return self.model_name
-
-    @property
-    def alternative(self) -> Alternative:
-        """Declared before the data."""
-        return self.leak.test.alternative
-
-    @property
     def references(self) -> tuple[str, ...]:
         """Names of the models that the audited one was compared with."""
         return self.leak.reference_names
@@ -141,16 +128,6 @@ class ScoreAuditResult(Result):
     def n_control(self) -> int:
         """Examples of the control."""
         return len(self.values_control)
-
-    @property
-    def n_groups(self) -> int | None:
-        """Of the test set, where there are any of two or more."""
-        return self.leak.test.mean.n_groups_test
-
-    @property
-    def n_groups_control(self) -> int | None:
-        """Of the control."""
-        return self.leak.test.mean.n_groups_control
 
     def summary(self) -> Summary:
         """What the audit says."""

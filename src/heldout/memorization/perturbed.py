@@ -365,3 +365,16 @@ def _small(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
     size = (max(1, round(width * SIDE / max(height, width))), max(1, round(height * SIDE / max(height, width))))
     image = Image.fromarray(picture[..., 0] if channels == 1 else picture).resize(size, Image.Resampling.BILINEAR)
     return np.asarray(image).reshape(size[1], size[0], channels)
+
+
+def limited_text(n: int, limit: int | None) -> tuple[str, ...]:
+    """The note where `limit` left examples out, and none where it did not.
+
+    Examples
+    --------
+    >>> limited_text(5000, 100), limited_text(50, 100), limited_text(50, None)
+    (('Limited to 100 of 5,000 training examples, drawn at random.',), (), ())
+    """
+    if limit is None or limit >= n:
+        return ()
+    return (f"Limited to {limit:,} of {n:,} training examples, drawn at random.",)

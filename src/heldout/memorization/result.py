@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heldout._version import __version__
+from heldout.memorization import models as several
 from heldout.memorization.curve import LEVEL, Curve
 from heldout.memorization.metrics import Estimate
-from heldout.memorization.models import (
-    Audited,
-    ModelResult,
-    Unranked,
-    all_columns,
-    all_curves,
-    estimate_of,
-    models_of,
-    rank_models,
-    unpaired,
-    unranked,
-)
-from heldout.memorization.ranking import Column, Correlation, Disagreement, Ranking, correlations, disagreements
+from heldout.memorization.models import Audited, ModelResult, Unranked
+from heldout.memorization.ranking import Column, Correlation, Disagreement, Ranking
 from heldout.memorization.retrained import LabelNoiseCurve
 from heldout.report import Result
 from heldout.results import today
@@ -87,20 +74,7 @@ class MemorizationResult(Result):
     created: str = field(default_factory=today)
 
     @classmethod
-    def of(
-        cls,
-        curves: Sequence[Curve | LabelNoiseCurve],
-        *,
-        validation: Mapping[str, NDArray[np.bool_]] | None = None,
-        validation_examples: Mapping[str, str] | None = None,
-        validation_groups: Mapping[str, NDArray[np.intp]] | None = None,
-        audits: Mapping[str, Audited] | None = None,
-        failures: Sequence[str] = (),
-        notes: Sequence[str] = (),
-        preprocessing: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        **others: Any,
-    ) -> MemorizationResult:
+    def of(cls, curves: Sequence[Curve | LabelNoiseCurve], **others: Any) -> MemorizationResult:
         """Everything that follows from the curves: gaps, rankings and where they disagree.
 
         Parameters
@@ -118,24 +92,9 @@ class MemorizationResult(Result):
         seed : int
             Of the draws behind comparisons.
         **others
-            Other fields: source, digest, class_names, created.
+            Other fields: source, digest, preprocessing, class_names, failures, notes, created.
         """
-        measured = models_of(curves, validation, validation_examples, validation_groups, audits)
-        noise = [curve for curve in curves if isinstance(curve, LabelNoiseCurve)]
-        rankings = rank_models(measured, seed=seed)
-        return cls(
-            measured=measured,
-            rankings=rankings,
-            correlations=correlations(rankings),
-            disagreements=disagreements(rankings),
-            unranked=unranked(measured),
-            unpaired=unpaired(measured, rankings),
-            failures=(*failures, *(failure for c in noise for failure in c.failures)),
-            notes=(*notes, *(note for c in noise for note in c.notes)),
-            preprocessing=dict(preprocessing or {}),
-            seed=seed,
-            **others,
-        )
+        return cls(**several.compared(curves, **others))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -145,7 +104,7 @@ class MemorizationResult(Result):
     @property
     def curves(self) -> tuple[Curve, ...]:
         """All of them, one model after the other."""
-        return tuple(all_curves(self.measured))
+        return tuple(several.all_curves(self.measured))
 
     @property
     def perturbations(self) -> tuple[str, ...]:
@@ -160,13 +119,13 @@ class MemorizationResult(Result):
     @property
     def columns(self) -> tuple[Column, ...]:
         """What models are compared by."""
-        return all_columns(self.measured)
+        return several.all_columns(self.measured)
 
     @property
     def table(self) -> dict[str, dict[Column, Estimate]]:
         """Every metric of every model, each with an interval of its own."""
         columns = self.columns
-        found = {name: {c: estimate_of(model, c) for c in columns} for name, model in self.measured.items()}
+        found = {name: {c: several.estimate_of(model, c) for c in columns} for name, model in self.measured.items()}
         return {name: {c: e for c, e in row.items() if e is not None} for name, row in found.items()}
 
     @property
