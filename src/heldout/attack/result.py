@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.attack.public import PublicSplit
+from heldout.frames import from_rows
 from heldout.report import Result
 from heldout.results import Record, today
 from heldout.summary import Summary
@@ -128,6 +131,22 @@ class StressRun(Record):
         """(c,) what the answers are expected to give away."""
         return self.forecast - self.chance
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per number of answers, as `StressResult.to_frame` has them.
+
+        Returns
+        -------
+        list of dict
+            What was attacked and how, then the number of answers and what they gave away.
+        """
+        fixed = {"attack": self.attack, "answers": self.answers, "n_examples": self.n_examples}
+        fixed |= {"n_classes": self.n_classes, "trials": self.trials, "baseline": self.baseline}
+        columns = {
+            "queries": self.queries, "accuracy": self.mean, "std": self.std, "advantage": self.advantage,
+            "forecast": self.forecast, "upper_bound": self.upper_bound,
+        }  # fmt: skip
+        return [fixed | {name: column[i].item() for name, column in columns.items()} for i in range(len(self.queries))]
+
     @property
     def pointwise(self) -> bool:
         """Whether the attack decides each example for itself, and need not tell them apart."""
@@ -245,6 +264,22 @@ class StressResult(Result):
     def queries(self) -> int:
         """Answers handed out."""
         return int(self.run.queries[-1])
+
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "queries": one row per number of answers; "by_attack", "by_digits", "by_classes": the same rows for all that
+            was compared, where something was.
+        """
+        others = {"by_attack": self.by_attack, "by_digits": self.by_digits, "by_classes": self.by_classes}
+        runs = {"queries": (self.run,), **{name: some for name, some in others.items() if some}}
+        return {
+            name: lambda some=some: from_rows([row for run in some for row in run.rows()])  # type: ignore[misc]
+            for name, some in runs.items()
+        }
 
     def summary(self) -> Summary:
         """What it says."""

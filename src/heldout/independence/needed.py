@@ -27,6 +27,7 @@ from heldout.independence.score_inputs import (
     check_chance,
     check_chance_option,
     check_help,
+    check_kind_of_frame,
     check_once,
     clip_bounds,
     grouped,
@@ -239,6 +240,7 @@ def audit_scores_needed(
     _check_options(level, planned_audits, alternative)
     if isinstance(control, Scores) and (kind is not None or larger_is is not None):
         raise InputError("`kind` and `larger_is` are for arrays; Scores carry their own.")
+    check_kind_of_frame(control, kind)
     own = as_scores(control, kind=kind, larger_is=larger_is, what="control")
     if classes is not None:
         own = replace(own, classes=np.asarray(classes))

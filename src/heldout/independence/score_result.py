@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -151,6 +152,29 @@ class ScoreAuditResult(Result):
     def n_groups_control(self) -> int | None:
         """Of the control."""
         return self.leak.test.mean.n_groups_control
+
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "examples": one row per test example, with its score as it came, the score that is compared (larger is
+            better), what was expected of it, and the p-value of its rank among the control's.
+        """
+        return {"examples": self._by_example}
+
+    def _by_example(self) -> dict[str, Any]:
+        seen = np.zeros(self.n_examples, dtype=np.bool_)
+        seen[self.leak.seen.listed] = True
+        return {
+            "id": list(self.ids),
+            "score": self.values,
+            "compared": self.leak.scores.scores[: self.n_examples],
+            "expected": self.leak.scores.expected[: self.n_examples],
+            "p_value": self.leak.seen.p_values,
+            "looks_seen": seen,
+        }
 
     def summary(self) -> Summary:
         """What the audit says."""

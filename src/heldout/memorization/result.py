@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout._version import __version__
+from heldout.frames import from_rows
 from heldout.memorization.curve import LEVEL, Curve
 from heldout.memorization.metrics import Estimate
 from heldout.memorization.models import (
@@ -185,6 +186,40 @@ class MemorizationResult(Result):
         from heldout.memorization.summary import remarks
 
         return remarks(self)
+
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "curves": one row per model, perturbation and strength; "metrics": one row per model and metric.
+        """
+        return {"curves": lambda: from_rows(self._points()), "metrics": lambda: from_rows(self._metrics())}
+
+    def _points(self) -> list[dict[str, Any]]:
+        return [
+            {"model": curve.model, "perturbation": curve.perturbation, "unit": curve.unit}
+            | {key: float(point[key]) for key in ("strength", "accuracy", "low", "high")}
+            for curve in self.curves
+            for point in curve.points
+        ]
+
+    def _metrics(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "model": model,
+                "perturbation": column.perturbation,
+                "metric": column.metric,
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "memorised": column.memorised,
+                "reason": estimate.reason,
+            }
+            for model, row in self.table.items()
+            for column, estimate in row.items()
+        ]
 
     def summary(self) -> Summary:
         """What it says, as data that text, Markdown and HTML are rendered from."""

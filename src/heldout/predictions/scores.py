@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout import frames
 from heldout.checks import EXAMPLE, pick, plain_name
 from heldout.errors import InputError
 from heldout.files import Npz
 from heldout.predictions import inspect_logs, inspect_scores, lm_eval, lm_eval_scores
 from heldout.predictions.fields import ARRAYS
-from heldout.predictions.formats import csv_columns, parquet_columns, row_columns
+from heldout.predictions.formats import check_header, csv_columns, parquet_columns, row_columns
 from heldout.predictions.item_columns import as_column
 from heldout.predictions.keys import METADATA, MODEL, ROLE_NAMES, Options, id_lines
 from heldout.predictions.raw import read_json_file, read_lines
@@ -230,7 +231,7 @@ def _no_number(count: int, n: int, first: str, value: Any, source: str) -> Input
 
 
 def load_scores(
-    path: str | Path,
+    path: str | Path | Any,
     *,
     score: str | None = None,
     larger_is: LargerIs | None = None,
@@ -238,13 +239,14 @@ def load_scores(
     columns: str | Iterable[str] = (),
     format: str | None = None,
 ) -> Scores:
-    """Read one model's scores from a file or a folder of logs.
+    """Read one model's scores from a file, a folder of logs or a DataFrame.
 
     Parameters
     ----------
-    path : path
+    path : path, or a frame of pandas or polars
         A table (`.csv`, `.tsv`, `.parquet`, `.jsonl`, `.json`, `.npz`) with a column of ids and one of scores; samples
-        of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model.
+        of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model. A frame is read as
+        the CSV of it would be.
     score : str, optional
         The column, metric or scorer; from samples of lm-evaluation-harness also "margin", "log_likelihood" and
         "correct". `score,filter` and `score,epoch` as for `load_predictions(metric=)`. Without, the score that says
@@ -259,13 +261,16 @@ def load_scores(
     format : str, optional
         As for `load_predictions`.
     """
-    file = Path(path)
     kept = {columns} if isinstance(columns, str) else set(columns)
     options = Options(columns=frozenset(kept | ({classes} if classes else set())))
-    if not file.exists():
-        raise InputError(f"{file} does not exist.")
     declared(larger_is)  # refused before anything is read
-    found = _read(file, format or _format(file), score, larger_is, classes, options)
+    if frames.is_frame(path):
+        found = _from_frame(path, format, score, larger_is, classes, options)
+    else:
+        file = Path(path)
+        if not file.exists():
+            raise InputError(f"{file} does not exist.")
+        found = _read(file, format or _format(file), score, larger_is, classes, options)
     if classes is None:
         return found
     strata = found.columns.get(classes)
@@ -332,9 +337,24 @@ def _read(
         table = row_columns(rows, path)
     else:
         raise InputError(f"{path.name} holds neither a list of rows nor an object of arrays.")
-    if classes is not None and classes not in table:
-        raise InputError(f"{path.name} has no column {classes!r} (`classes`); it has {listing(list(table), 8)}.")
+    _check_classes(table, classes, source=path.name)
     return _from_columns(table, score, larger_is, options, source=path.name, name=path.stem)
+
+
+def _from_frame(
+    frame: Any, format: str | None, score: str | None, larger_is: LargerIs | None, classes: str | None, options: Options
+) -> Scores:
+    if format is not None:
+        raise InputError(f"`format={format!r}` is that of a file, but a frame was given; leave it out.")
+    table = frames.text_columns(frame)
+    check_header(list(table), frames.SOURCE)
+    _check_classes(table, classes, source=frames.SOURCE)
+    return _from_columns(table, score, larger_is, options, source=frames.SOURCE, name="")
+
+
+def _check_classes(table: Mapping[str, Any], classes: str | None, *, source: str) -> None:
+    if classes is not None and classes not in table:
+        raise InputError(f"{source} has no column {classes!r} (`classes`); it has {listing(list(table), 8)}.")
 
 
 def _columns_of(
@@ -460,9 +480,11 @@ def _numbers(column: Any, ids: tuple[str, ...] | None, *, name: str, source: str
 
 
 def as_scores(values: Scores | ArrayLike, *, kind: str | None, larger_is: LargerIs | None, what: str) -> Scores:
-    """Scores from an array, whose kind or direction must be told; `Scores` as they are."""
+    """Scores from an array, whose kind or direction must be told, or from a frame; `Scores` as they are."""
     if isinstance(values, Scores):
         return values
+    if frames.is_frame(values):
+        return replace(load_scores(values, larger_is=larger_is), name=what)
     if kind is None and larger_is is None:
         raise InputError(
             f"whether a larger score in `{what}` is better or worse is not declared; say what the scores are with "

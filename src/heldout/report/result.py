@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from heldout import frames
+from heldout.errors import InputError
 from heldout.files import write_text
 from heldout.report.html import to_html
 from heldout.report.markdown import to_markdown
@@ -46,3 +50,37 @@ class Result(Record):
             file = file / "report.html"
         write_text(file, self.html(command=command))
         return file
+
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` can make a frame of, the default first.
+
+        Returns
+        -------
+        dict of str to function
+            Each returns columns of one length; here one row of the numbers and texts of `to_dict`.
+        """
+        return {"result": self._row}
+
+    def _row(self) -> dict[str, list[Any]]:
+        return {key: [value] for key, value in self.to_dict().items() if not isinstance(value, (list, dict))}
+
+    def to_frame(self, table: str | None = None, *, backend: frames.Backend | None = None) -> Any:
+        """The result as a frame of pandas or polars.
+
+        Parameters
+        ----------
+        table : str, optional
+            Which of its tables, where it has several: a name in `tables()`; the first without.
+        backend : {"pandas", "polars"}, optional
+            Whose frame; without it pandas, or polars where pandas is not installed.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            The rows that the class tells of, or one row of its numbers.
+        """
+        tables = self.tables()
+        name = next(iter(tables)) if table is None else table
+        if name not in tables:
+            raise InputError(f"`table` is {name!r}; it can be {' or '.join(map(repr, tables))}.")
+        return frames.to_frame(tables[name](), backend)

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from heldout._version import __version__
 from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions import Predictions
+from heldout.frames import is_frame
+from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.keys import TEXTS
 from heldout.progress import plain_bar
 from heldout.reuse.compare_result import Basis, CompareAllResult, CompareResult, Parted, judge
@@ -56,7 +57,7 @@ def compare(
 
     Parameters
     ----------
-    predictions : Predictions, or (n_models, n_examples) array of 0 and 1
+    predictions : Predictions, or (n_models, n_examples) array of 0 and 1, or a frame of pandas or polars
         What the models said, or where they were right, or their scores between 0 and 1.
     first, second : str or int
         Two models, by name or position; may be left out where there are two.
@@ -163,6 +164,8 @@ def compare_all(
 def _table(predictions: Predictions | ArrayLike, level: float) -> Predictions:
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
         raise InputError(f"`level` is {level!r}; it must be a number between 0 and 1.")
+    if is_frame(predictions):
+        return load_predictions(predictions)
     return predictions if isinstance(predictions, Predictions) else Predictions.from_scores(predictions)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.frames import from_rows
 from heldout.report import Result
 from heldout.results import today
 from heldout.statistics.confidence_sequence import ConfidenceSequence
@@ -212,6 +214,17 @@ class CompareResult(Result):
     def _examples(self) -> list[dict[str, Any]]:
         return [{name: value for name, value in vars(row).items() if value is not None} for row in self.parted]
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "pairs", here one row, and "examples", those on which the models part (`parted`).
+        """
+        examples = [vars(example) for example in self.parted]
+        return {"pairs": lambda: from_rows([pair_row(self)]), "examples": lambda: from_rows(examples)}
+
     def summary(self) -> Summary:
         """What the comparison says."""
         from heldout.reuse.compare_summary import pair_summary
@@ -268,11 +281,44 @@ class CompareAllResult(Result):
         left = ("null", "source", "data_digest", "version", "created", "examples", "sequence")
         return [{k: v for k, v in pair.to_dict().items() if k not in left} for pair in self.pairs]
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "pairs": one row per pair, in the order given.
+        """
+        return {"pairs": lambda: from_rows(list(map(pair_row, self.pairs)))}
+
     def summary(self) -> Summary:
         """What the comparisons say."""
         from heldout.reuse.compare_summary import all_summary
 
         return all_summary(self)
+
+
+def pair_row(pair: CompareResult) -> dict[str, Any]:
+    """A pair as a row of a frame."""
+    low, high = pair.interval
+    return {
+        "first": pair.first,
+        "second": pair.second,
+        "score_first": pair.score_first,
+        "score_second": pair.score_second,
+        "difference": pair.difference,
+        "low": low,
+        "high": high,
+        "p_value": pair.p_value,
+        "adjusted_p_value": pair.adjusted_p_value,
+        "verdict": pair.verdict,
+        "better": pair.better,
+        "first_only": pair.first_only,
+        "second_only": pair.second_only,
+        "n_examples": pair.n_examples,
+        "n_groups": pair.n_groups,
+        "detectable_difference": pair.detectable_difference,
+    }
 
 
 def _verdict(ruling: Verdict) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.frames import from_rows
 from heldout.report import Result
 from heldout.results import Record, today
 from heldout.reuse.adjusted import Adjusted
@@ -312,6 +313,20 @@ class Budget(Result):
         from heldout.reuse.budget_summary.shared import notes_of
 
         return notes_of(self.tasks, trials_agree=self.trials_agree)
+
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "models", the leaderboard, best first, and "neighbours", each model against the next one down; without a
+            pool one row of numbers.
+        """
+        pool = self.pool
+        if pool is None:
+            return super().tables()
+        return {"models": lambda: from_rows(self.models), "neighbours": lambda: from_rows(pool.named_neighbours)}
 
     def needed_summary(self) -> Summary:
         """How many examples are needed, alone."""
