@@ -72,6 +72,13 @@ class StressRun(Record):
         The same by Theorem 3.1 as printed; NaN with a prior, which it does not know.
     noticed : tuple of Noticed
         `notes` has them in words.
+
+    Examples
+    --------
+    >>> from heldout import stress
+    >>> run = stress(500, 2, queries=100, trials=2).run
+    >>> run.attack, run.queries.tolist()[-1], run.accuracy.shape == (2, len(run.queries))
+    ('nb', 100, True)
     """
 
     unlisted = ("chosen", "parked", "starts")
@@ -199,6 +206,13 @@ class StressResult(Result):
         Date, as in 2025-12-31.
     public : PublicSplit or None
         Where answers are about a public part only: `run` is of an analyst who knows it, this of one who does not.
+
+    Examples
+    --------
+    >>> from heldout import stress
+    >>> result = stress(500, 2, queries=100, trials=2)
+    >>> result.run.baseline, result.advantage > 0.05, result.upper_bound
+    (0.5, True, 1.0)
     """
 
     unlisted = ("run", "reach")
@@ -282,7 +296,13 @@ class StressResult(Result):
         }
 
     def summary(self) -> Summary:
-        """What it says."""
+        """What it says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.attack.summary import summarise
 
         return summarise(self)

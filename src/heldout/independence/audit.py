@@ -172,6 +172,22 @@ def audit_many(
         Told what is about to happen.
     progress : bool
         Show a bar on stderr.
+
+    Returns
+    -------
+    AuditResult
+        Of their average, and of each.
+
+    Examples
+    --------
+    >>> from heldout.images import LabelledImages, Wrap, from_arrays
+    >>> rng = np.random.default_rng(0)
+    >>> images = LabelledImages(from_arrays(rng.random((40, 8, 8)), rng.integers(0, 2, 40)), Wrap())
+    >>> def half(bias):
+    ...     return lambda batch: np.stack([batch[..., :4].sum((1, 2, 3)) + bias, batch[..., 4:].sum((1, 2, 3))], 1)
+    >>> result = audit_many([half(0), half(1)], images, orbit=Translations(1), allow_chance=True)
+    >>> result.n_models, result.kinds.shape
+    (2, (2, 40))
     """
     leak_alternative, alternative = alternative or ALTERNATIVE, alternative or "two-sided"
     _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)

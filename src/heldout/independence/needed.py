@@ -57,7 +57,27 @@ Table = tuple[tuple[Any, ...], ...]  # a row for each share, a column for each p
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AuditNeeds(Result):
-    """What leak an audit would find, and how many examples it would take."""
+    """What leak an audit would find, and how many examples it would take.
+
+    Attributes
+    ----------
+    shares, pulls : tuple of float
+        Of the test set that was seen; of the way up that a seen example moves.
+    power : tuple of tuples of float
+        A row per share, a column per pull: the chance of a finding with `n_examples` test examples and this control.
+    needed : tuple of tuples of int or None
+        Test examples, and as many in the control, for `target_power`; None where no number is enough.
+    variance_removed : float
+        Share of the variance that the references take off.
+
+    Examples
+    --------
+    >>> from heldout import audit_scores_needed
+    >>> margins = np.random.default_rng(0).normal(size=400)
+    >>> needs = audit_scores_needed(margins, kind="margin", shares=[0.1], pulls=[1.0])
+    >>> needs.n_control, needs.cells[0]["examples_needed"] == needs.needed[0][0]
+    (400, True)
+    """
 
     unlisted = ("shares", "pulls", "power", "needed", "target", "reference_names", "two_valued", "two_halves")
     derived = ("references", "target_power", "cells", "notes")
@@ -109,7 +129,13 @@ class AuditNeeds(Result):
         return needed.notes_of(self)
 
     def summary(self) -> Summary:
-        """What the forecast says."""
+        """What the forecast says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.independence.summary import needed
 
         return needed.needed_summary(self)
@@ -227,6 +253,11 @@ def audit_scores_needed(
     **others
         As in `audit_scores`; classes and groups are those of the control.
 
+    Returns
+    -------
+    AuditNeeds
+        The chance of a finding for each share and pull, and the examples that 0.8 takes.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -317,6 +348,24 @@ def audit_needed(
         A random subset of the control.
     source : str
         What the control is called in the report.
+
+    Returns
+    -------
+    AuditNeeds
+        The chance of a finding for each share and pull, and the pictures that 0.8 takes.
+
+    Examples
+    --------
+    >>> from heldout.images import LabelledImages, Wrap, from_arrays
+    >>> rng = np.random.default_rng(0)
+    >>> pictures = rng.random((80, 8, 8))
+    >>> labels = (pictures[:, :, 4:].mean((1, 2)) + rng.normal(0, 0.03, 80) > pictures[:, :, :4].mean((1, 2))).astype(int)
+    >>> def brightest_half(batch):
+    ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
+    >>> control = LabelledImages(from_arrays(pictures, labels), Wrap())
+    >>> needs = audit_needed([brightest_half], control, shares=[0.3], pulls=[1.0])
+    >>> needs.n_control, len(needs.needed)
+    (80, 1)
     """
     alternative = alternative or (ALTERNATIVE if references else "two-sided")
     _check_options(level, planned_audits, alternative)

@@ -60,6 +60,29 @@ class AuditResult(Result):
 
     `T`, `weights`, `kinds` and `moves` hold what was found for every example; `evidence` holds
     every p-value and interval; `to_dict` is the JSON of `heldout audit --json`.
+
+    Attributes
+    ----------
+    test, control : Examples
+        What was found for every example; `T`, `weights`, `kinds` and `moves` are the test set's.
+    evidence : Evidence
+        Every p-value and interval.
+    outcome, p_value, verdict
+        The verdict, also in plain words; `ruling` is all of it as data.
+    model_names : tuple of str
+        The audited models.
+
+    Examples
+    --------
+    >>> from heldout import Translations, audit
+    >>> from heldout.images import LabelledImages, Wrap, from_arrays
+    >>> rng = np.random.default_rng(0)
+    >>> images = LabelledImages(from_arrays(rng.random((40, 8, 8)), rng.integers(0, 2, 40)), Wrap())
+    >>> def brightest_half(batch):
+    ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
+    >>> result = audit(brightest_half, images, orbit=Translations(1), allow_chance=True)
+    >>> result.outcome, result.n_examples, result.to_dict()["radius"]
+    ('no evidence', 40, 1)
     """
 
     unlisted = (
@@ -183,7 +206,18 @@ class AuditResult(Result):
         return pictures.notes_of(self)
 
     def n_model_test(self, group_size: int) -> NModelTestResult:
-        """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1)."""
+        """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1).
+
+        Parameters
+        ----------
+        group_size : int
+            Models in each group.
+
+        Returns
+        -------
+        NModelTestResult
+            One test per group; groups share their examples.
+        """
         lower, upper = self.orbit.statistic_range(self.rule)
         return n_model_test(
             self.test.statistics,
@@ -254,12 +288,24 @@ class AuditResult(Result):
         return columns
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON, the evidence among it; an undefined number is None."""
+        """Plain data, ready for JSON, the evidence among it; an undefined number is None.
+
+        Returns
+        -------
+        dict
+            What `heldout audit --json` prints.
+        """
         own = {"models": list(self.model_names), "orbit": self.orbit.name}
         return {**super().to_dict(), **own, **self.evidence.to_dict()}
 
     def summary(self) -> Summary:
-        """What the audit says."""
+        """What the audit says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.independence.summary import pictures
 
         return pictures.audit_summary(self)

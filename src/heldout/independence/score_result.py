@@ -34,6 +34,27 @@ class ScoreAuditResult(Result):
 
     `leak` holds the test, the residuals and what could have been found; `to_dict` is the JSON of
     `heldout audit --scores ... --json`.
+
+    Attributes
+    ----------
+    leak : LeakEvidence
+        The test, the residuals, and what could have been found.
+    outcome, p_value, verdict
+        The verdict, also in plain words; `ruling` is all of it as data.
+    seen : tuple of SeenExample
+        Test examples that look seen, most suspicious first.
+    ids, values : tuple of str, (n,) float
+        The test examples and their scores, as they came.
+    mean_test, mean_control : float
+        Of the scores as they came.
+
+    Examples
+    --------
+    >>> from heldout import audit_scores
+    >>> rng = np.random.default_rng(0)
+    >>> result = audit_scores(rng.normal(2, 1, 300), rng.normal(0, 1, 300), kind="margin", n_resamples=999)
+    >>> result.outcome, result.p_value
+    ('easier', 0.001)
     """
 
     unlisted = ("ids", "values", "values_control", "model_name", "ruling")
@@ -177,7 +198,13 @@ class ScoreAuditResult(Result):
         }
 
     def summary(self) -> Summary:
-        """What the audit says."""
+        """What the audit says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.independence.summary import scores
 
         return scores.score_summary(self)

@@ -87,6 +87,11 @@ def audit_scores(
     n_resamples : int
         Random splits of the permutation test; no p is below 1 / (n_resamples + 1).
 
+    Returns
+    -------
+    ScoreAuditResult
+        The verdict, what it rests on, which examples look seen, and what could have been found.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)

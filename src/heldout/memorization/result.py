@@ -62,6 +62,17 @@ class MemorizationResult(Result):
         The training set and its hash.
     preprocessing : dict
         What was done to pictures.
+
+    Examples
+    --------
+    >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
+    >>> curve = Curve.of(
+    ...     model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,
+    ...     done=np.ones((3, 1), dtype=bool), even=True, seed=0,
+    ... )
+    >>> result = MemorizationResult.of([curve])
+    >>> result.models, [(column.metric, round(estimate.value, 6)) for column, estimate in result.table["net"].items()]
+    (('net',), [('k_max', 0.5), ('SSE', 0.0125)])
     """
 
     verb: ClassVar[str] = "memorization"
@@ -120,6 +131,11 @@ class MemorizationResult(Result):
             Of the draws behind comparisons.
         **others
             Other fields: source, digest, class_names, created.
+
+        Returns
+        -------
+        MemorizationResult
+            Of all models.
         """
         measured = models_of(curves, validation, validation_examples, validation_groups, audits)
         noise = [curve for curve in curves if isinstance(curve, LabelNoiseCurve)]
@@ -154,7 +170,18 @@ class MemorizationResult(Result):
         return tuple(dict.fromkeys(curve.perturbation for curve in self.curves))
 
     def curve(self, model: str, perturbation: str) -> Curve | None:
-        """One of the curves, if it is there."""
+        """One of the curves, if it is there.
+
+        Parameters
+        ----------
+        model, perturbation : str
+            Their names.
+
+        Returns
+        -------
+        Curve or None
+            None where it was not measured.
+        """
         own = self.measured.get(model)
         return None if own is None else own.perturbations.get(perturbation)
 
@@ -222,7 +249,13 @@ class MemorizationResult(Result):
         ]
 
     def summary(self) -> Summary:
-        """What it says, as data that text, Markdown and HTML are rendered from."""
+        """What it says, as data that text, Markdown and HTML are rendered from.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.memorization.summary import summarise
 
         return summarise(self)

@@ -41,6 +41,16 @@ class LabelNoiseCurve:
         A hash of the validation examples.
     validation_groups : (v,) int, optional
         Codes of their groups.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from heldout import label_noise_curve
+    >>> rng = np.random.default_rng(0)
+    >>> data = rng.random((100, 3)), rng.integers(0, 4, 100)
+    >>> noise = label_noise_curve(KNeighborsClassifier(1), data, [0, 0.5], repetitions=1)
+    >>> noise.model, noise.pmv.accuracy.tolist(), noise.ptv.accuracy.tolist()
+    ('KNeighborsClassifier', [1.0, 1.0], [1.0, 0.5])
     """
 
     pmv: Curve
@@ -91,6 +101,11 @@ def label_noise_curve(
     groups, validation_groups : (n,) and (v,) text or whole numbers, optional
         The group of each example, where examples depend on each other (frames of a video, crops of a patient);
         intervals and comparisons then are for groups drawn anew.
+
+    Returns
+    -------
+    LabelNoiseCurve
+        `pmv` and `ptv`, two curves from the same trainings.
 
     Examples
     --------

@@ -103,6 +103,11 @@ def load_predictions(
     scale : str, number or pair, optional
         What scores run from and to, as in `from_scores`; without it they must lie between 0 and 1.
 
+    Returns
+    -------
+    Predictions
+        One row per model.
+
     Notes
     -----
     Damage is refused wherever it shows. A file of lines that was cut exactly at the end of a line cannot be

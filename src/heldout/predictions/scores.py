@@ -157,7 +157,18 @@ class Scores:
         return None
 
     def take(self, rows: NDArray[np.intp]) -> Scores:
-        """Some of the examples, by position."""
+        """Some of the examples, by position.
+
+        Parameters
+        ----------
+        rows : (r,) int
+            Positions.
+
+        Returns
+        -------
+        Scores
+            In this order.
+        """
 
         def part(values: NDArray[Any] | None) -> NDArray[Any] | None:
             return None if values is None else values[rows]
@@ -173,7 +184,18 @@ class Scores:
         )
 
     def pick(self, ids: Sequence[str]) -> Scores:
-        """The examples with these ids, in this order; all of them must be there."""
+        """The examples with these ids, in this order; all of them must be there.
+
+        Parameters
+        ----------
+        ids : sequence of str
+            Ids that must be there.
+
+        Returns
+        -------
+        Scores
+            In this order.
+        """
         if self.ids is None:
             raise InputError(f"{self.source} has no ids to join on; name the examples in a column `id`.")
         place = {name: i for i, name in enumerate(self.ids)}
@@ -187,6 +209,16 @@ class Scores:
 
     def split(self, ids: Iterable[str]) -> tuple[Scores, Scores]:
         """Two parts, the examples without and with these ids: a test set and a control out of one benchmark.
+
+        Parameters
+        ----------
+        ids : iterable of str
+            Of the control.
+
+        Returns
+        -------
+        test, control : Scores
+            In the order there was.
 
         Examples
         --------
@@ -213,7 +245,13 @@ class Scores:
         return self.take(np.flatnonzero(~there)), self.take(np.flatnonzero(there))
 
     def digest(self) -> str:
-        """Hash (sha256, hex) of the scores and their ids."""
+        """Hash (sha256, hex) of the scores and their ids.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+        """
         h = hashlib.sha256(repr((self.kind, self.larger_is_better, self.ids)).encode())
         h.update(np.ascontiguousarray(self.values).data)
         return h.hexdigest()
@@ -260,6 +298,19 @@ def load_scores(
         text are one example.
     format : str, optional
         As for `load_predictions`.
+
+    Returns
+    -------
+    Scores
+        With ids, where there is a column of them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "losses.csv"
+    >>> _ = path.write_text("id,loss\\na,0.1\\nb,2.5\\n")
+    >>> print(load_scores(path))
+    2 examples, loss, larger is worse (losses.csv)
     """
     kept = {columns} if isinstance(columns, str) else set(columns)
     options = Options(columns=frozenset(kept | ({classes} if classes else set())))

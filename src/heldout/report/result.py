@@ -17,21 +17,54 @@ from heldout.summary import Summary
 
 
 class Result(Record):
-    """A record with a summary; everything that is shown of it is rendered from that."""
+    """A record with a summary; everything that is shown of it is rendered from that.
+
+    Examples
+    --------
+    >>> import heldout
+    >>> result = heldout.budget_from_numbers(50_000, error=0.244, similarity=0.85, epsilon=0.01)
+    >>> result.markdown().startswith("#"), "<html" in result.html()
+    (True, True)
+    >>> result.to_dict()["n_examples"], result.to_frame(backend="polars").shape[0]
+    (50000, 1)
+    """
 
     def summary(self) -> Summary:
-        """What the result says; nothing is computed."""
+        """What the result says; nothing is computed.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         raise NotImplementedError
 
     def __str__(self) -> str:
         return to_text(self.summary())
 
     def markdown(self) -> str:
-        """The summary for a step summary or a pull request."""
+        """The summary for a step summary or a pull request.
+
+        Returns
+        -------
+        str
+            Markdown, as GitHub shows it.
+        """
         return to_markdown(self.summary())
 
     def html(self, *, command: str | None = None) -> str:
-        """The summary as a page of its own; `command` is what it was made by."""
+        """The summary as a page of its own; `command` is what it was made by.
+
+        Parameters
+        ----------
+        command : str, optional
+            The command line that made the result, to be shown on the page.
+
+        Returns
+        -------
+        str
+            A page in one file, pictures and style within it.
+        """
         return to_html(self.summary(), command=command)
 
     def _repr_html_(self) -> str:
@@ -39,6 +72,13 @@ class Result(Record):
 
     def report(self, path: str | Path, *, command: str | None = None) -> Path:
         """Write the page to `path`, or to report.html where `path` is a folder; whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            A file that ends in .html, or a folder.
+        command : str, optional
+            As in `html`.
 
         Returns
         -------

@@ -263,6 +263,25 @@ def budget_from_numbers(
     """The same from four numbers: what the set could take, without a pool to look at.
 
     Without an epsilon it is 0.01, or more where a hundred such models do not fit there by the union bound.
+
+    Parameters
+    ----------
+    n_examples : int
+        Size of the test set.
+    error, similarity : float
+        Of the models: their error rate, and the share of examples on which two of them are both right or both wrong.
+    epsilon, delta, gap : float
+        As in `budget`.
+
+    Returns
+    -------
+    BudgetResult
+        Without a pool: how many such models fit, and how many examples other answers would take.
+
+    Examples
+    --------
+    >>> budget_from_numbers(50_000, error=0.244, similarity=0.85, epsilon=0.01).testable.union  # Mania et al. 2019
+    251165
     """
     check_share("gap", gap)
     if epsilon is None:

@@ -116,6 +116,11 @@ def compare_all(
     level, groups, sequential
         As in `compare`; the level is family-wise.
 
+    Returns
+    -------
+    CompareAllResult
+        One `CompareResult` per pair.
+
     Examples
     --------
     >>> right = np.random.default_rng(0).random((3, 400)) < [[0.9], [0.7], [0.7]]

@@ -104,6 +104,13 @@ class CompareResult(Result):
         Groups of examples, where they are the unit.
     n_waiting : int
         Examples at the end of a sequence that do not count yet: more of their group may come.
+
+    Examples
+    --------
+    >>> from heldout import compare
+    >>> result = compare([[1] * 60 + [0] * 30 + [1] * 410, [0] * 60 + [1] * 30 + [1] * 410])
+    >>> result.verdict, result.difference, result.n_discordant
+    ('first better', 0.06, 90)
     """
 
     unlisted = ("ruling", "binary", "groups_named", "sequence", "discordant", "parted")
@@ -172,11 +179,35 @@ class CompareResult(Result):
         return _verdict(self.ruling)
 
     def verdict_at(self, level: float) -> str:
-        """The same at another level."""
+        """The same at another level.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        str
+            As `verdict`.
+        """
         return _verdict(self.judged(self.adjusted_log_p, level))
 
     def judged(self, log_p_value: float, level: float) -> Verdict:
-        """The verdict that another p-value or level would give."""
+        """The verdict that another p-value or level would give.
+
+        Parameters
+        ----------
+        log_p_value : float
+            Natural logarithm of the p-value to go by.
+        level : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        Verdict
+            Outcome, direction, and what it rests on.
+        """
         return judge(log_p_value, self.difference, self.sequence, level=level, rests_on=self.ruling.rests_on)
 
     @property
@@ -226,7 +257,13 @@ class CompareResult(Result):
         return {"pairs": lambda: from_rows([pair_row(self)]), "examples": lambda: from_rows(examples)}
 
     def summary(self) -> Summary:
-        """What the comparison says."""
+        """What the comparison says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.reuse.compare_summary import pair_summary
 
         return pair_summary(self)
@@ -237,6 +274,20 @@ class CompareAllResult(Result):
     """Several pairs at once, their p-values adjusted by Holm, their intervals valid at once (Bonferroni).
 
     `skipped` has the names of pairs that share too little: fewer than two examples, or only one group.
+
+    Attributes
+    ----------
+    pairs : tuple of CompareResult
+        In the order of the models; `result[0]` is the first.
+    skipped : tuple of (str, str)
+        Pairs that share too little: fewer than two examples, or only one group.
+
+    Examples
+    --------
+    >>> from heldout import compare_all
+    >>> result = compare_all(np.random.default_rng(0).random((3, 400)) < [[0.9], [0.7], [0.7]])
+    >>> len(result), result.n_told_apart, result[0].better
+    (3, 2, 'model 0')
     """
 
     unlisted = ("pairs",)
@@ -272,7 +323,13 @@ class CompareAllResult(Result):
         return len(self.pairs)
 
     def ordered(self) -> list[CompareResult]:
-        """Smallest p first."""
+        """Smallest p first.
+
+        Returns
+        -------
+        list of CompareResult
+            All pairs.
+        """
         return sorted(self.pairs, key=lambda pair: pair.log_p_value)
 
     @property
@@ -292,7 +349,13 @@ class CompareAllResult(Result):
         return {"pairs": lambda: from_rows(list(map(pair_row, self.pairs)))}
 
     def summary(self) -> Summary:
-        """What the comparisons say."""
+        """What the comparisons say.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.reuse.compare_summary import all_summary
 
         return all_summary(self)

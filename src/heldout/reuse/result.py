@@ -329,7 +329,13 @@ class Budget(Result):
         return {"models": lambda: from_rows(self.models), "neighbours": lambda: from_rows(pool.named_neighbours)}
 
     def needed_summary(self) -> Summary:
-        """How many examples are needed, alone."""
+        """How many examples are needed, alone.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            What `heldout budget --needed` shows.
+        """
         from heldout.reuse.budget_summary.shared import summarise_needed
 
         return summarise_needed(self)
@@ -349,6 +355,14 @@ class BudgetResult(Budget):
     by_similarity, by_epsilon : Curve or None
         Testable models of the mean error against similarity (figures 1b and 2), and of the mean error and similarity
         against epsilon (figure 2); None where `equal` is.
+
+    Examples
+    --------
+    >>> from heldout import budget
+    >>> right = np.random.default_rng(0).random((4, 1000)) < [[0.9], [0.8], [0.8], [0.7]]
+    >>> result = budget(right, epsilon=0.05)
+    >>> result.n_models, result.first, result.error_bar < 0.05
+    (4, ['model 0'], True)
     """
 
     unlisted = (*Budget.unlisted, "equal", "exact_error", "exact_similarity", "examples_each")
@@ -379,7 +393,13 @@ class BudgetResult(Budget):
         return float(curve.x[np.argmax(curve.union >= 1)])
 
     def summary(self) -> Summary:
-        """What the budget says."""
+        """What the budget says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.reuse.budget_summary import summarise
 
         return summarise(self)

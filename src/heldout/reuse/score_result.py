@@ -50,6 +50,14 @@ class ScoreBudgetResult(Budget):
     median_trial_share, pair_trial_share : float
         Share of the squared error bar of a model, and of the difference of two, that is chance inside examples: medians
         over models and pairs, NaN where trials are not known.
+
+    Examples
+    --------
+    >>> from heldout import budget
+    >>> scores = np.random.default_rng(0).random((3, 500)) * [[1.0], [0.8], [0.8]]
+    >>> result = budget(scores)
+    >>> type(result).__name__, result.first, round(result.mean_score, 2)
+    ('ScoreBudgetResult', ['model 0'], 0.44)
     """
 
     unlisted = (*Budget.unlisted, "trials", "median_trial_share", "pair_trial_share")
@@ -62,7 +70,20 @@ class ScoreBudgetResult(Budget):
     pair_trial_share: float
 
     def shrinks(self, more: float, *, pairs: bool = False) -> float:
-        """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be."""
+        """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be.
+
+        Parameters
+        ----------
+        more : float
+            Trials for each one there is.
+        pairs : bool
+            Of the differences of two models instead.
+
+        Returns
+        -------
+        float
+            At most 1; NaN where trials are not known.
+        """
         share = self.pair_trial_share if pairs else self.median_trial_share
         return math.sqrt(1 - share * (1 - 1 / more))
 
@@ -87,7 +108,13 @@ class ScoreBudgetResult(Budget):
         }
 
     def summary(self) -> Summary:
-        """What the budget says."""
+        """What the budget says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.reuse.budget_summary.scores import summarise
 
         return summarise(self)
