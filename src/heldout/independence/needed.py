@@ -341,7 +341,7 @@ def audit_needed(
     Parameters
     ----------
     scorers, references, control
-        As in `audit_many`.
+        As in `audit`.
     examples, shares, pulls
         As in `audit_scores_needed`.
     limit : int, optional

@@ -83,7 +83,7 @@ def audit_scores(
         "greater" looks for a test set that is too easy, which is all that a leak can do; "two-sided" also finds one
         that is too hard, and must be chosen before seeing results.
     level, planned_audits
-        As in `audit_many`.
+        As in `audit`.
     n_resamples : int
         Random splits of the permutation test; no p is below 1 / (n_resamples + 1).
 

@@ -34,8 +34,6 @@ class OnnxScorer:
 
     Examples
     --------
-    >>> import pytest
-    >>> _ = pytest.importorskip("onnxruntime")
     >>> import heldout.demo
     >>> scorer = OnnxScorer(Path(heldout.demo.__file__).parent / "data" / "honest.onnx", threads=1)
     >>> scorer.name, scorer.layout, scorer.logits(np.zeros((2, 1, 32, 32), np.float32)).shape

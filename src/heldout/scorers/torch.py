@@ -39,8 +39,7 @@ class TorchScorer:
 
     Examples
     --------
-    >>> import pytest
-    >>> torch = pytest.importorskip("torch")
+    >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
     >>> TorchScorer(net).logits(np.zeros((2, 3, 2, 2), np.float32)).shape
     (2, 5)
