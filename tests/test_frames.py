@@ -148,8 +148,11 @@ def test_budgets_and_comparisons_as_frames(backend):
     assert len(one.to_frame(backend=backend)) == 1
     assert len(one.to_frame("examples", backend=backend)) == one.n_discordant
     assert len(heldout.budget_from_numbers(1000, error=0.2, similarity=0.8).to_frame(backend=backend)) == 1
-    with pytest.raises(InputError, match="'models' or 'neighbours'"):
-        budget.to_frame("pairs", backend=backend)
+    alike = budget.to_frame("pairs", backend=backend)
+    assert list(alike["second"]) == ["b", "c", "c"]
+    assert list(alike["similarity"]) == heldout.similarity(pool).agreement().tolist()
+    with pytest.raises(InputError, match="'models' or 'neighbours' or 'pairs'"):
+        budget.to_frame("winner", backend=backend)
 
 
 @pytest.mark.parametrize("backend", MAKERS)
@@ -171,6 +174,8 @@ def test_audits_as_frames(backend):
     assert list(models["kind"]).count("wrong") == int(list(frame["error_in_frame"]).count(1.0))
     scores = heldout.audit_scores(rng.normal(size=50), rng.normal(size=60), kind="margin", n_resamples=99)
     assert list(scores.to_frame(backend=backend)["score"]) == scores.values.tolist()
+    needs = heldout.audit_scores_needed(rng.normal(size=100), kind="margin", shares=[0.1, 0.3], pulls=[0.5, 1.0])
+    assert list(needs.to_frame(backend=backend)["share"]) == [0.1, 0.1, 0.3, 0.3]
 
 
 @pytest.mark.parametrize("backend", MAKERS)

@@ -316,19 +316,24 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
         they surely do not). Pictures that are equal pixel by pixel count as one group, as do `LabelledImages.groups`;
         a picture or group in both sets is refused.
     references : sequence, optional
-        Other models of the same classes, each as in `audit`, that cannot have seen more of the test set than of the
+        Other models of the same classes, each as `scorer`, that cannot have seen more of the test set than of the
         control: older ones, from elsewhere, or trained on the rest. They need a control. With them the verdict is that
         of `leak_test` on untouched pictures: how much surer of the true label the audited models are than the
         references lead one to expect, on the test set and on the control; T and the error rate stand beside it. A
         reference that knows the test set costs power; one that knows the control can make a false alarm.
     rule : {"strongest", "nearest", "random", "random2"}
+        How a move is chosen: the one that makes the model most wrong, the shortest that makes it wrong, any.
     alternative : {"two-sided", "greater"}, optional
         "greater" looks for overfitting only, and must be chosen before seeing results. By default the test against
         references is one-sided, since a leak cannot make a test set harder, and the others are two-sided.
     tolerance : float
         Without a control: test abs(E T) <= tolerance.
+    seed : int
+        Of the permutations, the orders of bets and the subset; equal seeds give equal results.
     limit : int, optional
         Audit a random subset of this size (seeded), of the control too.
+    batch_size : int, optional
+        Pictures that a model is given at once; its own choice without.
     n_resamples : int
         Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1), with references
         1 / (n_resamples + 1).
@@ -345,8 +350,9 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
         Go on although the model is right on fewer pictures in the frame than untouched, by more than two points and
         more than chance.
     checkpoint : path, optional
-        Folder for the state of unfinished work; with `resume` it is taken up again, to the same bits. One that is
-        damaged, or belongs to another audit, is refused.
+        Folder for the state of unfinished work. One that is damaged, or belongs to another audit, is refused.
+    resume : bool
+        Take up what is in `checkpoint`, to the same bits.
     sources : sequence of str
         What test set and control are called in the report.
     notify : function of a sentence, optional

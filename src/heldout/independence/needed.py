@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout._version import __version__
 from heldout.checks import check_count, check_seed
 from heldout.errors import InputError
+from heldout.frames import from_rows
 from heldout.groups import Codes
 from heldout.images import LabelledImages
 from heldout.independence.audit import check_level
@@ -127,6 +128,16 @@ class AuditNeeds(Result):
         from heldout.independence.summary import needed
 
         return needed.notes_of(self)
+
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "cells": one row per share and pull.
+        """
+        return {"cells": lambda: from_rows(self.cells)}
 
     def summary(self) -> Summary:
         """What the forecast says.
@@ -250,8 +261,10 @@ def audit_scores_needed(
         Test examples for which power is asked; as many as in the control by default.
     shares, pulls : sequences of float
         Of the test set that was seen; of the way up, to the 95 % quantile of the scores, that a seen example moves.
-    **others
-        As in `audit_scores`; classes and groups are those of the control.
+    reference_names, kind, larger_is, chance, allow_chance, alternative, level, planned_audits
+        As in `audit_scores`.
+    classes, groups : (n,), optional
+        Of the control; as in `audit_scores`.
 
     Returns
     -------
@@ -348,6 +361,8 @@ def audit_needed(
         A random subset of the control.
     source : str
         What the control is called in the report.
+    batch_size, alternative, level, planned_audits, allow_chance, seed, notify, progress
+        As in `audit`.
 
     Returns
     -------
@@ -359,7 +374,8 @@ def audit_needed(
     >>> from heldout.images import LabelledImages, Wrap, from_arrays
     >>> rng = np.random.default_rng(0)
     >>> pictures = rng.random((80, 8, 8))
-    >>> labels = (pictures[:, :, 4:].mean((1, 2)) + rng.normal(0, 0.03, 80) > pictures[:, :, :4].mean((1, 2))).astype(int)
+    >>> left, right = pictures[..., :4].mean((1, 2)), pictures[..., 4:].mean((1, 2))
+    >>> labels = (right + rng.normal(0, 0.03, 80) > left).astype(int)
     >>> def brightest_half(batch):
     ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
     >>> control = LabelledImages(from_arrays(pictures, labels), Wrap())

@@ -127,6 +127,10 @@ class MemorizationResult(Result):
             Per model, codes of groups of validation examples, where they come in groups.
         audits : dict of str to Audited
             Per model, `heldout audit` on the training pictures.
+        failures, notes : sequences of str
+            Sentences on trainings that raised, and on what was noticed.
+        preprocessing : dict
+            What was done to pictures.
         seed : int
             Of the draws behind comparisons.
         **others

@@ -30,7 +30,7 @@ MANY_NAMES = 20  # that a message lists
 class Predictions:
     """How k models did on n examples, and, where known, what each predicted.
 
-    Made by `from_arrays`, `from_correct`, `from_scores` or `load`; all of them check what comes in, and nothing later
+    Made by `from_arrays`, `from_correct`, `from_scores` or `heldout.load_predictions`; all of them check what comes in, and nothing later
     does. A cell is right or wrong, or a score between 0 and 1: a judge's, or the mean over several trials of one
     example, which stay together in their cell. They are no new examples.
 

@@ -111,10 +111,14 @@ def compare_all(
 
     Parameters
     ----------
+    predictions
+        As in `compare`.
     models : several str or int, optional
         Which models; all of the table without.
     level, groups, sequential
         As in `compare`; the level is family-wise.
+    progress : bool
+        Show a bar on stderr where there are many pairs.
 
     Returns
     -------

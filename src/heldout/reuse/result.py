@@ -392,6 +392,17 @@ class BudgetResult(Budget):
             return None
         return float(curve.x[np.argmax(curve.union >= 1)])
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            As of `ScoreBudgetResult`, and "pairs", how alike any two models are.
+        """
+        pool = self.pool
+        return super().tables() if pool is None else {**super().tables(), "pairs": lambda: _pairs(pool)}
+
     def summary(self) -> Summary:
         """What the budget says.
 
@@ -403,3 +414,11 @@ class BudgetResult(Budget):
         from heldout.reuse.budget_summary import summarise
 
         return summarise(self)
+
+
+def _pairs(pool: PoolResult) -> dict[str, Any]:
+    """All pairs of models, in the order of the table."""
+    first, second = np.triu_indices(len(pool.names), 1)
+    alike = pool.similarity
+    columns = {"similarity": alike.agreement(), "if_independent": alike.baseline(), "kappa": alike.kappa()}
+    return {"first": pool.named(first.tolist()), "second": pool.named(second.tolist()), **columns}

@@ -195,6 +195,8 @@ def leak_scores(
         For `variance_removed` only.
     clip : (low, high), optional
         Applied to all scores before anything else.
+    method : {"regression", "mean"}
+        What is expected: the regression on the references' scores, or their mean.
 
     Returns
     -------
@@ -290,6 +292,11 @@ def leak_test(
     scores_test, scores_control : (n,), (n_control,)
         Larger is better.
     references_test, references_control : (k, n), (k, n_control), optional
+        Of models that cannot have seen more of the test set than of the control.
+    clip, method
+        As in `leak_scores`.
+    classes_test, classes_control, groups_test, groups_control, alternative, rng, n_resamples
+        As in `control_test`.
 
     Returns
     -------

@@ -114,6 +114,8 @@ def leak_power(
         Sizes for which power is asked; with groups, numbers of groups.
     classes, groups : (n,), optional
         Of the examples of `scores`. Whole groups are seen.
+    level, alternative
+        Of `leak_test`.
     tail : bool
         Whether the second statistic is there; without it this is the power of `control_test` on the scores.
 
@@ -247,6 +249,10 @@ def examples_needed(
 
     Parameters
     ----------
+    scores, share, pull, classes, groups, level, alternative, tail
+        As in `leak_power`.
+    power : float
+        The chance of a finding that is asked for.
     n_control : int, optional
         Size of the control, whatever that of the test set. Without it the control grows along:
     ratio : float

@@ -251,6 +251,8 @@ def n_model_test(
     ----------
     T : (n_models, n_examples)
         Statistics of several trainings of one architecture on the same examples.
+    lower, upper, method, alternative, tolerance, seed
+        As in `independence_test`.
     groups : (n_examples,), optional
         Of examples, as in `independence_test`.
     group_size : int, optional

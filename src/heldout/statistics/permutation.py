@@ -234,7 +234,9 @@ def control_tests(
     Parameters
     ----------
     T_test, T_control : (n_statistics, n) and (n_statistics, n_control)
-        The rest as in `control_test`.
+        Several numbers per example.
+    classes_test, classes_control, groups_test, groups_control, alternative, rng, n_resamples
+        As in `control_test`.
 
     Returns
     -------

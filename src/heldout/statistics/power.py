@@ -210,6 +210,10 @@ def detectable_difference(
     ----------
     T_test : (n,)
         Values of the test examples (or group means): any with zeros and positive values, or 0 and 1.
+    standard_error_test, standard_error_control : float
+        Of the two means.
+    level, alternative
+        Of the test.
 
     Returns
     -------

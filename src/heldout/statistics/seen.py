@@ -94,8 +94,12 @@ def seen_examples(
     ----------
     log_ratios_test, log_ratios_control : (n,), (n_control,)
         Larger looks more seen (`LeakScores.log_ratios`).
+    classes_test, classes_control, groups_test, groups_control
+        As in `control_test`.
     within_class : bool, optional
         Rank within class, or not, whatever the mixes are.
+    q : float
+        False discovery rate of the list.
 
     Returns
     -------
