@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 from heldout.predictions.cells import check_cells
 from heldout.predictions.fields import ARRAYS, naming_cells, read_fields
-from heldout.predictions.item_columns import as_column as as_column
-from heldout.predictions.item_columns import repeated_inputs as repeated_inputs
+from heldout.predictions.item_columns import as_column, repeated_inputs
 from heldout.predictions.numbering import check_numbering
 from heldout.predictions.trials import Scaling, check_trials
 from heldout.predictions.values import Codes, listing, read_ids, read_names
@@ -30,9 +29,9 @@ MANY_NAMES = 20  # that a message lists
 class Predictions:
     """How k models did on n examples, and, where known, what each predicted.
 
-    Made by `from_arrays`, `from_correct`, `from_scores` or `heldout.load_predictions`; all of them check what comes in, and nothing later
-    does. A cell is right or wrong, or a score between 0 and 1: a judge's, or the mean over several trials of one
-    example, which stay together in their cell. They are no new examples.
+    Made by `from_arrays`, `from_correct`, `from_scores` or `heldout.load_predictions`; all of them check what comes in,
+    and nothing later does. A cell is right or wrong, or a score between 0 and 1: a judge's, or the mean over several
+    trials of one example, which stay together in their cell. They are no new examples.
 
     Attributes
     ----------

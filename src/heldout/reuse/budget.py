@@ -18,7 +18,7 @@ from heldout.checks import check_seed
 from heldout.errors import InputError
 from heldout.frames import is_frame
 from heldout.predictions import Predictions, load_predictions
-from heldout.predictions.table import as_column
+from heldout.predictions.item_columns import as_column
 from heldout.progress import plain_bar
 from heldout.reuse.adjusted import Adjusted, adjusted_similarity
 from heldout.reuse.alike import how_alike
