@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from heldout import progress
 from heldout.progress import heartbeat, plain_bar
 
 
@@ -23,6 +24,7 @@ def test_short_work_draws_nothing_and_long_work_a_bar_on_stderr(capsys, monkeypa
 def test_a_log_file_gets_lines(capsys, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress, "_spoke", 0.0)
     with plain_bar(1000, "work", unit="steps", shown=True) as bar:
         bar.update(100)  # done before, in another run
         for _ in range(9):

@@ -59,9 +59,9 @@ def interrupts_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    from joblib.externals.loky.backend.resource_tracker import ensure_running
+    from multiprocessing import resource_tracker
 
-    ensure_running()  # here: where it begins it lets SIGINT through again
+    resource_tracker.ensure_running()  # before: where it begins, it lets SIGINT through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -236,7 +236,7 @@ def test_tally_is_the_same_as_a_vote(monkeypatch, rng):
             rows[first : first + len(part)] = part
             tied[first : first + len(part)] = ties
 
-        tally(queries, weights, [0, 40, 200], fixed, visit, n_jobs=2)
+        tally(queries, weights, [0, 40, 200], fixed, visit, [rows, tied], n_jobs=2)
         return rows, tied
 
     free, ties = scores(np.zeros(2500, dtype=np.uint64))

@@ -126,7 +126,9 @@ def test_a_model_that_breaks_half_way_loses_nothing(tmp_path, linear_model):
 
     images = pictures(40)
     engine = make_engine(Breaks((1, 12, 12)), images)
-    with pytest.raises(InputError, match=r"the model \S+ fails on a batch of shape \(16, 1, 12, 12\).*out of memory$"):
+    with pytest.raises(
+        InputError, match=r"the model \S+ fails on a batch of shape \(16, 1, 12, 12\).*out of memory\.$"
+    ):
         engine.run(checkpoint=tmp_path / "c.npz")
     resumed, whole = (make_engine(linear_model((1, 12, 12)), images) for _ in range(2))
     resumed.run(checkpoint=tmp_path / "c.npz", resume=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from heldout import BudgetResult, CompareAllResult, CompareResult, InputError, Predictions, budget, compare, compare_all
+from heldout import CompareAllResult, CompareResult, InputError, Predictions, budget, compare, compare_all
 from heldout.reuse.compare_result import Verdict
 from heldout.statistics.bounded_differences import bounded_intervals, bounded_log_p_values
 from tests.reuse.test_leaderboard import matrices
@@ -252,8 +252,7 @@ def test_budget_and_compare_have_the_same_p(kind):
     pool = Predictions.from_scores(cells * 1.0, observed=observed)
     groups = np.arange(90) // 3 if "groups" in kind else None
     result = budget(pool, groups=groups, epsilon=0.2)
-    neighbours = result.pool.neighbours if isinstance(result, BudgetResult) else result.neighbours
-    for pair in neighbours:
+    for pair in result.pool.neighbours:
         own = compare(pool, pair.better, pair.worse, groups=groups)
         assert own.log_p_value == pytest.approx(pair.log_p_value, rel=1e-6)
 

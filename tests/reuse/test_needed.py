@@ -118,7 +118,7 @@ def test_scores_at_the_edges(rng):
     scores[0, 50:] = 0.99
     observed[1, 50:] = False
     turned = heldout.budget(heldout.Predictions.from_scores(np.ma.masked_array(scores, ~observed)))
-    assert turned.order[0] == 0
+    assert turned.pool.order[0] == 0
     assert turned.needed.first_gap is None
 
 

@@ -265,7 +265,7 @@ def test_zeros_and_ones_are_right_and_wrong():
         ([[3, 1], [1, 2]], "holds 3, but only 1"),
         ([[1.0, math.nan], [1.0, 0.0]], "NaN stands in 1 of 4 cells"),
         ([["cat", "dog"], ["cat", "cat"]], "'cat' is text"),
-        ("predictions.csv", r"heldout\.Predictions\.load"),
+        ("predictions.csv", r"heldout\.load_predictions"),
     ],
 )
 def test_refuses(bad, message):

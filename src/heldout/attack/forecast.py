@@ -11,6 +11,7 @@ the m-alternative forced choice of signal detection. Weaker weights only scale d
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -29,8 +30,7 @@ EFFICIENCY = {
     "majority": math.sqrt(2 / math.pi),
     "plurality": math.exp(-0.5) / math.sqrt(2 * math.pi) / math.sqrt(float(ndtr(-1.0))),
 }
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
-_RULES = {few: np.polynomial.legendre.leggauss(few) for few in (32, 128)}  # the latter where rivals are many
+_gauss = functools.cache(np.polynomial.legendre.leggauss)  # nodes and weights; found when they are first used
 MANY_RIVALS = 10
 WIDTH = 7.0  # the same for `win_probability`: beyond lie 1e-12
 BATCH = 4_000_000  # numbers held at once
@@ -52,9 +52,10 @@ def forced_choice(d: float, m: int) -> float:
     >>> round(forced_choice(math.sqrt(2 * 0.1), 2), 4)  # Φ(√0.1)
     0.6241
     """
-    z = d + REACH * _NODES
-    density = np.exp(-0.5 * (REACH * _NODES) ** 2) / math.sqrt(2 * math.pi)
-    return float(REACH * np.sum(_WEIGHTS * density * np.exp((m - 1) * log_ndtr(z))))
+    nodes, weights = _gauss(400)
+    z = d + REACH * nodes
+    density = np.exp(-0.5 * (REACH * nodes) ** 2) / math.sqrt(2 * math.pi)
+    return float(REACH * np.sum(weights * density * np.exp((m - 1) * log_ndtr(z))))
 
 
 def forecast(n: int, m: int, k: int, *, attack: str = "nb", efficiency: float | None = None) -> float:
@@ -146,7 +147,7 @@ def win_probability(log_prior: NDArray[np.float64], labels: NDArray[Any], d: flo
     at = 0
     while at < len(order):
         many = int(rivals[order[min(at + 999, len(order) - 1)]])
-        nodes, rule = _RULES[128 if many > MANY_RIVALS else 32]
+        nodes, rule = _gauss(128 if many > MANY_RIVALS else 32)
         density = WIDTH * rule * np.exp(-0.5 * (WIDTH * nodes) ** 2) / math.sqrt(2 * math.pi)
         rows = order[at : at + min(max(1, BATCH // (len(nodes) * max(1, many))), 1000)]
         near = np.sort(lead[rows], axis=1)[:, : int(rivals[rows[-1]])]

@@ -98,11 +98,11 @@ def expected_drop(
 
     Examples
     --------
-    Ten models that guess, on 100 examples. The best of them will be back near one half; the mean over thirty such
+    Ten models that guess, on 100 examples. The best of them will be back near one half; the mean over sixty such
     leaderboards:
 
     >>> rng = np.random.default_rng(1)
-    >>> boards = rng.random((30, 10, 100)) < 0.5
+    >>> boards = rng.random((60, 10, 100)) < 0.5
     >>> scores = boards.mean(axis=2).max(axis=1)
     >>> drops = [expected_drop(board, rng=rng) for board in boards]
     >>> round(float(scores.mean()), 2), round(float(np.mean(scores - drops)), 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ from heldout.statistics.search import first_where
 
 PULLS = (0.25, 0.5, 1.0)  # of the way that a seen example moves; what it is depends on how a model was trained
 MOST_EXAMPLES = 10**9  # beyond, no number of examples is called enough
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(200)
+_gauss = functools.cache(np.polynomial.legendre.leggauss)  # nodes and weights; found when they are first used
 SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # between which one is sought
 MOST_CORRELATION = 0.9999  # keeps the integrand of (3) smooth enough for its nodes
 
@@ -437,7 +438,8 @@ def in_box(lower: Floats, upper: Floats, mean: Floats, sd: Floats, correlation: 
     a, b = max(float(a), -9.0), min(float(b), 9.0)
     if b <= a:
         return 0.0
-    z = (b - a) / 2.0 * NODES + (a + b) / 2.0
+    nodes, weights = _gauss(200)
+    z = (b - a) / 2.0 * nodes + (a + b) / 2.0
     rest = math.sqrt(1.0 - correlation**2)
     inside = ndtr((b2 - correlation * z) / rest) - ndtr((a2 - correlation * z) / rest)
-    return float((b - a) / 2.0 * np.sum(WEIGHTS * norm.pdf(z) * inside))  # (3)
+    return float((b - a) / 2.0 * np.sum(weights * norm.pdf(z) * inside))  # (3)
