@@ -72,7 +72,7 @@ def kitchen_sink(name: str = HOSTILE) -> Summary:
         caption=f"A table of {name}",
         columns=(
             Column(name="Model", align="left"),
-            Column(name="k_S", group="gaussian"),
+            Column(name="gaussian k_S"),
             Column(name="Notes", align="left", minor=True),
         ),
         rows=rows,

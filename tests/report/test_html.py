@@ -12,7 +12,10 @@ import pytest
 from heldout.report import to_html, to_text
 from heldout.summary import (
     Axis,
+    Interval,
+    IntervalChart,
     LineChart,
+    Mark,
     Picture,
     Pictures,
     Prose,
@@ -22,6 +25,7 @@ from heldout.summary import (
     Series,
     SideBySide,
     Table,
+    symbols,
 )
 from tests.report.browser import PHONE, look, needs_chromium
 from tests.report.kitchen_sink import HOSTILE, kitchen_sink, shown
@@ -70,6 +74,25 @@ def test_charts_side_by_side_have_one_legend() -> None:
     page = to_html(shown(SideBySide(charts=(chart, other), legend=True)))
     assert page.count('class="swatch"') == 3  # a line that only the second chart has is named too
     assert "0.5</span><small>0.4 to 0.6" in page
+    marked = replace(chart, marks=(Mark(x=0, y=1.0, text="all", hover=""),))
+    assert re.findall(r"</svg></span>(.*?)</li>", to_html(shown(marked))) == ["one: all", "two: all"]
+    assert 'class="swatch"' not in to_html(shown(replace(chart, series=(one,))))
+
+
+def test_estimates_stand_on_one_axis() -> None:
+    rows = (
+        Interval(name=symbols("Test error R_S"), value=0.1, text="0.1", interval=(0.05, 0.2)),
+        Interval(name="other", value=0.4, text="0.4", style="d"),
+    )
+    chart = IntervalChart(title="l", x_label="x", intervals=rows, reference=0.0)
+    page = to_html(shown(chart))
+    assert "<strong>Test error R<sub>S</sub></strong> <span>0.1</span>" in page
+    assert 'class="whisker" d="M12.5 12H50M12.5 7V17M50 7V17"' in page
+    assert (page.count('class="whisker"'), page.count('<path class="dot"')) == (1, 2)
+    assert page.count('<path class="reference" d="M0 0V24"/>') == 2
+    assert chart.description == symbols("l (x): Test error R_S 0.1; other 0.4")
+    equal = (Interval(name="zero", value=0.0, text="0", interval=(0.0, 0.0)),)
+    check_drawings(to_html(shown(replace(chart, intervals=equal))))
 
 
 def test_a_leaderboard_finds_round_ends() -> None:

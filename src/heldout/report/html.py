@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from heldout import summary as kit
@@ -37,14 +37,11 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("heldout.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
+        loader=PackageLoader("heldout.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
-    )
+    )  # fmt: skip
     environment.filters["tick"] = number_text
-    filters = (_anchor, _axis, _css, _drawing, _groups, _lines, _linked, _named, _picture, _prose, _range, _swatch)
+    filters = (_anchor, _axis, _css, _drawing, _estimate, _kind, _legend, _linked, _named, _picture, _prose, _range)
     environment.filters |= {filter.__name__.lstrip("_"): filter for filter in (*filters, _symbols, _taken)}
     return environment
 
@@ -94,35 +91,41 @@ def _css(column: kit.Column) -> Markup:
     return _safe(f' class="{" ".join(classes)}"' if classes else "")
 
 
-def _groups(table: kit.Table) -> list[tuple[str, int]]:
-    """Headings over neighbouring columns, and how many columns each spans."""
-    return [(group, len(list(columns))) for group, columns in groupby(table.columns, key=lambda c: c.group)]
+def _kind(block: kit.Block) -> str:
+    return type(block).__name__
 
 
-def _lines(block: kit.SideBySide) -> list[kit.Series]:
-    """Every line that is drawn in any of the charts, once."""
-    drawn = (s for chart in block.charts if isinstance(chart, kit.LineChart) for s in chart.series if s.drawn)
-    return list({s.name: s for s in drawn}.values())
+def _legend(charts: Sequence[kit.Chart]) -> list[tuple[Markup, Markup | str]]:
+    """What is drawn, each once: a piece of it and its name, with the text of its mark. A single one needs none."""
+    found: dict[tuple[str, str], tuple[Markup, Markup | str]] = {}
+    for chart in charts:
+        marks = {m.style: m.text for m in chart.marks} if isinstance(chart, kit.LineChart) else {}
+        for one in chart.drawn:
+            text = marks.get(one.style)
+            drawn = replace(one, markers=True) if text and isinstance(one, kit.Series) else one
+            found[one.name, one.style] = _safe(svg.swatch(drawn)), _named(one.name) + (f": {text}" if text else "")
+    return list(found.values()) if len(found) > 1 else []
 
 
-def _drawing(chart: kit.Chart, *, named: bool = True, narrow: bool = False) -> Markup:
+def _drawing(chart: kit.Chart, *, narrow: bool = False) -> Markup:
     """The drawing, whose texts are escaped there; `narrow` is a wide map for a phone, where nobody points."""
     if narrow and isinstance(chart, kit.HeatMap):
         chart = replace(chart, wide=False, cell_hover=False, row_hover=())
-    return _safe(svg.draw(chart, named=named))
+    return _safe(svg.draw(chart))
 
 
-def _swatch(series: kit.Series) -> Markup:
-    return _safe(svg.swatch(series.style, variant=series.variant, label=f"line of {series.name}"))
-
-
-def _axis(board: kit.Ranges) -> tuple[float, float, float]:
-    """Round ends of a leaderboard's axis, and the step of its grid."""
-    return round_axis(min(r.low for r in board.rows), max(r.high for r in board.rows))
+def _axis(block: kit.Ranges | kit.IntervalChart) -> tuple[float, float, float]:
+    """Round ends of an axis, and the step of its grid."""
+    return round_axis(min(block.ends), max(block.ends))
 
 
 def _range(row: kit.RangeRow, axis: tuple[float, float, float]) -> Markup:
-    return _safe(svg.range_mark(row, *axis))
+    return _safe(svg.range_mark(f"{row.value_text} ({row.interval_text})", row.value, (row.low, row.high), axis))
+
+
+def _estimate(row: kit.Interval, chart: kit.IntervalChart) -> Markup:
+    ends, told = row.interval, f"{row.name}: {row.text}"
+    return _safe(svg.range_mark(told, row.value, ends, _axis(chart), style=row.style, reference=chart.reference))
 
 
 def _picture(picture: kit.Picture, side: int) -> Markup:

@@ -83,7 +83,7 @@ def _chart(chart: Chart) -> list[str]:
 
 
 def _table(table: Table) -> list[str]:
-    lines = [[escaped(c.heading) for c in table.columns], [ALIGN[c.align] for c in table.columns]]
+    lines = [[escaped(c.name) for c in table.columns], [ALIGN[c.align] for c in table.columns]]
     for row in table.rows:
         role = f" *({escaped(row.role)})*" if row.role else ""
         first, *others = (_CELLS[getattr(cell, "mark", "")].format(escaped(str(cell))) for cell in row.cells)

@@ -61,7 +61,7 @@ def _block(block: Block) -> list[str]:
             return [line for chart in block.charts for line in _block(chart)]
         case LineChart(printed=True):
             table = block.table()
-            return [*wrapped(table.caption), *_table(table, notes=False), ""] if table else []
+            return [*wrapped(table.caption), *_table(table, notes=False), ""]
     return []  # other charts, pictures and folds are for pages
 
 
@@ -74,7 +74,7 @@ def _table(table: Table, *, notes: bool = True) -> list[str]:
     """The first rows, without minor columns."""
     kept = [(i, c) for i, c in enumerate(table.columns) if not c.minor]
     shown = table.rows[: table.rows_printed]
-    rows = [[_cell(column.heading) for _, column in kept]]
+    rows = [[_cell(column.name) for _, column in kept]]
     for row in shown:  # words are cut, numbers never
         cells = [(row.cells[i], column.align == "left" or not i) for i, column in kept]
         rows.append([_cell(str(c) if notes or isinstance(c, str) else c.text, cut=cut) for c, cut in cells])

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.summary.charts import Chart
-from heldout.summary.tables import Column, Row, Table
+from heldout.summary.tables import Column, Table
 
 
 def kept_facts(*rows: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
@@ -22,7 +22,6 @@ def kept_facts(*rows: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
 class Prose:
     """A paragraph."""
 
-    kind: ClassVar[str] = "prose"
     text: str
 
 
@@ -30,7 +29,6 @@ class Prose:
 class Points:
     """A list of sentences."""
 
-    kind: ClassVar[str] = "points"
     items: tuple[str, ...]
 
 
@@ -38,7 +36,6 @@ class Points:
 class Note:
     """A paragraph in small print."""
 
-    kind: ClassVar[str] = "note"
     text: str
 
 
@@ -46,7 +43,6 @@ class Note:
 class Facts:
     """Names and values, one line each."""
 
-    kind: ClassVar[str] = "facts"
     rows: tuple[tuple[str, str], ...]
 
     @classmethod
@@ -87,7 +83,6 @@ class Ranges:
     Rows after the first `rows_open` are folded, on an axis of their own: far down, values may be of another order.
     """
 
-    kind: ClassVar[str] = "ranges"
     caption: str
     columns: tuple[str, str, str, str, str]
     rows: tuple[RangeRow, ...]
@@ -95,16 +90,17 @@ class Ranges:
     rows_printed: int = 20
     rows_open: int | None = None
 
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """What the axis must hold."""
+        return tuple(end for r in self.rows for end in (r.low, r.high))
+
     def table(self) -> Table:
         """The same without a drawing."""
         rows = ((r.rank, r.name, r.value_text, r.interval_text, f"{r.next} {r.next_note}".strip()) for r in self.rows)
-        return Table(
-            caption=self.caption,
-            columns=tuple(Column(name=c, align="right" if i in (0, 2) else "left") for i, c in enumerate(self.columns)),
-            rows=tuple(Row(cells=cells) for cells in rows),
-            more=self.more,
-            rows_printed=self.rows_printed,
-        )
+        columns = (Column(name=c, align="right" if i in (0, 2) else "left") for i, c in enumerate(self.columns))
+        made = Table.of(self.caption, (), rows, more=self.more, rows_printed=self.rows_printed)
+        return replace(made, columns=tuple(columns))
 
     def split(self) -> tuple[Ranges, ...]:
         """What is shown at once, and what is folded; a few rows more are not worth a fold."""
@@ -131,7 +127,6 @@ class Pictures:
     `side` is the longer side of a picture in pixels, at most: 24 pictures of noise 112 pixels wide take 1.2 MB.
     """
 
-    kind: ClassVar[str] = "pictures"
     groups: tuple[tuple[str, tuple[Picture, ...], tuple[str, ...]], ...]
     layout: Literal["cards", "strips"] = "cards"
     side: int = 112
@@ -141,7 +136,6 @@ class Pictures:
 class Fold:
     """Blocks that open on a click; Markdown shows them under their title, `print` leaves them out."""
 
-    kind: ClassVar[str] = "fold"
     title: str
     blocks: tuple[Block, ...] = ()
 
@@ -150,7 +144,6 @@ class Fold:
 class SideBySide:
     """Charts next to each other where there is room; `small` ones are small multiples."""
 
-    kind: ClassVar[str] = "side_by_side"
     charts: tuple[Chart, ...]
     small: bool = False
     legend: bool = False  # one legend above them all instead of one in each

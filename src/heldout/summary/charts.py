@@ -7,14 +7,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.summary.names import TURNS, as_it_is
+from heldout.summary.names import as_it_is
 from heldout.summary.numbers import NOT_DEFINED, minus
-from heldout.summary.tables import Cell, Column, Row, Table
+from heldout.summary.tables import Cell, Table
 
 Point = tuple[float, float]
 Style = Literal["a", "b", "c", "d", "e", "f"]
@@ -74,7 +74,6 @@ class Series:
     y: tuple[float, ...]
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
-    hover: tuple[str, ...] | None = None  # one per point; made from the axes unless given
     style: Style = "a"
     variant: Variant | None = None
     markers: bool = True
@@ -96,7 +95,7 @@ class Guide:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A point that stands out, with its text beside it."""
+    """A point that stands out; its text stands in the legend, beside the name of the line that has its style."""
 
     x: float
     y: float
@@ -118,6 +117,11 @@ class _Chart:
         """For those who do not see the chart."""
         return self.title
 
+    @property
+    def drawn(self) -> tuple[Series | Distribution, ...]:
+        """What a legend names."""
+        return ()
+
     def _of(self, label: str) -> str:
         """The title, and what is measured where it does not say so."""
         label = label.removesuffix(LOG_SCALE)
@@ -127,24 +131,14 @@ class _Chart:
         """The numbers behind the chart; none where a table beside it has them."""
         return None
 
-    def columns(self) -> tuple[str, ...]:
-        """Headings of these numbers."""
-        table = self.table()
-        return tuple(column.name.translate(TURNS) for column in table.columns) if table else ()
-
     def rows(self) -> tuple[tuple[str | Cell, ...], ...]:
-        """Their cells."""
+        """Cells of these numbers."""
         table = self.table()
         return tuple(row.cells for row in table.rows) if table else ()
 
 
-def _numbers(
-    caption: str, names: Sequence[str], rows: Iterable[tuple[str | Cell, ...]], *, wide: bool = False
-) -> Table:
-    """A table whose columns are lines; where lines are its rows it is wide, and their names stand at the left."""
-    first = Column(name=names[0], align="left" if wide else "right")
-    columns = (first, *(Column(name=as_it_is(name)) for name in names[1:]))
-    return Table(caption=caption, columns=columns, rows=tuple(Row(cells=cells) for cells in rows), wide=wide)
+def _numbers(caption: str, names: Sequence[str], rows: Iterable[Sequence[str | Cell]], **options: Any) -> Table:
+    return Table.of(caption, (names[0], *map(as_it_is, names[1:])), rows, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +149,6 @@ class LineChart(_Chart):
     the numbers of charts that are `printed`, without intervals.
     """
 
-    kind: ClassVar[str] = "lines"
     x: Axis
     y: Axis
     series: tuple[Series, ...]
@@ -163,27 +156,27 @@ class LineChart(_Chart):
     x_reference: float | None = None  # a dashed vertical line; the label of the axis says what it is
     marks: tuple[Mark, ...] = ()
     guides: tuple[Guide, ...] = ()
-    tabled: bool = True
     line_of: str = ""
     printed: bool = False
 
     @property
     def description(self) -> str:
         """The title, and where each line ends."""
-        known = [(s.name, [y for y in s.y if math.isfinite(y)]) for s in self.series if s.drawn]
+        known = [(s.name, [y for y in s.y if math.isfinite(y)]) for s in self.drawn]
         ends = ", ".join(f"{name} {self.y.text(ys[-1])}" for name, ys in known if ys)
         return f"{self.title}; in the end: {ends}" if ends else self.title
 
+    @property
+    def drawn(self) -> tuple[Series, ...]:
+        """Without those that stand among the numbers only."""
+        return tuple(s for s in self.series if s.drawn)
+
     def hover(self, series: Series) -> tuple[str, ...]:
         """What a pointer is told at each point of a line."""
-        if series.hover is not None:
-            return series.hover
         return tuple(f"{series.name} at {self.x.text(x)}: {self._cell(series, i)}" for i, x in enumerate(series.x))
 
-    def table(self) -> Table | None:
+    def table(self) -> Table:
         """One row per x that any line has, or one per line; what is measured is in the caption."""
-        if not self.tabled:
-            return None
         places = sorted({x for s in self.series for x in s.x})
         cells = [{x: self._cell(s, i) for i, x in enumerate(s.x)} for s in self.series]
         caption, xs, names = self._of(self.y.label), map(self.x.text, places), [s.name for s in self.series]
@@ -208,7 +201,6 @@ def _between(axis: Axis, ends: Point) -> str:
 class Histogram(_Chart):
     """Counts over ranges."""
 
-    kind: ClassVar[str] = "histogram"
     x: Axis
     y_label: str
     edges: tuple[float, ...]  # one more than counts
@@ -237,11 +229,15 @@ class Distribution:
 class Outlines(_Chart):
     """Outlines of several histograms over each other."""
 
-    kind: ClassVar[str] = "outlines"
     x: Axis
     y_label: str
     edges: tuple[float, ...]
     distributions: tuple[Distribution, ...]
+
+    @property
+    def drawn(self) -> tuple[Distribution, ...]:
+        """All of them."""
+        return self.distributions
 
     def table(self) -> Table:
         """One row per range, one column per distribution."""
@@ -265,11 +261,15 @@ class Interval:
 class IntervalChart(_Chart):
     """Estimates with their intervals, one row each, all on one axis."""
 
-    kind: ClassVar[str] = "intervals"
     x_label: str
     intervals: tuple[Interval, ...]
     reference: float | None = None
-    floor: float | None = None  # the axis never goes below
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """What the axis must hold."""
+        found = [v for i in self.intervals for v in (i.value, *(i.interval or ()))]
+        return (*found, *(() if self.reference is None else (self.reference,)))
 
     @property
     def description(self) -> str:
@@ -285,7 +285,6 @@ class HeatMap(_Chart):
     the classes of colours, equal counts unless given.
     """
 
-    kind: ClassVar[str] = "heat_map"
     values: NDArray[np.float64]
     legend: str
     names: tuple[str, ...] | None = None
@@ -301,7 +300,6 @@ class HeatMap(_Chart):
 class PointDensity(_Chart):
     """Where many points lie, as a grid of counts."""
 
-    kind: ClassVar[str] = "density"
     x: Axis
     y: Axis
     x_edges: tuple[float, ...]

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of a table. `minor` ones are left out in a terminal, and stand below the name of the row on a phone;
-    neighbours with the same `group` stand under one heading."""
+    """A column of a table. `minor` ones are left out in a terminal, and stand below the name of the row on a phone."""
 
     name: str
     align: Literal["left", "right"] = "right"
     minor: bool = False
-    group: str = ""
-
-    @property
-    def heading(self) -> str:
-        """With its group, where it stands alone."""
-        return f"{self.group} {self.name}".strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +46,6 @@ class Table:
     first column fixed. `rows_printed` is how many rows `print` shows.
     """
 
-    kind: ClassVar[str] = "table"
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -72,23 +64,18 @@ class Table:
         minor: Collection[str] = (),
         chosen: int | None = None,
         role: str = "",
-        more: int = 0,
-        rows_printed: int = 20,
+        **options: Any,
     ) -> Table:
         """A table from its cells; the first column and those in `words` stand to the left, numbers to the right.
 
-        Columns in `minor` are left out where there is no room.
+        Columns in `minor` are left out where there is no room; `options` are the other fields.
 
         Examples
         --------
         >>> Table.of("All", ("Model", "Score"), [("a", "0.5")]).columns[0].align
         'left'
         """
-        columns = (
-            Column(name=name, align="left" if not i or name in words else "right", minor=name in minor)
-            for i, name in enumerate(names)
-        )
-        made = (
-            Row(cells=tuple(row), chosen=i == chosen, role=role if i == chosen else "") for i, row in enumerate(rows)
-        )
-        return cls(caption=caption, columns=tuple(columns), rows=tuple(made), more=more, rows_printed=rows_printed)
+        left = {*names[:1], *words}
+        columns = (Column(name=n, align="left" if n in left else "right", minor=n in minor) for n in names)
+        made = (Row(cells=tuple(r), chosen=i == chosen, role=role * (i == chosen)) for i, r in enumerate(rows))
+        return cls(caption=caption, columns=tuple(columns), rows=tuple(made), **options)

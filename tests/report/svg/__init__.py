@@ -18,11 +18,10 @@ def series(**fields: Any) -> Series:
 
 
 def line_chart(*lines: Series, x: dict[str, Any] | None = None, y: dict[str, Any] | None = None, **fields: Any) -> str:
-    named = fields.pop("named", True)
     chart = LineChart(
         title="l", x=Axis(**{"label": "x", **(x or {})}), y=Axis(**{"label": "y", **(y or {})}), series=lines, **fields
     )
-    return svg.draw(chart, named=named)
+    return svg.draw(chart)
 
 
 def drawn(*lines: Series, **fields: Any) -> ET.Element:

@@ -11,7 +11,7 @@ import pytest
 from heldout.report import svg
 from heldout.report.svg.axes import decade_ticks, linear_ticks, log_ticks
 from heldout.report.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH
-from heldout.summary import Axis, Histogram, Interval, IntervalChart, symbols
+from heldout.summary import Axis, Histogram
 from tests.report.svg import drawn, series
 
 
@@ -43,7 +43,7 @@ LOGS = {"x": {"label": "n", "kind": "log"}, "y": {"label": "p", "kind": "decades
 
 
 def _line(**fields: object) -> ET.Element:
-    one = series(name="<b>&", x=[10, 100], y=[-3.0, -1.0], hover=["one", "two <i>"], low=[-4, -2], high=[-2, 0])
+    one = series(name="<b>&", x=[10, 100], y=[-3.0, -1.0], low=[-4, -2], high=[-2, 0])
     return drawn(one, **LOGS, **fields)
 
 
@@ -52,7 +52,10 @@ def test_line_chart_places_points() -> None:
     first, second = root.findall("circle")
     assert float(first.attrib["cx"]) < float(second.attrib["cx"])
     assert float(first.attrib["cy"]) > float(second.attrib["cy"])  # smaller p is lower
-    assert [c.findtext("title") for c in (first, second)] == ["one", "two <i>"]
+    assert [c.findtext("title") for c in (first, second)] == [
+        "<b>& at 10: 0.001 (0.0001 to 0.01)",
+        "<b>& at 100: 0.1 (0.01 to 1)",
+    ]
     assert root.attrib["aria-label"] == "l; in the end: <b>& 0.1"
     assert "0.05" in [t.text for t in root.findall("text")]
     assert "10⁻³" in [t.text for t in root.findall("text")]
@@ -70,30 +73,6 @@ def test_single_point() -> None:
     for axes in (LOGS, {}):
         root = drawn(series(x=[7], y=[0.0], low=[0.0], high=[0.0]), **axes)
         assert len(root.findall("circle")) == 1
-
-
-def test_legend_names_every_line_once() -> None:
-    root = drawn(*(series(name=f"a long name, number {i}", x=[1, 2], y=[i, i]) for i in range(4)))
-    texts = [t for t in root.findall("text") if (t.text or "").startswith("a long")]
-    assert len(texts) == 4
-    assert len({(t.attrib["x"], t.attrib["y"]) for t in texts}) == 4
-
-
-def test_interval_chart() -> None:
-    rows = (
-        Interval(name=symbols("Test error R_S"), value=0.1, text="0.1", interval=(0.05, 0.2)),
-        Interval(name="other", value=0.4, text="0.4", style="d"),
-    )
-    chart = IntervalChart(title="l", x_label="x", intervals=rows, floor=0.0, reference=0.0)
-    root = ET.fromstring(svg.draw(chart))
-    groups = root.findall("g")
-    assert len(groups) == 2
-    assert [p.attrib["d"].count("M") for p in groups[0].findall("path")] == [3]  # a bar and two ends
-    assert not groups[1].findall("path")
-    assert [t.text for t in groups[0].iter("tspan")] == ["S"]
-    assert root.attrib["aria-label"] == symbols("l (x): Test error R_S 0.1; other 0.4")
-    equal = (Interval(name="zero", value=0.0, text="0", interval=(0.0, 0.0)),)
-    ET.fromstring(svg.draw(IntervalChart(title="l", x_label="x", intervals=equal, reference=0.0)))
 
 
 def test_histogram_bars_have_their_heights() -> None:

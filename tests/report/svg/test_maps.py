@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from heldout.report import svg
 from heldout.report.svg.heat_maps import N_COLOURS, colour_edges, colours
 from heldout.report.svg.shapes import LEFT, RIGHT, WIDTH
-from heldout.summary import Axis, Distribution, HeatMap, Outlines, PointDensity, RangeRow
+from heldout.summary import Axis, Distribution, HeatMap, Outlines, PointDensity
 from tests.report.svg import STYLE
 
 
@@ -24,11 +25,12 @@ def outlines(edges: tuple[float, ...], *distributions: Distribution) -> str:
     return svg.draw(Outlines(title="l", x=axis, y_label="y", edges=edges, distributions=distributions))
 
 
-ROW = RangeRow(name="m", value=0.25, low=0.2, high=0.35, value_text="0.25", interval_text="a <b>", rank="1")
+def whisker(**fields: Any) -> str:
+    return svg.range_mark("0.25 (a <b>)", 0.25, (0.2, 0.35), (0.1, 0.5, 0.2), **fields)
 
 
 def test_whisker_spans_its_interval() -> None:
-    root = ET.fromstring(svg.range_mark(ROW, 0.1, 0.5, 0.2))
+    root = ET.fromstring(whisker())
     paths = {p.attrib["class"]: p.attrib["d"] for p in root.findall("path")}
     assert paths["whisker"].startswith("M25 12H62.5")
     assert paths["dot"] == "M37.5 12h0"
@@ -121,7 +123,7 @@ def test_blank_heat_map() -> None:
 def test_every_class_has_a_style() -> None:
     drawings = [
         heat_map(np.random.default_rng(0).random((9, 9)), names=tuple("abcdefghi")),
-        svg.range_mark(ROW, 0.0, 1.0, 0.5),
+        whisker(style="d", reference=0.3),
         outlines((0.0, 1.0), Distribution(name="n", counts=(1,), mean=0.5, mean_text="m")),
     ]
     for drawing in drawings:

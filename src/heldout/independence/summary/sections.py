@@ -45,7 +45,6 @@ def two_estimates(result: AuditResult) -> page.Section:
                           text=page.fixed(value) + (f"  ({page.pair(ends)})" if ends else ""))
             for name, value, ends, style in estimates
         ),
-        floor=0.0,
     )  # fmt: skip
     return page.Section.of(
         "Two estimates of one error",

@@ -1,4 +1,4 @@
-"""Ticks, their names, and the axis below a chart."""
+"""Ticks, their names, and the axes of a chart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from heldout.report.svg.shapes import CHARACTER, LEFT, RIGHT, WIDTH, line, text
+from heldout.report.svg.shapes import CHARACTER, LEFT, RIGHT, TOP, WIDTH, line, text
 from heldout.summary.charts import AxisKind
 from heldout.summary.names import shorten, symbols
 from heldout.summary.numbers import minus
@@ -137,13 +137,17 @@ class Scale:
     whole: bool = False  # of what comes in whole numbers there is no half
 
     def place(self, value: float) -> float:
-        """Where a value stands."""
+        """Where a value stands; NaN where there is no place for it."""
         low, high = self.low, self.high
         if self.kind == "log":
-            value, low, high = math.log10(value), math.log10(low), math.log10(high)
+            value, low, high = (math.log10(v) if v > 0 else math.nan for v in (value, low, high))
         return self.start + (value - low) / (high - low) * (self.end - self.start)
 
-    def ticks(self, *, count: int = 5) -> list[tuple[float, str]]:
+    def holds(self, value: float) -> bool:
+        """Whether a value is between the ends."""
+        return self.low <= value <= self.high
+
+    def ticks(self) -> list[tuple[float, str]]:
         """Round values and their names."""
         if self.kind == "decades":
             return [(t, decade_text(t)) for t in decade_ticks(self.low, self.high)]
@@ -151,7 +155,7 @@ class Scale:
             exponents = decade_ticks(math.log10(self.low), math.log10(self.high))
             return [(10.0**e, decade_text(e)) for e in exponents]
         log = self.kind == "log"
-        ticks = log_ticks(self.low, self.high) if log else linear_ticks(self.low, self.high, count=count)
+        ticks = log_ticks(self.low, self.high) if log else linear_ticks(self.low, self.high)
         places = [t for t in ticks if t == round(t)] if self.whole else ticks
         step = min((b - a for a, b in pairwise(places)), default=1.0)
         return [(t, number_text(t, t if log and self.high / self.low >= EVEN else step)) for t in places]
@@ -163,29 +167,18 @@ def room(low: float, high: float) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def y_axis(scale: Scale, label: str, *, left: float = LEFT, right: float = WIDTH - RIGHT, count: int = 5) -> list[str]:
-    """Grid lines with their names at the left, and above them what they measure."""
-    parts = [text(4, min(scale.start, scale.end) - 13, symbols(label), "start")] if label else []
-    for tick, name in scale.ticks(count=count):
-        y = scale.place(tick)
-        parts += [line("grid", left, y, right, y), text(left - 7, y + 4, name, "end")]
-    return parts
-
-
-def x_axis(
-    scale: Scale, bottom: float, label: str, *, left: float = LEFT, right: float = WIDTH - RIGHT, count: int = 5
-) -> list[str]:
-    """The axis, its ticks, those of their names that fit, and what it measures."""
-    parts = [line("axis", left, bottom, right, bottom)]
-    free = 0.0
-    for tick, name in scale.ticks(count=count):
-        x = scale.place(tick)
+def axes(across: Scale, up: Scale, x_label: str, y_label: str, *, width: float = WIDTH) -> list[str]:
+    """Grid lines and their names, the axis below with those of its names that fit, and what both measure."""
+    right, bottom, free = width - RIGHT, up.start, 0.0
+    parts = [text(4, TOP + 7, symbols(y_label), "start"), line("axis", LEFT, bottom, right, bottom)]
+    for tick, name in up.ticks():
+        y = up.place(tick)
+        parts += [line("grid", LEFT, y, right, y), text(LEFT - 7, y + 4, name, "end")]
+    for tick, name in across.ticks():
+        x, half = across.place(tick), len(name) * CHARACTER / 2
         parts.append(line("axis", x, bottom, x, bottom + 4))
-        half = len(name) * CHARACTER / 2
-        centre = min(max(x, half), right + RIGHT - half)
+        centre = min(max(x, half), width - half)
         if centre - half >= free:
             parts.append(text(centre, bottom + 18, name, "middle"))
             free = centre + half + 8
-    fits = int((right + RIGHT) / CHARACTER)
-    parts.append(text((left + right) / 2, bottom + 37, symbols(shorten(label, fits)), "middle"))
-    return parts
+    return [*parts, text((LEFT + right) / 2, bottom + 37, symbols(shorten(x_label, int(width / CHARACTER))), "middle")]

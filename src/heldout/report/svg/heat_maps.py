@@ -120,18 +120,11 @@ def _cells(classes: NDArray[np.int64]) -> list[str]:
 
 
 def _colour_legend(edges: Sequence[float], words: str, left: float, y: float) -> list[str]:
-    """A swatch a class; the edges that fit below, and what they measure."""
+    """A swatch a class, the edges below, and what they measure; a single class is a single value."""
     n = len(edges) - 1
     width = min(34.0, (WIDTH - RIGHT - left) / n)
-    parts = [rect(f"heat-{colour_of(i, n)}", left + i * width, y, width, 10) for i in range(n)]
     digits = 2 if len({f"{e:.2f}" for e in edges}) == len(edges) else 3
-    free = -math.inf
-    for i in sorted(range(n + 1), key=lambda i: (i % n != 0, i)):  # both ends first: they are never left out
-        name = fixed(edges[i], digits)
-        x, half = left + i * width, len(name) * CHARACTER * SMALL / 2
-        if n == 1 and i == n:
-            continue  # a single class is a single value
-        if i in (0, n) or (x - half >= free and x + half < left + n * width - half - 4):
-            parts.append(text(x, y + 21, name, "middle", "small"))
-            free = x + half + 4 if i < n else left + half + 4
+    parts = [rect(f"heat-{colour_of(i, n)}", left + i * width, y, width, 10) for i in range(n)]
+    for i, edge in enumerate(edges if n > 1 else edges[:1]):
+        parts.append(text(left + i * width, y + 21, fixed(edge, digits), "middle", "small"))
     return [*parts, text(left, y + 38, symbols(words), "start")]

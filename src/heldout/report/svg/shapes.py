@@ -1,4 +1,4 @@
-"""What every chart is made of: the sheet, text, lines, markers, a legend."""
+"""What every chart is made of: the sheet, text, lines, markers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from heldout.summary.charts import Style, Variant
-from heldout.summary.names import SUBSCRIPT, shorten
+from heldout.summary import SUBSCRIPT, Distribution, Point, Series, Style, Variant
 
 WIDTH = 420.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
-LONGEST = 40  # characters of a name in a legend
+Ends = tuple[float, float, float]  # of an axis, and the step of its grid
 CHARACTER = 6.4  # estimated width of a character at the charts' font size
 
 
@@ -46,8 +45,9 @@ def line(style: str, x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<path class="{style}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>'
 
 
-# Outlines of markers, in units of their size; a circle and a square are drawn as such.
+# Outlines of markers, in units of their size; a circle is drawn as such.
 OUTLINES = {
+    "b": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
     "c": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
     "d": ((0, -1.2), (1.2, 1), (-1.2, 1)),
     "e": ((0, 1.2), (1.2, -1), (-1.2, -1)),
@@ -64,8 +64,6 @@ def marker(
     css = f"{style} {'hollow' if variant == 1 else 'fill'}"
     if style == "a":
         return f'<circle class="{css}" cx="{x:.1f}" cy="{y:.1f}" r="{s:.1f}">{told}</circle>'
-    if style == "b":
-        return rect(css, x - s, y - s, 2 * s, 2 * s, told)
     points = " ".join(f"{x + s * a:.1f},{y + s * b:.1f}" for a, b in OUTLINES[style])
     return f'<polygon class="{css}" points="{points}">{told}</polygon>'
 
@@ -75,38 +73,44 @@ def rect(css: str, x: float, y: float, width: float, height: float, inside: str 
     return f'<rect class="{css}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}">{inside}</rect>'
 
 
-def legend(
-    entries: Sequence[tuple[str, Style]], *, swatch: bool = False, drawn: Sequence[tuple[bool, bool]] | None = None
-) -> tuple[str, float]:
-    """Names of the lines (or, as a swatch, of the areas) above the picture, wrapped where they do not fit; its height.
-
-    `drawn` says of each whether it has a line and whether it has markers; both unless told. A single line needs no
-    legend.
-    """
-    if len(entries) < 2:
-        return "", 20.0
-    parts, x, y = [], LEFT, 10.0
-    for (whole, style), (joined, marked) in zip(entries, drawn or [(True, True)] * len(entries), strict=True):
-        name = shorten(whole, LONGEST)
-        width = 30 + len(name) * CHARACTER
-        if x > LEFT and x + width > WIDTH:
-            x, y = LEFT, y + 18
-        if swatch:
-            parts.append(rect(f"{style} wash", x + 4, y - 5, 16, 10))
-        else:
-            parts += [f'<path class="{style} line" d="M{x:.1f} {y:.1f}h20"/>'] if joined else []
-            parts += [marker(x + 10, y, style, None)] if marked else []
-        parts.append(text(x + 26, y + 4, name, "start"))
-        x += width + 12
-    return "".join(parts), y + 26.0
-
-
-def line_class(style: Style, variant: Variant | None) -> str:
+def line_class(s: Series) -> str:
     """How a line looks."""
-    return f"{style} line" if variant is None else f"{style} v{variant} line"
+    return f"{s.style} line" if s.variant is None else f"{s.style} v{s.variant} line"
 
 
-def swatch(style: Style, *, label: str, variant: Variant | None = None) -> str:
-    """A piece of line with its marker, for a legend outside the picture."""
-    parts = [f'<path class="{line_class(style, variant)}" d="M2 7h28"/>', marker(16, 7, style, None, variant=variant)]
-    return svg_element(14, label, parts, width=32)
+def swatch(drawn: Series | Distribution) -> str:
+    """A piece of what is drawn, for a legend."""
+    if isinstance(drawn, Distribution):
+        parts = [rect(f"{drawn.style} wash", 8, 2, 16, 10)]
+    else:
+        parts = [f'<path class="{line_class(drawn)}" d="M2 7h28"/>'] if drawn.joined else []
+        parts += [marker(16, 7, drawn.style, None, variant=drawn.variant)] if drawn.markers else []
+    return svg_element(14, f"line of {drawn.name}", parts, width=32)
+
+
+def range_mark(
+    label: str, value: float, ends: Point | None, axis: Ends, *, style: Style = "a", reference: float | None = None
+) -> str:
+    """A dot on a whisker; the drawing stretches with its cell, so that all of a table share one axis.
+
+    Examples
+    --------
+    >>> 'class="whisker" d="M25 12H75M25 7V17M75 7V17"' in range_mark("a", 0.2, (0.1, 0.3), (0.0, 0.4, 0.1))
+    True
+    """
+    low, high, step = axis
+
+    def at(v: float) -> str:
+        return f"{100 * (v - low) / (high - low):.3f}".rstrip("0").rstrip(".")
+
+    grid = "".join(f"M{at(low + i * step)} 0V24" for i in range(round((high - low) / step) + 1))
+    parts = [f'<path class="grid" d="{grid}"/>']
+    if reference is not None:
+        parts.append(f'<path class="reference" d="M{at(reference)} 0V24"/>')
+    if ends is not None:
+        a, b = map(at, ends)
+        parts.append(f'<path class="whisker" d="M{a} 12H{b}M{a} 7V17M{b} 7V17"/>')
+    return (
+        f'<svg class="range {style}" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(label)}">{title(label)}{"".join(parts)}<path class="dot" d="M{at(value)} 12h0"/></svg>'
+    )
