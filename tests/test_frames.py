@@ -41,7 +41,8 @@ def written(frame, path):
 
 def same_table(a, b):
     fields = ("names", "cells", "observed", "trials", "within", "predictions", "labels", "ids")
-    return all(same(getattr(a, f), getattr(b, f)) for f in fields) and same(dict(a.columns), dict(b.columns))
+    columns = [{name: values.tolist() for name, values in table.columns.items()} for table in (a, b)]
+    return columns[0] == columns[1] and all(np.array_equal(getattr(a, f), getattr(b, f)) for f in fields)
 
 
 @pytest.mark.parametrize("maker", MAKERS)
