@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 from heldout.independence.drawn import Drawn
 from heldout.independence.evidence import Evidence, Examples
 from heldout.independence.leak import LeakEvidence
+from heldout.independence.plan import KINDS
 from heldout.independence.verdict import Direction, Outcome, Verdict
 from heldout.orbit import Rule, Translations
 from heldout.report import Result
 from heldout.results import today
+from heldout.statistics import NModelTestResult, n_model_test
 from heldout.statistics.checks import Alternative
 from heldout.summary import Summary
 
@@ -57,6 +60,29 @@ class AuditResult(Result):
 
     `test` and `control` hold what was found for every example; `evidence` holds every p-value and interval; `to_dict`
     is the JSON of `heldout audit --json`.
+
+    Attributes
+    ----------
+    test, control : Examples
+        What was found for every example: `T`, `weights`, `kinds`, `moves` and more.
+    evidence : Evidence
+        Every p-value and interval.
+    outcome, p_value, verdict
+        The verdict, also in plain words; `ruling` is all of it as data.
+    model_names : tuple of str
+        The audited models.
+
+    Examples
+    --------
+    >>> from heldout import Translations, audit
+    >>> from heldout.images import LabelledImages, Wrap, from_arrays
+    >>> rng = np.random.default_rng(0)
+    >>> images = LabelledImages(from_arrays(rng.random((40, 8, 8)), rng.integers(0, 2, 40)), Wrap())
+    >>> def brightest_half(batch):
+    ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
+    >>> result = audit(brightest_half, images, orbit=Translations(1), allow_chance=True)
+    >>> result.outcome, result.n_examples, result.to_dict()["radius"]
+    ('no evidence', 40, 1)
     """
 
     unlisted = (
@@ -166,13 +192,107 @@ class AuditResult(Result):
 
         return pictures.notes_of(self)
 
+    def n_model_test(self, group_size: int) -> NModelTestResult:
+        """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1).
+
+        Parameters
+        ----------
+        group_size : int
+            Models in each group.
+
+        Returns
+        -------
+        NModelTestResult
+            One test per group; groups share their examples.
+        """
+        lower, upper = self.orbit.statistic_range(self.rule)
+        return n_model_test(
+            self.test.statistics,
+            lower=lower,
+            upper=upper,
+            group_size=group_size,
+            alternative=self.alternative,
+            groups=self.test.groups,
+            tolerance=self.tolerance,
+            seed=self.seed,
+        )
+
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "examples": one row per example of test set and control, averaged over models (with references also its
+            margin, what they lead one to expect, and the p-value of its rank); "models": one row per model and example.
+        """
+        return {"examples": self._by_example, "models": self._by_model}
+
+    def _sets(self) -> dict[str, Examples]:
+        return {"test": self.test} | ({} if self.control is None else {"control": self.control})
+
+    def _by_example(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {}
+        for name, some in self._sets().items():
+            one = {
+                "set": [name] * len(some),
+                "id": list(some.ids),
+                "label": some.labels.tolist(),
+                "group": [None] * len(some) if some.groups is None else some.groups.tolist(),
+                "error": some.untouched_losses.mean(axis=0).tolist(),
+                "error_in_frame": some.losses.mean(axis=0).tolist(),
+                "error_moved": some.moved_losses.mean(axis=0).tolist(),
+                "T": some.T.tolist(),
+            }
+            if self.leak is not None:
+                own = slice(0, len(self.test)) if name == "test" else slice(len(self.test), None)
+                one["margin"] = self.leak.scores.scores[own].tolist()
+                one["expected"] = self.leak.scores.expected[own].tolist()
+                one["p_value"] = self.leak.seen.p_values.tolist() if name == "test" else [None] * len(some)
+            for key, values in one.items():
+                columns.setdefault(key, []).extend(values)
+        return columns
+
+    def _by_model(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {}
+        for name, some in self._sets().items():
+            for i, model in enumerate(self.model_names):
+                one = {
+                    "model": [model] * len(some),
+                    "set": [name] * len(some),
+                    "id": list(some.ids),
+                    "label": some.labels.tolist(),
+                    "kind": [KINDS[kind] for kind in some.kinds[i].tolist()],
+                    "down": some.moves[i, :, 0].tolist(),
+                    "right": some.moves[i, :, 1].tolist(),
+                    "weight": some.weights[i].tolist(),
+                    "error": some.untouched_losses[i].tolist(),
+                    "error_moved": some.moved_losses[i].tolist(),
+                    "T": some.statistics[i].tolist(),
+                }
+                for key, values in one.items():
+                    columns.setdefault(key, []).extend(values)
+        return columns
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON, the evidence among it; an undefined number is None."""
+        """Plain data, ready for JSON, the evidence among it; an undefined number is None.
+
+        Returns
+        -------
+        dict
+            What `heldout audit --json` prints.
+        """
         own = {"models": list(self.model_names), "orbit": self.orbit.name}
         return {**super().to_dict(), **own, **self.evidence.to_dict()}
 
     def summary(self) -> Summary:
-        """What the audit says."""
+        """What the audit says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.independence.summary import pictures
 
         return pictures.audit_summary(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -32,6 +33,27 @@ class ScoreAuditResult(Result):
 
     `leak` holds the test, the residuals and what could have been found; `to_dict` is the JSON of
     `heldout audit --scores ... --json`.
+
+    Attributes
+    ----------
+    leak : LeakEvidence
+        The test, the residuals, and what could have been found.
+    outcome, p_value, verdict
+        The verdict, also in plain words; `ruling` is all of it as data.
+    seen : tuple of SeenExample
+        Test examples that look seen, most suspicious first.
+    ids, values : tuple of str, (n,) float
+        The test examples and their scores, as they came.
+    mean_test, mean_control : float
+        Of the scores as they came.
+
+    Examples
+    --------
+    >>> from heldout import audit_scores
+    >>> rng = np.random.default_rng(0)
+    >>> result = audit_scores(rng.normal(2, 1, 300), rng.normal(0, 1, 300), kind="margin", n_resamples=999)
+    >>> result.outcome, result.p_value
+    ('easier', 0.001)
     """
 
     unlisted = ("ids", "values", "values_control", "model_name", "ruling")
@@ -129,8 +151,37 @@ class ScoreAuditResult(Result):
         """Examples of the control."""
         return len(self.values_control)
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "examples": one row per test example, with its score as it came, the score that is compared (larger is
+            better), what was expected of it, and the p-value of its rank among the control's.
+        """
+        return {"examples": self._by_example}
+
+    def _by_example(self) -> dict[str, Any]:
+        seen = np.zeros(self.n_examples, dtype=np.bool_)
+        seen[self.leak.seen.listed] = True
+        return {
+            "id": list(self.ids),
+            "score": self.values,
+            "compared": self.leak.scores.scores[: self.n_examples],
+            "expected": self.leak.scores.expected[: self.n_examples],
+            "p_value": self.leak.seen.p_values,
+            "looks_seen": seen,
+        }
+
     def summary(self) -> Summary:
-        """What the audit says."""
+        """What the audit says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.independence.summary import scores
 
         return scores.score_summary(self)

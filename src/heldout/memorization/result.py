@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from heldout._version import __version__
+from heldout.frames import from_rows
 from heldout.memorization import models as several
 from heldout.memorization.curve import LEVEL, Curve
 from heldout.memorization.metrics import Estimate
@@ -48,6 +49,17 @@ class MemorizationResult(Result):
         The training set and its hash.
     preprocessing : dict
         What was done to pictures.
+
+    Examples
+    --------
+    >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
+    >>> curve = Curve.of(
+    ...     model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,
+    ...     done=np.ones((3, 1), dtype=bool), even=True, seed=0,
+    ... )
+    >>> result = MemorizationResult.of([curve])
+    >>> result.models, [(column.metric, round(estimate.value, 6)) for column, estimate in result.table["net"].items()]
+    (('net',), [('k_max', 0.5), ('SSE', 0.0125)])
     """
 
     verb: ClassVar[str] = "memorization"
@@ -89,10 +101,19 @@ class MemorizationResult(Result):
             Per model, codes of groups of validation examples, where they come in groups.
         audits : dict of str to Audited
             Per model, `heldout audit` on the training pictures.
+        failures, notes : sequences of str
+            Sentences on trainings that raised, and on what was noticed.
+        preprocessing : dict
+            What was done to pictures.
         seed : int
             Of the draws behind comparisons.
         **others
             Other fields: source, digest, preprocessing, class_names, failures, notes, created.
+
+        Returns
+        -------
+        MemorizationResult
+            Of all models.
         """
         return cls(**several.compared(curves, **others))
 
@@ -112,7 +133,18 @@ class MemorizationResult(Result):
         return tuple(dict.fromkeys(curve.perturbation for curve in self.curves))
 
     def curve(self, model: str, perturbation: str) -> Curve | None:
-        """One of the curves, if it is there."""
+        """One of the curves, if it is there.
+
+        Parameters
+        ----------
+        model, perturbation : str
+            Their names.
+
+        Returns
+        -------
+        Curve or None
+            None where it was not measured.
+        """
         own = self.measured.get(model)
         return None if own is None else own.perturbations.get(perturbation)
 
@@ -145,8 +177,48 @@ class MemorizationResult(Result):
 
         return remarks(self)
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "curves": one row per model, perturbation and strength; "metrics": one row per model and metric.
+        """
+        return {"curves": lambda: from_rows(self._points()), "metrics": lambda: from_rows(self._metrics())}
+
+    def _points(self) -> list[dict[str, Any]]:
+        return [
+            {"model": curve.model, "perturbation": curve.perturbation, "unit": curve.unit}
+            | {key: float(point[key]) for key in ("strength", "accuracy", "low", "high")}
+            for curve in self.curves
+            for point in curve.points
+        ]
+
+    def _metrics(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "model": model,
+                "perturbation": column.perturbation,
+                "metric": column.metric,
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "memorised": column.memorised,
+                "reason": estimate.reason,
+            }
+            for model, row in self.table.items()
+            for column, estimate in row.items()
+        ]
+
     def summary(self) -> Summary:
-        """What it says, as data that text, Markdown and HTML are rendered from."""
+        """What it says, as data that text, Markdown and HTML are rendered from.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.memorization.summary import summarise
 
         return summarise(self)
