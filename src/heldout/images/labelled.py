@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -58,8 +59,12 @@ class LabelledImages:
     def __post_init__(self) -> None:
         if self.groups is not None:
             group_codes(self.groups, len(self))  # refuses what names no group for each picture
-        if any(s <= 0 for s in self.std):
+        if not all(0 < s < math.inf for s in self.std):
             raise InputError(f"`std` is {tuple(self.std)}; every value must be positive.")
+        if not all(map(math.isfinite, self.mean)):
+            raise InputError(f"`mean` is {tuple(self.mean)}; every value must be a finite number.")
+        if self.scale is not None and not (math.isfinite(self.scale) and self.scale != 0):
+            raise InputError(f"`scale` is {self.scale}; it must be a finite number other than 0.")
 
     def __len__(self) -> int:
         return len(self.source.labels)
@@ -179,9 +184,11 @@ class LabelledImages:
         float32 array
             In the layout.
         """
+        channels = pixels.shape[-1]
+        if self.bgr and channels == 1:
+            raise InputError("`bgr=True` turns the order of three channels round; these pictures have one.")
         if self.bgr:
             pixels = pixels[..., ::-1]
-        channels = pixels.shape[-1]
         for name, given in (("mean", self.mean), ("std", self.std)):
             if len(given) not in (1, channels):
                 raise InputError(f"`{name}` has {len(given)} values for pictures of {channels} channels.")

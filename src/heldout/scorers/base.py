@@ -153,6 +153,7 @@ def as_scorer(model: Any, **options: Any) -> Scorer:
     from heldout.scorers.torch import TorchScorer
 
     if isinstance(model, Scorer):
+        _refuse_idle("this scorer", options, "batch_size")
         return model
     if isinstance(model, (str, Path)):
         return OnnxScorer(model, **options)
@@ -160,7 +161,7 @@ def as_scorer(model: Any, **options: Any) -> Scorer:
     if torch is not None and isinstance(model, torch.nn.Module):
         return TorchScorer(model, **options)
     if is_estimator(model):
-        return SklearnScorer(model, **{k: v for k, v in options.items() if k == "batch_size"})
+        return SklearnScorer(model, **_refuse_idle("a scikit-learn model", options, "batch_size"))
     if hasattr(model, "fit") and hasattr(model, "predict"):
         kind = type(model).__name__
         if any(name.endswith("_") and not name.startswith("_") for name in vars(model)):  # what fitting leaves behind
@@ -170,11 +171,19 @@ def as_scorer(model: Any, **options: Any) -> Scorer:
             )
         raise InputError(f"the {kind} is not fitted; fit it first.")
     if callable(model):
-        return FunctionScorer(model, **{k: v for k, v in options.items() if k in ("batch_size", "layout", "name")})
+        return FunctionScorer(model, **_refuse_idle("a function", options, "batch_size", "layout", "name"))
     raise InputError(
         f"a {type(model).__name__} is not a model: pass an .onnx path, a torch.nn.Module, a scikit-learn "
         "estimator or a function from a float32 batch to logits."
     )
+
+
+def _refuse_idle(what: str, options: dict[str, Any], *known: str) -> dict[str, Any]:
+    """The options that do something; another one is refused, for whoever gives it believes that it does."""
+    for name, value in options.items():
+        if name not in known and value not in (None, False) and (name, value) != ("device", "cpu"):
+            raise InputError(f"`{name}={value!r}` has no effect on {what}, which runs as it was made; leave it out.")
+    return {name: value for name, value in options.items() if name in known}
 
 
 def load_scorer(spec: str, *, option: str = "--model", **options: Any) -> Scorer:

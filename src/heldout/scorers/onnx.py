@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,8 @@ class OnnxScorer:
             raise InputError(f"the model file {path} does not exist.")
         if bf16:
             raise InputError("bfloat16 is for torch modules; an ONNX file runs in the precision it was exported in.")
-        if device.split(":")[0] not in ("cpu", "cuda"):
-            raise InputError(f"there is no device {device!r}; use 'cpu' or 'cuda'.")
+        if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+            raise InputError(f"`device={device!r}`: there is no such device; use 'cpu', 'cuda' or 'cuda:1'.")
         ort = import_extra("onnxruntime", extra="onnx")
         options = ort.SessionOptions()
         options.log_severity_level = 3
@@ -66,7 +67,8 @@ class OnnxScorer:
         if providers[0] not in ort.get_available_providers():
             raise InputError(f"`device={device!r}`: this ONNX Runtime has no {providers[0]}; install onnxruntime-gpu.")
         try:
-            self._session = ort.InferenceSession(str(path), options, providers=providers)
+            number = [{"device_id": device.partition(":")[2] or "0"}] if device != "cpu" else None
+            self._session = ort.InferenceSession(str(path), options, providers=providers, provider_options=number)
         except Exception as error:  # ONNX Runtime raises a dozen types of its own
             raise InputError(f"{path} is not a model that ONNX Runtime can load: {error}") from error
         inputs = list(self._session.get_inputs())

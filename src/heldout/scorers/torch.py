@@ -63,10 +63,12 @@ class TorchScorer:
         first = next(iter(module.parameters()), None)
         try:
             self._device = torch.device(device or (first.device if first is not None else "cpu"))
-        except RuntimeError as error:
-            raise InputError(f"there is no device {device!r}; use 'cpu' or 'cuda'.") from error
-        if self._device.type == "cuda" and not torch.cuda.is_available():
-            raise InputError(f"device {device!r} was asked for, but torch sees no CUDA device; use device='cpu'.")
+            torch.zeros(1, device=self._device).numpy(force=True)  # "meta" is a device, and "cuda:9" a name of one
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            there = [f"'cuda:{i}'" for i in range(torch.cuda.device_count())]
+            raise InputError(
+                f"`device={device!r}`: torch has no such device here; it has {', '.join([repr('cpu'), *there])}."
+            ) from error
         self._original = module
         self._bf16, self._channels_last, self._prepare = bf16, channels_last, prepare
         self._prepared: Any = None
