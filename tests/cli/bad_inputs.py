@@ -95,6 +95,20 @@ def three():
 def unsteady():
     return lambda batch: rng.random((len(batch), 10))
 
+def module():
+    import torch
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1024, 10))
+
+def linear():
+    return LogisticRegression(max_iter=20, tol=1).fit(rng.random((20, 1024)), np.arange(20) % 10)
+
+def first():
+    return lambda batch: batch.reshape(len(batch), -1)[:, :10]
+
+def scorer():
+    from heldout.scorers import FunctionScorer
+    return FunctionScorer(first())
+
 def train(x, y, seed):
     return KNeighborsClassifier(1).fit(x, y)
 
@@ -303,8 +317,8 @@ DAMAGED = "damaged or cut short"
 # Every reader of archives, by what it looks for in one.
 READERS = (
     ("audit", "--model honest.onnx --images {} --wrap --radius 1"),
-    ("memorization", "--model honest.onnx --images {}"),
-    ("memorization", "--train bad_inputs_models:train --data {}"),
+    ("memorization curve", "--model honest.onnx --images {}"),
+    ("memorization retrain", "--train bad_inputs_models:train --data {}"),
     ("split", "{} --control 0.2 --out aside"),
     ("stress", "--labels {} --queries 5"),
     ("budget", "{}"),
@@ -349,12 +363,11 @@ AUDITS = [
     Bad("audit", f"{AUDIT} --expect-accuracy 0.123", "was expected"),
     Bad("audit", f"{AUDIT} --expect-accuracy much", "--expect-accuracy is 'much'"),
     Bad("audit", f"{AUDIT} --expect-accuracy 0.9 0.8", "2 expected accuracies for 1 models"),
-    Bad("audit", f"{AUDIT} --fail-under 2", "--fail-under 2.0"),
+    Bad("audit", f"{AUDIT} --fail-under 2", "--fail-under 2: give a p-value between 0 and 1"),
     Bad("audit", f"{AUDIT} --control control.npz --fail-under 0.0000001", "can never be reached"),
     Bad("audit", f"{AUDIT} --mean 0 0", "--mean has 2 values"),
     Bad("audit", f"{AUDIT} --std 0", "every value must be positive"),
-    Bad("audit", f"{AUDIT} --device tpu", "there is no device 'tpu'"),
-    Bad("audit", f"{AUDIT} --bf16", "bfloat16 is for torch"),
+    Bad("audit", f"{AUDIT} --device tpu", "--device tpu: there is no such device"),
     Bad("audit", f"{AUDIT} --control-labels labels.npy", "--control-labels goes with --control"),
     Bad("audit", f"{AUDIT} --reference leaked.onnx", "--reference goes with --control"),
     Bad("audit", f"{AUDIT} --control test.npz", "the control is the test set itself"),
@@ -455,7 +468,7 @@ AUDITS = [
     Bad("audit", "--model honest.onnx", "--images not given"),
     Bad("audit", "--rule best --model honest.onnx --images test.npz", "invalid choice: 'best'"),
     Bad("audit", "--radius much", "invalid int value: 'much'"),
-    Bad("audit", "--nonsense", "unrecognized arguments: --nonsense"),
+    Bad("audit", "--nonsense", "--nonsense is not an option here. See heldout audit --help"),
 ]
 
 SCORE_AUDITS = [
@@ -655,68 +668,119 @@ STRESSES = [
     Bad("stress", "--prior ranks.npz --prior-models a --queries 5", "names 0 models"),
 ]
 
+# Options that would do nothing: their owner believes that they do something.
+IDLE = [
+    *(
+        Bad(verb, f"--model {model} --images test.npz {frame} {option}", says)
+        for verb, frame in (("audit", "--wrap --radius 1"), ("memorization curve", ""))
+        for model, option, says in (
+            ("honest.onnx", "--device banana", "--device banana: there is no such device"),
+            ("honest.onnx", "--device cpu:banana", "there is no such device"),
+            ("honest.onnx", "--device cuda", "install onnxruntime-gpu"),
+            ("honest.onnx", "--bf16", "bfloat16 is for torch"),
+            ("bad_inputs_models:module", "--device banana", "--device banana: torch has no such device here"),
+            ("bad_inputs_models:module", "--device meta", "--device meta: torch has no such device here"),
+            ("bad_inputs_models:module", "--device cuda:77", "--device cuda:77: torch has no such device here"),
+            ("bad_inputs_models:linear", "--device banana", "--device banana has no effect on a scikit-learn model"),
+            ("bad_inputs_models:linear", "--device cuda", "--device cuda has no effect on a scikit-learn model"),
+            ("bad_inputs_models:linear", "--bf16", "--bf16 has no effect on a scikit-learn model"),
+            ("bad_inputs_models:first", "--device banana", "--device banana has no effect on a function"),
+            ("bad_inputs_models:first", "--bf16", "--bf16 has no effect on a function"),
+            ("bad_inputs_models:scorer", "--device cuda", "--device cuda has no effect on this scorer"),
+            ("honest.onnx", "--bgr", "--bgr turns the order of three channels round; these pictures have one"),
+            ("honest.onnx", "--channels 1", "--channels has no effect on arrays"),
+            ("honest.onnx", "--channels 3 --max-pixels 7", "--channels, --max-pixels have no effect on arrays"),
+            ("honest.onnx", "--interpolation bilinear", "--interpolation has no effect without --resize"),
+            ("honest.onnx", "--mean 0.5 0.5 0.5", "--mean has 3 values for pictures of 1 channels"),
+            ("honest.onnx", "--std 1 1", "--std has 2 values for pictures of 1 channels"),
+            ("honest.onnx", "--mean nan", "--mean is (nan,)"),
+            ("honest.onnx", "--std nan", "--std is (nan,)"),
+            ("honest.onnx", "--std inf", "--std is (inf,)"),
+            ("honest.onnx", "--scale 0", "--scale is 0.0"),
+            ("honest.onnx", "--scale nan", "--scale is nan"),
+        )
+    ),
+    Bad("audit", "--model honest.onnx --images classes --wrap --images-key x", "--images-key has no effect on picture"),
+    Bad("audit", f"{AUDIT} --control-images-key x", "--control-images-key goes with --control"),
+    Bad("audit", f"{AUDIT} --resamples 9999", "--resamples has no effect without a --control"),
+    Bad("memorization curve", f"{CURVE} --radius 2", "--radius has no effect without --audit"),
+    Bad("memorization curve", f"{CURVE} --random-moves 10", "no effect without --perturbation spatial-random"),
+    Bad("memorization curve", f"{CURVE} --perturbation fog --shifts 5", "no effect without --perturbation spatial"),
+    Bad("memorization curve", f"{CURVE} --perturbation fog --padding black", "--padding has no effect without"),
+    Bad("split", "test.npz --control 0.2 --max-pixels 9 --out aside", "--max-pixels has no effect on arrays"),
+    Bad("split", "classes --control 0.2 --labels-key y --out aside", "--labels-key has no effect on picture files"),
+    Bad("budget", f"{FOUR} --seed 0", "--seed has no effect on numbers"),
+    Bad("stress", "--labels labels.npy --prior prior.npy --models-axis 1 --queries 5", "no axis of models"),
+]
+
 MEMORIES = [
-    Bad("memorization", "", "either --model and --images, or --train and --data"),
-    Bad("memorization", "--model a.onnx", "--model needs the pictures"),
-    Bad("memorization", "--train bad_inputs_models:train", "--train needs a training set"),
-    Bad("memorization", f"{TRAIN} --data absent.npz", "does not exist"),
-    Bad("memorization", f"{TRAIN} --train bad_inputs_models.py:train", "give the module's name"),
-    Bad("memorization", f"{TRAIN} --train bad_inputs_models", "give package.module:name"),
-    Bad("memorization", f"{TRAIN} --train bad_inputs_models:absent", "no attribute 'absent'"),
-    Bad("memorization", f"{TRAIN} --train bad_inputs_models:train bad_inputs_models:train", "more than once"),
-    Bad("memorization", f"{TRAIN} --train bad_inputs_models:two", "called with (x, y, seed)"),
-    Bad("memorization", f"{TRAIN} --train bad_inputs_models:empty", "the training returned a NoneType"),
-    Bad("memorization", f"{TRAIN} --train bad_inputs_models:hopeless", "the first 3 trainings all failed"),
-    Bad("memorization", f"{TRAIN} --train bad_inputs_models:diverged", "the training diverged"),
-    Bad("memorization", f"{TRAIN} --train bad_inputs_models:short", "returned the shape (7,)"),
-    Bad("memorization", f"{TRAIN} --train bad_inputs_models:unseeded", "go on with --no-seed-check"),
-    Bad("memorization", f"{TRAIN} --perturbation fog", "--perturbation goes with --model"),
-    Bad("memorization", f"{TRAIN} --audit", "--audit goes with --model"),
-    Bad("memorization", f"{TRAIN} --max-pixels 7", "--max-pixels goes with --model"),
-    Bad("memorization", f"{TRAIN} --x-key z", "has no key 'z' (--x-key); it has 'x', 'y'"),
-    Bad("memorization", f"{TRAIN} --data nokeys.npz", "say which they are with --x-key"),
-    Bad("memorization", f"{TRAIN} --data oneclass.npz", "at least two are needed"),
-    Bad("memorization", f"{TRAIN} --data fewer.npz", "50 for 80 examples"),
-    Bad("memorization", f"{TRAIN} --data fraction.npz", "class numbers (0, 1, 2, ...) or class names"),
-    Bad("memorization", f"{TRAIN} --label-noise 0.1:0.5:0.1", "they begin at 0"),
-    Bad("memorization", f"{TRAIN} --label-noise 0:5", "end at 1 at most"),
-    Bad("memorization", f"{TRAIN} --label-noise much", "write 0:8"),
-    Bad("memorization", f"{TRAIN} --label-noise 0,0.001", "is less than one"),
-    Bad("memorization", f"{TRAIN} --classes 5", "classes are 0 to 4"),
-    Bad("memorization", f"{TRAIN} --classes 1000000000", "--classes is 1,000,000,000"),
-    Bad("memorization", f"{TRAIN} --repetitions 0", "--repetitions is 0; it must be at least 1"),
-    Bad("memorization", f"{TRAIN} --repetitions -1", "--repetitions is -1; it must be at least 1"),
-    Bad("memorization", f"{TRAIN} --threads 0", "--threads is 0"),
-    Bad("memorization", f"{TRAIN} --n-jobs 0", "--n-jobs is 0"),
-    Bad("memorization", f"{TRAIN} --seed -1", "--seed is -1"),
-    Bad("memorization", f"{TRAIN} --limit 0", "--limit is 0"),
-    Bad("memorization", f"{TRAIN} --validation-labels x", "--validation-labels goes with"),
-    Bad("memorization", f"{TRAIN} --validation fewer.npz", "50 for 80 examples"),
-    Bad("memorization", f"{TRAIN} --groups nope", "neither a file, nor a column"),
-    Bad("memorization", f"{TRAIN} --out train.npz", "cannot be written to"),
-    Bad("memorization", f"{CURVE} --perturbation fgsm", "FGSM needs gradients"),
-    Bad("memorization", f"{CURVE} --perturbation fogg", "there are spatial"),
-    Bad("memorization", f"{CURVE} --strengths 1:3", "must begin at 0 and grow"),
-    Bad("memorization", f"{CURVE} --strengths 0,2,1", "must begin at 0 and grow"),
-    Bad("memorization", f"{CURVE} --strengths 0:1e9:1e-9", "write 0:8"),
-    Bad("memorization", f"{CURVE} --strengths gaussian=0:3", "gaussian is not among the perturbations spatial"),
-    Bad("memorization", f"{CURVE} --perturbation fog --strengths fog=0:7", "severities"),
-    Bad("memorization", f"{CURVE} --pixel-range 0 1", "outside the declared range of 0 to 1"),
-    Bad("memorization", f"{CURVE} --limit 60 --pixel-range 0 100000", "a small part of the declared range"),
-    Bad("memorization", f"{CURVE} --shifts 0", "--shifts is 0"),
-    Bad("memorization", f"{CURVE} --turns -1", "--turns is -1"),
-    Bad("memorization", f"{CURVE} --shifts 1000000", "--shifts is 1,000,000; it must be at most 1,000"),
-    Bad("memorization", f"{CURVE} --random-moves 0", "--random-moves is 0"),
-    Bad("memorization", f"{CURVE} --limit 0", "--limit is 0"),
-    Bad("memorization", f"{CURVE} --audit", "leaves no pixels to move in"),
-    Bad("memorization", f"{CURVE} --crop 99", "smaller than the crop"),
-    Bad("memorization", f"{CURVE} --n-jobs 2", "--n-jobs goes with --train"),
-    Bad("memorization", f"{CURVE} --batch-size 0", "give 1 or more"),
-    Bad("memorization", f"{CURVE} --limit 80 --scale 0.0000001", "go on with --allow-chance"),
-    Bad("memorization", "--model bad_inputs_models:grey --images grey", "--channels 1"),
-    Bad("memorization", "--model honest.onnx --images large", "more than --max-pixels"),
+    Bad("memorization", "", "say which: curve (finished models), or retrain (training methods)"),
+    Bad("memorization", "--model a.onnx --images b", "say which: curve (finished models)"),
+    Bad("memorization", "curves --model a.onnx", "there is no 'curves'; did you mean curve?"),
+    Bad("memorization curve", "--model a.onnx", "required: --images"),
+    Bad("memorization retrain", "--train bad_inputs_models:train", "required: --data"),
+    Bad("memorization retrain", f"{TRAIN} --data absent.npz", "does not exist"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models.py:train", "give the module's name"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models", "give package.module:name"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:absent", "no attribute 'absent'"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:train bad_inputs_models:train", "more than once"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:two", "called with (x, y, seed)"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:empty", "the training returned a NoneType"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:hopeless", "the first 3 trainings all failed"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:diverged", "the training diverged"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:short", "returned the shape (7,)"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:unseeded", "go on with --no-seed-check"),
+    Bad("memorization retrain", f"{TRAIN} --perturbation fog", "--perturbation is not an option here. See"),
+    Bad("memorization retrain", f"{TRAIN} --audit", "--audit is not an option here. See"),
+    Bad("memorization retrain", f"{TRAIN} --max-pixels 7", "--max-pixels is not an option here. See"),
+    Bad("memorization retrain", f"{TRAIN} --x-key z", "has no key 'z' (--x-key); it has 'x', 'y'"),
+    Bad("memorization retrain", f"{TRAIN} --data nokeys.npz", "say which they are with --x-key"),
+    Bad("memorization retrain", f"{TRAIN} --data oneclass.npz", "at least two are needed"),
+    Bad("memorization retrain", f"{TRAIN} --data fewer.npz", "50 for 80 examples"),
+    Bad("memorization retrain", f"{TRAIN} --data fraction.npz", "class numbers (0, 1, 2, ...) or class names"),
+    Bad("memorization retrain", f"{TRAIN} --label-noise 0.1:0.5:0.1", "they begin at 0"),
+    Bad("memorization retrain", f"{TRAIN} --label-noise 0:5", "end at 1 at most"),
+    Bad("memorization retrain", f"{TRAIN} --label-noise much", "write 0:8"),
+    Bad("memorization retrain", f"{TRAIN} --label-noise 0,0.001", "is less than one"),
+    Bad("memorization retrain", f"{TRAIN} --classes 5", "classes are 0 to 4"),
+    Bad("memorization retrain", f"{TRAIN} --classes 1000000000", "--classes is 1,000,000,000"),
+    Bad("memorization retrain", f"{TRAIN} --repetitions 0", "--repetitions is 0; it must be at least 1"),
+    Bad("memorization retrain", f"{TRAIN} --repetitions -1", "--repetitions is -1; it must be at least 1"),
+    Bad("memorization retrain", f"{TRAIN} --threads 0", "--threads is 0"),
+    Bad("memorization retrain", f"{TRAIN} --n-jobs 0", "--n-jobs is 0"),
+    Bad("memorization retrain", f"{TRAIN} --seed -1", "--seed is -1"),
+    Bad("memorization retrain", f"{TRAIN} --limit 0", "--limit is 0"),
     Bad(
-        "memorization",
+        "memorization retrain",
+        f"{TRAIN} --validation-labels x",
+        "did you mean --validation?",
+    ),
+    Bad("memorization retrain", f"{TRAIN} --validation fewer.npz", "50 for 80 examples"),
+    Bad("memorization retrain", f"{TRAIN} --groups nope", "neither a file, nor a column"),
+    Bad("memorization retrain", f"{TRAIN} --out train.npz", "cannot be written to"),
+    Bad("memorization curve", f"{CURVE} --perturbation fgsm", "FGSM needs gradients"),
+    Bad("memorization curve", f"{CURVE} --perturbation fogg", "there are spatial"),
+    Bad("memorization curve", f"{CURVE} --strengths 1:3", "must begin at 0 and grow"),
+    Bad("memorization curve", f"{CURVE} --strengths 0,2,1", "must begin at 0 and grow"),
+    Bad("memorization curve", f"{CURVE} --strengths 0:1e9:1e-9", "write 0:8"),
+    Bad("memorization curve", f"{CURVE} --strengths gaussian=0:3", "gaussian is not among the perturbations spatial"),
+    Bad("memorization curve", f"{CURVE} --perturbation fog --strengths fog=0:7", "severities"),
+    Bad("memorization curve", f"{CURVE} --pixel-range 0 1", "outside the declared range of 0 to 1"),
+    Bad("memorization curve", f"{CURVE} --limit 60 --pixel-range 0 100000", "a small part of the declared range"),
+    Bad("memorization curve", f"{CURVE} --shifts 0", "--shifts is 0"),
+    Bad("memorization curve", f"{CURVE} --turns -1", "--turns is -1"),
+    Bad("memorization curve", f"{CURVE} --shifts 1000000", "--shifts is 1,000,000; it must be at most 1,000"),
+    Bad("memorization curve", f"{CURVE} --random-moves 0", "--random-moves is 0"),
+    Bad("memorization curve", f"{CURVE} --limit 0", "--limit is 0"),
+    Bad("memorization curve", f"{CURVE} --audit", "leaves no pixels to move in"),
+    Bad("memorization curve", f"{CURVE} --crop 99", "smaller than the crop"),
+    Bad("memorization curve", f"{CURVE} --n-jobs 2", "--n-jobs is not an option here. See"),
+    Bad("memorization curve", f"{CURVE} --batch-size 0", "give 1 or more"),
+    Bad("memorization curve", f"{CURVE} --limit 80 --scale 0.0000001", "go on with --allow-chance"),
+    Bad("memorization curve", "--model bad_inputs_models:grey --images grey", "--channels 1"),
+    Bad("memorization curve", "--model honest.onnx --images large", "more than --max-pixels"),
+    Bad(
+        "memorization curve",
         "--model bad_inputs_models:regression --images test.npz",
         "predicts numbers or clusters, not classes",
     ),
@@ -746,8 +810,8 @@ SPLITS = [
 
 DEMOS = [
     Bad("demo", "--out test.npz", "cannot be written to"),
-    Bad("demo", "--control", "unrecognized arguments: --control"),
-    Bad("nonsense", "", "invalid choice: 'nonsense'"),
+    Bad("demo", "--control", "--control is not an option here. See heldout demo --help"),
+    Bad("nonsense", "", "there is no verb 'nonsense'. See heldout --help"),
 ]
 
-TABLE = [*ARCHIVES, *AUDITS, *SCORE_AUDITS, *POOLS, *STRESSES, *MEMORIES, *SPLITS, *DEMOS]
+TABLE = [*ARCHIVES, *AUDITS, *SCORE_AUDITS, *POOLS, *STRESSES, *IDLE, *MEMORIES, *SPLITS, *DEMOS]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from PIL import Image
 
 from heldout import AuditResult
 from heldout.cli import main
+from tests import readme
 
 
 @pytest.fixture(scope="module")
@@ -307,10 +307,8 @@ def test_demo(capsys, tmp_path):
 
 def ci_commands() -> list[list[str]]:
     """What the README tells people to run in CI, and to try on the demo's files."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    section = readme.partition("### In CI")[2].partition("\n##")[0].replace("\\\n", " ")
-    found = re.findall(r"heldout audit [^\n`]*--fail-under[^\n`]*", section)
-    return [shlex.split(command)[1:] for command in found]
+    found = [words[1:] for words in readme.illustrations() if "--fail-under" in words and words[1] == "audit"]
+    return sorted(found, key=len)
 
 
 def test_the_readmes_ci_command_fails_the_leaked_model_and_passes_the_honest_one(

@@ -26,7 +26,7 @@ def test_bad_input(bad: Bad, folder: Path, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", [*sys.path])
     try:
-        code = main([bad.verb, *shlex.split(bad.line)])
+        code = main([*bad.verb.split(), *shlex.split(bad.line)])
     except SystemExit as end:  # argparse's own
         code = end.code
     finally:
@@ -49,6 +49,8 @@ def test_the_table_covers_every_verb_and_names_each_row_once():
         "compare",
         "demo",
         "memorization",
+        "memorization curve",
+        "memorization retrain",
         "nonsense",
         "split",
         "stress",

@@ -34,9 +34,9 @@ def train(x, y, seed):
     noise = np.random.default_rng(seed).random(len(x)) < 0.1
     return lambda z: np.where(noise[: len(z)], 0, (z[:, 0] > 0.5).astype(int))
 """
-PICTURES = ["--model", "killed_model:make", "--images", "pictures.npz", "--channels", "1", "--batch-size", "16"]
+PICTURES = ["--model", "killed_model:make", "--images", "pictures.npz", "--batch-size", "16"]
 COMMANDS = {
-    "audit": ["audit", *PICTURES, "--wrap", "--radius", "1", "--limit", "100", "--resamples", "99"],
+    "audit": ["audit", *PICTURES, "--wrap", "--radius", "1", "--limit", "100"],
     "memorization": [
         "memorization", "curve", *PICTURES, "--pixel-range", "0", "1", "--perturbation", "spatial", "gaussian",
         "--strengths", "spatial=0:2", "gaussian=0:64:32", "--validation", "pictures.npz",

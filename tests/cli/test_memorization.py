@@ -298,7 +298,7 @@ def test_groups_of_pictures(run, tmp_path):
         "    w = np.random.default_rng(0).normal(size=(64, 10))\n"
         "    return lambda batch: batch.reshape(len(batch), -1)[:, :64] @ w\n"
     )
-    code, _, err = run("--model", "mynet:net", "--images", "pictures.npz", "--channels", "1", "--strengths", "0:2",
+    code, _, err = run("--model", "mynet:net", "--images", "pictures.npz", "--strengths", "0:2",
                          "--groups", "video", "--allow-chance", "--limit", "100")  # fmt: skip
     assert code == 0, err
     (curve,) = MemorizationResult.load(tmp_path / "heldout-memorization").curves

@@ -30,7 +30,7 @@ def make():
         return batch.reshape(len(batch), -1)[:, :2]
     return first_pixels
 """
-AUDIT = "audit --model printing_model:make --images pictures.npz --channels 1 --wrap --radius 1 --json --out audit"
+AUDIT = "audit --model printing_model:make --images pictures.npz --wrap --radius 1 --json --out audit"
 
 
 @pytest.fixture
@@ -76,6 +76,10 @@ def test_a_full_stderr_does_not_change_the_exit_code():
     assert fine.returncode == 0
     assert "After 3 answers" in fine.stdout
     assert (bad.returncode, bad.stdout) == (2, "")
+    with open("/dev/full", "w") as full:
+        lost = subprocess.run(STRESS, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert lost.returncode == 2
+    assert told(lost.stderr) == ["heldout: No space left on device: standard output."]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell of Unix")

@@ -7,8 +7,6 @@ the machine's temporary directory (or HELDOUT_CIFAR10, a folder that holds cifar
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,6 +20,7 @@ from heldout import AuditResult, LabelledImages, Translations, audit
 from heldout.cli import main
 from heldout.images import Pad, from_arrays
 from heldout.independence.evidence import Examples, weigh
+from tests import readme
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -61,10 +60,7 @@ def networks(monkeypatch):
 
 def recipe() -> list[str]:
     """What the README tells owners of small pictures to do."""
-    section = (ROOT / "README.md").read_text().partition("### In CI")[2].partition("\n##")[0]
-    command = re.search(r"- run: (heldout audit .*)", section)
-    assert command is not None
-    return shlex.split(command[1])[1:]
+    return next(words[1:] for words in readme.illustrations() if "--fail-under" in words and "--pad" in words)
 
 
 @pytest.mark.parametrize("name", ["resnet20", "resnet32"])

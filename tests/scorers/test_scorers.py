@@ -109,7 +109,7 @@ def test_onnx_refusals(tmp_path):
         scorer.logits(np.zeros((2, 3, 9, 9), np.float32))
     with pytest.raises(InputError, match="CUDAExecutionProvider"):
         OnnxScorer(tmp_path / "m.onnx", device="cuda")
-    with pytest.raises(InputError, match="no device 'tpu'"):
+    with pytest.raises(InputError, match=r"'tpu'.*no such device"):
         OnnxScorer(tmp_path / "m.onnx", device="tpu")
     with pytest.raises(InputError, match="bfloat16 is for torch"):
         OnnxScorer(tmp_path / "m.onnx", bf16=True)
@@ -189,7 +189,7 @@ def test_torch_digest_sees_the_weights(net):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 def test_torch_without_cuda_says_so(net):
-    with pytest.raises(InputError, match="no CUDA device"):
+    with pytest.raises(InputError, match="torch has no such device here; it has 'cpu'"):
         TorchScorer(net, device="cuda")
 
 

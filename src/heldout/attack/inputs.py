@@ -126,6 +126,8 @@ def _make_prior(
     if table.dtype.kind not in "iu" or kind == "probabilities":
         if models:
             raise InputError(f"{path} holds probabilities; `models` chooses among several models' ranks.")
+        if models_axis is not None:
+            raise InputError(f"{path} holds probabilities, which have no axis of models; leave `models_axis` out.")
         return _spread(table, n), f"probabilities from {path.name}"
     if table.ndim == 1:
         raise InputError(

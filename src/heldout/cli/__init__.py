@@ -79,8 +79,7 @@ def _run(arguments: list[str], beat: heartbeat | None) -> int:
         )
         return EXIT_BAD_INPUT
     except OSError as error:
-        where = f": {error.filename}" if error.filename else ""
-        streams.tell(f"heldout: {error.strerror or error}{where}.{_kept(args, began)}")
+        streams.tell(f"heldout: {streams.what_failed(error)}.{_kept(args, began)}")
         return EXIT_BAD_INPUT
     except SystemExit as error:  # a user's own code, in a place where nobody else takes notice
         streams.tell(

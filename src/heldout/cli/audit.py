@@ -9,10 +9,10 @@ from pathlib import Path
 from heldout.cli.audit_gate import GATE, check_gate, reasons
 from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
 from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
-from heldout.cli.common import make_folder, say
+from heldout.cli.common import make_folder, refuse_idle, say, typed
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
-from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
+from heldout.cli.pictures import add_pixel_options, check_effect, frame_of, groups_of, labelled, scorer_options
 from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
 from heldout.images import LabelledImages, open_source
@@ -159,9 +159,12 @@ def run(args: argparse.Namespace) -> int:
     orbit = Translations(args.radius)
     # without references the verdict is twice the smaller of two p-values
     check_gate(args, halves=1 if args.reference else 2, has_control=bool(args.control))
-    for option in ("labels", "groups"):
-        if getattr(args, f"control_{option}") and not args.control:
-            raise InputError(f"--control-{option} goes with --control.")
+    if not args.control:
+        alone = typed(args, ("control_labels", "control_groups", "control_images_key", "control_labels_key"))
+        if alone:
+            raise InputError(f"{', '.join(alone)} {'goes' if len(alone) == 1 else 'go'} with --control.")
+        refuse_idle(args, ("resamples",), "without a --control, with which the test set is permuted")
+    check_effect(args, args.images, args.control)
     if args.reference and not args.control:
         raise InputError(
             "--reference goes with --control: what is compared is how far the model beats the references on the test "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from heldout.cli.audit_scores import PICTURE_OPTIONS, SCORE_OPTIONS, read_scores, typed
-from heldout.cli.common import make_folder, say
+from heldout.cli.audit_scores import PICTURE_OPTIONS, SCORE_OPTIONS, read_scores
+from heldout.cli.common import make_folder, say, typed
 from heldout.cli.ending import finish
-from heldout.cli.pictures import frame_of, groups_of, labelled, scorer_options
+from heldout.cli.pictures import check_effect, frame_of, groups_of, labelled, scorer_options
 from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
 from heldout.images import open_source
@@ -106,6 +106,7 @@ def _of_scores(args: argparse.Namespace) -> AuditNeeds:
 
 
 def _of_pictures(args: argparse.Namespace) -> AuditNeeds:
+    check_effect(args, args.control)
     models = [load_scorer(spec, **scorer_options(args)) for spec in args.model]
     references = [load_scorer(spec, option="--reference", **scorer_options(args)) for spec in args.reference]
     source = open_source(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import Any
 
 from heldout.cli.audit_gate import check_gate, reasons
-from heldout.cli.common import make_folder, say
+from heldout.cli.common import make_folder, say, typed
 from heldout.cli.ending import finish
 from heldout.errors import InputError
 from heldout.independence.scores import audit_scores
@@ -75,12 +74,6 @@ def add_score_options(verb: argparse.ArgumentParser) -> None:
     group.add_argument("--chance", type=float, metavar="P", help="accuracy of a guess, to refuse references near it "
                        "(known from logs of multiple choice); for right or wrong, margins, or beside a column "
                        "`correct`")  # fmt: skip
-
-
-def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    """Which of these options were given, as they are typed."""
-    given = [name for name in names if name in args.typed]
-    return [f"--{name.replace('_', '-')}" for name in given]
 
 
 def read_scores(args: argparse.Namespace, path: str, *, reference: bool = False) -> Scores:

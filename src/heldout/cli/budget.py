@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from heldout.checks import check_seed
-from heldout.cli.common import EXIT_BAD_INPUT, make_folder, say
+from heldout.cli.common import EXIT_BAD_INPUT, make_folder, refuse_idle, say
 from heldout.cli.ending import Gate, add_ending, finish, judged
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions, refuse_reading
@@ -208,6 +208,7 @@ def from_numbers(args: argparse.Namespace) -> BudgetResult:
         raise InputError(
             f"give a file of predictions, or --examples, --error and --similarity; {', '.join(lacking)} not given."
         )
+    refuse_idle(args, ("seed",), "on numbers, from which nothing is drawn")
     return budget_from_numbers(
         args.examples, args.error, args.similarity, epsilon=args.epsilon, delta=args.delta, gap=args.gap
     )

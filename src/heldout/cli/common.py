@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from heldout.errors import InputError
@@ -25,6 +27,19 @@ def say(sentence: str) -> None:
     """Tell the user something that is not a result."""
     if not _quiet:
         write_line(sentence)
+
+
+def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Which of these options were given, as they are typed; also where the value is the default."""
+    given = [name for name in names if name in args.typed]
+    return [f"--{name.replace('_', '-')}" for name in given]
+
+
+def refuse_idle(args: argparse.Namespace, names: Sequence[str], reason: str) -> None:
+    """Refuse options that would do nothing: whoever types one believes that it does something."""
+    idle = typed(args, names)
+    if idle:
+        raise InputError(f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect {reason}; leave it out.")
 
 
 def make_folder(path: Path) -> None:

@@ -109,8 +109,16 @@ def rendered(
         return json.dumps(result.to_dict(), indent=2, allow_nan=False)
     summary = printed or result.summary()
     if args.format == "junit":
-        return to_junit(summary, failed=failed)
+        return to_junit(summary, name=_case(args), failed=failed)
     return (to_markdown if args.format == "markdown" else to_text)(summary)
+
+
+def _case(args: argparse.Namespace) -> str:
+    """A name that stays from run to run: the verb, and what it was given."""
+    named = (vars(args).get(name) for name in ("model", "train", "scores", "labels", "paths", "given"))
+    given: str | list[str] = next(filter(None, named), [])
+    files = [Path(x).name for x in ([given] if isinstance(given, str) else given)]
+    return f"{args.verb}[{','.join(files)}]" if files else str(args.verb)
 
 
 def judged(failed: Sequence[str]) -> int:

@@ -24,6 +24,7 @@ def add_options(verb: Parser) -> None:
         "How far has a model memorised its training set? Perturbs it more and more and sees how accuracy falls; no "
         "holdout is needed."
     )
+    verb.ways = {name: what.partition(",")[0] for name, (_, what) in WAYS.items()}
     ways = verb.add_subparsers(dest="way", required=True, metavar="WAY")
     for name, (module, what) in WAYS.items():
         way = ways.add_parser(name, help=what)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from heldout.cli.common import say
+from heldout.cli.common import refuse_idle, say
 from heldout.cli.parser import Parser
-from heldout.cli.pictures import add_pixel_options, frame_of, groups_of, labelled, scorer_options
+from heldout.cli.pictures import add_pixel_options, check_effect, frame_of, groups_of, labelled, scorer_options
 from heldout.cli.unfinished import checkpoints, different
 from heldout.errors import InputError
 from heldout.groups import group_codes
@@ -25,7 +25,7 @@ from heldout.memorization.perturb import (
     as_perturbation,
     usual_strengths,
 )
-from heldout.memorization.perturbed import answers, check_strengths, perturbation_curve, subset
+from heldout.memorization.perturbed import answers, check_strengths, limited_text, perturbation_curve, subset
 from heldout.memorization.result import Audited, MemorizationResult
 from heldout.scorers import Scorer, load_scorer
 
@@ -100,7 +100,16 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         raise InputError("--validation-labels goes with --validation.")
     if args.batch_size is not None and args.batch_size < 1:
         raise InputError(f"--batch-size {args.batch_size}: give 1 or more.")
+    check_effect(args, args.images, args.validation)
     ways = perturbations(args)
+    names_of_ways = {way.name for way, _ in ways}
+    for option, name in {"shifts": "spatial", "turns": "spatial", "random_moves": "spatial-random"}.items():
+        if name not in names_of_ways:
+            refuse_idle(args, (option,), f"without --perturbation {name}")
+    if not names_of_ways & {"spatial", "spatial-random"}:
+        refuse_idle(args, ("padding",), "without --perturbation spatial or spatial-random")
+    if not args.audit:
+        refuse_idle(args, ("radius",), "without --audit")
     strengths = {way.name: np.array(values) for way, values in ways}
     models = [load_scorer(spec, **scorer_options(args)) for spec in args.model]
     names = different(args.model, [model.name for model in models])
@@ -174,6 +183,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         digest=images.digest(),
         preprocessing=images.preprocessing(),
         class_names=None if images.source.class_names is None else tuple(images.source.class_names),
+        notes=limited_text(len(images), args.limit),
         seed=args.seed,
     )
 

@@ -24,6 +24,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog, **kwargs)
         self.essential: tuple[str, ...] = ()
         self.examples = ""
+        self.ways: dict[str, str] = {}  # of a verb that is two commands: their names, and what they are for
         self._read: list[str] = []
         self.add_argument("-h", "--help", action=_ShortHelp, nargs=0, help="show the options used most, and examples")
 
@@ -43,8 +44,14 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message.rstrip('.')}{end} See {self.prog} --help.")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse."""
+        """As argparse, but for a way that was left out or mistyped."""
         self._read = sys.argv[1:] if args is None else list(args)
+        first = self._read[0] if self._read else ""
+        if self.ways and first not in (*self.ways, "-h", "--help"):
+            which = ", or ".join(f"{name} ({what})" for name, what in self.ways.items())
+            if not first or first.startswith("-"):
+                self.error(f"say which: {which}")
+            self.error(f"there is no {first!r}{did_you_mean(first, self.ways) or f'; say which: {which}'}")
         return super().parse_known_args(args, namespace)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -93,11 +100,12 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
     --------
     >>> did_you_mean("--modle", ["--model", "--images"])
     '; did you mean --model?'
-    >>> did_you_mean("--xyz", ["--model"])
+    >>> did_you_mean("--nonsense", ["--seed"])
     ''
     """
-    close = difflib.get_close_matches(typed, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    bare = {name.lstrip("-"): name for name in known}  # dashes are alike in all of them
+    close = difflib.get_close_matches(typed.lstrip("-"), bare, n=1, cutoff=0.65)
+    return f"; did you mean {bare[close[0]]}?" if close else ""
 
 
 def _unknown(arguments: Sequence[str], known: Iterable[str]) -> str:

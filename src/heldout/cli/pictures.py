@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from heldout.cli.common import refuse_idle
 from heldout.errors import InputError
 from heldout.groups import resolve_groups
-from heldout.images import PAD_MODES, Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap
+from heldout.images import Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap
+from heldout.images.frames import PAD_MODES
 from heldout.images.sources import MAX_PIXELS
 from heldout.scorers import Scorer
 
@@ -46,6 +49,16 @@ def add_max_pixels(group: Any) -> None:
     )
 
 
+def check_effect(args: argparse.Namespace, *paths: str | None) -> None:
+    """Refuse options of picture files where all pictures are arrays, and of arrays where all are files."""
+    given = [Path(path) for path in paths if path is not None]
+    if all(path.suffix == ".npz" for path in given):
+        refuse_idle(args, ("channels", "max_pixels"), "on arrays (.npz), only on picture files")
+    elif all(path.is_dir() for path in given):
+        keys = ("images_key", "labels_key", "control_images_key", "control_labels_key")
+        refuse_idle(args, keys, "on picture files, only on arrays (.npz)")
+
+
 def scorer_options(args: argparse.Namespace) -> dict[str, Any]:
     """What the command line says of how models run, where it says anything."""
     options = {"batch_size": args.batch_size, "device": args.device, "bf16": args.bf16 or None}
@@ -75,15 +88,19 @@ def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...], *,
     if pad:
         if args.wrap or args.upsample or args.crop or args.resize:
             raise InputError("--pad continues whole pictures; leave --crop, --resize, --upsample and --wrap out.")
+        refuse_idle(args, ("interpolation",), "without --resize or --upsample")
         return Pad(pad)
     if args.wrap:
         if args.upsample or args.crop or args.resize:
             raise InputError("--wrap shifts whole pictures; leave --crop, --resize and --upsample out.")
+        refuse_idle(args, ("interpolation",), "without --resize or --upsample")
         return Wrap()
     if args.upsample:
         if args.resize:
             raise InputError("--upsample and --resize are the same step; give one of them.")
         return Upsample(args.upsample, crop=crop or min(shape[:2]), interpolation=args.interpolation)
+    if args.resize is None:
+        refuse_idle(args, ("interpolation",), "without --resize or --upsample")
     if not need_room and args.crop is None and args.resize is None:
         return Whole()
     if crop is None or (need_room and args.resize is None and crop >= min(shape[:2])):

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from heldout._version import __version__
 from heldout.cli.common import EXIT_FINE, make_folder, say
 from heldout.cli.parser import Parser
-from heldout.cli.pictures import add_max_pixels, groups_of
+from heldout.cli.pictures import add_max_pixels, check_effect, groups_of
 from heldout.errors import InputError
 from heldout.files import write_npz, write_text
 from heldout.groups import group_codes, join_groups
-from heldout.images import ArraySource, ImageSource, open_source, split
+from heldout.images import ImageSource, open_source, split
 from heldout.images.duplicates import duplicate_codes, pixel_hashes
+from heldout.images.sources import ArraySource
 
 
 def add_options(verb: Parser) -> None:
@@ -51,6 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """`heldout split`."""
     if not args.control > 0 or (args.control >= 1 and not args.control.is_integer()):
         raise InputError(f"--control {args.control:g}: give a share below 1 (0.2), or a whole number (2000).")
+    check_effect(args, args.images)
     share = args.control if args.control < 1 else int(args.control)
     source = open_source(
         args.images,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import signal
@@ -26,6 +27,13 @@ def tell(sentence: str) -> None:
     """To the user, who may not be listening: a full disk or a closed stderr must not change the exit code."""
     with contextlib.suppress(OSError, ValueError):
         print(sentence, file=sys.stderr, flush=True)
+
+
+def what_failed(error: OSError) -> str:
+    """What the system says, and of which file; writers of files name theirs, so that a full one without is stdout."""
+    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    where = error.filename or ("standard output" if full else "")
+    return f"{error.strerror or error}{f': {where}' if where else ''}"
 
 
 def prepare() -> None:
@@ -142,7 +150,7 @@ def leave(code: int) -> int:
         return EXIT_PIPE
     except OSError as error:
         _reserve(1)
-        tell(f"heldout: {error.strerror or error}.")
+        tell(f"heldout: {what_failed(error)}.")
         return EXIT_BAD_INPUT
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # for functions of users' modules that run at exit

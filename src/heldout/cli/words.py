@@ -21,7 +21,7 @@ OTHER_NAMES = {
     "rate": "--label-noise",
     "references": "--reference",
 }
-ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
+ARGUMENT = re.compile(r"`([a-z_][a-z0-9_]*)(?:=([^`]*))?`")
 
 
 def option_names(verb: argparse.ArgumentParser) -> dict[str, str]:

@@ -28,6 +28,8 @@ PIXELATED = 96  # pixels; smaller pictures are shown with sharp edges
 def to_html(summary: kit.Summary, *, command: str | None = None, page: bool = True) -> str:
     """A page, or without `page` the piece that a notebook shows; the same bytes for the same summary."""
     style = files("heldout.report").joinpath("templates/style.css").read_text(encoding="utf-8")
+    if not page:  # there is no root, html or body of ours in a notebook
+        style = re.sub(r"(?m)^(\s*)(?::root|html|body)(?= \{)", r"\1:scope", style)
     template = _environment().get_template("summary.html.j2")
     return writable(template.render(summary=summary, command=command, page=page, style=_safe(style)).lstrip())
 

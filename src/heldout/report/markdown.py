@@ -97,7 +97,10 @@ def _rows(lines: Sequence[Sequence[str]]) -> str:
 
 
 def _facts(rows: Sequence[tuple[str, str]]) -> str:
-    return "\n".join(f"- **{escaped(name)}**: {marked(value)}" for name, value in rows)
+    """A list; what is set in under another name is a list below it."""
+    return "\n".join(
+        f"{'  ' if name.startswith(' ') else ''}- **{escaped(name.strip())}**: {marked(value)}" for name, value in rows
+    )
 
 
 def _folded(title: str, parts: Sequence[str]) -> list[str]:

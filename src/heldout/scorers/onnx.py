@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,13 @@ class OnnxScorer:
         "cuda" needs the package onnxruntime-gpu in place of onnxruntime.
     threads : int, optional
         Default: ONNX Runtime's own choice.
+
+    Examples
+    --------
+    >>> import heldout.demo
+    >>> scorer = OnnxScorer(Path(heldout.demo.__file__).parent / "data" / "honest.onnx", threads=1)
+    >>> scorer.name, scorer.layout, scorer.logits(np.zeros((2, 1, 32, 32), np.float32)).shape
+    ('honest', 'nchw', (2, 10))
     """
 
     def __init__(
@@ -48,8 +56,8 @@ class OnnxScorer:
             raise InputError(f"the model file {path} does not exist.")
         if bf16:
             raise InputError("bfloat16 is for torch modules; an ONNX file runs in the precision it was exported in.")
-        if device.split(":")[0] not in ("cpu", "cuda"):
-            raise InputError(f"there is no device {device!r}; use 'cpu' or 'cuda'.")
+        if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+            raise InputError(f"`device={device!r}`: there is no such device; use 'cpu', 'cuda' or 'cuda:1'.")
         ort = import_extra("onnxruntime", extra="onnx")
         options = ort.SessionOptions()
         options.log_severity_level = 3
@@ -59,7 +67,8 @@ class OnnxScorer:
         if providers[0] not in ort.get_available_providers():
             raise InputError(f"`device={device!r}`: this ONNX Runtime has no {providers[0]}; install onnxruntime-gpu.")
         try:
-            self._session = ort.InferenceSession(str(path), options, providers=providers)
+            number = [{"device_id": device.partition(":")[2] or "0"}] if device != "cpu" else None
+            self._session = ort.InferenceSession(str(path), options, providers=providers, provider_options=number)
         except Exception as error:  # ONNX Runtime raises a dozen types of its own
             raise InputError(f"{path} is not a model that ONNX Runtime can load: {error}") from error
         inputs = list(self._session.get_inputs())
@@ -84,7 +93,18 @@ class OnnxScorer:
         self.name, self._path = path.stem, path
 
     def logits(self, batch: Batch) -> NDArray[Any]:
-        """Run the session on one batch."""
+        """Run the session on one batch.
+
+        Parameters
+        ----------
+        batch : (n, ...) float32
+            In `layout`.
+
+        Returns
+        -------
+        (n, n_classes)
+            One row per picture.
+        """
         try:
             out = self._session.run([self._output], {self._input: batch.astype(self._type, copy=False)})
         except Exception as error:
@@ -95,5 +115,11 @@ class OnnxScorer:
         return np.asarray(out[0])
 
     def digest(self) -> str:
-        """Of the file's bytes."""
+        """Of the file's bytes.
+
+        Returns
+        -------
+        str
+            16 hexadecimal digits.
+        """
         return hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]
