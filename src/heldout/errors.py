@@ -14,11 +14,27 @@ from typing import Any
 
 
 class HeldoutError(Exception):
-    """Base class of every error raised on purpose by this package."""
+    """Base class of every error raised on purpose by this package.
+
+    Examples
+    --------
+    >>> issubclass(InputError, HeldoutError), issubclass(MissingExtraError, HeldoutError)
+    (True, True)
+    """
 
 
 class InputError(HeldoutError, ValueError):
-    """Something handed in cannot be used."""
+    """Something handed in cannot be used.
+
+    Examples
+    --------
+    >>> import heldout
+    >>> try:
+    ...     heldout.Translations(0)
+    ... except heldout.InputError as error:
+    ...     print(str(error).partition(":")[0])
+    `radius` is 0; it must be a whole number of pixels, at least 1
+    """
 
 
 class MissingExtraError(HeldoutError, ImportError):

@@ -52,7 +52,13 @@ class Record:
     derived: ClassVar[tuple[str, ...] | Mapping[str, str]] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON, short values first; an undefined number is None."""
+        """Plain data, ready for JSON, short values first; an undefined number is None.
+
+        Returns
+        -------
+        dict
+            One entry per field, and those of `derived`.
+        """
         paths = {f.name: f.name for f in _fields(self) if f.name not in self.unlisted}
         derived = self.derived
         paths |= derived if isinstance(derived, Mapping) else {path.rpartition(".")[2]: path for path in derived}
@@ -63,6 +69,11 @@ class Record:
         """Write `path`.npz, from which every number comes back to the last bit, and `path`.json for everybody else.
 
         What would not come back as it is, such as an array of objects, is refused before anything is written.
+
+        Parameters
+        ----------
+        path : path
+            Without a suffix, or with one of the two.
         """
         try:
             packed, arrays = pack(self)
@@ -78,7 +89,18 @@ class Record:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote: `path`, one of its two files, or the folder of `result`."""
+        """Read what `save` wrote: `path`, one of its two files, or the folder of `result`.
+
+        Parameters
+        ----------
+        path : path
+            Of either file, without a suffix, or of a folder that holds `result.npz`.
+
+        Returns
+        -------
+        the class it is called on
+            Equal to what was saved.
+        """
         file, kind, fields, arrays = _opened(path)
         if kind != cls.__name__:
             raise InputError(f"{file} holds a {kind}, not a {cls.__name__}.")

@@ -229,15 +229,16 @@ def test_key_figures(result: StressResult) -> None:
     values = [NAN if data[key] is None else data[key] for key in keys]
     assert [f.value for f in summary.figures] == [percent(value, 2) for value in values]
     lines = dict(summary.lines)
-    for name, value in zip(("accuracy before", "accuracy after", "forecast", "upper bound"), values, strict=True):
+    for name, value in zip(("Accuracy before", "Accuracy after", "Forecast", "Upper bound"), values, strict=True):
         assert lines[name].startswith(f"{fixed(value)} (")
-    assert f"{points(result.advantage)} points, sd {points(result.std, sign=False)}" in lines["accuracy after"]
-    reason = lines["upper bound"]
+    assert f"{points(result.advantage)} points, sd {points(result.std, sign=False)}" in lines["Accuracy after"]
+    reason = lines["Upper bound"]
     assert ("vacuous" in reason) == (values[3] >= 1)
     assert ("no attack passes it" in reason) == (values[3] < 1)
     assert ("if the prior is right" in reason) == (values[3] < 1 and result.prior is not None)
-    assert lines["Theorem 3.1"].startswith(fixed(result.theorem_bound))
-    assert ("answers needed" in lines) == bool(result.reach)
+    assert lines["Published bound"].startswith(f"{fixed(result.theorem_bound)} (Theorem 3.1")
+    assert all(name[0].isupper() for name in lines)
+    assert ("Answers needed" in lines) == bool(result.reach)
     origin = dict(summary.origin)
     assert (origin["Date"], origin["Seed"]) == ("2026-01-31", "7")
     assert origin.get("Data digest") == data["data_digest"]
@@ -260,7 +261,7 @@ def test_headlines() -> None:
     assert variant("plain").summary().headline.startswith("After 1,000 answers this analyst gains 6.")
     assert result_of(made(k=1, count=1)).summary().headline.startswith("After 1 answer this analyst ")
     assert "2,000 answers of 3 digits this analyst (linear scan)" in variant("scan").summary().headline
-    assert variant("public").summary().headline.endswith(" points (private, not known: −0.5)")
+    assert variant("public").summary().headline.endswith(" points on the public part (private, not known: −0.5 ± 0.1)")
     assert variant("plain").summary().subject == "10,000 examples, 10 classes"  # its own source is not repeated
     assert variant("prior").summary().subject == "resnet50.npz, labels.csv: 50,000 examples, 1,000 classes"
 
@@ -273,12 +274,15 @@ def test_public_part() -> None:
         (n, points(gain)) for n, gain in zip(("3,000", "3,000", "7,000"), gains, strict=True)
     ]
     std = split.std_private
+    assert result.summary().sentences[1].endswith("describe the public part: 3,000 of 10,000 examples.")
+    assert len(variant("plain").summary().sentences) == 1
     assert board.rows[2].cells[3:] == (points(std, sign=False), points(std / math.sqrt(10), sign=False))
     assert facts(result, name)["Share that transfers"].startswith(percent(split.transfers))
     assert "Rounded answers" in facts(result, name)
     assert "labels of private examples are in no answer" in items(result, "What it does not mean")
     alone = variant("public_reconstruction")
     assert len(blocks(alone, Table, name)[0].rows) == 1
+    assert alone.summary().headline.endswith(" points on the public part")
     assert "Not known" in facts(alone, name)
 
 
@@ -295,6 +299,7 @@ def test_sections(result: StressResult) -> None:
     assert ("Noticed on the way" in shown) == bool(result.run.noticed)
     assert ("A public and a private part" in shown) == (result.public is not None)
     assert points(result.gain_on_fourfold) in items(result, "What to do next")
+    assert ("a single trial" in items(result, "What to do next")) == (result.run.trials == 1)
     assert HOW[result.run.attack] in items(result, "What this means")
     assert HOW.keys() == TITLES.keys()
 
@@ -317,7 +322,7 @@ def test_the_curve(result: StressResult) -> None:
     np.testing.assert_allclose(lines["simulated"].y, 100 * (run.mean - run.baseline))
     np.testing.assert_allclose(lines["simulated"].high, 100 * (run.advantage + run.std))
     assert lines["forecast"].drawn == math.isfinite(result.forecast) != lines["simulated"].joined
-    for name, bound in (("upper bound", run.upper_bound), ("Theorem 3.1", run.theorem_bound)):
+    for name, bound in (("upper bound", run.upper_bound), ("published bound", run.theorem_bound)):
         np.testing.assert_allclose(lines[name].y, np.where(bound < 1, 100 * (bound - run.baseline), NAN))
         assert lines[name].missing == ("vacuous" if (bound >= 1).any() else "not defined")
         assert lines[name].drawn == bool((bound < 1).any() and result.advantage > 0)

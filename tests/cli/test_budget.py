@@ -64,6 +64,9 @@ def test_fail_under(run):
     assert "name one" in err  # --epsilon
     assert "name one" not in run(EXAMPLE, "--fail-under", further, "--epsilon", "0.01")[2]
     assert run(EXAMPLE, "--fail-under", 0)[0] == 2
+    alone = run("--examples", 5000, "--error", "0.2", "--similarity", "0.9", "--fail-under", 1, "--needed")
+    assert alone[1].startswith("From numbers: 5,000 examples, error 0.2 and similarity 0.9")
+    assert "follows what else is given; name one" in alone[2]  # there are no models to follow
 
 
 def test_needed(run):

@@ -75,7 +75,7 @@ def test_fail_over(run):
     code, out, err = run(*numbers, "--fail-over", 0.01)
     assert code == 1
     assert "more than --fail-over 0.01" in err
-    assert "accuracy after" in out
+    assert "Accuracy after" in out
 
 
 def test_comparisons_are_made_for_a_report_or_when_asked_for(run):
@@ -93,5 +93,5 @@ def test_as_a_program(tmp_path):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "accuracy after" in done.stdout
+    assert "Accuracy after" in done.stdout
     assert (tmp_path / "out" / "report.html").is_file()

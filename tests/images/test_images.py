@@ -12,7 +12,6 @@ from PIL import Image
 
 from heldout import InputError
 from heldout.images import (
-    PAD_MODES,
     Crop,
     LabelledImages,
     Pad,
@@ -27,6 +26,7 @@ from heldout.images import (
     split,
 )
 from heldout.images.duplicates import duplicate_codes, pixel_hashes
+from heldout.images.frames import PAD_MODES
 
 
 @pytest.fixture

@@ -86,8 +86,8 @@ class TestVerdict:
         )
         loss = audit_scores(*split(-model), references=pairs(-others), kind="loss", n_resamples=199)
         assert loss.leak.test == quality.leak.test
-        assert [x.score for x in loss.seen] == [-x.score for x in quality.seen]
-        assert [x.expected for x in loss.seen] == [-x.expected for x in quality.seen]
+        assert [x.score for x in loss.look_seen] == [-x.score for x in quality.look_seen]
+        assert [x.expected for x in loss.look_seen] == [-x.expected for x in quality.look_seen]
         assert not loss.larger_is_better
         assert loss.clipping.startswith("clipped to the 1 % and 99 % quantiles of both sets together")
 
@@ -132,7 +132,7 @@ class TestVerdict:
                  for v, i, g in zip(split(model), split(ids), groups, strict=True)]  # fmt: skip
         column = audit_scores(*named, references=pairs(others), groups="repo", n_resamples=499)
         assert column.leak.test == result.leak.test
-        assert result.n_groups == 75
+        assert result.to_dict()["n_groups"] == 75
 
     def test_equal_texts_are_one_example(self, data):
         model, _, ids, _ = data

@@ -24,7 +24,7 @@ from heldout.independence.result import AuditResult, Exhibit
 from heldout.independence.verdict import judge
 from heldout.orbit import Translations
 from heldout.report import Result
-from heldout.statistics import holm
+from heldout.statistics import holm, n_model_test
 from heldout.summary import Fold, Histogram, Pictures, Section, SideBySide, Table
 from heldout.summary.numbers import NOT_DEFINED, fixed, p_text, percent, pvalue_text, share_text
 from tests.report.browser import PHONE, look, needs_chromium
@@ -229,6 +229,8 @@ def test_every_number_is_on_the_page(name: str) -> None:
             fixed(c.statistic.difference, 5, sign=True), fixed(-c.error_rate.difference, 5, sign=True),
             p_text(c.statistic.p_greater), p_text(c.statistic.p_two_sided), p_text(c.error_rate.p_value),
             pvalue_text(c.invariance_log_p_value), fixed(c.frame_error), str(result.control_digest),
+            f"T {fixed(e.statistic - c.mean_statistic, 5, sign=True)}, error rate "
+            f"{fixed(e.untouched_error - c.untouched_error, 5, sign=True)}",
         ]  # fmt: skip
         if name != "perfect_control":
             expected += [fixed(v, 5, sign=True) for v in (*c.statistic.interval, *(-v for v in c.error_rate.interval))]
@@ -257,7 +259,12 @@ def test_outcomes() -> None:
     leaked = made("leaked")
     errors = [leaked.evidence.untouched_error, leaked.evidence.control.untouched_error]
     assert [f.value for f in leaked.summary().figures[1:3]] == [share_text(v) for v in errors]
-    # Without a control nobody is accused.
+    # Without a control the direction is told, and nobody is accused.
+    assert "the direction of overfitting" in made("many").verdict
+    towards = replace(made("many").evidence, ruling=judge(-9.0, -1.0, level=0.05, rests_on="betting"))
+    other = replace(made("many"), evidence=towards)
+    assert (other.direction, other.to_dict()["direction"]) == ("harder", "harder")
+    assert "not the direction of overfitting" in str(other).replace("\n", " ")
     page = words(made("many").html()).lower()
     assert "not independent" not in page.replace("these p-values are not independent", "")
 
@@ -265,13 +272,16 @@ def test_outcomes() -> None:
 def test_many_models() -> None:
     result = made("many")
     groups = result.drawn.model_groups
+    low, high = result.orbit.statistic_range(result.rule)
     for of in groups:
-        assert of.log_p_values == result.n_model_test(of.size).log_p_values
+        found = n_model_test(result.test.statistics, lower=low, upper=high, group_size=of.size,
+                             alternative=result.alternative, tolerance=result.tolerance, seed=result.seed)  # fmt: skip
+        assert of.log_p_values == found.log_p_values
         assert sum(of.counts) == len(of.log_p_values)
-    assert [of.holm for of in result.drawn.models] == pytest.approx(holm(result.n_model_test(1).p_values))
-    first, fold = [b for b in section(result, "Each model alone").blocks if isinstance(b, (Table, Fold))]
-    assert (len(first.rows), len(fold.blocks[0].rows), first.more) == (12, 2, 2)
-    assert fold.blocks[0].rows[1].cells[3] == pvalue_text(groups[0].log_p_values[13])
+    alone = groups[0].log_p_values
+    assert [of.holm for of in result.drawn.models] == pytest.approx(holm([math.exp(p) for p in alone]))
+    rows = table(result, "Each model alone").rows
+    assert [row.cells[3] for row in rows] == [pvalue_text(p) for p in alone]
     (charts,) = [b for b in section(result, "One model against many").blocks if isinstance(b, SideBySide)]
     assert [c.counts for c in charts.charts if isinstance(c, Histogram)] == [of.counts for of in groups]
     assert str(result).count("halves.<locals>.logits  ") == 10  # rows that are printed
@@ -327,13 +337,22 @@ def test_warnings() -> None:
     assert made("scores_two_sided").outcome == "harder"
 
 
+def test_a_limited_run_says_so() -> None:
+    limited = run(halves(), control=True, limit=80)
+    told = ["Limited to 80 of 100 pictures of the test set, drawn at random.",
+            "Limited to 80 of 90 pictures of the control, drawn at random."]  # fmt: skip
+    assert [note for note in limited.notes if note.startswith("Limited")] == told
+    for text in (words(limited.html()), limited.markdown(), str(limited)):
+        assert all(sentence in text for sentence in told)
+
+
 def test_scores() -> None:
     result = made("scores")
     summary, text = result.summary(), words(result.html())
     assert result.outcome == "easier"
     assert summary.figures[0].value == p_text(result.adjusted_p_value)
-    assert [row.cells[0] for row in table(result, "Examples that look seen").rows] == [x.id for x in result.seen]
-    assert len(result.seen) == result.leak.seen.n_listed > 0
+    assert [row.cells[0] for row in table(result, "Examples that look seen").rows] == [x.id for x in result.look_seen]
+    assert len(result.look_seen) == result.leak.seen.n_listed > 0
     for number in (fixed(result.mean_test, 3), fixed(result.mean_control, 3),
                    fixed(result.leak.test.mean.difference, 5, sign=True), p_text(result.leak.test.sparse.p_two_sided),
                    *(fixed(v, 5, sign=True) for v in result.leak.test.mean.interval), *result.references,

@@ -139,7 +139,7 @@ def test_references_show_it(scores):
     beside = heldout.audit_scores(values[:N_ITEMS], values[N_ITEMS:], references=pairs, **options)
     z = [found.leak.test.mean.difference / found.leak.test.mean.standard_error for found in (alone, beside)]
     assert z[1] > z[0] + 1.0
-    assert len(alone.seen) < len(beside.seen)
+    assert len(alone.look_seen) < len(beside.look_seen)
 
 
 def test_from_logs(scores, tmp_path, capsys):

@@ -64,4 +64,5 @@ def test_save_and_load(toy: ToyResult, tmp_path) -> None:
     assert again == toy
     assert again.html() == toy.html()
     assert again != ToyResult(answer=0.1, curve=np.array([1.0, 2.0, 3.0]), name=HOSTILE)
-    assert "curve=<float64 (3,)>" in repr(again)
+    assert repr(again).startswith("ToyResult(answer=0.1, name=")
+    assert len(repr(again)) < 120

@@ -15,7 +15,7 @@ from heldout.predictions import Predictions
 from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.budget_summary.board import BOARD
 from heldout.reuse.result import Budget, BudgetResult, ScoreBudgetResult
-from heldout.summary import HeatMap, LineChart, Outlines, PointDensity, Ranges, Table
+from heldout.summary import PERCENT, HeatMap, LineChart, Note, Outlines, PointDensity, Ranges, Table
 from heldout.summary.numbers import bar_text, count_words, exact_text, of_text, pvalue_text
 from tests.report.browser import needs_chromium
 from tests.report.kitchen_sink import HOSTILE
@@ -221,6 +221,7 @@ def test_answer_first(name: str) -> None:
     bars = [f.value for f in others if f.name.startswith("Error bar")]
     assert bars == ([] if result.pool is None else [bar_text(result.error_bar, full=True)])
     assert any(f.value == f"{result.needed.examples_for_epsilon:,}" for f in others)
+    assert others[-1].note == f"80{PERCENT} power, named beforehand"
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *SCORED])
@@ -238,7 +239,10 @@ def test_lines(name: str) -> None:
         assert told["Pairs told apart"] == of_text(pool.n_significant or 0, pool.n_pairs)
         cells = len(pool.names) * result.n_examples
         missing = "Missing predictions" if isinstance(result, BudgetResult) else "Missing cells"
-        assert told[missing] == of_text(pool.n_missing, cells)
+        assert told[missing].startswith(of_text(pool.n_missing, cells))
+        assert ("missing by chance" in told[missing]) == (pool.n_missing > 0)
+        both = pool.n_missing > 0 and result.needed.first_gap is not None
+        assert ("on the examples that both have" in told.get("Examples, first from second", "")) == both
 
 
 def titles_of_needed(result: Budget) -> list[str]:
@@ -253,12 +257,14 @@ def test_says_what_it_rests_on(result: BudgetResult) -> None:
     assert ("What is missing is left out" in limits) == (pool is not None and pool.n_missing > 0)
     assert "chosen without looking at this test set" in result.summary().closing[0]
     assert result.needed_summary().closing == result.summary().closing
-    assert facts(result, "Every bound").get("Not defined") == result.testable.reason
+    if not result.too_few:
+        assert facts(result, "Every bound").get("Not defined") == result.testable.reason
 
 
 def test_sections(result: BudgetResult) -> None:
     shown, pool = titles(result), result.pool
-    assert shown[:4] == ["What this means", "What it does not mean", "What to do next", "Every bound"]
+    assert shown[:3] == ["What this means", "What it does not mean", "What to do next"]
+    assert (shown[3] == "Every bound") == ("Every bound" in shown) == (not result.too_few)
     for title in (BOARD, "How to read the leaderboard", "Who may be first", "How alike the models are"):
         assert (title in shown) == (pool is not None)
     assert ("What the budget depends on" in shown) == (result.equal is not None)
@@ -267,6 +273,8 @@ def test_sections(result: BudgetResult) -> None:
 
 
 def test_every_bound(result: BudgetResult) -> None:
+    if result.too_few:
+        return  # there is no such table
     (table,) = blocks(result, Table, "Every bound")
     equal = {} if result.equal is None else result.equal.to_dict()
     for row, bound in zip(table.rows, BOUNDS, strict=False):
@@ -311,6 +319,32 @@ def test_steps_both_ways() -> None:
     assert blocks(variant("turned"), Ranges, BOARD)[0].rows[0].next == "<"
     assert "Steps the wrong way" in facts(variant("turned"), "What this means")
     assert "Steps the wrong way" not in facts(variant("similar"), "What this means")
+
+
+def test_groups_that_say_nothing_have_no_counts() -> None:
+    few, told, row = variant("few_groups"), variant("grouped"), "Worth in independent examples"
+    assert row in dict(told.summary().lines)
+    assert row not in dict(few.summary().lines)
+    assert "how many are needed" not in items(few, "What to do next")
+    assert "3 groups are too few" in items(few, "Not computed")
+    assert told.pool is not None
+    assert told.pool.example_groups is not None
+    unknown = replace(told.pool.example_groups, design_effect=np.full(6, math.nan))
+    assert row not in dict(replace(told, pool=replace(told.pool, example_groups=unknown)).summary().lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("similar", "are Clopper–Pearson’s; the level"),
+        ("grouped", "are Korn–Graubard’s"),
+        ("plain", "as the variance of the scores is worth, by Student’s law"),
+        ("groups", "as the variance of the scores is worth, over the design effect of the groups, by"),
+    ],
+)
+def test_kind_of_interval(name: str, kind: str) -> None:
+    (note,) = blocks(result_of(name), Note, "How to read the leaderboard")
+    assert kind in note.text
 
 
 def test_large_pools() -> None:

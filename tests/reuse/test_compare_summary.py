@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -111,20 +112,39 @@ def test_headline_and_numbers(name: str) -> None:
     ending = {"told apart": "is better", "not told apart": "are not told apart", "order matters": "the order of the "}
     assert ending[result.ruling.outcome] in summary.headline
     assert ("--sequential" in summary.sentences[-1]) == (result.ruling.outcome == "order matters")
-    assert ("Holm" in summary.sentences[0]) == ("adjusted p" in lines) == (name == "one of several")
+    assert ("Holm" in summary.sentences[0]) == ("Adjusted p" in lines) == (name == "one of several")
     assert [figure.value for figure in summary.figures] == [
         fixed(result.difference, sign=True), pvalue_text(result.log_p_value),
         f"{result.n_discordant:,} of {result.n_examples:,}", fixed(result.detectable_difference),
     ]  # fmt: skip
     assert summary.closing == (f"Null hypothesis: {NULLS[result.ruling.rests_on]}",)
     assert TESTS[result.ruling.rests_on] in lines["p"]
-    assert ("can never reach" in lines["detectable difference"]) == math.isnan(result.detectable_difference)
-    assert ("left out" in lines) == (result.n_missing > 0)
-    assert ("not counted" in lines) == (result.n_waiting > 0)
-    assert ("first look without zero" in lines) == (result.sequence is not None)
-    assert ("p by flipped signs" in lines) == math.isfinite(result.p_value_sign_flips)
-    assert (f"({result.groups_named})" in lines.get("groups", "")) == (result.n_groups is not None)
-    assert {name.lower(): told for name, told in facts(result, "What was compared").items()}.items() <= lines.items()
+    units = f"{result.n_groups} groups of these sizes" if result.n_groups else f"{result.n_examples} examples"
+    never = f"with one look, {units} can never reach" in lines["Detectable difference"]
+    assert never == math.isnan(result.detectable_difference)
+    once = f"in {result.n_groups} groups, each of which counts once"
+    for told in (summary.sentences[0], lines["Difference"]):
+        assert (once in told) == (name == "sequence of groups")
+    assert ("no interval, as it moved with the order" in lines["Difference"]) == math.isnan(result.interval[0])
+    assert ("Left out" in lines) == (result.n_missing > 0)
+    assert ("Not counted" in lines) == (result.n_waiting > 0)
+    assert ("First look without zero" in lines) == (result.sequence is not None)
+    assert ("Flipped-sign p" in lines) == math.isfinite(result.p_value_sign_flips)
+    assert (f"({result.groups_named})" in lines.get("Groups", "")) == (result.n_groups is not None)
+    assert facts(result, "What was compared").items() <= lines.items()
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(0.05, "0.05"), (0.0502, "0.0502"), (0.050004, "0.050004"), (0.0496, "0.0496"), (0.051, "0.051"), (0.2, "0.2")],
+)
+def test_p_beside_its_level(p: float, text: str) -> None:
+    """Rounded to the level it would contradict the verdict."""
+    result = made("open")
+    result = replace(result, log_p_value=math.log(p), ruling=result.judged(math.log(p), 0.05))
+    summary = result.summary()
+    assert f"(p = {text})" in summary.sentences[0]
+    assert summary.figures[1].value == text
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -157,6 +177,8 @@ def test_discordant_examples(name: str) -> None:
         assert section(result, anchor).printed
         assert len(tables[0].rows) + tables[0].more == n
         assert len(tables[0].rows) == min(OPEN, len(rows))
+        for fold in section(result, anchor).blocks[1:]:
+            assert fold.title == f"The next {len(tables[1].rows)} of these {tables[0].more:,}"
         shown = [row.cells for table in tables for row in table.rows]
         assert [cells[0] for cells in shown] == [row.id or f"{row.position}" for row in rows[:LISTED]]
         names = [column.name for column in tables[0].columns]
@@ -182,8 +204,8 @@ def test_several_pairs(name: str) -> None:
         sign = {"first better": " > ", "second better": " < "}.get(own.verdict, " ~ ")
         assert sign in row.name
         assert len(row.name) <= 40
-        assert (row.value, row.rank, row.next) == (
-            own.difference, pvalue_text(own.ruling.log_p_value), f"{own.n_discordant:,}"
+        assert (row.value, row.rank, row.next, row.next_note) == (
+            own.difference, pvalue_text(own.ruling.log_p_value), f"{own.n_discordant:,}", ""
         )  # fmt: skip
         if own.verdict == "order matters":
             assert (row.low, row.high, row.interval_text) == (own.difference, own.difference, "no interval")

@@ -43,6 +43,12 @@ class Knowledge:
         Probability of each class at each example.
     unlikely : (q,) int or None
         The least probable label at each attacked point; known where `options` are.
+
+    Examples
+    --------
+    >>> known = Knowledge(n=4, m=3, guess=np.array([0, 0, 2, 2]), points=np.array([1, 3]))
+    >>> known.n_points, known.labels(np.array([1, 0])).tolist()
+    (2, [0, 1, 2, 0])
     """
 
     n: int
@@ -64,17 +70,45 @@ class Knowledge:
         return self.m if self.options is None else self.options.shape[1]
 
     def labels(self, drawn: NDArray[Any]) -> NDArray[np.int64]:
-        """(n,) labels that name option drawn[i] at attacked point i and the best guess elsewhere."""
+        """(n,) labels that name option drawn[i] at attacked point i and the best guess elsewhere.
+
+        Parameters
+        ----------
+        drawn : (q,) int
+            The number of an option at each attacked point.
+
+        Returns
+        -------
+        (n,) int
+            A query.
+        """
         named = drawn.astype(np.int64) if self.options is None else self.options[np.arange(self.n_points), drawn]
         return self._elsewhere(named)
 
     def constant(self) -> NDArray[np.int64]:
-        """(n,) labels that are wrong at the attacked points, as far as is known, and the best guess elsewhere."""
+        """(n,) labels that are wrong at the attacked points, as far as is known, and the best guess elsewhere.
+
+        Returns
+        -------
+        (n,) int
+            A query.
+        """
         assert self.unlikely is not None
         return self._elsewhere(self.unlikely)
 
     def option_of(self, labels: NDArray[Any]) -> NDArray[np.int64]:
-        """(q,) number of the true label among the options; -1 where it is none of them."""
+        """(q,) number of the true label among the options; -1 where it is none of them.
+
+        Parameters
+        ----------
+        labels : (n,) int
+            The true ones.
+
+        Returns
+        -------
+        (q,) int
+            Numbers of options.
+        """
         there = labels if self.points is None else labels[self.points]
         if self.options is None:
             return there.astype(np.int64)
@@ -82,7 +116,18 @@ class Knowledge:
         return np.where(is_label.any(axis=1), is_label.argmax(axis=1), -1)
 
     def hits_elsewhere(self, labels: NDArray[Any]) -> int:
-        """How many of the points that are not attacked the best guess gets right."""
+        """How many of the points that are not attacked the best guess gets right.
+
+        Parameters
+        ----------
+        labels : (n,) int
+            The true ones.
+
+        Returns
+        -------
+        int
+            0 where all points are attacked.
+        """
         if self.points is None or self.guess is None:
             return 0
         right = self.guess == labels
@@ -90,7 +135,13 @@ class Knowledge:
 
     def option_shares(self) -> tuple[float, float]:
         """What the prior says of the attacked points: the share whose label is considered, and of the others, the share
-        whose label is the least probable one."""
+        whose label is the least probable one.
+
+        Returns
+        -------
+        inside, least : float
+            Between 0 and 1.
+        """
         assert self.prior is not None
         assert self.options is not None
         assert self.unlikely is not None
@@ -105,7 +156,18 @@ class Knowledge:
         return min(inside, 1.0), (1.0 if inside >= 1 - 1e-9 else min(1.0, least / (1 - inside)))
 
     def log_prior(self, first: int, last: int) -> NDArray[np.float64]:
-        """(last - first, R) log probabilities of the options at attacked points first … last - 1."""
+        """(last - first, R) log probabilities of the options at attacked points first … last - 1.
+
+        Parameters
+        ----------
+        first, last : int
+            Which attacked points.
+
+        Returns
+        -------
+        (last - first, R) float
+            -inf for a label that is impossible.
+        """
         assert self.prior is not None
         rows = np.arange(first, last) if self.points is None else self.points[first:last]
         prior = np.asarray(self.prior[rows], dtype=np.float64)
@@ -130,7 +192,18 @@ class Knowledge:
         return Surest(order, best[order], least[order], unlikely[order])
 
     def without(self, left_out: NDArray[np.int64]) -> Knowledge:
-        """The same, but these examples are not attacked."""
+        """The same, but these examples are not attacked.
+
+        Parameters
+        ----------
+        left_out : (r,) int
+            Examples.
+
+        Returns
+        -------
+        Knowledge
+            A new one.
+        """
         points = np.arange(self.n) if self.points is None else self.points
         kept = np.isin(points, left_out, invert=True)
         return replace(

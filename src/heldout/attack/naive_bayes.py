@@ -14,7 +14,7 @@ class NaiveBayes(Pointwise):
 
     Examples
     --------
-    >>> from heldout.attack.knowledge import Knowledge
+    >>> from heldout.attack import Knowledge
     >>> from heldout.attack.oracle import AccuracyOracle
     >>> labels = np.random.default_rng(0).integers(0, 2, 1000)
     >>> oracle, attack = AccuracyOracle(labels), NaiveBayes(Knowledge(n=1000, m=2), seed=0)
@@ -27,7 +27,18 @@ class NaiveBayes(Pointwise):
     uses_prior = True
 
     def weights(self, answers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """ln(α' (R-1) / (1-α'))."""
+        """ln(α' (R-1) / (1-α')).
+
+        Parameters
+        ----------
+        answers : (k,) float
+            Accuracies, as they were told.
+
+        Returns
+        -------
+        (k,) float
+            What a query's label counts.
+        """
         if len(answers) == 0:
             return answers
         return query_weights(self.hit_rates(answers), self.known.n_options)

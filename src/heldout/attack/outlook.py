@@ -97,6 +97,20 @@ def expected_accuracy(n: int, m: int, k: int, *, attack: str = "nb") -> float:
 def queries_to_reach(advantage: float, n: int, m: int, *, attack: str = "nb") -> int:
     """The smallest number of exact answers whose forecast is at least 1/m + advantage.
 
+    Parameters
+    ----------
+    advantage : float
+        What shall be gained over a guess.
+    n, m : int
+        Examples and classes of the test set.
+    attack : {"nb", "majority", "plurality"}
+        Whose forecast.
+
+    Returns
+    -------
+    int
+        Answers.
+
     Examples
     --------
     >>> queries_to_reach(0.1, 10_000, 2)  # Φ(√(k/n)) = 0.6, k/n = 0.2533²

@@ -58,7 +58,13 @@ class Pointwise(ABC):
         self._constant: float | None = None
 
     def keep(self, replay: Replay) -> None:
-        """Have the long passes over the queries kept, and those taken up that are."""
+        """Have the long passes over the queries kept, and those taken up that are.
+
+        Parameters
+        ----------
+        replay : Replay
+            Where they are kept.
+        """
         self._queries.replay = replay
 
     @property
@@ -77,13 +83,25 @@ class Pointwise(ABC):
         return len(self._answers) + (self._constant is not None)
 
     def ask(self) -> NDArray[np.int64]:
-        """(n,) labels of the next query."""
+        """(n,) labels of the next query.
+
+        Returns
+        -------
+        (n,) int
+            To be handed in.
+        """
         if self.extra and self._constant is None:
             return self.known.constant()
         return self.known.labels(self._queries.labels(len(self._answers)))
 
     def tell(self, accuracy: float) -> None:
-        """The answer to it."""
+        """The answer to it.
+
+        Parameters
+        ----------
+        accuracy : float
+            As it was answered.
+        """
         if self.extra and self._constant is None:
             self._constant = accuracy
         else:
@@ -92,7 +110,19 @@ class Pointwise(ABC):
     def play(
         self, oracle: AccuracyOracle, k: int, *, n_jobs: int = 1, tell: Callable[[float], None] | None = None
     ) -> None:
-        """Ask until there are k answers: the same as `ask` and `tell` in turn, all at once."""
+        """Ask until there are k answers: the same as `ask` and `tell` in turn, all at once.
+
+        Parameters
+        ----------
+        oracle : AccuracyOracle
+            Whom to ask.
+        k : int
+            Answers in all.
+        n_jobs : int
+            Processes.
+        tell : function of a float, optional
+            Told the share of the work as it is done.
+        """
         while self.extra > self.asked and self.asked < k:
             self.tell(oracle.accuracy(self.ask()))
         first, last = len(self._answers), k - self.extra
@@ -101,13 +131,32 @@ class Pointwise(ABC):
             self._answers = np.concatenate((self._answers, more))
 
     def predict(self) -> NDArray[np.int64]:
-        """(n,) labels that all answers so far speak for."""
+        """(n,) labels that all answers so far speak for.
+
+        Returns
+        -------
+        (n,) int
+            One label per example.
+        """
         return np.asarray(self.predict_after([self.asked])[0])
 
     def predict_after(
         self, stops: Sequence[int], *, n_jobs: int = 1, tell: Callable[[float], None] | None = None
     ) -> NDArray[np.int64]:
-        """(stops, n) the same after the first so many answers, stops growing."""
+        """(stops, n) the same after the first so many answers, stops growing.
+
+        Parameters
+        ----------
+        stops : sequence of int
+            Numbers of answers.
+        n_jobs, tell
+            As in `play`.
+
+        Returns
+        -------
+        (stops, n) int
+            One row per number of answers.
+        """
         counts = [max(0, stop - self.extra) for stop in stops]
         if counts[-1] > len(self._answers):
             raise InputError(f"{stops[-1]:,} answers are looked back on, {self.asked:,} were given.")
@@ -128,7 +177,18 @@ class Pointwise(ABC):
 
     @abstractmethod
     def weights(self, answers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(k,) what each query adds to the score of the labels it named, given these answers."""
+        """(k,) what each query adds to the score of the labels it named, given these answers.
+
+        Parameters
+        ----------
+        answers : (k,) float
+            Accuracies, as they were told.
+
+        Returns
+        -------
+        (k,) float
+            One per query.
+        """
 
     def reachable(self, answers: NDArray[np.float64]) -> float:
         """Attacked points whose label is among those considered, as far as the answers tell: q a.
@@ -137,6 +197,16 @@ class Pointwise(ABC):
         about q (1 - a) ρ, where ρ is the prior's share of that label among those not considered. So the difference Δ of
         their answers gives a = (n Δ / q + ρ) / (1/R + ρ). Rounding blurs it; then the prior's own a has its say, as if
         it were known to a tenth.
+
+        Parameters
+        ----------
+        answers : (k,) float
+            Accuracies, as they were told.
+
+        Returns
+        -------
+        float
+            Between 1 and q.
         """
         known, options = self.known, self.known.n_options
         q = known.n_points
@@ -167,7 +237,18 @@ class Pointwise(ABC):
         return self.known.n_points == self.known.n and self.known.options is None
 
     def standard(self, answers: NDArray[np.float64]) -> tuple[float, float]:
-        """Mean of the answers to random queries, and the standard deviation of the accuracies behind them."""
+        """Mean of the answers to random queries, and the standard deviation of the accuracies behind them.
+
+        Parameters
+        ----------
+        answers : (k,) float
+            Accuracies, as they were told.
+
+        Returns
+        -------
+        mean, sd : float
+            Of accuracies.
+        """
         n, options = self.known.n, self.known.n_options
         points = self.reachable(answers)
         mean = float(answers.mean())
@@ -182,6 +263,16 @@ class Pointwise(ABC):
         """(k,) α' of each query: the share it gets right of the attacked points whose label is considered.
 
         Where the hits on the other points are unknown, only differences between answers tell anything.
+
+        Parameters
+        ----------
+        answers : (k,) float
+            Accuracies, as they were told.
+
+        Returns
+        -------
+        (k,) float
+            Between 0 and 1.
         """
         known, options = self.known, self.known.n_options
         points = self.reachable(answers)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.attack.public import PublicSplit
+from heldout.frames import from_rows
 from heldout.report import Result
 from heldout.results import Record, today
 from heldout.summary import Summary
@@ -69,6 +72,13 @@ class StressRun(Record):
         The same by Theorem 3.1 as printed; NaN with a prior, which it does not know.
     noticed : tuple of Noticed
         `notes` has them in words.
+
+    Examples
+    --------
+    >>> from heldout import stress
+    >>> run = stress(500, 2, queries=100, trials=2).run
+    >>> run.attack, run.queries.tolist()[-1], run.accuracy.shape == (2, len(run.queries))
+    ('nb', 100, True)
     """
 
     unlisted = ("chosen", "parked", "starts")
@@ -128,6 +138,22 @@ class StressRun(Record):
         """(c,) what the answers are expected to give away."""
         return self.forecast - self.chance
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per number of answers, as `StressResult.to_frame` has them.
+
+        Returns
+        -------
+        list of dict
+            What was attacked and how, then the number of answers and what they gave away.
+        """
+        fixed = {"attack": self.attack, "answers": self.answers, "n_examples": self.n_examples}
+        fixed |= {"n_classes": self.n_classes, "trials": self.trials, "baseline": self.baseline}
+        columns = {
+            "queries": self.queries, "accuracy": self.mean, "std": self.std, "advantage": self.advantage,
+            "forecast": self.forecast, "upper_bound": self.upper_bound,
+        }  # fmt: skip
+        return [fixed | {name: column[i].item() for name, column in columns.items()} for i in range(len(self.queries))]
+
     @property
     def vacuous(self) -> bool:
         """Whether the upper bound excludes nothing at the full number of answers."""
@@ -139,11 +165,6 @@ class StressRun(Record):
         from heldout.attack.summary import NOTES
 
         return tuple(NOTES[note.kind].format(**note.values) for note in self.noticed)
-
-
-def _after(name: str, told: str) -> property:
-    """What a curve of the run has come to after all answers."""
-    return property(lambda result: float(getattr(result.run, name)[-1]), doc=told)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -180,6 +201,13 @@ class StressResult(Result):
         Date, as in 2025-12-31.
     public : PublicSplit or None
         Where answers are about a public part only: `run` is of an analyst who knows it, this of one who does not.
+
+    Examples
+    --------
+    >>> from heldout import stress
+    >>> result = stress(500, 2, queries=100, trials=2)
+    >>> result.run.baseline, result.advantage > 0.05, result.upper_bound
+    (0.5, True, 1.0)
     """
 
     unlisted = ("run", "reach")
@@ -216,17 +244,60 @@ class StressResult(Result):
         """Answers handed out."""
         return int(self.run.queries[-1])
 
-    accuracy = _after("mean", "Mean accuracy after all answers.")
-    advantage = _after("advantage", "What all answers together gave away.")
-    std = _after("std", "Standard deviation of that over the trials; NaN for one trial.")
-    forecast = _after("forecast", "Accuracy that was to be expected after all answers; NaN where it is not computed.")
-    upper_bound = _after(
-        "upper_bound", "Accuracy that no attack passes after all answers; 1: excludes nothing, NaN: unknown."
-    )
-    theorem_bound = _after("theorem_bound", "The same by Theorem 3.1 as printed.")
+    @property
+    def accuracy(self) -> float:
+        """Mean accuracy after all answers."""
+        return float(self.run.mean[-1])
+
+    @property
+    def advantage(self) -> float:
+        """What all answers together gave away."""
+        return float(self.run.advantage[-1])
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of that over the trials; NaN for one trial."""
+        return float(self.run.std[-1])
+
+    @property
+    def forecast(self) -> float:
+        """Accuracy that was to be expected after all answers; NaN where it is not computed."""
+        return float(self.run.forecast[-1])
+
+    @property
+    def upper_bound(self) -> float:
+        """Accuracy that no attack passes after all answers; 1: excludes nothing, NaN: unknown."""
+        return float(self.run.upper_bound[-1])
+
+    @property
+    def theorem_bound(self) -> float:
+        """The same by Theorem 3.1 as printed."""
+        return float(self.run.theorem_bound[-1])
+
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "queries": one row per number of answers; "by_attack", "by_digits", "by_classes": the same rows for all that
+            was compared, where something was.
+        """
+        others = {"by_attack": self.by_attack, "by_digits": self.by_digits, "by_classes": self.by_classes}
+        runs = {"queries": (self.run,), **{name: some for name, some in others.items() if some}}
+        return {
+            name: lambda some=some: from_rows([row for run in some for row in run.rows()])  # type: ignore[misc]
+            for name, some in runs.items()
+        }
 
     def summary(self) -> Summary:
-        """What it says."""
+        """What it says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.attack.summary import summarise
 
         return summarise(self)

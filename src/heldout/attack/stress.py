@@ -103,6 +103,8 @@ def stress(
         analyst who knows the public part; `StressResult.public` of one who does not, on both parts.
     trials : int
         Independent simulations.
+    seed : int
+        Of everything that is drawn.
     delta : float
         Probability that the upper bound is passed.
     compare : bool
@@ -110,10 +112,16 @@ def stress(
     n_jobs : int
         Threads, as joblib counts them; the result does not depend on it, a reconstruction that ran out of time aside.
     checkpoint : path, optional
-        Folder for the state of unfinished work; with `resume` it is taken up again, to the same bits. One that is
-        damaged, or belongs to other numbers, is refused. Of a mechanism of your own only the name is compared.
+        Folder for the state of unfinished work. One that is damaged, or belongs to other numbers, is refused. Of a
+        mechanism of your own only the name is compared.
+    resume : bool
+        Take up what is in `checkpoint`, to the same bits.
     notify : function of a sentence, optional
         Told where there is nothing to resume.
+    progress : bool
+        Show a bar on stderr.
+    source, prior_source : str, optional
+        What test set and prior are called in the report.
 
     Returns
     -------

@@ -70,13 +70,14 @@ PUBLIC = (
     "A hidden half stops such an analyst: labels of private examples are in no answer. It does not stop the choice of "
     "the best of many honest models by their public score, some of which is luck.",
 )
+DESCRIBED = "Numbers that do not name the private part describe the public part: {:,} of {:,} examples."
 STEPS = (
     "Hold back digits: nobody needs more of them than the error bar of a score allows. Alone that may not be enough.",
     "Limit the number of answers, over all submitters together: who may open a second account has no limit.",
     "Use more examples: the same answers then give away less. Gain on four times as many, in points: {} (forecast).",
     "When the answers are used up, take a fresh set, or keep a second one from the start on which nothing is reported.",
-    "Repeat the simulation (--trials): a single trial says nothing about its spread.",
 )
+REPEAT = "Repeat the simulation (--trials): a single trial says nothing about its spread."
 BARS = "Bars are one standard deviation over the trials, where there are several."
 REGIME = {  # section 4 of the paper
     "Theorem 4.3": "Naive Bayes gains at least in proportion to √(k/n)/m, here {rate:.4f}, from about ln n + m ln m = "
@@ -108,13 +109,14 @@ def summarise(result: StressResult) -> page.Summary:
         sentences=(
             f"The analyst is simulated: it {start}asks for {asked} and nothing else, and learns nothing "
             "that would help on fresh data.",
+            *(() if split is None else (DESCRIBED.format(split.n_public, n),)),
         ),
         subject=size if result.source == size else f"{result.source}: {size}",
         figures=tuple(
             page.Figure(name=name, value=page.percent(value, 2), note=note, strong=name == "Accuracy after")
             for name, value, note in numbers
         ),
-        lines=(*((name.lower(), f"{page.fixed(value)} ({note})") for name, value, note in numbers), *_lines(result)),
+        lines=(*((name, f"{page.fixed(value)} ({note})") for name, value, note in numbers), *_lines(result)),
         sections=tuple(_sections(result)),
         origin=page.origin(result),
         method=METHOD,
@@ -148,12 +150,14 @@ def _headline(result: StressResult) -> str:
     run, gain = result.run, 100 * result.advantage
     size = page.fixed(abs(gain), 1 if abs(gain) >= 0.1 else 2)
     who = "this analyst" if run.attack == "nb" else f"this analyst ({_title(run)})"
-    others = [("two-digit answers", r.advantage[-1]) for r in result.by_digits if r.digits == 2 and run.digits is None]
-    if result.public is not None:
-        others = [("private, not known", result.public.gain_private)] if len(result.public.private) else []
-    aside = "".join(f" ({name}: {page.fixed(100 * other, 1, sign=True)})" for name, other in others)
+    part, coarser = "", [r for r in result.by_digits if r.digits == 2 and run.digits is None]
+    aside = "".join(f" (two-digit answers: {page.fixed(100 * r.advantage[-1], 1, sign=True)})" for r in coarser)
+    if (split := result.public) is not None:
+        error = f" ± {page.fixed(100 * split.std_private / math.sqrt(run.trials), 1)}" if run.trials > 1 else ""
+        other = f" (private, not known: {page.fixed(100 * split.gain_private, 1, sign=True)}{error})"
+        part, aside = " on the public part", other if len(split.private) else ""
     answers = _answers(run, page.counted(result.queries, "answer"), exact="")
-    return f"After {answers} {who} {'loses' if _lost(result) else 'gains'} {size} points{aside}"
+    return f"After {answers} {who} {'loses' if _lost(result) else 'gains'} {size} points{part}{aside}"
 
 
 def _lost(result: StressResult) -> bool:
@@ -190,14 +194,14 @@ def _bound(result: StressResult) -> str:
 
 def _lines(result: StressResult) -> Iterator[tuple[str, str]]:
     """The other numbers that are printed."""
-    yield "Theorem 3.1", f"{page.fixed(result.theorem_bound)} (as printed, without a prior; 1 excludes nothing)"
+    yield "Published bound", f"{page.fixed(result.theorem_bound)} (Theorem 3.1, without a prior; 1 excludes nothing)"
     if result.reach:
         steps = ", ".join(f"{k:,} for +{100 * gain:g}" for gain, k in result.reach.items())
-        yield "answers needed", f"{steps} points (forecast, exact answers)"
+        yield "Answers needed", f"{steps} points (forecast, exact answers)"
     for _, what, runs in _comparisons(result):
         if runs:
             others = ", ".join(f"{name} {points(r.advantage[-1])}" for name, r in runs.items() if r != result.run)
-            yield f"other {what}", f"{others} points"
+            yield f"Other {what}", f"{others} points"
 
 
 def _comparisons(result: StressResult) -> tuple[tuple[str, str, dict[str, StressRun]], ...]:
@@ -213,7 +217,8 @@ def _sections(result: StressResult) -> Iterator[page.Section]:
     run, split = result.run, result.public
     means = (HOW[run.attack], LOST) if _lost(result) else (HOW[run.attack],)
     limits = LIMITS if split is None else (*LIMITS, *PUBLIC)
-    steps = tuple(step.format(points(result.gain_on_fourfold)) for step in STEPS)
+    advice = STEPS if run.trials > 1 else (*STEPS, REPEAT)
+    steps = tuple(step.format(points(result.gain_on_fourfold)) for step in advice)
     yield page.Section.of("What this means", page.Points(means))
     yield page.Section.of("What it does not mean", page.Points(limits))
     yield page.Section.of("What to do next", page.Points(steps))
@@ -267,7 +272,6 @@ def _parts(result: StressResult, split: PublicSplit) -> Iterator[page.Block]:
     caption = "Gains in points, with standard deviation and error, by an analyst who knows the public part or not"
     yield page.Table.of(caption, ("Part", "Examples", "Gain", "sd", "se"), rows)
     yield page.Facts.of(
-        ("Public part", page.of_text(split.n_public, split.n_public + split.n_private)),
         ("Share that transfers", f"{share} (standard error {error})"),
         ("Rounded answers", "taken at face value where the part is not known" if split.face_value else None),
         ("Not known", None if len(split.public) else "not simulated: a reconstruction has to know what it attacks"),
@@ -279,7 +283,7 @@ def _curve(result: StressResult) -> page.LineChart:
     run, drawn = result.run, result.advantage > 0  # bounds are far above what is hardly a gain
     series = [_computed("forecast", run, run.forecast_gain, "b")]
     bounds: tuple[tuple[str, Floats, page.Style], ...]
-    bounds = (("upper bound", run.upper_bound, "c"), ("Theorem 3.1", run.theorem_bound, "d"))
+    bounds = (("upper bound", run.upper_bound, "c"), ("published bound", run.theorem_bound, "d"))
     for name, bound, style in bounds:
         missing = "vacuous" if (bound >= 1).any() else page.NOT_DEFINED
         gain = np.where(bound < 1, bound - run.baseline, math.nan)
@@ -341,7 +345,7 @@ def _theory(result: StressResult) -> Iterator[page.Section]:
     caption = f"Bounds on the accuracy after {after}; 100{page.PERCENT} excludes nothing"
     bounds = (
         ("Tail under the prior" if result.prior else "Exact binomial tail", result.upper_bound, _bound(result)),
-        ("Theorem 3.1", result.theorem_bound, "the same as printed in the paper, without a prior"),
+        ("Published bound", result.theorem_bound, "Theorem 3.1 as printed in the paper, without a prior"),
         ("Expectation form", result.expected_bound, "on average, for exact answers without a prior (Remark 3.2)"),
     )
     rows = [(name, page.percent(bound, 2), points(bound - run.baseline), told) for name, bound, told in bounds]

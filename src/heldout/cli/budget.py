@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     """`heldout budget`."""
     GATE.check(args)
     if args.fail_under is not None and args.epsilon is None:
-        say("warning: --fail-under without --epsilon: the error bar then follows the models that are there; name one.")
+        say("warning: --fail-under without --epsilon: the error bar then follows what else is given; name one.")
     check_seed(args.seed)
     for name in ("epsilon", "delta", "gap"):
         if getattr(args, name) is not None:
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     if args.paths and args.per_task:
         return _per_task(args)
     if args.per_task:
-        raise InputError("--per-task needs files of predictions; four numbers say nothing about tasks.")
+        raise InputError("--per-task needs files of predictions; numbers alone say nothing about tasks.")
     result = from_file(args) if args.paths else from_numbers(args)
     code = finish(result, args, failed=_reasons(args, result), printed=result.needed_summary() if args.needed else None)
     if isinstance(result, BudgetResult) and result.pool is None and result.testable.reason is not None:
@@ -196,7 +196,7 @@ def _folder_names(tasks: list[str]) -> dict[str, str]:
 def from_numbers(args: argparse.Namespace) -> BudgetResult:
     """What the set could take, from n, error and similarity."""
     if args.groups is not None:
-        raise InputError("--groups needs a file of predictions; four numbers say nothing about groups of examples.")
+        raise InputError("--groups needs a file of predictions; numbers alone say nothing about groups of examples.")
     for name in ("label_noise", "second_labels", "probabilities"):
         if getattr(args, name) is not None:
             raise InputError(f"--{name.replace('_', '-')} needs a file of predictions.")

@@ -115,12 +115,10 @@ def rendered(
 
 def _case(args: argparse.Namespace) -> str:
     """A name that stays from run to run: the verb, and what it was given."""
-    given = next(
-        (x for name in ("model", "train", "scores", "labels", "paths", "given") if (x := vars(args).get(name))), ()
-    )
-    return f"{args.verb}[{','.join(Path(x).name for x in ([given] if isinstance(given, str) else given))}]".replace(
-        "[]", ""
-    )
+    named = (vars(args).get(name) for name in ("model", "train", "scores", "labels", "paths", "given"))
+    given: str | list[str] = next(filter(None, named), [])
+    files = [Path(x).name for x in ([given] if isinstance(given, str) else given)]
+    return f"{args.verb}[{','.join(files)}]" if files else str(args.verb)
 
 
 def judged(failed: Sequence[str]) -> int:

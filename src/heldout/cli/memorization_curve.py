@@ -25,7 +25,7 @@ from heldout.memorization.perturb import (
     as_perturbation,
     usual_strengths,
 )
-from heldout.memorization.perturbed import answers, check_strengths, perturbation_curve, subset
+from heldout.memorization.perturbed import answers, check_strengths, limited_text, perturbation_curve, subset
 from heldout.memorization.result import Audited, MemorizationResult
 from heldout.scorers import Scorer, load_scorer
 
@@ -183,6 +183,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         digest=images.digest(),
         preprocessing=images.preprocessing(),
         class_names=None if images.source.class_names is None else tuple(images.source.class_names),
+        notes=limited_text(len(images), args.limit),
         seed=args.seed,
     )
 

@@ -16,7 +16,7 @@ from heldout.cli.unfinished import checkpoints, different
 from heldout.files import Npz
 from heldout.groups import resolve_groups
 from heldout.memorization.inputs import as_training, for_training, parse_strengths, read_training_set
-from heldout.memorization.perturbed import subset
+from heldout.memorization.perturbed import limited_text, subset
 from heldout.memorization.result import MemorizationResult
 from heldout.memorization.retrain import check_rates
 from heldout.memorization.retrained import label_noise_curve
@@ -89,6 +89,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     rows = subset(len(y), args.limit, args.seed)
     groups = groups_of_rows(args, args.data, len(y))
     held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh[1]))
+    notes = limited_text(len(y), args.limit)
     x, y = x[rows], y[rows]
     folder = checkpoints(args)
     if args.resume and folder.exists():
@@ -115,4 +116,5 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     ]
     import joblib
 
-    return MemorizationResult.of(curves, source=args.data, digest=joblib.hash((x, y))[:16], seed=args.seed)
+    digest = joblib.hash((x, y))[:16]
+    return MemorizationResult.of(curves, source=args.data, digest=digest, notes=notes, seed=args.seed)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from heldout.cli.common import refuse_idle
 from heldout.errors import InputError
 from heldout.groups import resolve_groups
-from heldout.images import PAD_MODES, Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap
+from heldout.images import Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap
+from heldout.images.frames import PAD_MODES
 from heldout.images.sources import MAX_PIXELS
 from heldout.scorers import Scorer
 

@@ -19,8 +19,9 @@ from heldout.cli.pictures import add_max_pixels, check_effect, groups_of
 from heldout.errors import InputError
 from heldout.files import write_npz, write_text
 from heldout.groups import group_codes, join_groups
-from heldout.images import ArraySource, ImageSource, open_source, split
+from heldout.images import ImageSource, open_source, split
 from heldout.images.duplicates import duplicate_codes, pixel_hashes
+from heldout.images.sources import ArraySource
 
 
 def add_options(verb: Parser) -> None:

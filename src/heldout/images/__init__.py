@@ -1,9 +1,8 @@
 """Labelled pictures, read one at a time, each with room around its crop to move in."""
 
-from heldout.images.frames import PAD_MODES, Crop, Frame, Pad, Upsample, Whole, Wrap
+from heldout.images.frames import Crop, Frame, Pad, Upsample, Whole, Wrap
 from heldout.images.labelled import LabelledImages
 from heldout.images.sources import (
-    ArraySource,
     ImageSource,
     from_arrays,
     from_csv,
@@ -15,8 +14,6 @@ from heldout.images.sources import (
 from heldout.images.split import split
 
 __all__ = [
-    "PAD_MODES",
-    "ArraySource",
     "Crop",
     "Frame",
     "ImageSource",

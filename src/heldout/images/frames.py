@@ -18,7 +18,13 @@ PAD_MODES: tuple[PadMode, ...] = get_args(PadMode)
 
 
 class Frame(Protocol):
-    """Places a picture so that a window of fixed size can be shifted over it."""
+    """Places a picture so that a window of fixed size can be shifted over it.
+
+    Examples
+    --------
+    >>> isinstance(Crop(224, resize=256).room((300, 400)), int), Wrap().wraps
+    (True, True)
+    """
 
     @property
     def wraps(self) -> bool:
@@ -41,15 +47,45 @@ class Frame(Protocol):
         ...
 
     def place(self, picture: Pixels, margin: int) -> Pixels:
-        """The centre window with `margin` pixels around it; InputError where there is no such room."""
+        """The centre window with `margin` pixels around it; InputError where there is no such room.
+
+        Parameters
+        ----------
+        picture : (height, width, channels)
+            As it was read.
+        margin : int
+            Pixels on each side.
+
+        Returns
+        -------
+        (height, width, channels)
+            Raw pixels.
+        """
         ...
 
     def room(self, shape: tuple[int, int]) -> float:
-        """Pixels around the centre window on the tightest side of a picture of this height and width."""
+        """Pixels around the centre window on the tightest side of a picture of this height and width.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            Height and width of a picture.
+
+        Returns
+        -------
+        float
+            Negative where the picture is too small, `math.inf` where there is always room.
+        """
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Its name and options.
+        """
         ...
 
 
@@ -59,6 +95,15 @@ class Crop:
 
     The rest of the resized picture is the room to move in. Sizes and centre follow torchvision's
     Resize and CenterCrop; resampling is Pillow's.
+
+    Parameters
+    ----------
+    size : int
+        Side of the window.
+    resize : int, optional
+        What the short side becomes first.
+    interpolation : {"bilinear", "bicubic"}
+        Of the resampling.
 
     Examples
     --------
@@ -91,13 +136,37 @@ class Crop:
         return round((shape[0] - self.size) / 2), round((shape[1] - self.size) / 2)
 
     def room(self, shape: tuple[int, int]) -> int:
-        """Pixels around the centre window on the tightest side; negative where the picture is too small."""
+        """Pixels around the centre window on the tightest side; negative where the picture is too small.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            Height and width of a picture.
+
+        Returns
+        -------
+        int
+            In pixels of the resized picture.
+        """
         shape = self._resized_shape(shape)
         corner = self._corner(shape)
         return min(*corner, shape[0] - self.size - corner[0], shape[1] - self.size - corner[1])
 
     def place(self, picture: Pixels, margin: int) -> Pixels:
-        """The centre window with `margin` pixels around it."""
+        """The centre window with `margin` pixels around it.
+
+        Parameters
+        ----------
+        picture : (height, width, channels)
+            As it was read.
+        margin : int
+            Pixels on each side.
+
+        Returns
+        -------
+        (size + 2 margin, size + 2 margin, channels)
+            Raw pixels.
+        """
         height, width = picture.shape[:2]
         room = self.room((height, width))
         if room < margin:
@@ -110,7 +179,13 @@ class Crop:
         return picture[top : top + side, left : left + side]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Its name and options.
+        """
         return {"frame": "crop", **vars(self)}
 
 
@@ -120,6 +195,15 @@ class Upsample(Crop):
 
     For models that were trained on enlarged pictures. Any other model sees a zoomed picture for the first time: a
     CIFAR-10 ResNet-20 falls from 92 to 73 % accuracy, and no longer shows what it knows by heart. Use `Pad` for those.
+
+    Parameters
+    ----------
+    to : int
+        What the short side becomes.
+    crop : int
+        Side of the window.
+    interpolation : {"bilinear", "bicubic"}
+        Of the resampling.
 
     Examples
     --------
@@ -133,7 +217,13 @@ class Upsample(Crop):
         super().__init__(crop, resize=to, interpolation=interpolation)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Its name and options.
+        """
         return {**super().to_dict(), "frame": "upsample"}
 
 
@@ -170,11 +260,35 @@ class Pad:
             raise InputError(f"`mode` of Pad is {self.mode!r}; choose one of {', '.join(PAD_MODES)}.")
 
     def room(self, shape: tuple[int, int]) -> float:
-        """As much as is asked for; a mirror shows a picture of n pixels for n - 1 of them."""
+        """As much as is asked for; a mirror shows a picture of n pixels for n - 1 of them.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            Height and width of a picture.
+
+        Returns
+        -------
+        float
+            `math.inf` unless it is a mirror's.
+        """
         return min(shape) - 1 if self.mode == "reflect" else math.inf
 
     def place(self, picture: Pixels, margin: int) -> Pixels:
-        """The picture, continued by `margin` pixels on each side."""
+        """The picture, continued by `margin` pixels on each side.
+
+        Parameters
+        ----------
+        picture : (height, width, channels)
+            As it was read.
+        margin : int
+            Pixels on each side.
+
+        Returns
+        -------
+        (height + 2 margin, width + 2 margin, channels)
+            Raw pixels.
+        """
         height, width = picture.shape[:2]
         if self.room((height, width)) < margin:
             raise InputError(
@@ -187,7 +301,13 @@ class Pad:
         return np.pad(picture, sides, mode=self.mode)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Its name and options.
+        """
         return {"frame": "pad", "mode": self.mode}
 
 
@@ -207,15 +327,45 @@ class Wrap:
     one_size = True
 
     def room(self, shape: tuple[int, int]) -> float:
-        """There is always room on a torus."""
+        """There is always room on a torus.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            Height and width of a picture.
+
+        Returns
+        -------
+        float
+            `math.inf`.
+        """
         return math.inf
 
     def place(self, picture: Pixels, margin: int) -> Pixels:
-        """The picture, continued periodically by `margin` pixels on each side."""
+        """The picture, continued periodically by `margin` pixels on each side.
+
+        Parameters
+        ----------
+        picture : (height, width, channels)
+            As it was read.
+        margin : int
+            Pixels on each side.
+
+        Returns
+        -------
+        (height + 2 margin, width + 2 margin, channels)
+            Raw pixels.
+        """
         return np.pad(picture, ((margin, margin), (margin, margin), (0, 0)), mode="wrap")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Its name.
+        """
         return {"frame": "wrap"}
 
 
@@ -235,17 +385,47 @@ class Whole:
     one_size = True
 
     def room(self, shape: tuple[int, int]) -> int:
-        """None."""
+        """None.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            Height and width of a picture.
+
+        Returns
+        -------
+        int
+            0.
+        """
         return 0
 
     def place(self, picture: Pixels, margin: int) -> Pixels:
-        """The picture; InputError for any margin."""
+        """The picture; InputError for any margin.
+
+        Parameters
+        ----------
+        picture : (height, width, channels)
+            As it was read.
+        margin : int
+            0.
+
+        Returns
+        -------
+        (height, width, channels)
+            The same.
+        """
         if margin > 0:
             raise InputError(f"a margin of {margin} pixels is needed; whole pictures have none.")
         return picture
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            Its name.
+        """
         return {"frame": "whole"}
 
 

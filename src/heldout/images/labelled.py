@@ -39,6 +39,13 @@ class LabelledImages:
     groups : (n,) of text or whole numbers, optional
         Which pictures depend on each other: frames of one video, crops of one patient. A group is then the unit of
         every test; pictures that stand alone have a group of their own.
+
+    Examples
+    --------
+    >>> from heldout.images import Wrap, from_arrays
+    >>> images = LabelledImages(from_arrays(np.zeros((3, 8, 8), np.uint8), [0, 1, 0]), Wrap(), mean=(0.5,), std=(0.5,))
+    >>> len(images), images.canvas(0, 1, "nchw").shape, float(images.canvas(0, 1, "nchw").max())
+    (3, (1, 10, 10), -1.0)
     """
 
     source: ImageSource
@@ -73,11 +80,33 @@ class LabelledImages:
         return self.source.ids
 
     def with_frame(self, frame: Frame) -> LabelledImages:
-        """The same pictures, framed in another way."""
+        """The same pictures, framed in another way.
+
+        Parameters
+        ----------
+        frame : Frame
+            `Crop`, `Pad`, `Wrap`, `Upsample` or `Whole`.
+
+        Returns
+        -------
+        LabelledImages
+            A new one.
+        """
         return replace(self, frame=frame)
 
     def take(self, rows: NDArray[np.intp]) -> LabelledImages:
-        """Some of the pictures."""
+        """Some of the pictures.
+
+        Parameters
+        ----------
+        rows : (r,) int
+            Positions.
+
+        Returns
+        -------
+        LabelledImages
+            In this order, with their groups.
+        """
         names = self.group_names
         return replace(
             self, source=Part(self.source, rows), groups=None if names is None else [names[int(i)] for i in rows]
@@ -89,7 +118,20 @@ class LabelledImages:
         return None if self.groups is None else [str(name) for name in np.asarray(self.groups).tolist()]
 
     def place(self, index: int, margin: int) -> Pixels:
-        """Raw pixels of one picture's centre window with `margin` pixels around it."""
+        """Raw pixels of one picture's centre window with `margin` pixels around it.
+
+        Parameters
+        ----------
+        index : int
+            Which picture.
+        margin : int
+            Pixels on each side.
+
+        Returns
+        -------
+        (height, width, channels) uint8 or float32
+            As they were read.
+        """
         picture = self.source.read(index)
         height, width = picture.shape[:2]
         room = self.frame.room((height, width))
@@ -106,14 +148,42 @@ class LabelledImages:
         return self.frame.place(picture, margin)
 
     def canvas(self, index: int, margin: int, layout: Layout) -> NDArray[np.float32]:
-        """The same, scaled for the model, in its layout; windows of it are what the model sees."""
+        """The same, scaled for the model, in its layout; windows of it are what the model sees.
+
+        Parameters
+        ----------
+        index, margin : int
+            As in `place`.
+        layout : {"nchw", "nhwc"}
+            Channels first or last.
+
+        Returns
+        -------
+        (channels, height, width) or (height, width, channels) float32
+            Scaled.
+        """
         pixels = self.place(index, margin)
         if pixels.dtype != np.uint8 and not np.isfinite(pixels).all():
             raise InputError(f"picture {self.ids[index]} holds pixels that are NaN or infinite.")
         return self.scaled(pixels, layout, counts=pixels.dtype == np.uint8)
 
     def scaled(self, pixels: Pixels, layout: Layout, *, counts: bool) -> NDArray[np.float32]:
-        """Raw pixels (..., height, width, channels) as the model wants them; `counts`: they came as uint8."""
+        """Raw pixels (..., height, width, channels) as the model wants them; `counts`: they came as uint8.
+
+        Parameters
+        ----------
+        pixels : (..., height, width, channels)
+            As they were read.
+        layout : {"nchw", "nhwc"}
+            Channels first or last.
+        counts : bool
+            Divide by 255, unless there is a `scale`.
+
+        Returns
+        -------
+        float32 array
+            In the layout.
+        """
         channels = pixels.shape[-1]
         if self.bgr and channels == 1:
             raise InputError("`bgr=True` turns the order of three channels round; these pictures have one.")
@@ -138,7 +208,13 @@ class LabelledImages:
         return values
 
     def preprocessing(self) -> dict[str, Any]:
-        """What is done to a picture, as plain data."""
+        """What is done to a picture, as plain data.
+
+        Returns
+        -------
+        dict
+            Frame, mean, std, scale and order of channels.
+        """
         return {
             **self.frame.to_dict(),
             "mean": list(self.mean),
@@ -148,7 +224,13 @@ class LabelledImages:
         }
 
     def digest(self) -> str:
-        """A hash of the data, their names and groups, and what is done to them."""
+        """A hash of the data, their names and groups, and what is done to them.
+
+        Returns
+        -------
+        str
+            16 hexadecimal digits.
+        """
         text = self.source.digest() + json.dumps([self.preprocessing(), list(self.ids)], sort_keys=True)
         if self.groups is not None:
             text += json.dumps(self.group_names)

@@ -24,7 +24,14 @@ DIGEST_SAMPLE = 256  # pictures of a torch dataset that enter its digest
 
 
 class ImageSource(Protocol):
-    """A sequence of labelled pictures that are read one at a time."""
+    """A sequence of labelled pictures that are read one at a time.
+
+    Examples
+    --------
+    >>> source: ImageSource = from_arrays(np.zeros((2, 4, 4), np.uint8), [0, 1])
+    >>> source.labels.tolist(), source.read(0).shape
+    ([0, 1], (4, 4, 1))
+    """
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -42,15 +49,43 @@ class ImageSource(Protocol):
         ...
 
     def read(self, index: int) -> NDArray[Any]:
-        """One picture, (height, width, channels), uint8 or float32."""
+        """One picture, (height, width, channels), uint8 or float32.
+
+        Parameters
+        ----------
+        index : int
+            From 0.
+
+        Returns
+        -------
+        (height, width, channels) uint8 or float32
+            As it is stored.
+        """
         ...
 
     def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
-        """(index, (height, width)) of pictures, of as many as can be told without decoding them all."""
+        """(index, (height, width)) of pictures, of as many as can be told without decoding them all.
+
+        Parameters
+        ----------
+        indices : (r,) int
+            Which pictures.
+
+        Returns
+        -------
+        iterator of (int, (int, int))
+            Never empty.
+        """
         ...
 
     def digest(self) -> str:
-        """A hash of the data."""
+        """A hash of the data.
+
+        Returns
+        -------
+        str
+            Hexadecimal digits.
+        """
         ...
 
 
@@ -261,12 +296,50 @@ class Part:
 
 
 def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | None = None) -> ArraySource:
-    """Pictures (n, height, width[, channels]) and their labels, already in memory."""
+    """Pictures (n, height, width[, channels]) and their labels, already in memory.
+
+    Parameters
+    ----------
+    pictures : (n, height, width) or (n, height, width, channels)
+        uint8 or float.
+    labels : (n,)
+        Classes from 0, or names, which are numbered in their order.
+    ids : n str, optional
+        Names of the examples; numbered without.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`.
+
+    Examples
+    --------
+    >>> from_arrays(np.zeros((2, 4, 4), np.uint8), ["dog", "cat"]).labels.tolist()
+    [1, 0]
+    """
     return ArraySource(np.asarray(pictures), labels, ids=ids)
 
 
 def from_dataset(dataset: Any, labels: ArrayLike | None = None) -> DatasetSource:
-    """A torch `Dataset` with items (picture, label); pass `labels` to spare one reading of all items."""
+    """A torch `Dataset` with items (picture, label); pass `labels` to spare one reading of all items.
+
+    Parameters
+    ----------
+    dataset : sequence of (picture, label)
+        A torch `Dataset`, say. Pictures are tensors (channels first), arrays or PIL images.
+    labels : (n,), optional
+        Classes; `dataset.targets`, or one reading of all items, without.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`.
+
+    Examples
+    --------
+    >>> from_dataset([(np.zeros((4, 4, 3), np.uint8), 1), (np.zeros((4, 4, 3), np.uint8), 0)]).labels.tolist()
+    [1, 0]
+    """
     return DatasetSource(dataset, labels)
 
 
@@ -281,6 +354,32 @@ def from_folder(
 
     Classes are numbered in the order of their names, or of `class_names` where given: a control must be
     numbered as its test set, also where it lacks a class.
+
+    Parameters
+    ----------
+    root : path
+        The folder.
+    channels : {3, 1}
+        Read pictures as RGB, or as grey.
+    class_names : sequence of str, optional
+        Names of the class folders, in the order of their numbers.
+    max_pixels : int
+        Larger files are refused.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`; pictures are opened one at a time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> root = Path(tempfile.mkdtemp())
+    >>> for name in ("cat", "dog"):
+    ...     (root / name).mkdir()
+    ...     Image.new("RGB", (4, 4)).save(root / name / "1.png")
+    >>> from_folder(root).ids, from_folder(root).class_names
+    (['cat/1.png', 'dog/1.png'], ['cat', 'dog'])
     """
     root = Path(root)
     if not root.is_dir():
@@ -324,6 +423,27 @@ def from_csv(
 
     A label is a number, or a name; names are numbered in their order, or in that of `class_names`. Beside numbers, a
     third column that has one value for each label is its name. Every column past the second can name groups.
+
+    Parameters
+    ----------
+    root, table : path
+        The folder, and the CSV file.
+    channels, class_names, max_pixels
+        As in `from_folder`.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`; pictures are opened one at a time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> root = Path(tempfile.mkdtemp())
+    >>> Image.new("RGB", (4, 4)).save(root / "1.png")
+    >>> _ = (root / "labels.csv").write_text("file,label,patient\\n1.png,2,p7\\n")
+    >>> from_csv(root, root / "labels.csv").labels.tolist()
+    [2]
     """
     root, table = Path(root), Path(table)
     header, rows = read_table(table, what="the label table", example="file,label")
@@ -393,6 +513,30 @@ def from_npz(
 
     Labels that are text are numbered in the order of `class_names`, of the file's own array of that name, or of
     themselves.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    images_key, labels_key : str, optional
+        Its keys; found by their usual names without.
+    labels : (n,), optional
+        Labels, where the file holds none.
+    class_names : sequence of str, optional
+        Names of the classes, in the order of their numbers.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "test.npz"
+    >>> np.savez(path, images=np.zeros((2, 4, 4), np.uint8), labels=[0, 1])
+    >>> from_npz(path).labels.tolist()
+    [0, 1]
     """
     path = Path(path)
     with Npz(path) as arrays:
@@ -431,6 +575,30 @@ def open_source(
     """What a path means: a folder of class folders, a folder with a CSV (`labels`), or an npz file.
 
     `max_pixels` is the size of the largest picture file that is read.
+
+    Parameters
+    ----------
+    path : path
+        Folder or file.
+    labels : path, optional
+        A CSV of file names and labels, or a .npy file of labels.
+    images_key, labels_key : str, optional
+        As in `from_npz`.
+    channels, class_names, max_pixels
+        As in `from_folder`.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "test.npz"
+    >>> np.savez(path, images=np.zeros((2, 4, 4), np.uint8), labels=[0, 1])
+    >>> len(open_source(path).ids)
+    2
     """
     path = Path(path)
     if not path.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ from heldout.independence.preflight import Preflight, check_looks, check_room, l
 from heldout.independence.references import check_given, compare, weigh_references
 from heldout.independence.result import AuditResult
 from heldout.independence.untouched import ORIGINAL, chosen_pictures
-from heldout.orbit import Rule, Translations, check_rule
+from heldout.orbit import Rule, Translations
+from heldout.orbit.rules import check_rule
 from heldout.progress import progress_bar
 from heldout.scorers import Scorer, as_scorer
 from heldout.statistics.betting import fewest_examples
@@ -63,36 +65,6 @@ class AuditOptions(TypedDict, total=False):
     progress: bool
 
 
-def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options: Unpack[AuditOptions]) -> AuditResult:
-    """Is this model independent of this test set?
-
-    Parameters
-    ----------
-    scorer
-        A `heldout.scorers.Scorer`, an .onnx path, a `torch.nn.Module`, a fitted scikit-learn
-        classifier, or a function from a float32 batch to logits.
-    images : LabelledImages
-        The test set with its frame and pixel scale.
-    orbit : Translations
-        The moves.
-    **options
-        As in `audit_many`.
-
-    Examples
-    --------
-    >>> from heldout.images import LabelledImages, Wrap, from_arrays
-    >>> rng = np.random.default_rng(0)
-    >>> pictures, labels = rng.random((40, 8, 8)), rng.integers(0, 2, 40)
-    >>> def brightest_half(batch):
-    ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
-    >>> images = LabelledImages(from_arrays(pictures, labels), Wrap())
-    >>> result = audit(brightest_half, images, orbit=Translations(1), allow_chance=True)
-    >>> result.T.shape, result.test.counts["untouched"] + result.test.counts["adversarial"] > 0
-    ((40,), True)
-    """
-    return audit_many([scorer], images, orbit=orbit, **options)
-
-
 def audit_many(
     scorers: Sequence[Any],
     images: LabelledImages,
@@ -121,57 +93,30 @@ def audit_many(
     """Are these trainings of one architecture, on average, independent of this test set?
 
     T is averaged over models first, then tested (section 3.1 of v1);
-    `AuditResult.n_model_test(group_size)` gives K p-values for K disjoint groups.
+    `AuditResult.drawn.model_groups` has K p-values for K disjoint groups, `heldout.n_model_test` those of any size.
 
     Parameters
     ----------
     scorers : sequence
         Each as in `audit`.
-    images, control : LabelledImages
-        The test set; and fresh examples of the same source that were put aside at random before any
-        training or selection. With a control the verdict is twice the smaller of two permutation
-        p-values of test against control, on T and on the error rate of untouched pictures; without one it is
-        the betting test's, and rests on the assumption that shifts keep a picture's density (refused for `Pad`, where
-        they surely do not). Pictures that are equal pixel by pixel count as one group, as do `LabelledImages.groups`;
-        a picture or group in both sets is refused.
-    references : sequence, optional
-        Other models of the same classes, each as in `audit`, that cannot have seen more of the test set than of the
-        control: older ones, from elsewhere, or trained on the rest. They need a control. With them the verdict is that
-        of `leak_test` on untouched pictures: how much surer of the true label the audited models are than the
-        references lead one to expect, on the test set and on the control; T and the error rate stand beside it. A
-        reference that knows the test set costs power; one that knows the control can make a false alarm.
-    rule : {"strongest", "nearest", "random", "random2"}
-    alternative : {"two-sided", "greater"}, optional
-        "greater" looks for overfitting only, and must be chosen before seeing results. By default the test against
-        references is one-sided, since a leak cannot make a test set harder, and the others are two-sided.
-    tolerance : float
-        Without a control: test abs(E T) <= tolerance.
-    limit : int, optional
-        Audit a random subset of this size (seeded), of the control too.
-    n_resamples : int
-        Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1), with references
-        1 / (n_resamples + 1).
-    level : float
-        Of the verdict: the probability of a finding where there is nothing to find, for this audit.
-    planned_audits : int
-        How many audits share that level, as on every commit of a pipeline; p is multiplied by it (Bonferroni).
-    expect_accuracy : float or str, optional
-        Stop unless the accuracy on the untouched pictures of the whole test set equals this to the digits given (a
-        string keeps trailing zeros); one for all models or one for each.
-    allow_chance : bool
-        Go on although the model is no better than chance on test set and control together.
-    allow_frame_drop : bool
-        Go on although the model is right on fewer pictures in the frame than untouched, by more than two points and
-        more than chance.
-    checkpoint : path, optional
-        Folder for the state of unfinished work; with `resume` it is taken up again, to the same bits. One that is
-        damaged, or belongs to another audit, is refused.
-    sources : sequence of str
-        What test set and control are called in the report.
-    notify : function of a sentence, optional
-        Told what is about to happen.
-    progress : bool
-        Show a bar on stderr.
+    images, orbit and the options
+        As in `audit`.
+
+    Returns
+    -------
+    AuditResult
+        Of their average, and of each.
+
+    Examples
+    --------
+    >>> from heldout.images import LabelledImages, Wrap, from_arrays
+    >>> rng = np.random.default_rng(0)
+    >>> images = LabelledImages(from_arrays(rng.random((40, 8, 8)), rng.integers(0, 2, 40)), Wrap())
+    >>> def half(bias):
+    ...     return lambda batch: np.stack([batch[..., :4].sum((1, 2, 3)) + bias, batch[..., 4:].sum((1, 2, 3))], 1)
+    >>> result = audit_many([half(0), half(1)], images, orbit=Translations(1), allow_chance=True)
+    >>> result.n_models, result.kinds.shape
+    (2, (2, 40))
     """
     leak_alternative, alternative = alternative or ALTERNATIVE, alternative or "two-sided"
     _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
@@ -334,6 +279,7 @@ def audit_many(
         version=__version__,
         untouched_pictures=untouched_pictures,
         drawn=draw(examples["test"], orbit=orbit, rule=rule, alternative=alternative, tolerance=tolerance, seed=seed),
+        available=tuple(len(p.images) for p in sets.values()),
         sources=tuple(str(source) for source in sources),
         reference_digests=tuple(m.digest() for m in others),
         reference_evaluations=0 if compared is None else compared.evaluations,
@@ -349,6 +295,101 @@ def audit_many(
             batch_size=batch_size or models[0].batch_size,
         ),
     )
+
+
+def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options: Unpack[AuditOptions]) -> AuditResult:
+    """Is this model independent of this test set?
+
+    Parameters
+    ----------
+    scorer
+        A `heldout.scorers.Scorer`, an .onnx path, a `torch.nn.Module`, a fitted scikit-learn
+        classifier, or a function from a float32 batch to logits.
+    images : LabelledImages
+        The test set with its frame and pixel scale.
+    orbit : Translations
+        The moves.
+    control : LabelledImages, optional
+        Fresh examples of the same source that were put aside at random before any
+        training or selection. With a control the verdict is twice the smaller of two permutation
+        p-values of test against control, on T and on the error rate of untouched pictures; without one it is
+        the betting test's, and rests on the assumption that shifts keep a picture's density (refused for `Pad`, where
+        they surely do not). Pictures that are equal pixel by pixel count as one group, as do `LabelledImages.groups`;
+        a picture or group in both sets is refused.
+    references : sequence, optional
+        Other models of the same classes, each as `scorer`, that cannot have seen more of the test set than of the
+        control: older ones, from elsewhere, or trained on the rest. They need a control. With them the verdict is that
+        of `leak_test` on untouched pictures: how much surer of the true label the audited models are than the
+        references lead one to expect, on the test set and on the control; T and the error rate stand beside it. A
+        reference that knows the test set costs power; one that knows the control can make a false alarm.
+    rule : {"strongest", "nearest", "random", "random2"}
+        How a move is chosen: the one that makes the model most wrong, the shortest that makes it wrong, any.
+    alternative : {"two-sided", "greater"}, optional
+        "greater" looks for overfitting only, and must be chosen before seeing results. By default the test against
+        references is one-sided, since a leak cannot make a test set harder, and the others are two-sided.
+    tolerance : float
+        Without a control: test abs(E T) <= tolerance.
+    seed : int
+        Of the permutations, the orders of bets and the subset; equal seeds give equal results.
+    limit : int, optional
+        Audit a random subset of this size (seeded), of the control too.
+    batch_size : int, optional
+        Pictures that a model is given at once; its own choice without.
+    n_resamples : int
+        Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1), with references
+        1 / (n_resamples + 1).
+    level : float
+        Of the verdict: the probability of a finding where there is nothing to find, for this audit.
+    planned_audits : int
+        How many audits share that level, as on every commit of a pipeline; p is multiplied by it (Bonferroni).
+    expect_accuracy : float or str, optional
+        Stop unless the accuracy on the untouched pictures of the whole test set equals this to the digits given (a
+        string keeps trailing zeros); one for all models or one for each.
+    allow_chance : bool
+        Go on although the model is no better than chance on test set and control together.
+    allow_frame_drop : bool
+        Go on although the model is right on fewer pictures in the frame than untouched, by more than two points and
+        more than chance.
+    checkpoint : path, optional
+        Folder for the state of unfinished work. One that is damaged, or belongs to another audit, is refused.
+    resume : bool
+        Take up what is in `checkpoint`, to the same bits.
+    sources : sequence of str
+        What test set and control are called in the report.
+    notify : function of a sentence, optional
+        Told what is about to happen.
+    progress : bool
+        Show a bar on stderr.
+
+    Returns
+    -------
+    AuditResult
+        The verdict, every p-value, and what was found for every example.
+
+    Examples
+    --------
+    >>> from heldout.images import LabelledImages, Wrap, from_arrays
+    >>> rng = np.random.default_rng(0)
+    >>> pictures, labels = rng.random((40, 8, 8)), rng.integers(0, 2, 40)
+    >>> def brightest_half(batch):
+    ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
+    >>> images = LabelledImages(from_arrays(pictures, labels), Wrap())
+    >>> result = audit(brightest_half, images, orbit=Translations(1), allow_chance=True)
+    >>> result.T.shape, result.test.counts["untouched"] + result.test.counts["adversarial"] > 0
+    ((40,), True)
+    """
+    return audit_many([scorer], images, orbit=orbit, **options)
+
+
+def _with_options(function: Callable[..., AuditResult], many: Callable[..., AuditResult]) -> None:
+    """Have `help` and `inspect` show the options that a function hands on, which are written once."""
+    own = list(inspect.signature(function).parameters.values())
+    handed_on = [p for p in inspect.signature(many).parameters.values() if p.name in AuditOptions.__annotations__]
+    shown = inspect.signature(many).replace(parameters=[*own[:-1], *handed_on])
+    function.__signature__ = shown  # type: ignore[attr-defined]
+
+
+_with_options(audit, audit_many)
 
 
 @dataclass(frozen=True)

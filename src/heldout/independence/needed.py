@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout._version import __version__
 from heldout.checks import check_count, check_seed
 from heldout.errors import InputError
+from heldout.frames import from_rows
 from heldout.groups import Codes
 from heldout.images import LabelledImages
 from heldout.independence.audit import check_level
@@ -27,6 +28,7 @@ from heldout.independence.score_inputs import (
     check_chance,
     check_chance_option,
     check_help,
+    check_kind_of_frame,
     check_once,
     clip_bounds,
     grouped,
@@ -56,9 +58,31 @@ Table = tuple[tuple[Any, ...], ...]  # a row for each share, a column for each p
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class AuditNeeds(Result):
-    """What leak an audit would find, and how many examples it would take."""
+    """What leak an audit would find, and how many examples it would take.
 
-    unlisted = ("shares", "pulls", "power", "needed", "target", "reference_names", "two_valued", "two_halves")
+    Attributes
+    ----------
+    shares, pulls : tuple of float
+        Of the test set that was seen; of the way up that a seen example moves.
+    power : tuple of tuples of float
+        A row per share, a column per pull: the chance of a finding with `n_examples` test examples and this control.
+    needed : tuple of tuples of int or None
+        Test examples, and as many in the control, for `target_power`; None where no number is enough.
+    variance_removed : float
+        Share of the variance that the references take off.
+
+    Examples
+    --------
+    >>> from heldout import audit_scores_needed
+    >>> margins = np.random.default_rng(0).normal(size=400)
+    >>> needs = audit_scores_needed(margins, kind="margin", shares=[0.1], pulls=[1.0])
+    >>> needs.n_control, needs.cells[0]["examples_needed"] == needs.needed[0][0]
+    (400, True)
+    """
+
+    unlisted = (
+        "shares", "pulls", "power", "needed", "target", "reference_names", "two_valued", "two_halves", "n_available",
+    )  # fmt: skip
     derived = ("references", "target_power", "cells", "notes")
 
     shares: tuple[float, ...]  # of the test set that was seen
@@ -77,6 +101,7 @@ class AuditNeeds(Result):
     level: float
     planned_audits: int
     alternative: Alternative
+    n_available: int | None = None  # examples of the control, of which `limit` may have drawn fewer
     source: str = ""  # of the control, where it has a name
     version: str = __version__
     created: str = field(default_factory=today)
@@ -107,8 +132,24 @@ class AuditNeeds(Result):
 
         return needed.notes_of(self)
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "cells": one row per share and pull.
+        """
+        return {"cells": lambda: from_rows(self.cells)}
+
     def summary(self) -> Summary:
-        """What the forecast says."""
+        """What the forecast says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.independence.summary import needed
 
         return needed.needed_summary(self)
@@ -223,8 +264,15 @@ def audit_scores_needed(
         Test examples for which power is asked; as many as in the control by default.
     shares, pulls : sequences of float
         Of the test set that was seen; of the way up, to the 95 % quantile of the scores, that a seen example moves.
-    **others
-        As in `audit_scores`; classes and groups are those of the control.
+    reference_names, kind, larger_is, chance, allow_chance, alternative, level, planned_audits
+        As in `audit_scores`.
+    classes, groups : (n,), optional
+        Of the control; as in `audit_scores`.
+
+    Returns
+    -------
+    AuditNeeds
+        The chance of a finding for each share and pull, and the examples that 0.8 takes.
 
     Examples
     --------
@@ -239,6 +287,7 @@ def audit_scores_needed(
     _check_options(level, planned_audits, alternative)
     if isinstance(control, Scores) and (kind is not None or larger_is is not None):
         raise InputError("`kind` and `larger_is` are for arrays; Scores carry their own.")
+    check_kind_of_frame(control, kind)
     own = as_scores(control, kind=kind, larger_is=larger_is, what="control")
     if classes is not None:
         own = replace(own, classes=np.asarray(classes))
@@ -308,13 +357,34 @@ def audit_needed(
     Parameters
     ----------
     scorers, references, control
-        As in `audit_many`.
+        As in `audit`.
     examples, shares, pulls
         As in `audit_scores_needed`.
     limit : int, optional
         A random subset of the control.
     source : str
         What the control is called in the report.
+    batch_size, alternative, level, planned_audits, allow_chance, seed, notify, progress
+        As in `audit`.
+
+    Returns
+    -------
+    AuditNeeds
+        The chance of a finding for each share and pull, and the pictures that 0.8 takes.
+
+    Examples
+    --------
+    >>> from heldout.images import LabelledImages, Wrap, from_arrays
+    >>> rng = np.random.default_rng(0)
+    >>> pictures = rng.random((80, 8, 8))
+    >>> left, right = pictures[..., :4].mean((1, 2)), pictures[..., 4:].mean((1, 2))
+    >>> labels = (right + rng.normal(0, 0.03, 80) > left).astype(int)
+    >>> def brightest_half(batch):
+    ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
+    >>> control = LabelledImages(from_arrays(pictures, labels), Wrap())
+    >>> needs = audit_needed([brightest_half], control, shares=[0.3], pulls=[1.0])
+    >>> needs.n_control, len(needs.needed)
+    (80, 1)
     """
     alternative = alternative or (ALTERNATIVE if references else "two-sided")
     _check_options(level, planned_audits, alternative)
@@ -359,7 +429,7 @@ def audit_needed(
         scores = leak_scores(x, margins, classes=labels)
     else:
         scores = leak_scores(np.mean([_right(found) for found in answers], axis=0), classes=labels)
-    return forecast(
+    found = forecast(
         scores,
         examples=examples,
         shares=shares,
@@ -374,6 +444,7 @@ def audit_needed(
         alternative=alternative,
         source=source,
     )
+    return replace(found, n_available=len(control))
 
 
 def _untouched(

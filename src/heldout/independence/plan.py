@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.orbit import Rule, Translations, check_rule
+from heldout.orbit import Rule, Translations
+from heldout.orbit.rules import check_rule
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from heldout.independence.drawn import Drawn
 from heldout.independence.evidence import Evidence, Examples
 from heldout.independence.leak import LeakEvidence
+from heldout.independence.plan import KINDS
 from heldout.independence.verdict import Direction, Outcome, Verdict
 from heldout.orbit import Rule, Translations
 from heldout.report import Result
@@ -56,12 +58,36 @@ class SeenPicture(LooksSeen):
 class AuditResult(Result):
     """Evidence for or against the independence of models and a test set.
 
-    `T`, `weights`, `kinds` and `moves` hold what was found for every example; `evidence` holds
-    every p-value and interval; `to_dict` is the JSON of `heldout audit --json`.
+    `test` and `control` hold what was found for every example; `evidence` holds every p-value and interval; `to_dict`
+    is the JSON of `heldout audit --json`.
+
+    Attributes
+    ----------
+    test, control : Examples
+        What was found for every example: `T`, `weights`, `kinds`, `moves` and more.
+    evidence : Evidence
+        Every p-value and interval.
+    outcome, p_value, verdict
+        The verdict, also in plain words; `ruling` is all of it as data.
+    model_names : tuple of str
+        The audited models.
+
+    Examples
+    --------
+    >>> from heldout import Translations, audit
+    >>> from heldout.images import LabelledImages, Wrap, from_arrays
+    >>> rng = np.random.default_rng(0)
+    >>> images = LabelledImages(from_arrays(rng.random((40, 8, 8)), rng.integers(0, 2, 40)), Wrap())
+    >>> def brightest_half(batch):
+    ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
+    >>> result = audit(brightest_half, images, orbit=Translations(1), allow_chance=True)
+    >>> result.outcome, result.n_examples, result.to_dict()["radius"]
+    ('no evidence', 40, 1)
     """
 
     unlisted = (
         "test", "control", "evidence", "drawn", "orbit", "model_names", "class_names", "exhibits", "seen_pictures",
+        "available",
     )  # fmt: skip
     derived = (
         "verdict", "verdict_alternative", "notes", "n_models", "references", "n_examples", "orbit.radius",
@@ -88,6 +114,7 @@ class AuditResult(Result):
     class_names: tuple[str, ...] | None
     version: str
     untouched_pictures: tuple[str, ...]  # what each model's untouched pictures are: see heldout.independence.untouched
+    available: tuple[int, ...]  # pictures of test set and control, of which `limit` may have drawn fewer
     reference_digests: tuple[str, ...] = ()
     reference_evaluations: int = 0  # of models and references, on the untouched pictures of both sets
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
@@ -100,21 +127,6 @@ class AuditResult(Result):
     def T(self) -> NDArray[np.float64]:
         """(n_examples,) statistics, averaged over models."""
         return self.test.T
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """(n_models, n_examples) importance weights h(g(x)), NaN where nothing was moved."""
-        return self.test.weights
-
-    @property
-    def kinds(self) -> NDArray[np.int8]:
-        """(n_models, n_examples): 0 untouched, 1 adversarial, 2 originally wrong."""
-        return self.test.kinds
-
-    @property
-    def moves(self) -> NDArray[np.int16]:
-        """(n_models, n_examples, 2) chosen moves (down, right)."""
-        return self.test.moves
 
     @property
     def ruling(self) -> Verdict:
@@ -181,7 +193,18 @@ class AuditResult(Result):
         return pictures.notes_of(self)
 
     def n_model_test(self, group_size: int) -> NModelTestResult:
-        """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1)."""
+        """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1).
+
+        Parameters
+        ----------
+        group_size : int
+            Models in each group.
+
+        Returns
+        -------
+        NModelTestResult
+            One test per group; groups share their examples.
+        """
         lower, upper = self.orbit.statistic_range(self.rule)
         return n_model_test(
             self.test.statistics,
@@ -194,13 +217,82 @@ class AuditResult(Result):
             seed=self.seed,
         )
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "examples": one row per example of test set and control, averaged over models (with references also its
+            margin, what they lead one to expect, and the p-value of its rank); "models": one row per model and example.
+        """
+        return {"examples": self._by_example, "models": self._by_model}
+
+    def _sets(self) -> dict[str, Examples]:
+        return {"test": self.test} | ({} if self.control is None else {"control": self.control})
+
+    def _by_example(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {}
+        for name, some in self._sets().items():
+            one = {
+                "set": [name] * len(some),
+                "id": list(some.ids),
+                "label": some.labels.tolist(),
+                "group": [None] * len(some) if some.groups is None else some.groups.tolist(),
+                "error": some.untouched_losses.mean(axis=0).tolist(),
+                "error_in_frame": some.losses.mean(axis=0).tolist(),
+                "error_moved": some.moved_losses.mean(axis=0).tolist(),
+                "T": some.T.tolist(),
+            }
+            if self.leak is not None:
+                own = slice(0, len(self.test)) if name == "test" else slice(len(self.test), None)
+                one["margin"] = self.leak.scores.scores[own].tolist()
+                one["expected"] = self.leak.scores.expected[own].tolist()
+                one["p_value"] = self.leak.seen.p_values.tolist() if name == "test" else [None] * len(some)
+            for key, values in one.items():
+                columns.setdefault(key, []).extend(values)
+        return columns
+
+    def _by_model(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {}
+        for name, some in self._sets().items():
+            for i, model in enumerate(self.model_names):
+                one = {
+                    "model": [model] * len(some),
+                    "set": [name] * len(some),
+                    "id": list(some.ids),
+                    "label": some.labels.tolist(),
+                    "kind": [KINDS[kind] for kind in some.kinds[i].tolist()],
+                    "down": some.moves[i, :, 0].tolist(),
+                    "right": some.moves[i, :, 1].tolist(),
+                    "weight": some.weights[i].tolist(),
+                    "error": some.untouched_losses[i].tolist(),
+                    "error_moved": some.moved_losses[i].tolist(),
+                    "T": some.statistics[i].tolist(),
+                }
+                for key, values in one.items():
+                    columns.setdefault(key, []).extend(values)
+        return columns
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON, the evidence among it; an undefined number is None."""
+        """Plain data, ready for JSON, the evidence among it; an undefined number is None.
+
+        Returns
+        -------
+        dict
+            What `heldout audit --json` prints.
+        """
         own = {"models": list(self.model_names), "orbit": self.orbit.name}
         return {**super().to_dict(), **own, **self.evidence.to_dict()}
 
     def summary(self) -> Summary:
-        """What the audit says."""
+        """What the audit says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.independence.summary import pictures
 
         return pictures.audit_summary(self)

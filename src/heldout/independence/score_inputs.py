@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest, norm, rankdata
 
 from heldout.errors import InputError
+from heldout.frames import is_frame
 from heldout.groups import Codes, group_codes, group_sizes, join_groups, resolve_groups
 from heldout.independence.dependence import check_groups_apart
 from heldout.independence.leak import check_references
+from heldout.predictions.item_columns import repeated_inputs
 from heldout.predictions.score_kinds import MARGIN, TASK, LargerIs
-from heldout.predictions.scores import Scores, as_scores
-from heldout.predictions.table import repeated_inputs
+from heldout.predictions.scores import Scores, as_scores, load_scores
 from heldout.predictions.values import listing
 from heldout.statistics.leak import MARGIN_CLIP
 
@@ -98,6 +99,7 @@ def gather(
     """Join and check; every complaint names what is wrong and the way out."""
     if isinstance(test, Scores) and (kind is not None or larger_is is not None):
         raise InputError("`kind` and `larger_is` are for arrays; Scores carry their own.")
+    check_kind_of_frame(test, kind)
     test = as_scores(test, kind=kind, larger_is=larger_is, what="test")
     kind, larger_is = _like(test)
     control = as_scores(control, kind=kind, larger_is=larger_is, what="control")
@@ -111,7 +113,7 @@ def gather(
     else:
         (test, control), strata = by_task([test, control])
     _check_sets(test, control)
-    references = as_sequence(references)
+    references = [load_scores(r, larger_is=larger_is) if is_frame(r) else r for r in as_sequence(references)]
     check_chance_option(chance, len(references))
     names = names_of(references, reference_names)
     pairs = [_join(r, name, test, control) for r, name in zip(references, names, strict=True)]
@@ -262,6 +264,14 @@ def join_part(given: Scores | ArrayLike, name: str, of: Scores, what: str) -> Sc
             "examples in the same order, or ids to join them by."
         )
     return part
+
+
+def check_kind_of_frame(given: Any, kind: str | None) -> None:
+    """The column's name tells the kind of a frame's scores."""
+    if is_frame(given) and kind is not None:
+        raise InputError(
+            f"`kind` is for arrays; choose the column of a frame with heldout.load_scores(frame, score={kind!r})."
+        )
 
 
 def check_once(references: Sequence[NDArray[np.float64]], names: Sequence[str]) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.orbit import Rule, Translations, check_rule
+from heldout.orbit import Rule, Translations
+from heldout.orbit.rules import check_rule
 
 Floats = NDArray[np.float64]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,6 @@ from heldout.independence.leak import LeakEvidence
 from heldout.independence.verdict import Direction, Outcome, Verdict
 from heldout.report import Result
 from heldout.results import today
-from heldout.statistics.checks import Alternative
 from heldout.summary import Summary
 
 
@@ -33,13 +33,37 @@ class ScoreAuditResult(Result):
 
     `leak` holds the test, the residuals and what could have been found; `to_dict` is the JSON of
     `heldout audit --scores ... --json`.
+
+    Attributes
+    ----------
+    leak : LeakEvidence
+        The test, the residuals, and what could have been found.
+    outcome, p_value, verdict
+        The verdict, also in plain words; `ruling` is all of it as data.
+    seen : tuple of SeenExample
+        Test examples that look seen, most suspicious first.
+    ids, values : tuple of str, (n,) float
+        The test examples and their scores, as they came.
+    mean_test, mean_control : float
+        Of the scores as they came.
+
+    Examples
+    --------
+    >>> from heldout import audit_scores
+    >>> rng = np.random.default_rng(0)
+    >>> result = audit_scores(rng.normal(2, 1, 300), rng.normal(0, 1, 300), kind="margin", n_resamples=999)
+    >>> result.outcome, result.p_value
+    ('easier', 0.001)
     """
 
     unlisted = ("ids", "values", "values_control", "model_name", "ruling")
-    derived = (
-        "verdict", "outcome", "direction", "p_value", "log_p_value", "adjusted_p_value", "assumes", "notes", "model",
-        "references", "n_examples", "n_control", "n_groups", "n_groups_control", "alternative",
-    )  # fmt: skip
+    derived: ClassVar = {
+        "verdict": "verdict", "outcome": "outcome", "direction": "direction", "p_value": "p_value",
+        "log_p_value": "log_p_value", "adjusted_p_value": "adjusted_p_value", "assumes": "assumes", "notes": "notes",
+        "model": "model_name", "references": "references", "n_examples": "n_examples", "n_control": "n_control",
+        "n_groups": "leak.test.mean.n_groups_test", "n_groups_control": "leak.test.mean.n_groups_control",
+        "alternative": "leak.test.alternative",
+    }  # fmt: skip
 
     leak: LeakEvidence
     ruling: Verdict  # of p, times the planned audits
@@ -113,21 +137,6 @@ class ScoreAuditResult(Result):
         return scores.notes_of(self)
 
     @property
-    def seen(self) -> tuple[SeenExample, ...]:
-        """The examples that look seen, most suspicious first."""
-        return self.look_seen
-
-    @property
-    def model(self) -> str:
-        """Name of the audited model."""
-        return self.model_name
-
-    @property
-    def alternative(self) -> Alternative:
-        """Declared before the data."""
-        return self.leak.test.alternative
-
-    @property
     def references(self) -> tuple[str, ...]:
         """Names of the models that the audited one was compared with."""
         return self.leak.reference_names
@@ -142,18 +151,37 @@ class ScoreAuditResult(Result):
         """Examples of the control."""
         return len(self.values_control)
 
-    @property
-    def n_groups(self) -> int | None:
-        """Of the test set, where there are any of two or more."""
-        return self.leak.test.mean.n_groups_test
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
 
-    @property
-    def n_groups_control(self) -> int | None:
-        """Of the control."""
-        return self.leak.test.mean.n_groups_control
+        Returns
+        -------
+        dict
+            "examples": one row per test example, with its score as it came, the score that is compared (larger is
+            better), what was expected of it, and the p-value of its rank among the control's.
+        """
+        return {"examples": self._by_example}
+
+    def _by_example(self) -> dict[str, Any]:
+        seen = np.zeros(self.n_examples, dtype=np.bool_)
+        seen[self.leak.seen.listed] = True
+        return {
+            "id": list(self.ids),
+            "score": self.values,
+            "compared": self.leak.scores.scores[: self.n_examples],
+            "expected": self.leak.scores.expected[: self.n_examples],
+            "p_value": self.leak.seen.p_values,
+            "looks_seen": seen,
+        }
 
     def summary(self) -> Summary:
-        """What the audit says."""
+        """What the audit says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.independence.summary import scores
 
         return scores.score_summary(self)

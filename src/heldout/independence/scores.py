@@ -52,14 +52,15 @@ def audit_scores(
 
     Parameters
     ----------
-    test, control : Scores, or arrays (n,) and (n_control,)
-        One score for each example (`heldout.load_scores` reads files). The control is other examples of the same
-        source that the model cannot have seen more of; what that assumes stands in the result.
+    test, control : Scores, or arrays (n,) and (n_control,), or frames of pandas or polars
+        One score for each example (`heldout.load_scores` reads files, and frames as here). The control is other
+        examples of the same source that the model cannot have seen more of; what that assumes stands in the result.
     references : sequence, optional
         Models that cannot have seen more of the test set than of the control: each as Scores that hold the ids of both
         sets, or as a pair, its scores of the test set and of the control. They account for what makes some examples
         harder than others. One that knows the test set hides a leak; one that knows the control can make a false alarm.
     reference_names : k str, optional
+        Names of the references; their files' without.
     kind : str, optional
         Of arrays: "margin", "log_likelihood", "probability", "correct", "loss", "perplexity", "error", or a name of
         your own with
@@ -83,9 +84,16 @@ def audit_scores(
         "greater" looks for a test set that is too easy, which is all that a leak can do; "two-sided" also finds one
         that is too hard, and must be chosen before seeing results.
     level, planned_audits
-        As in `audit_many`.
+        As in `audit`.
     n_resamples : int
         Random splits of the permutation test; no p is below 1 / (n_resamples + 1).
+    seed : int
+        Of the splits.
+
+    Returns
+    -------
+    ScoreAuditResult
+        The verdict, what it rests on, which examples look seen, and what could have been found.
 
     Examples
     --------

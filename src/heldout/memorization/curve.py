@@ -93,6 +93,16 @@ class Curve(Record):
     assumed : bool
         The first point was not measured but assumed (PTV from a single rate).
     exhibits : Exhibits, optional
+
+    Examples
+    --------
+    >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
+    >>> curve = Curve.of(
+    ...     model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,
+    ...     done=np.ones((3, 1), dtype=bool), even=True, seed=0,
+    ... )
+    >>> curve.accuracy.tolist(), curve.n
+    ([1.0, 0.5, 0.25], 4)
     """
 
     unlisted: ClassVar = (
@@ -127,6 +137,16 @@ class Curve(Record):
     @classmethod
     def of(cls, **measured: Any) -> Curve:
         """The curve of what was measured: all fields but accuracies, bands, estimates and design effect, which follow.
+
+        Parameters
+        ----------
+        **measured
+            Fields of the class.
+
+        Returns
+        -------
+        Curve
+            With bands and metrics.
 
         Examples
         --------
@@ -207,12 +227,34 @@ class Curve(Record):
         return spread_of([self.shares], self.accuracies[self.used], self.done[self.used])
 
     def comparable(self, other: Curve) -> bool:
-        """Whether metrics of two curves say the same thing: equal perturbation, unit and strengths that count."""
+        """Whether metrics of two curves say the same thing: equal perturbation, unit and strengths that count.
+
+        Parameters
+        ----------
+        other : Curve
+            Of another model, say.
+
+        Returns
+        -------
+        bool
+            Whether they can be ranked together.
+        """
         mine, theirs = ((c.perturbation, c.unit, c.assumed, c.strengths[c.used].tobytes()) for c in (self, other))
         return mine == theirs
 
     def shares_examples(self, other: Curve) -> bool:
-        """Whether both were measured on the same examples (and wrong labels), so that they are compared in pairs."""
+        """Whether both were measured on the same examples (and wrong labels), so that they are compared in pairs.
+
+        Parameters
+        ----------
+        other : Curve
+            Of another model, say.
+
+        Returns
+        -------
+        bool
+            False also where it is not known.
+        """
         same = self.examples != "" and self.examples == other.examples and self.correct.shape == other.correct.shape
         if not same or (self.groups is None) != (other.groups is None):
             return False

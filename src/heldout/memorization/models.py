@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,15 @@ from heldout.errors import InputError
 from heldout.memorization.comparison import larger
 from heldout.memorization.curve import LEVEL, PMV, Curve, metrics_of
 from heldout.memorization.metrics import Estimate, linear_estimate
-from heldout.memorization.ranking import GAP, Column, Ranking, columns_of, rank
+from heldout.memorization.ranking import (
+    GAP,
+    Column,
+    Ranking,
+    columns_of,
+    correlations,
+    disagreements,
+    rank,
+)
 from heldout.memorization.retrained import LabelNoiseCurve
 from heldout.memorization.spread import Spread, apart, shares, spread_of
 from heldout.results import Record
@@ -126,6 +134,36 @@ class Unranked:
 
 
 Models = Mapping[str, ModelResult]
+
+
+def compared(
+    curves: Sequence[Curve | LabelNoiseCurve],
+    *,
+    validation: Mapping[str, NDArray[np.bool_]] | None = None,
+    validation_examples: Mapping[str, str] | None = None,
+    validation_groups: Mapping[str, NDArray[np.intp]] | None = None,
+    audits: Mapping[str, Audited] | None = None,
+    failures: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    seed: int = 0,
+    **others: Any,
+) -> dict[str, Any]:
+    """The fields of a `MemorizationResult`, which documents them, from curves."""
+    measured = models_of(curves, validation, validation_examples, validation_groups, audits)
+    noise = [curve for curve in curves if isinstance(curve, LabelNoiseCurve)]
+    rankings = rank_models(measured, seed=seed)
+    return {
+        "measured": measured,
+        "rankings": rankings,
+        "correlations": correlations(rankings),
+        "disagreements": disagreements(rankings),
+        "unranked": unranked(measured),
+        "unpaired": unpaired(measured, rankings),
+        "failures": (*failures, *(failure for c in noise for failure in c.failures)),
+        "notes": (*notes, *(note for c in noise for note in c.notes)),
+        "seed": seed,
+        **others,
+    }
 
 
 def models_of(

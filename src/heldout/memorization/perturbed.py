@@ -64,10 +64,16 @@ def perturbation_curve(
         (pictures, strength, generator).
     strengths : sequence of float, optional
         Beginning with 0 and growing; equally far apart, or k_max and SSE have no meaning. Default: `usual_strengths`.
+    name : str, optional
+        What the model is called; its own name without.
     pixel_range : (low, high), optional
         Of raw pixels. uint8 pixels run from 0 to 255; of floats nobody can know, so it must be said.
     limit : int, optional
         Use a random subset of this size (seeded).
+    seed : int
+        Of the subset and of random perturbations.
+    batch_size : int, optional
+        Pictures that the model is given at once; its own choice without.
     groups : (n,) text or whole numbers, optional
         The group of each picture, where pictures depend on each other (frames of a video, crops of a patient), by
         default those of `images`; intervals and comparisons then are for groups drawn anew.
@@ -77,6 +83,13 @@ def perturbation_curve(
     checkpoint : path, optional
         File in which unfinished work is kept, and looked for; one that is damaged, or belongs to another curve, is
         refused. Of a model that is a function the name and its first answers are compared, of a perturbation the code.
+    progress : bool
+        Show a bar on stderr.
+
+    Returns
+    -------
+    Curve
+        Accuracy at every strength, with its bands and metrics.
 
     Examples
     --------
@@ -365,3 +378,16 @@ def _small(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
     size = (max(1, round(width * SIDE / max(height, width))), max(1, round(height * SIDE / max(height, width))))
     image = Image.fromarray(picture[..., 0] if channels == 1 else picture).resize(size, Image.Resampling.BILINEAR)
     return np.asarray(image).reshape(size[1], size[0], channels)
+
+
+def limited_text(n: int, limit: int | None) -> tuple[str, ...]:
+    """The note where `limit` left examples out, and none where it did not.
+
+    Examples
+    --------
+    >>> limited_text(5000, 100), limited_text(50, 100), limited_text(50, None)
+    (('Limited to 100 of 5,000 training examples, drawn at random.',), (), ())
+    """
+    if limit is None or limit >= n:
+        return ()
+    return (f"Limited to {limit:,} of {n:,} training examples, drawn at random.",)

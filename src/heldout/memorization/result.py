@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from heldout._version import __version__
+from heldout.frames import from_rows
+from heldout.memorization import models as several
 from heldout.memorization.curve import LEVEL, Curve
 from heldout.memorization.metrics import Estimate
-from heldout.memorization.models import (
-    Audited,
-    ModelResult,
-    Unranked,
-    all_columns,
-    all_curves,
-    estimate_of,
-    models_of,
-    rank_models,
-    unpaired,
-    unranked,
-)
-from heldout.memorization.ranking import Column, Correlation, Disagreement, Ranking, correlations, disagreements
+from heldout.memorization.models import Audited, ModelResult, Unranked
+from heldout.memorization.ranking import Column, Correlation, Disagreement, Ranking
 from heldout.memorization.retrained import LabelNoiseCurve
 from heldout.report import Result
 from heldout.results import today
@@ -61,6 +49,17 @@ class MemorizationResult(Result):
         The training set and its hash.
     preprocessing : dict
         What was done to pictures.
+
+    Examples
+    --------
+    >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
+    >>> curve = Curve.of(
+    ...     model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,
+    ...     done=np.ones((3, 1), dtype=bool), even=True, seed=0,
+    ... )
+    >>> result = MemorizationResult.of([curve])
+    >>> result.models, [(column.metric, round(estimate.value, 6)) for column, estimate in result.table["net"].items()]
+    (('net',), [('k_max', 0.5), ('SSE', 0.0125)])
     """
 
     verb: ClassVar[str] = "memorization"
@@ -87,20 +86,7 @@ class MemorizationResult(Result):
     created: str = field(default_factory=today)
 
     @classmethod
-    def of(
-        cls,
-        curves: Sequence[Curve | LabelNoiseCurve],
-        *,
-        validation: Mapping[str, NDArray[np.bool_]] | None = None,
-        validation_examples: Mapping[str, str] | None = None,
-        validation_groups: Mapping[str, NDArray[np.intp]] | None = None,
-        audits: Mapping[str, Audited] | None = None,
-        failures: Sequence[str] = (),
-        notes: Sequence[str] = (),
-        preprocessing: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        **others: Any,
-    ) -> MemorizationResult:
+    def of(cls, curves: Sequence[Curve | LabelNoiseCurve], **others: Any) -> MemorizationResult:
         """Everything that follows from the curves: gaps, rankings and where they disagree.
 
         Parameters
@@ -115,27 +101,21 @@ class MemorizationResult(Result):
             Per model, codes of groups of validation examples, where they come in groups.
         audits : dict of str to Audited
             Per model, `heldout audit` on the training pictures.
+        failures, notes : sequences of str
+            Sentences on trainings that raised, and on what was noticed.
+        preprocessing : dict
+            What was done to pictures.
         seed : int
             Of the draws behind comparisons.
         **others
-            Other fields: source, digest, class_names, created.
+            Other fields: source, digest, preprocessing, class_names, failures, notes, created.
+
+        Returns
+        -------
+        MemorizationResult
+            Of all models.
         """
-        measured = models_of(curves, validation, validation_examples, validation_groups, audits)
-        noise = [curve for curve in curves if isinstance(curve, LabelNoiseCurve)]
-        rankings = rank_models(measured, seed=seed)
-        return cls(
-            measured=measured,
-            rankings=rankings,
-            correlations=correlations(rankings),
-            disagreements=disagreements(rankings),
-            unranked=unranked(measured),
-            unpaired=unpaired(measured, rankings),
-            failures=(*failures, *(failure for c in noise for failure in c.failures)),
-            notes=(*notes, *(note for c in noise for note in c.notes)),
-            preprocessing=dict(preprocessing or {}),
-            seed=seed,
-            **others,
-        )
+        return cls(**several.compared(curves, **others))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -145,7 +125,7 @@ class MemorizationResult(Result):
     @property
     def curves(self) -> tuple[Curve, ...]:
         """All of them, one model after the other."""
-        return tuple(all_curves(self.measured))
+        return tuple(several.all_curves(self.measured))
 
     @property
     def perturbations(self) -> tuple[str, ...]:
@@ -153,20 +133,31 @@ class MemorizationResult(Result):
         return tuple(dict.fromkeys(curve.perturbation for curve in self.curves))
 
     def curve(self, model: str, perturbation: str) -> Curve | None:
-        """One of the curves, if it is there."""
+        """One of the curves, if it is there.
+
+        Parameters
+        ----------
+        model, perturbation : str
+            Their names.
+
+        Returns
+        -------
+        Curve or None
+            None where it was not measured.
+        """
         own = self.measured.get(model)
         return None if own is None else own.perturbations.get(perturbation)
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """What models are compared by."""
-        return all_columns(self.measured)
+        return several.all_columns(self.measured)
 
     @property
     def table(self) -> dict[str, dict[Column, Estimate]]:
         """Every metric of every model, each with an interval of its own."""
         columns = self.columns
-        found = {name: {c: estimate_of(model, c) for c in columns} for name, model in self.measured.items()}
+        found = {name: {c: several.estimate_of(model, c) for c in columns} for name, model in self.measured.items()}
         return {name: {c: e for c, e in row.items() if e is not None} for name, row in found.items()}
 
     @property
@@ -186,8 +177,48 @@ class MemorizationResult(Result):
 
         return remarks(self)
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "curves": one row per model, perturbation and strength; "metrics": one row per model and metric.
+        """
+        return {"curves": lambda: from_rows(self._points()), "metrics": lambda: from_rows(self._metrics())}
+
+    def _points(self) -> list[dict[str, Any]]:
+        return [
+            {"model": curve.model, "perturbation": curve.perturbation, "unit": curve.unit}
+            | {key: float(point[key]) for key in ("strength", "accuracy", "low", "high")}
+            for curve in self.curves
+            for point in curve.points
+        ]
+
+    def _metrics(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "model": model,
+                "perturbation": column.perturbation,
+                "metric": column.metric,
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "memorised": column.memorised,
+                "reason": estimate.reason,
+            }
+            for model, row in self.table.items()
+            for column, estimate in row.items()
+        ]
+
     def summary(self) -> Summary:
-        """What it says, as data that text, Markdown and HTML are rendered from."""
+        """What it says, as data that text, Markdown and HTML are rendered from.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.memorization.summary import summarise
 
         return summarise(self)

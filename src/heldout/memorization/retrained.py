@@ -41,6 +41,16 @@ class LabelNoiseCurve:
         A hash of the validation examples.
     validation_groups : (v,) int, optional
         Codes of their groups.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from heldout import label_noise_curve
+    >>> rng = np.random.default_rng(0)
+    >>> data = rng.random((100, 3)), rng.integers(0, 4, 100)
+    >>> noise = label_noise_curve(KNeighborsClassifier(1), data, [0, 0.5], repetitions=1)
+    >>> noise.model, noise.pmv.accuracy.tolist(), noise.ptv.accuracy.tolist()
+    ('KNeighborsClassifier', [1.0, 1.0], [1.0, 0.5])
     """
 
     pmv: Curve
@@ -80,17 +90,41 @@ def label_noise_curve(
     Parameters
     ----------
     train : scikit-learn estimator, or function (x, y, seed) -> predictor
-        As in `heldout.memorization.retrain.retrain`, which has the other options too.
+        An estimator is cloned and given its `random_state`, where it has one. A predictor is a torch module, a
+        function of x, or has a method `predict`; it returns labels (n,) or scores (n, classes).
     data : (x, y)
         The training set, labels from 0.
     rates : sequence of float
         Shares of wrong labels, beginning with 0 and growing. One rate alone, greater than 0, gives PTV as (1 - A) / r,
         the slope from an accuracy of 1 without noise: at least the slope there would be from the true one.
+    name : str, optional
+        What the model is called; the estimator's or function's name without.
+    classes : int, optional
+        How many there are, where the labels do not have them all.
     repetitions : int
         Trainings per rate; intervals need at least 5.
+    seed : int
+        Of the wrong labels and the trainings.
+    validation : (x, y), optional
+        Fresh examples, for the gap between them and the training set.
     groups, validation_groups : (n,) and (v,) text or whole numbers, optional
         The group of each example, where examples depend on each other (frames of a video, crops of a patient);
         intervals and comparisons then are for groups drawn anew.
+    n_jobs : int, optional
+        Workers, as joblib counts them.
+    threads : int
+        Of each training's own arithmetic: sums depend on it in the last bits, so it does not depend on the workers.
+    check_seed : bool
+        Do two trainings twice and stop where they differ, since then nothing here could be repeated.
+    checkpoint : path, optional
+        Folder in which every finished training is kept, and looked for.
+    progress : bool
+        Show a bar on stderr.
+
+    Returns
+    -------
+    LabelNoiseCurve
+        `pmv` and `ptv`, two curves from the same trainings.
 
     Examples
     --------

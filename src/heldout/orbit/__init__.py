@@ -1,6 +1,6 @@
 """Moves that keep a picture's label and density: x to x' within one orbit."""
 
-from heldout.orbit.rules import RULES, Rule, check_rule, statistic_range
+from heldout.orbit.rules import RULES, Rule, statistic_range
 from heldout.orbit.translations import Translations
 
-__all__ = ["RULES", "Rule", "Translations", "check_rule", "statistic_range"]
+__all__ = ["RULES", "Rule", "Translations", "statistic_range"]

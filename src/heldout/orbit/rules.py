@@ -23,6 +23,18 @@ def statistic_range(rule: Rule, n_moves: int) -> tuple[float, float]:
     for the deterministic rules, and at most 1/2 on a point that was moved. For the random rules
     n = R/M or R/(M+1) with R right points around.
 
+    Parameters
+    ----------
+    rule : {"strongest", "nearest", "random", "random2"}
+        How a move is chosen.
+    n_moves : int
+        The number M of moves.
+
+    Returns
+    -------
+    lower, upper : float
+        The ends.
+
     Examples
     --------
     >>> statistic_range("strongest", 24)

@@ -20,6 +20,11 @@ class Translations:
     A move shifts the *content* of the picture by v = (down, right), hence the crop by -v. Moves
     come in row-major order, and that order decides every tie.
 
+    Parameters
+    ----------
+    radius : int
+        Pixels, at least 1.
+
     Examples
     --------
     >>> Translations(1).moves.tolist()
@@ -52,10 +57,32 @@ class Translations:
         return np.asarray(grid[np.any(grid != 0, axis=1)])
 
     def margin(self, rule: Rule) -> int:
-        """Pixels needed around the crop: x to x', its neighbours z, and where z could go (figure 7)."""
+        """Pixels needed around the crop: x to x', its neighbours z, and where z could go (figure 7).
+
+        Parameters
+        ----------
+        rule : {"strongest", "nearest", "random", "random2"}
+            How a move is chosen.
+
+        Returns
+        -------
+        int
+            Two or three times the radius.
+        """
         check_rule(rule)
         return (2 if rule in ("random", "random2") else 3) * self.radius
 
     def statistic_range(self, rule: Rule) -> tuple[float, float]:
-        """The interval that holds T under this rule; see `heldout.orbit.statistic_range`."""
+        """The interval that holds T under this rule; see `heldout.orbit.statistic_range`.
+
+        Parameters
+        ----------
+        rule : {"strongest", "nearest", "random", "random2"}
+            How a move is chosen.
+
+        Returns
+        -------
+        lower, upper : float
+            The ends.
+        """
         return statistic_range(rule, len(self))

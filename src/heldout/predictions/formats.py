@@ -210,7 +210,7 @@ def csv_columns(path: Path) -> dict[str, Any]:
                 f"{path.name}: data row {i + 1} has {len(row)} cells where the header has {len(header)}; the file is "
                 "damaged or cut short."
             )
-    _check_header(header, path)
+    check_header(header, path.name)
     return dict(zip(header, zip(*body, strict=True), strict=True))
 
 
@@ -223,14 +223,13 @@ def _delimiter(f: IO[str]) -> str:
     return max(widths, key=lambda mark: widths[mark])
 
 
-def _check_header(header: list[str], path: Path) -> None:
+def check_header(header: list[str], source: str) -> None:
+    """Refuse names that are numbers, which a header is not, and names that occur twice."""
     if all(re.fullmatch(r"-?\d*\.?\d*", cell) for cell in header):
-        raise InputError(
-            f"{path.name}: the first line holds numbers; put a header such as `id,label,model_a` above it."
-        )
+        raise InputError(f"{source}: the first line holds numbers; put a header such as `id,label,model_a` above it.")
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
-        raise InputError(f"{path.name} has more than one column {listing(twice)}; give each model a name of its own.")
+        raise InputError(f"{source} has more than one column {listing(twice)}; give each model a name of its own.")
 
 
 def read_parquet(path: Path, options: Options) -> Predictions:
@@ -247,7 +246,7 @@ def parquet_columns(path: Path) -> dict[str, Any]:
             table = f.read()
     except (OSError, arrow.ArrowException) as error:
         raise damaged(path, error, "parquet") from error
-    _check_header(list(table.column_names), path)
+    check_header(list(table.column_names), path.name)
     columns = {
         name: column.to_pylist() if column.null_count else column.to_numpy()
         for name, column in zip(table.column_names, table.columns, strict=True)

@@ -28,6 +28,11 @@ def align(tables: Sequence[Predictions], *, how: str = "inner") -> Predictions:
         Keep the examples that every table has, or all of them; with "outer", what a table lacks is missing.
         Examples come in the order of the first table that has them.
 
+    Returns
+    -------
+    Predictions
+        All models, on the examples that were kept.
+
     Examples
     --------
     >>> a = Predictions.from_correct([[1, 0, 1]], names=["a"], ids=["x", "y", "z"])

@@ -9,11 +9,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from heldout import frames
 from heldout.checks import EXAMPLE, pick
 from heldout.errors import InputError
 from heldout.files import read_npy
 from heldout.predictions import harness, inspect_logs, lm_eval
+from heldout.predictions.columns import from_columns
 from heldout.predictions.formats import (
+    check_header,
     csv_columns,
     from_json,
     parquet_columns,
@@ -32,11 +35,12 @@ from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.trials import Scaling
 from heldout.predictions.values import Codes, id_texts, listing, repeated
 
+ONE_MODEL = "model"  # in a frame that does not name it
 LABELS_STEM = "labels"  # a file of this name in a folder of .npy files holds the labels of all
 
 
 def load_predictions(
-    path: str | Path | Sequence[str | Path],
+    path: str | Path | Sequence[str | Path] | Any,
     *,
     format: str | None = None,
     predictions_key: str | None = None,
@@ -56,15 +60,16 @@ def load_predictions(
     repeats: str | None = None,
     all_ids: str | Path | Iterable[str] | None = None,
 ) -> Predictions:
-    """Read a file or a folder, or several of them.
+    """Read a file or a folder, or several of them, or take a DataFrame.
 
     Parameters
     ----------
-    path : path, or several
+    path : path, or several, or a frame of pandas or polars
         `.npz`, `.csv` (separated by commas, semicolons or tabs), `.tsv`, `.parquet`, `.json`, `.jsonl`, text also
         packed as `.gz`; logs of inspect_ai (`.json`, `.eval`), samples of lm-evaluation-harness (`.jsonl`), results
         of SWE-bench, Terminal-Bench, Harbor, LiveCodeBench, HELM (`.json`, see `heldout.predictions.harness`); or a
-        folder of such files. A model may be in several files, with other examples or with the same predictions.
+        folder of such files. A model may be in several files, with other examples or with the same predictions. A frame
+        is read as the CSV of it would be, an index that has a name among its columns.
     format : str, optional
         "npz", "csv", "tsv", "parquet", "json", "jsonl", "lm-eval", "inspect" or "folder"; told from the suffix
         and the content without.
@@ -98,6 +103,11 @@ def load_predictions(
     scale : str, number or pair, optional
         What scores run from and to, as in `from_scores`; without it they must lie between 0 and 1.
 
+    Returns
+    -------
+    Predictions
+        One row per model.
+
     Notes
     -----
     Damage is refused wherever it shows. A file of lines that was cut exactly at the end of a line cannot be
@@ -128,8 +138,11 @@ def load_predictions(
         repeats=repeats,
         all_ids=all_ids_of(all_ids),
     )
-    paths = [path] if isinstance(path, (str, Path)) else list(path)
-    table = load([Path(p) for p in paths], format, options)
+    if frames.is_frame(path):
+        table = _from_frame(path, format, options)
+    else:
+        paths = [path] if isinstance(path, (str, Path)) else list(path)
+        table = load([Path(p) for p in paths], format, options)
     check_numbering(table, classes)
     return table
 
@@ -147,6 +160,20 @@ def load(paths: Sequence[Path], format: str | None, options: Options) -> Predict
     if table is None:
         tables = [_read(path, format, options) for path in paths]
         table = tables[0] if len(tables) == 1 else together(tables, options, source=f"{len(tables)} files")
+    return _checked(table, options)
+
+
+def _from_frame(frame: Any, format: str | None, options: Options) -> Predictions:
+    """A frame as the CSV of it would be read."""
+    if format is not None:
+        raise InputError(f"`format={format!r}` is that of a file, but a frame was given; leave it out.")
+    columns = frames.text_columns(frame)
+    check_header(list(columns), frames.SOURCE)
+    return _checked(from_columns(columns, options, source=frames.SOURCE, name=ONE_MODEL, text=True), options)
+
+
+def _checked(table: Predictions, options: Options) -> Predictions:
+    """The table without the models to leave out; an option that did nothing is refused."""
     kept = options.exclude.kept(table.names)
     options.exclude.check()
     options.codes.check()

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout import frames
 from heldout.checks import EXAMPLE, pick, plain_name
 from heldout.errors import InputError
 from heldout.files import Npz
 from heldout.predictions import inspect_logs, inspect_scores, lm_eval, lm_eval_scores
 from heldout.predictions.fields import ARRAYS
-from heldout.predictions.formats import csv_columns, parquet_columns, row_columns
+from heldout.predictions.formats import check_header, csv_columns, parquet_columns, row_columns
 from heldout.predictions.item_columns import as_column
 from heldout.predictions.keys import METADATA, MODEL, ROLE_NAMES, Options, id_lines
 from heldout.predictions.raw import read_json_file, read_lines
@@ -156,7 +157,18 @@ class Scores:
         return None
 
     def take(self, rows: NDArray[np.intp]) -> Scores:
-        """Some of the examples, by position."""
+        """Some of the examples, by position.
+
+        Parameters
+        ----------
+        rows : (r,) int
+            Positions.
+
+        Returns
+        -------
+        Scores
+            In this order.
+        """
 
         def part(values: NDArray[Any] | None) -> NDArray[Any] | None:
             return None if values is None else values[rows]
@@ -172,7 +184,18 @@ class Scores:
         )
 
     def pick(self, ids: Sequence[str]) -> Scores:
-        """The examples with these ids, in this order; all of them must be there."""
+        """The examples with these ids, in this order; all of them must be there.
+
+        Parameters
+        ----------
+        ids : sequence of str
+            Ids that must be there.
+
+        Returns
+        -------
+        Scores
+            In this order.
+        """
         if self.ids is None:
             raise InputError(f"{self.source} has no ids to join on; name the examples in a column `id`.")
         place = {name: i for i, name in enumerate(self.ids)}
@@ -186,6 +209,16 @@ class Scores:
 
     def split(self, ids: Iterable[str]) -> tuple[Scores, Scores]:
         """Two parts, the examples without and with these ids: a test set and a control out of one benchmark.
+
+        Parameters
+        ----------
+        ids : iterable of str
+            Of the control.
+
+        Returns
+        -------
+        test, control : Scores
+            In the order there was.
 
         Examples
         --------
@@ -212,7 +245,13 @@ class Scores:
         return self.take(np.flatnonzero(~there)), self.take(np.flatnonzero(there))
 
     def digest(self) -> str:
-        """Hash (sha256, hex) of the scores and their ids."""
+        """Hash (sha256, hex) of the scores and their ids.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+        """
         h = hashlib.sha256(repr((self.kind, self.larger_is_better, self.ids)).encode())
         h.update(np.ascontiguousarray(self.values).data)
         return h.hexdigest()
@@ -230,7 +269,7 @@ def _no_number(count: int, n: int, first: str, value: Any, source: str) -> Input
 
 
 def load_scores(
-    path: str | Path,
+    path: str | Path | Any,
     *,
     score: str | None = None,
     larger_is: LargerIs | None = None,
@@ -238,13 +277,14 @@ def load_scores(
     columns: str | Iterable[str] = (),
     format: str | None = None,
 ) -> Scores:
-    """Read one model's scores from a file or a folder of logs.
+    """Read one model's scores from a file, a folder of logs or a DataFrame.
 
     Parameters
     ----------
-    path : path
+    path : path, or a frame of pandas or polars
         A table (`.csv`, `.tsv`, `.parquet`, `.jsonl`, `.json`, `.npz`) with a column of ids and one of scores; samples
-        of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model.
+        of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model. A frame is read as
+        the CSV of it would be.
     score : str, optional
         The column, metric or scorer; from samples of lm-evaluation-harness also "margin", "log_likelihood" and
         "correct". `score,filter` and `score,epoch` as for `load_predictions(metric=)`. Without, the score that says
@@ -258,14 +298,30 @@ def load_scores(
         text are one example.
     format : str, optional
         As for `load_predictions`.
+
+    Returns
+    -------
+    Scores
+        With ids, where there is a column of them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "losses.csv"
+    >>> _ = path.write_text("id,loss\\na,0.1\\nb,2.5\\n")
+    >>> print(load_scores(path))
+    2 examples, loss, larger is worse (losses.csv)
     """
-    file = Path(path)
     kept = {columns} if isinstance(columns, str) else set(columns)
     options = Options(columns=frozenset(kept | ({classes} if classes else set())))
-    if not file.exists():
-        raise InputError(f"{file} does not exist.")
     declared(larger_is)  # refused before anything is read
-    found = _read(file, format or _format(file), score, larger_is, classes, options)
+    if frames.is_frame(path):
+        found = _from_frame(path, format, score, larger_is, classes, options)
+    else:
+        file = Path(path)
+        if not file.exists():
+            raise InputError(f"{file} does not exist.")
+        found = _read(file, format or _format(file), score, larger_is, classes, options)
     if classes is None:
         return found
     strata = found.columns.get(classes)
@@ -332,9 +388,24 @@ def _read(
         table = row_columns(rows, path)
     else:
         raise InputError(f"{path.name} holds neither a list of rows nor an object of arrays.")
-    if classes is not None and classes not in table:
-        raise InputError(f"{path.name} has no column {classes!r} (`classes`); it has {listing(list(table), 8)}.")
+    _check_classes(table, classes, source=path.name)
     return _from_columns(table, score, larger_is, options, source=path.name, name=path.stem)
+
+
+def _from_frame(
+    frame: Any, format: str | None, score: str | None, larger_is: LargerIs | None, classes: str | None, options: Options
+) -> Scores:
+    if format is not None:
+        raise InputError(f"`format={format!r}` is that of a file, but a frame was given; leave it out.")
+    table = frames.text_columns(frame)
+    check_header(list(table), frames.SOURCE)
+    _check_classes(table, classes, source=frames.SOURCE)
+    return _from_columns(table, score, larger_is, options, source=frames.SOURCE, name="")
+
+
+def _check_classes(table: Mapping[str, Any], classes: str | None, *, source: str) -> None:
+    if classes is not None and classes not in table:
+        raise InputError(f"{source} has no column {classes!r} (`classes`); it has {listing(list(table), 8)}.")
 
 
 def _columns_of(
@@ -460,9 +531,11 @@ def _numbers(column: Any, ids: tuple[str, ...] | None, *, name: str, source: str
 
 
 def as_scores(values: Scores | ArrayLike, *, kind: str | None, larger_is: LargerIs | None, what: str) -> Scores:
-    """Scores from an array, whose kind or direction must be told; `Scores` as they are."""
+    """Scores from an array, whose kind or direction must be told, or from a frame; `Scores` as they are."""
     if isinstance(values, Scores):
         return values
+    if frames.is_frame(values):
+        return replace(load_scores(values, larger_is=larger_is), name=what)
     if kind is None and larger_is is None:
         raise InputError(
             f"whether a larger score in `{what}` is better or worse is not declared; say what the scores are with "

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 from heldout.predictions.cells import check_cells
 from heldout.predictions.fields import ARRAYS, naming_cells, read_fields
-from heldout.predictions.item_columns import as_column as as_column
-from heldout.predictions.item_columns import repeated_inputs as repeated_inputs
+from heldout.predictions.item_columns import as_column, repeated_inputs
 from heldout.predictions.numbering import check_numbering
 from heldout.predictions.trials import Scaling, check_trials
 from heldout.predictions.values import Codes, listing, read_ids, read_names
@@ -30,9 +29,9 @@ MANY_NAMES = 20  # that a message lists
 class Predictions:
     """How k models did on n examples, and, where known, what each predicted.
 
-    Made by `from_arrays`, `from_correct`, `from_scores` or `load`; all of them check what comes in, and nothing later
-    does. A cell is right or wrong, or a score between 0 and 1: a judge's, or the mean over several trials of one
-    example, which stay together in their cell. They are no new examples.
+    Made by `from_arrays`, `from_correct`, `from_scores` or `heldout.load_predictions`; all of them check what comes in,
+    and nothing later does. A cell is right or wrong, or a score between 0 and 1: a judge's, or the mean over several
+    trials of one example, which stay together in their cell. They are no new examples.
 
     Attributes
     ----------
@@ -138,6 +137,11 @@ class Predictions:
             both checks off (free text).
         columns : dict of n values each, optional
             What else is known of each example; `budget(..., groups="repo")` names one.
+
+        Returns
+        -------
+        Predictions
+            Checked.
         """
         table = make_table(
             predictions=predictions,
@@ -163,6 +167,18 @@ class Predictions:
         columns: Mapping[str, ArrayLike | Sequence[Any]] | None = None,
     ) -> Predictions:
         """A matrix of 1 (right) and 0 (wrong), (n_models, n_examples), when that is all there is.
+
+        Parameters
+        ----------
+        correct : (n_models, n_examples)
+            0 and 1, or truth values. Masked cells and None are missing.
+        names, ids, observed, missing, columns
+            As in `from_arrays`.
+
+        Returns
+        -------
+        Predictions
+            Checked.
 
         Examples
         --------
@@ -202,6 +218,11 @@ class Predictions:
         names, ids, observed, missing, columns
             As in `from_arrays`.
 
+        Returns
+        -------
+        Predictions
+            Checked.
+
         Examples
         --------
         >>> pool = Predictions.from_scores([["3/5", "5/5"], ["0/5", "4/5"]], names=["a", "b"])
@@ -227,6 +248,11 @@ class Predictions:
 
         `load` reads it back; a table that needed `classes` needs it again. `columns` are written as `column:repo`, and
         read without being asked for; of values other than text and numbers, such as lists, the text is kept.
+
+        Parameters
+        ----------
+        path : path
+            Its suffix tells the format.
         """
         save(self, Path(path))
 
@@ -249,6 +275,11 @@ class Predictions:
     def require_binary(self, what: str) -> None:
         """Say that something needs right and wrong, where there are scores in between.
 
+        Parameters
+        ----------
+        what : str
+            What needs it, to begin the sentence with.
+
         Examples
         --------
         >>> Predictions.from_scores([[0.5, 1]]).require_binary("the similarity bound")  # doctest: +ELLIPSIS
@@ -266,6 +297,16 @@ class Predictions:
 
     def thresholded(self, threshold: float) -> Predictions:
         """Right or wrong: a score that reaches the threshold is right. Trials are one verdict then.
+
+        Parameters
+        ----------
+        threshold : float
+            Above 0, at most 1.
+
+        Returns
+        -------
+        Predictions
+            Without trials.
 
         Examples
         --------
@@ -297,7 +338,13 @@ class Predictions:
         return ~self.correct if self.observed is None else self.observed & ~self.correct
 
     def digest(self) -> str:
-        """Hash (sha256, hex) of names, scores, missing cells and numbers of trials."""
+        """Hash (sha256, hex) of names, scores, missing cells and numbers of trials.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+        """
         h = hashlib.sha256(json.dumps([self.names, self.cells.shape]).encode())
         h.update(np.packbits(self.correct).data if self.is_binary else np.ascontiguousarray(self.cells).data)
         if self.observed is not None:
@@ -308,6 +355,16 @@ class Predictions:
 
     def position(self, model: str | int | np.integer[Any]) -> int:
         """Where a model stands, by its name or its number.
+
+        Parameters
+        ----------
+        model : str or int
+            A negative number counts from the end.
+
+        Returns
+        -------
+        int
+            From 0.
 
         Examples
         --------
@@ -335,6 +392,16 @@ class Predictions:
 
     def select(self, models: str | Iterable[str] | Iterable[int]) -> Predictions:
         """Some of the models, by name or by position, in the order given; or by a mask of k truth values.
+
+        Parameters
+        ----------
+        models : str, or several str or int, or (k,) bool
+            Which ones.
+
+        Returns
+        -------
+        Predictions
+            The same examples.
 
         Examples
         --------
@@ -381,6 +448,16 @@ class Predictions:
         """The table cut by the values of a column of the examples, in order of appearance; models without any are left
         out.
 
+        Parameters
+        ----------
+        column : str
+            One of `columns`.
+
+        Returns
+        -------
+        dict of str to Predictions
+            One table per value.
+
         Examples
         --------
         >>> pool = Predictions.from_correct([[1, 0, 1]], columns={"task": ["a", "b", "a"]})
@@ -394,7 +471,18 @@ class Predictions:
         return {name: self.examples([value == name for value in values]) for name in dict.fromkeys(values)}
 
     def examples(self, chosen: ArrayLike) -> Predictions:
-        """Some of the examples, by a mask of n truth values or by position; models without any of them are left out."""
+        """Some of the examples, by a mask of n truth values or by position; models without any of them are left out.
+
+        Parameters
+        ----------
+        chosen : (n,) bool, or positions
+            Which ones.
+
+        Returns
+        -------
+        Predictions
+            The same models, where they have any of these examples.
+        """
         places = np.asarray(chosen)
         places = np.flatnonzero(places) if places.dtype == np.bool_ else places.astype(np.intp)
         rows = np.arange(self.n_models)
@@ -406,6 +494,13 @@ class Predictions:
         """Number the distinct inputs of the examples, and name the columns that hold them; None where none repeats.
 
         An example whose texts are all empty is nobody's repetition; texts that are the same everywhere are no input.
+
+        Returns
+        -------
+        codes : (n,) int or None
+            Equal for examples with one input.
+        names : tuple of str
+            The columns.
 
         Examples
         --------

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from heldout import frames
 from heldout.errors import InputError
 from heldout.files import write_text
 from heldout.report.html import to_html
@@ -14,21 +17,54 @@ from heldout.summary import Summary
 
 
 class Result(Record):
-    """A record with a summary; everything that is shown of it is rendered from that."""
+    """A record with a summary; everything that is shown of it is rendered from that.
+
+    Examples
+    --------
+    >>> import heldout
+    >>> result = heldout.budget_from_numbers(50_000, error=0.244, similarity=0.85, epsilon=0.01)
+    >>> result.markdown().startswith("#"), "<html" in result.html()
+    (True, True)
+    >>> result.to_dict()["n_examples"], result.to_frame(backend="polars").shape[0]
+    (50000, 1)
+    """
 
     def summary(self) -> Summary:
-        """What the result says; nothing is computed."""
+        """What the result says; nothing is computed.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         raise NotImplementedError
 
     def __str__(self) -> str:
         return to_text(self.summary())
 
     def markdown(self) -> str:
-        """The summary for a step summary or a pull request."""
+        """The summary for a step summary or a pull request.
+
+        Returns
+        -------
+        str
+            Markdown, as GitHub shows it.
+        """
         return to_markdown(self.summary())
 
     def html(self, *, command: str | None = None) -> str:
-        """The summary as a page of its own; `command` is what it was made by."""
+        """The summary as a page of its own; `command` is what it was made by.
+
+        Parameters
+        ----------
+        command : str, optional
+            The command line that made the result, to be shown on the page.
+
+        Returns
+        -------
+        str
+            A page in one file, pictures and style within it.
+        """
         return to_html(self.summary(), command=command)
 
     def _repr_html_(self) -> str:
@@ -57,3 +93,37 @@ class Result(Record):
         text = self.markdown() if file.suffix == ".md" else f"{self}\n" if file.suffix == ".txt" else None
         write_text(file, self.html(command=command) if text is None else text)
         return file
+
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` can make a frame of, the default first.
+
+        Returns
+        -------
+        dict of str to function
+            Each returns columns of one length; here one row of the numbers and texts of `to_dict`.
+        """
+        return {"result": self._row}
+
+    def _row(self) -> dict[str, list[Any]]:
+        return {key: [value] for key, value in self.to_dict().items() if not isinstance(value, (list, dict))}
+
+    def to_frame(self, table: str | None = None, *, backend: frames.Backend | None = None) -> Any:
+        """The result as a frame of pandas or polars.
+
+        Parameters
+        ----------
+        table : str, optional
+            Which of its tables, where it has several: a name in `tables()`; the first without.
+        backend : {"pandas", "polars"}, optional
+            Whose frame; without it pandas, or polars where pandas is not installed.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            The rows that the class tells of, or one row of its numbers.
+        """
+        tables = self.tables()
+        name = next(iter(tables)) if table is None else table
+        if name not in tables:
+            raise InputError(f"`table` is {name!r}; it can be {' or '.join(map(repr, tables))}.")
+        return frames.to_frame(tables[name](), backend)

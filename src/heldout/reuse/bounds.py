@@ -47,6 +47,22 @@ class TestableModels(Record):
 
     `similarity` and `naive_bayes` are None where the bound does not exist; `reason` says why. `LARGEST` (10^18)
     means "at least that many".
+
+    Parameters
+    ----------
+    union : int
+        By the union bound.
+    similarity, naive_bayes : int or None
+        By the two bounds of Mania et al.; None where one does not exist.
+    reason : str, optional
+        Why.
+
+    Examples
+    --------
+    >>> from heldout import testable_models
+    >>> found = testable_models(50_000, error=0.244, similarity=0.85, epsilon=0.01, delta=0.05)
+    >>> found.union, found.count == found.similarity
+    (251165, True)
     """
 
     __test__ = False  # pytest collects classes by this name

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 from heldout._version import __version__
 from heldout.checks import check_seed
 from heldout.errors import InputError
-from heldout.predictions import Predictions
-from heldout.predictions.table import as_column
+from heldout.frames import is_frame
+from heldout.predictions import Predictions, load_predictions
+from heldout.predictions.item_columns import as_column
 from heldout.progress import plain_bar
 from heldout.reuse.adjusted import Adjusted, adjusted_similarity
 from heldout.reuse.alike import how_alike
@@ -71,9 +72,10 @@ def budget(
 
     Parameters
     ----------
-    predictions : Predictions, or (n_models, n_examples) array
+    predictions : Predictions, or (n_models, n_examples) array, or a frame of pandas or polars
         What the models said, or where they were right (0 and 1); or scores between 0 and 1, of which a
-        `ScoreBudgetResult` tells what can be told without right and wrong.
+        `ScoreBudgetResult` tells what can be told without right and wrong. Frames as `heldout.load_predictions` reads
+        them: one column per model, or one row per model and example.
     epsilon : float, optional
         Error bar that further models shall have. Without, what the set can do for its own pool: the error bar that
         holds for all models there are, rounded up.
@@ -206,7 +208,9 @@ def budget(
 
 
 def _as_table(array: ArrayLike) -> Predictions:
-    """Right and wrong; or scores, where some cell is neither 0 nor 1."""
+    """Right and wrong; or scores, where some cell is neither 0 nor 1; or a frame of either."""
+    if is_frame(array):
+        return load_predictions(array)
     cells = np.ma.asanyarray(array) if np.ma.isMaskedArray(array) else np.asarray(array)
     if cells.dtype.kind == "f":
         there = cells[np.isfinite(cells)]
@@ -255,6 +259,25 @@ def budget_from_numbers(
     """The same from four numbers: what the set could take, without a pool to look at.
 
     Without an epsilon it is 0.01, or more where a hundred such models do not fit there by the union bound.
+
+    Parameters
+    ----------
+    n_examples : int
+        Size of the test set.
+    error, similarity : float
+        Of the models: their error rate, and the share of examples on which two of them are both right or both wrong.
+    epsilon, delta, gap : float
+        As in `budget`.
+
+    Returns
+    -------
+    BudgetResult
+        Without a pool: how many such models fit, and how many examples other answers would take.
+
+    Examples
+    --------
+    >>> budget_from_numbers(50_000, error=0.244, similarity=0.85, epsilon=0.01).testable.union  # Mania et al. 2019
+    251165
     """
     check_share("gap", gap)
     if epsilon is None:

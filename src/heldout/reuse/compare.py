@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from heldout._version import __version__
 from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions import Predictions
+from heldout.frames import is_frame
+from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.keys import TEXTS
 from heldout.progress import plain_bar
 from heldout.reuse.compare_result import Basis, CompareAllResult, CompareResult, Parted, judge
@@ -56,7 +57,7 @@ def compare(
 
     Parameters
     ----------
-    predictions : Predictions, or (n_models, n_examples) array of 0 and 1
+    predictions : Predictions, or (n_models, n_examples) array of 0 and 1, or a frame of pandas or polars
         What the models said, or where they were right, or their scores between 0 and 1.
     first, second : str or int
         Two models, by name or position; may be left out where there are two.
@@ -110,10 +111,19 @@ def compare_all(
 
     Parameters
     ----------
+    predictions
+        As in `compare`.
     models : several str or int, optional
         Which models; all of the table without.
     level, groups, sequential
         As in `compare`; the level is family-wise.
+    progress : bool
+        Show a bar on stderr where there are many pairs.
+
+    Returns
+    -------
+    CompareAllResult
+        One `CompareResult` per pair.
 
     Examples
     --------
@@ -163,6 +173,8 @@ def compare_all(
 def _table(predictions: Predictions | ArrayLike, level: float) -> Predictions:
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
         raise InputError(f"`level` is {level!r}; it must be a number between 0 and 1.")
+    if is_frame(predictions):
+        return load_predictions(predictions)
     return predictions if isinstance(predictions, Predictions) else Predictions.from_scores(predictions)
 
 

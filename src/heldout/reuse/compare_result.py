@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.frames import from_rows
 from heldout.report import Result
 from heldout.results import today
 from heldout.statistics.confidence_sequence import ConfidenceSequence
@@ -102,6 +104,13 @@ class CompareResult(Result):
         Groups of examples, where they are the unit.
     n_waiting : int
         Examples at the end of a sequence that do not count yet: more of their group may come.
+
+    Examples
+    --------
+    >>> from heldout import compare
+    >>> result = compare([[1] * 60 + [0] * 30 + [1] * 410, [0] * 60 + [1] * 30 + [1] * 410])
+    >>> result.verdict, result.difference, result.n_discordant
+    ('first better', 0.06, 90)
     """
 
     unlisted = ("ruling", "binary", "groups_named", "sequence", "discordant", "parted")
@@ -165,7 +174,20 @@ class CompareResult(Result):
         return self.ruling.outcome if self.ruling.direction is None else f"{self.ruling.direction} better"
 
     def judged(self, log_p_value: float, level: float) -> Verdict:
-        """The verdict that another p-value or level would give."""
+        """The verdict that another p-value or level would give.
+
+        Parameters
+        ----------
+        log_p_value : float
+            Natural logarithm of the p-value to go by.
+        level : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        Verdict
+            Outcome, direction, and what it rests on.
+        """
         return judge(log_p_value, self.difference, self.sequence, level=level, rests_on=self.ruling.rests_on)
 
     @property
@@ -203,8 +225,25 @@ class CompareResult(Result):
     def _examples(self) -> list[dict[str, Any]]:
         return [{name: value for name, value in vars(row).items() if value is not None} for row in self.parted]
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "pairs", here one row, and "examples", those on which the models part (`parted`).
+        """
+        examples = [vars(example) for example in self.parted]
+        return {"pairs": lambda: from_rows([pair_row(self)]), "examples": lambda: from_rows(examples)}
+
     def summary(self) -> Summary:
-        """What the comparison says."""
+        """What the comparison says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.reuse.compare_summary import pair_summary
 
         return pair_summary(self)
@@ -215,6 +254,20 @@ class CompareAllResult(Result):
     """Several pairs at once, their p-values adjusted by Holm, their intervals valid at once (Bonferroni).
 
     `skipped` has the names of pairs that share too little: fewer than two examples, or only one group.
+
+    Attributes
+    ----------
+    pairs : tuple of CompareResult
+        In the order of the models; `result[0]` is the first.
+    skipped : tuple of (str, str)
+        Pairs that share too little: fewer than two examples, or only one group.
+
+    Examples
+    --------
+    >>> from heldout import compare_all
+    >>> result = compare_all(np.random.default_rng(0).random((3, 400)) < [[0.9], [0.7], [0.7]])
+    >>> len(result), result.n_told_apart, result[0].better
+    (3, 2, 'model 0')
     """
 
     unlisted = ("pairs",)
@@ -249,8 +302,47 @@ class CompareAllResult(Result):
         left = ("null", "source", "data_digest", "version", "created", "examples", "sequence")
         return [{k: v for k, v in pair.to_dict().items() if k not in left} for pair in self.pairs]
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "pairs": one row per pair, in the order given.
+        """
+        return {"pairs": lambda: from_rows(list(map(pair_row, self.pairs)))}
+
     def summary(self) -> Summary:
-        """What the comparisons say."""
+        """What the comparisons say.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.reuse.compare_summary import all_summary
 
         return all_summary(self)
+
+
+def pair_row(pair: CompareResult) -> dict[str, Any]:
+    """A pair as a row of a frame."""
+    low, high = pair.interval
+    return {
+        "first": pair.first,
+        "second": pair.second,
+        "score_first": pair.score_first,
+        "score_second": pair.score_second,
+        "difference": pair.difference,
+        "low": low,
+        "high": high,
+        "p_value": pair.p_value,
+        "adjusted_p_value": pair.adjusted_p_value,
+        "verdict": pair.verdict,
+        "better": pair.better,
+        "first_only": pair.first_only,
+        "second_only": pair.second_only,
+        "n_examples": pair.n_examples,
+        "n_groups": pair.n_groups,
+        "detectable_difference": pair.detectable_difference,
+    }

@@ -10,6 +10,7 @@ import numpy as np
 from heldout import summary as page
 from heldout.reuse.compare_result import CompareAllResult, CompareResult, Parted
 from heldout.statistics.confidence_sequence import ConfidenceSequence
+from heldout.statistics.paired import is_told
 
 SHOWN, OPEN, LISTED = 5, 8, 50  # examples of each side that are printed, on the page, and there before a click or after
 PAIRS_SHOWN, PAIRS = 40, 300  # pairs printed, and on the page
@@ -71,7 +72,7 @@ def pair_summary(result: CompareResult) -> page.Summary:
         tone="quiet" if result.better is None else "neutral",
         subject=f"{result.source}: {result.n_examples:,} examples",
         figures=figures,
-        lines=tuple((name.lower(), value) for name, value in (*numbers, *facts)),
+        lines=(*numbers, *facts),
         sections=tuple(_sections(result, facts)),
         closing=(f"Null hypothesis: {result.null}",),
         origin=page.origin(result),
@@ -110,8 +111,21 @@ def moved_text(result: CompareResult) -> str:
 
 def worse_text(result: CompareResult, fail_under: float) -> str:
     """Why a check failed."""
-    p = page.pvalue_text(result.ruling.log_p_value)
+    p = _p_text(result.ruling.log_p_value, fail_under)
     return f"{result.first} is worse than {result.second} (p = {p}, below --fail-under {fail_under:g})."
+
+
+def _p_text(log_p: float, level: float) -> str:
+    """A p-value, with as many digits as show on which side of the level it is."""
+    texts = (page.pvalue_text(log_p), *(f"{math.exp(log_p):.{digits}g}" for digits in range(3, 17)))
+    sides = {True: (t for t in texts if float(t) < level), False: (t for t in texts if float(t) > level)}
+    return next(sides[bool(is_told(log_p, level))], texts[0])
+
+
+def _once(result: CompareResult) -> str:
+    """That a sequence takes the mean of each group, where it does."""
+    once = result.ruling.rests_on == "sequence of groups"
+    return f" in {result.n_groups:,} groups, each of which counts once" if once else ""
 
 
 def _told(result: CompareResult) -> tuple[str, tuple[str, ...]]:
@@ -119,11 +133,11 @@ def _told(result: CompareResult) -> tuple[str, tuple[str, ...]]:
     first, second = page.quoted(result.first), page.quoted(result.second)
     values = result.score_first, result.score_second
     one, two = (page.percent(score, 2) if result.binary else page.fixed(score) for score in values)
-    scores = f"{first} scores {one} and {second} {two} on {result.n_examples:,} examples"
+    scores = f"{first} scores {one} and {second} {two} on {result.n_examples:,} examples{_once(result)}"
     if result.ruling.outcome == "order matters":
         return f"The difference moved with the order of the {result.unit}", (f"{scores}.", moved_text(result))
     holm = f", Holm over {result.n_pairs:,} pairs" if result.n_pairs > 1 else ""
-    at = f"significant at level {result.level:g} (p = {page.pvalue_text(result.ruling.log_p_value)}{holm})."
+    at = f"significant at level {result.level:g} (p = {_p_text(result.ruling.log_p_value, result.level)}{holm})."
     if result.better is None:
         return f"{first} and {second} are not told apart", (f"{scores}; the difference is not {at}",)
     return f"{page.quoted(result.better)} is better", (f"{scores}; the difference is {at}",)
@@ -131,15 +145,18 @@ def _told(result: CompareResult) -> tuple[str, tuple[str, ...]]:
 
 def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
     first, second, seen = page.quoted(result.first), page.quoted(result.second), result.detectable_difference
-    looks = ", at every look at once" if result.sequence else ""
+    moved = result.ruling.outcome == "order matters"
+    looks = "as it moved with the order" if moved else "at every look at once" if result.sequence else ""
+    within = ", ".join(text for text in (_interval(result), looks, _once(result).strip()) if text)
     share = page.percent(result.n_discordant / result.n_examples)
     sides = f"{share}; {first} scores higher on {result.first_only:,}, {second} on {result.second_only:,}"
     found = "a true difference that is found four times in five, with one look"
     if math.isnan(seen):
-        found = f"so few {result.unit} can never reach level {result.interval_level:.2g}, whatever they say"
+        units = f"{result.n_groups or result.n_examples:,} {result.unit}{' of these sizes' if result.n_groups else ''}"
+        found = f"with one look, {units} can never reach level {result.interval_level:.2g}, whatever they say"
     rows = (
-        ("Difference", _difference(result), f"{page.sure_text(result.interval_level)}: {_interval(result)}{looks}"),
-        ("p", page.pvalue_text(result.log_p_value), result.test),
+        ("Difference", _difference(result), f"{page.sure_text(result.interval_level)}: {within}"),
+        ("p", _p_text(result.log_p_value, result.interval_level), result.test),
         ("Discordant", f"{result.n_discordant:,} of {result.n_examples:,}", sides),
         ("Detectable difference", page.fixed(seen, _digits(result)), found),
     )
@@ -162,10 +179,10 @@ def _interval(result: CompareResult) -> str:
 def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
     """What else there is to know, on the page and in print."""
     if result.n_pairs > 1:
-        yield "Adjusted p", f"{page.pvalue_text(result.ruling.log_p_value)} (Holm, {result.n_pairs:,} pairs)"
+        yield "Adjusted p", f"{_p_text(result.ruling.log_p_value, result.level)} (Holm, {result.n_pairs:,} pairs)"
     if math.isfinite(result.p_value_sign_flips):
         p = page.p_text(result.p_value_sign_flips)
-        yield "p by flipped signs", f"{p} (beside the verdict: it takes differences of equal models to be symmetric)"
+        yield "Flipped-sign p", f"{p} (beside the verdict: it takes differences of equal models to be symmetric)"
     if (s := result.sequence) is not None:
         look = "none" if s.first is None else f"{s.first:,}"
         yield "First look without zero", f"{look} of {int(s.looks[-1]):,} {result.unit}, in the order of the file"
@@ -240,7 +257,7 @@ def _side(result: CompareResult, rows: list[Parted], *, first: bool) -> page.Sec
     words, more = columns if labelled else ["Text"], n - len(cells[:OPEN])
     opened = page.Table.of(title, columns, cells[:OPEN], words=words, more=more, rows_printed=SHOWN)
     folded = page.Table.of(f"{title}, further examples", columns, cells[OPEN:], words=words)
-    fold = page.Fold(title=f"The next {len(folded.rows)} of these", blocks=(folded,)) if folded.rows else None
+    fold = page.Fold(title=f"The next {len(folded.rows)} of these {more:,}", blocks=(folded,)) if folded.rows else None
     heading, anchor = f"{title} ({page.counted(n, 'example')})", "first" if first else "second"
     return page.Section.of(heading, opened, fold, printed=True, anchor=anchor)
 
@@ -268,8 +285,7 @@ def _board_row(row: CompareResult) -> page.RangeRow:
         high=high,
         value_text=_difference(row),
         interval_text=_interval(row),
-        rank=page.pvalue_text(row.ruling.log_p_value),
+        rank=_p_text(row.ruling.log_p_value, row.level),
         next=f"{row.n_discordant:,}",
-        next_note="differ",
         next_hover=f"{first}{sign}{second}: the scores differ on {page.counted(row.n_discordant, 'example')}",
     )

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.predictions import Predictions
+from heldout.frames import is_frame
+from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.values import read_names
 
 Bits = NDArray[np.uint8]
@@ -99,6 +100,8 @@ class PackedLosses:
         """Pack whatever says which answers are right: predictions, or a (k, n) matrix."""
         if isinstance(predictions, PackedLosses):
             return predictions
+        if is_frame(predictions):
+            predictions = load_predictions(predictions)
         table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(predictions)
         block = table.correct if table.observed is None else (table.correct, table.observed)
         return cls.from_blocks([block], n_examples=table.n_examples, names=table.names)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.frames import from_rows
 from heldout.report import Result
 from heldout.results import Record, today
 from heldout.reuse.adjusted import Adjusted
@@ -38,8 +39,8 @@ class Pool(Record):
     names : tuple of str
         Models.
     values, low, high : (k,) float
-        Errors or mean scores, and intervals that hold for all models at once with probability 1 - delta; Clopper and
-        Pearson's of errors on independent examples, else Korn and Graubard's.
+        Errors or mean scores, and intervals that hold for all models at once with probability 1 - delta: Clopper and
+        Pearson's of errors, Korn and Graubard's in groups; those of scores are in `heldout.statistics.score_means`.
     n_observed : (k,) int
         Examples of each model.
     epsilon : dict
@@ -320,14 +321,40 @@ class Budget(Result):
 
         return notes_of(self.tasks, trials_agree=self.trials_agree)
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            "models", the leaderboard, best first, and "neighbours", each model against the next one down; without a
+            pool one row of numbers.
+        """
+        pool = self.pool
+        if pool is None:
+            return super().tables()
+        return {"models": lambda: from_rows(self.models), "neighbours": lambda: from_rows(pool.named_neighbours)}
+
     def summary(self) -> Summary:
-        """What the budget says."""
+        """What the budget says.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            Headline, key figures and sections.
+        """
         from heldout.reuse.budget_summary import summarise
 
         return summarise(self)
 
     def needed_summary(self) -> Summary:
-        """How many examples are needed, alone."""
+        """How many examples are needed, alone.
+
+        Returns
+        -------
+        heldout.summary.Summary
+            What `heldout budget --needed` shows.
+        """
         from heldout.reuse.budget_summary import summarise_needed
 
         return summarise_needed(self)
@@ -345,6 +372,14 @@ class BudgetResult(Budget):
     by_similarity, by_epsilon : Curve or None
         Testable models of the mean error against similarity (figures 1b and 2), and of the mean error and similarity
         against epsilon (figure 2); None where `equal` is.
+
+    Examples
+    --------
+    >>> from heldout import budget
+    >>> right = np.random.default_rng(0).random((4, 1000)) < [[0.9], [0.8], [0.8], [0.7]]
+    >>> result = budget(right, epsilon=0.05)
+    >>> result.n_models, result.first, result.error_bar < 0.05
+    (4, ['model 0'], True)
     """
 
     unlisted = (*Budget.unlisted, "equal")
@@ -371,6 +406,17 @@ class BudgetResult(Budget):
             return None
         return float(curve.x[np.argmax(curve.union >= 1)])
 
+    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
+        """What `to_frame` makes frames of.
+
+        Returns
+        -------
+        dict
+            As of `ScoreBudgetResult`, and "pairs", how alike any two models are.
+        """
+        pool = self.pool
+        return super().tables() if pool is None else {**super().tables(), "pairs": lambda: _pairs(pool)}
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ScoreBudgetResult(Budget):
@@ -383,6 +429,14 @@ class ScoreBudgetResult(Budget):
     median_trial_share, pair_trial_share : float
         Share of the squared error bar of a model, and of the difference of two, that is chance inside examples: medians
         over models and pairs, NaN where trials are not known.
+
+    Examples
+    --------
+    >>> from heldout import budget
+    >>> scores = np.random.default_rng(0).random((3, 500)) * [[1.0], [0.8], [0.8]]
+    >>> result = budget(scores)
+    >>> type(result).__name__, result.first, round(result.mean_score, 2)
+    ('ScoreBudgetResult', ['model 0'], 0.44)
     """
 
     unlisted = (*Budget.unlisted, "trials", "median_trial_share", "pair_trial_share")
@@ -395,7 +449,20 @@ class ScoreBudgetResult(Budget):
     pair_trial_share: float
 
     def shrinks(self, more: float, *, pairs: bool = False) -> float:
-        """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be."""
+        """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be.
+
+        Parameters
+        ----------
+        more : float
+            Trials for each one there is.
+        pairs : bool
+            Of the differences of two models instead.
+
+        Returns
+        -------
+        float
+            At most 1; NaN where trials are not known.
+        """
         share = self.pair_trial_share if pairs else self.median_trial_share
         return math.sqrt(1 - share * (1 - 1 / more))
 
@@ -418,3 +485,11 @@ class ScoreBudgetResult(Budget):
             "share_of_gap": self.pair_trial_share,
             "gap_with_twice_as_many": self.shrinks(MORE_TRIALS, pairs=True),
         }
+
+
+def _pairs(pool: PoolResult) -> dict[str, Any]:
+    """All pairs of models, in the order of the table."""
+    first, second = np.triu_indices(len(pool.names), 1)
+    alike = pool.similarity
+    columns = {"similarity": alike.agreement(), "if_independent": alike.baseline(), "kappa": alike.kappa()}
+    return {"first": pool.named(first.tolist()), "second": pool.named(second.tolist()), **columns}

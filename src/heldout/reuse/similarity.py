@@ -57,6 +57,13 @@ class SimilarityResult:
         Examples that both have, and wrong answers of the first and the second on them; None if nothing is missing.
     difficulty : (k + 1,) int64
         Number of examples that exactly 0, 1, ..., k models get wrong, over the examples that every model has.
+
+    Examples
+    --------
+    >>> from heldout import similarity
+    >>> result = similarity([[True, True, True, False], [True, True, False, False], [False, True, True, True]])
+    >>> result.mean_similarity, result.matrix()[0].tolist()
+    (0.5, [1.0, 0.75, 0.5])
     """
 
     names: tuple[str, ...]
@@ -131,7 +138,13 @@ class SimilarityResult:
         return self._summary[4]
 
     def agreement(self) -> Floats:
-        """(pairs,) similarity of each pair; NaN where it shares no example."""
+        """(pairs,) similarity of each pair; NaN where it shares no example.
+
+        Returns
+        -------
+        (pairs,) float
+            Shares between 0 and 1.
+        """
         out = np.empty(self.n_pairs)
         with np.errstate(invalid="ignore"):
             for row in self.rows():
@@ -139,7 +152,13 @@ class SimilarityResult:
         return out
 
     def baseline(self) -> Floats:
-        r"""(pairs,) similarity of independent models with the same errors: mu1 mu2 + (1 - mu1)(1 - mu2)."""
+        r"""(pairs,) similarity of independent models with the same errors: mu1 mu2 + (1 - mu1)(1 - mu2).
+
+        Returns
+        -------
+        (pairs,) float
+            Shares between 0 and 1.
+        """
         out = np.empty(self.n_pairs)
         for row in self.rows():
             out[row.pairs] = _independent(row)
@@ -149,6 +168,11 @@ class SimilarityResult:
         """(pairs,) similarity less that of independent models, over 1 less that: Cohen's kappa of right and wrong.
 
         NaN where both models are right, or both wrong, on every example: independent ones would be, too.
+
+        Returns
+        -------
+        (pairs,) float
+            At most 1; 0 where models are as alike as independent ones.
         """
         out = np.empty(self.n_pairs)
         for row in self.rows():
@@ -156,7 +180,18 @@ class SimilarityResult:
         return out
 
     def counts(self, i: int, j: int) -> tuple[int, int, int, int]:
-        """Examples that models i and j both get wrong, only i, only j, and neither (n11, n10, n01, n00)."""
+        """Examples that models i and j both get wrong, only i, only j, and neither (n11, n10, n01, n00).
+
+        Parameters
+        ----------
+        i, j : int
+            Two models, by position.
+
+        Returns
+        -------
+        tuple of four int
+            n11, n10, n01, n00.
+        """
         i, j = (range(self.n_models)[index] for index in (i, j))
         if i == j:
             return int(self.wrong[i]), 0, 0, int(self.observed[i] - self.wrong[i])
@@ -168,7 +203,13 @@ class SimilarityResult:
         return n11, first - n11, second - n11, n - first - second + n11
 
     def matrix(self) -> Floats:
-        """(k, k) similarity, 1 on the diagonal."""
+        """(k, k) similarity, 1 on the diagonal.
+
+        Returns
+        -------
+        (k, k) float
+            Symmetric; NaN where a pair shares no example.
+        """
         k = self.n_models
         out = np.ones((k, k))
         for i, row in enumerate(self.rows()):
@@ -178,12 +219,29 @@ class SimilarityResult:
         return out
 
     def difficulty_curve(self) -> Floats:
-        """(k + 1,) share of examples that at most 0, 1, ..., k models get wrong (figure 4 of the paper)."""
+        """(k + 1,) share of examples that at most 0, 1, ..., k models get wrong (figure 4 of the paper).
+
+        Returns
+        -------
+        (k + 1,) float
+            Growing, up to 1; NaN where no example is there for every model.
+        """
         with np.errstate(invalid="ignore"):
             return self.difficulty.cumsum() / np.float64(self.n_complete)
 
     def row(self, i: int) -> PairRow:
-        """Counts of model i against models i + 1, ..., k - 1."""
+        """Counts of model i against models i + 1, ..., k - 1.
+
+        Parameters
+        ----------
+        i : int
+            The model, by position.
+
+        Returns
+        -------
+        PairRow
+            Counts of k - 1 - i pairs.
+        """
         k = self.n_models
         pairs = slice(i * (2 * k - i - 1) // 2, (i + 1) * (2 * k - i - 2) // 2)
         both = self.both_wrong[pairs].astype(np.int64)
@@ -194,7 +252,13 @@ class SimilarityResult:
         return PairRow(pairs, both, *rest)
 
     def rows(self) -> Iterator[PairRow]:
-        """Counts of each model against those after it: a few rows of a large pool fit where all pairs do not."""
+        """Counts of each model against those after it: a few rows of a large pool fit where all pairs do not.
+
+        Returns
+        -------
+        iterator of PairRow
+            One per model.
+        """
         return (self.row(i) for i in range(self.n_models))
 
     @cached_property
@@ -237,7 +301,13 @@ class SimilarityResult:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers of the pool and of each model; an undefined one is None. Pairs stay in the arrays."""
+        """Plain numbers of the pool and of each model; an undefined one is None. Pairs stay in the arrays.
+
+        Returns
+        -------
+        dict
+            Means over pairs, and each model's error.
+        """
         return {
             "n_models": self.n_models,
             "n_examples": self.n_examples,

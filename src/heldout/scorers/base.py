@@ -20,23 +20,73 @@ Layout = Literal["nchw", "nhwc"]
 
 @runtime_checkable
 class Scorer(Protocol):
-    """What an audit asks of a model."""
+    """What an audit asks of a model.
+
+    Attributes
+    ----------
+    name : str
+        What messages and reports call it.
+    batch_size : int
+        The batch it runs best at.
+    layout : {"nchw", "nhwc"}
+        Of a batch: channels first or last.
+
+    Examples
+    --------
+    >>> isinstance(FunctionScorer(lambda batch: batch.reshape(len(batch), -1)), Scorer)
+    True
+    """
 
     name: str
     batch_size: int  # the batch it runs best at
     layout: Layout  # (n, channels, height, width) or (n, height, width, channels)
 
     def logits(self, batch: Batch) -> NDArray[Any]:
-        """(n, n_classes) scores of a batch; the larger, the likelier. Only their order and gaps count."""
+        """(n, n_classes) scores of a batch; the larger, the likelier. Only their order and gaps count.
+
+        Parameters
+        ----------
+        batch : (n, ...) float32
+            In `layout`.
+
+        Returns
+        -------
+        (n, n_classes)
+            One row per picture.
+        """
         ...
 
     def digest(self) -> str:
-        """Tells this model from another, for `--resume`."""
+        """Tells this model from another, for `--resume`.
+
+        Returns
+        -------
+        str
+            Hexadecimal digits.
+        """
         ...
 
 
 class FunctionScorer:
-    """Any function from a float32 batch to (n, n_classes) logits."""
+    """Any function from a float32 batch to (n, n_classes) logits.
+
+    Parameters
+    ----------
+    function : function of a batch
+        Returns (n, n_classes) logits.
+    batch_size : int
+        How many pictures it is given at once.
+    layout : {"nchw", "nhwc"}
+        Of a batch: channels first or last.
+    name : str, optional
+        The function's own without.
+
+    Examples
+    --------
+    >>> scorer = FunctionScorer(lambda batch: batch.reshape(len(batch), -1)[:, :2], name="first two pixels")
+    >>> scorer.name, scorer.logits(np.ones((3, 1, 2, 2), np.float32)).shape
+    ('first two pixels', (3, 2))
+    """
 
     def __init__(
         self,
@@ -51,11 +101,28 @@ class FunctionScorer:
         self.name = str(name or getattr(function, "__qualname__", type(function).__name__))
 
     def logits(self, batch: Batch) -> NDArray[Any]:
-        """Call the function."""
+        """Call the function.
+
+        Parameters
+        ----------
+        batch : (n, ...) float32
+            In `layout`.
+
+        Returns
+        -------
+        (n, n_classes)
+            One row per picture.
+        """
         return np.asarray(self._function(batch))
 
     def digest(self) -> str:
-        """Of the function's name only: what it computes is not ours to see."""
+        """Of the function's name only: what it computes is not ours to see.
+
+        Returns
+        -------
+        str
+            16 hexadecimal digits.
+        """
         return hashlib.sha256(f"function:{self.name}".encode()).hexdigest()[:16]
 
 
@@ -63,6 +130,18 @@ def as_scorer(model: Any, **options: Any) -> Scorer:
     """A scorer for a scorer, an .onnx path, a torch module, a scikit-learn estimator or a function.
 
     Options (`batch_size`, `device`, ...) go to the scorer's constructor.
+
+    Parameters
+    ----------
+    model
+        A scorer, a path, a `torch.nn.Module`, a fitted classifier, or a function of a batch.
+    **options
+        Of `OnnxScorer`, `TorchScorer`, `SklearnScorer` or `FunctionScorer`.
+
+    Returns
+    -------
+    Scorer
+        The model itself, if it is one.
 
     Examples
     --------
@@ -108,7 +187,30 @@ def _refuse_idle(what: str, options: dict[str, Any], *known: str) -> dict[str, A
 
 
 def load_scorer(spec: str, *, option: str = "--model", **options: Any) -> Scorer:
-    """What `--model` means: `file.onnx`, or `package.module:factory`, called without arguments."""
+    """What `--model` means: `file.onnx`, or `package.module:factory`, called without arguments.
+
+    Parameters
+    ----------
+    spec : str
+        A file, or a module and a name in it: a scorer, a torch module, or a function that returns a model.
+    option : str
+        What messages call `spec`.
+    **options
+        As in `as_scorer`.
+
+    Returns
+    -------
+    Scorer
+        Named by the file, or by the name in the module.
+
+    Examples
+    --------
+    >>> try:
+    ...     load_scorer("weights.bin")
+    ... except InputError as error:
+    ...     print(error)
+    --model weights.bin: give an .onnx file or package.module:factory.
+    """
     if ":" not in spec or Path(spec).exists():
         if not spec.endswith(".onnx"):
             raise InputError(f"{option} {spec}: give an .onnx file or package.module:factory.")

@@ -32,6 +32,13 @@ class OnnxScorer:
         "cuda" needs the package onnxruntime-gpu in place of onnxruntime.
     threads : int, optional
         Default: ONNX Runtime's own choice.
+
+    Examples
+    --------
+    >>> import heldout.demo
+    >>> scorer = OnnxScorer(Path(heldout.demo.__file__).parent / "data" / "honest.onnx", threads=1)
+    >>> scorer.name, scorer.layout, scorer.logits(np.zeros((2, 1, 32, 32), np.float32)).shape
+    ('honest', 'nchw', (2, 10))
     """
 
     def __init__(
@@ -86,7 +93,18 @@ class OnnxScorer:
         self.name, self._path = path.stem, path
 
     def logits(self, batch: Batch) -> NDArray[Any]:
-        """Run the session on one batch."""
+        """Run the session on one batch.
+
+        Parameters
+        ----------
+        batch : (n, ...) float32
+            In `layout`.
+
+        Returns
+        -------
+        (n, n_classes)
+            One row per picture.
+        """
         try:
             out = self._session.run([self._output], {self._input: batch.astype(self._type, copy=False)})
         except Exception as error:
@@ -97,5 +115,11 @@ class OnnxScorer:
         return np.asarray(out[0])
 
     def digest(self) -> str:
-        """Of the file's bytes."""
+        """Of the file's bytes.
+
+        Returns
+        -------
+        str
+            16 hexadecimal digits.
+        """
         return hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]

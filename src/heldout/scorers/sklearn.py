@@ -23,6 +23,21 @@ class SklearnScorer:
 
     `decision_function` gives the logits, or else the logarithm of `predict_proba`. Columns follow
     `classes_`, which must be the whole numbers that the labels use.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        With `decision_function` or `predict_proba`.
+    batch_size : int
+        How many pictures it is given at once.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> model = LogisticRegression().fit(rng.random((20, 4)), np.arange(20) % 3)
+    >>> SklearnScorer(model).logits(np.ones((5, 2, 2, 1), np.float32)).shape
+    (5, 3)
     """
 
     layout: Layout = "nhwc"
@@ -45,7 +60,18 @@ class SklearnScorer:
         self.batch_size, self.name = batch_size, type(estimator).__name__
 
     def logits(self, batch: Batch) -> NDArray[Any]:
-        """Decision values, one column per class; a class that was never seen can never win."""
+        """Decision values, one column per class; a class that was never seen can never win.
+
+        Parameters
+        ----------
+        batch : (n, height, width, channels) float32
+            Flattened row by row.
+
+        Returns
+        -------
+        (n, n_classes)
+            One row per picture.
+        """
         flat = batch.reshape(len(batch), -1)
         if hasattr(self._estimator, "decision_function"):
             scores = np.asarray(self._estimator.decision_function(flat), dtype=np.float64)
@@ -64,5 +90,11 @@ class SklearnScorer:
         return out
 
     def digest(self) -> str:
-        """Of the pickled estimator."""
+        """Of the pickled estimator.
+
+        Returns
+        -------
+        str
+            16 hexadecimal digits.
+        """
         return hashlib.sha256(pickle.dumps(self._estimator)).hexdigest()[:16]

@@ -36,6 +36,13 @@ class TorchScorer:
         Memory format of inputs and weights; often faster for convolutions.
     prepare : bool
         Fold batch norms.
+
+    Examples
+    --------
+    >>> import torch
+    >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
+    >>> TorchScorer(net).logits(np.zeros((2, 3, 2, 2), np.float32)).shape
+    (2, 5)
     """
 
     layout: Layout = "nchw"
@@ -85,7 +92,18 @@ class TorchScorer:
         return self._prepared
 
     def logits(self, batch: Batch) -> NDArray[Any]:
-        """Run one batch."""
+        """Run one batch.
+
+        Parameters
+        ----------
+        batch : (n, channels, height, width) float32
+            Scaled as the model wants it.
+
+        Returns
+        -------
+        (n, n_classes)
+            One row per picture.
+        """
         torch = self._torch
         x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
         if self._channels_last:
@@ -102,6 +120,18 @@ class TorchScorer:
 
         The gradient of log Σ_{i≠y} exp l_i - l_y, which is that of the cross entropy but for the factor 1 / (1 - p_y):
         in float32 the latter is rounded to 0 where the model is sure, and with it the gradient's sign is lost.
+
+        Parameters
+        ----------
+        batch : (n, channels, height, width) float32
+            Scaled as the model wants it.
+        labels : (n,) int
+            The true classes.
+
+        Returns
+        -------
+        (n, channels, height, width) float32
+            One gradient per picture.
         """
         torch = self._torch
         x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
@@ -116,7 +146,13 @@ class TorchScorer:
         return np.asarray(gradient.float().cpu().numpy())
 
     def digest(self) -> str:
-        """Of the module's state and of how it is run."""
+        """Of the module's state and of how it is run.
+
+        Returns
+        -------
+        str
+            16 hexadecimal digits.
+        """
         options = (type(self._original).__qualname__, str(self._device), self._bf16, self._channels_last, self._prepare)
         h = hashlib.sha256(repr(options).encode())
         for name, tensor in self._original.state_dict().items():

@@ -26,6 +26,11 @@ def bernstein_bound(n: int, sd: float, *, log_delta: float, width: float) -> flo
     width : float
         Length U of an interval that surely holds every value.
 
+    Returns
+    -------
+    float
+        B.
+
     References
     ----------
     .. [1] Werpachowski, György, Szepesvári (2019). Detecting overfitting via adversarial
@@ -46,6 +51,20 @@ def bernstein_log_pvalue(mean: float, sd: float, n: int, *, width: float) -> flo
 
     Equation (8) of v1 without its min{1, .}: (7) is a quadratic in y = sqrt(ln(3/delta)) with the
     root 2|T| / (b + sqrt(b^2 + 12 U |T| / n)), b = sqrt(2 sigma^2 / n); written so, nothing cancels.
+
+    Parameters
+    ----------
+    mean, sd : float
+        Of the values; the empirical standard deviation has the divisor n.
+    n : int
+        Number of examples.
+    width : float
+        Length U of an interval that surely holds every value.
+
+    Returns
+    -------
+    float
+        At most ln 3.
 
     Examples
     --------
@@ -68,6 +87,20 @@ def two_interval_log_pvalue(difference: float, sd_first: float, sd_second: float
 
     .. math:: p = 6 e^{-y^2}, \quad y = 2|T| / (a + \sqrt{a^2 + 24 |T| / n}), \quad
               a = \sqrt{2/n}\,(\sigma_S + \sigma_g).
+
+    Parameters
+    ----------
+    difference : float
+        Of the two means.
+    sd_first, sd_second : float
+        Empirical standard deviations, divisor n.
+    n : int
+        Number of examples.
+
+    Returns
+    -------
+    float
+        At most ln 6.
 
     Examples
     --------

@@ -152,6 +152,20 @@ def star_bets_log_pvalue(
     T + tolerance, and each is a non-negative supermartingale. With fewer orders (`n_orders`) p is as valid and depends
     more on the seed.
 
+    Parameters
+    ----------
+    values : (n,)
+        T of every example.
+    lower, upper : float
+        The range that the rule guarantees.
+    alternative, tolerance, seed, n_orders
+        As in `independence_test`.
+
+    Returns
+    -------
+    float
+        Natural logarithm of p, at most 0.
+
     Examples
     --------
     >>> star_bets_log_pvalue([0.5, -0.5] * 50, lower=-0.5, upper=0.5)

@@ -108,6 +108,18 @@ def clopper_pearson(
     The bounds invert the two binomial tails at level / 2 each, through the beta law [1]_. A small level is given as
     such: 1 - confidence would lose its digits.
 
+    Parameters
+    ----------
+    successes, n : int
+        So many of so many.
+    confidence, level : float, optional
+        One of them.
+
+    Returns
+    -------
+    low, high : float
+        The ends, between 0 and 1.
+
     References
     ----------
     .. [1] Clopper, Pearson (1934). Biometrika 26(4), 404-413.

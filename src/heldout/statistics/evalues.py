@@ -15,6 +15,16 @@ def calibrated_log_evalue(log_p: float) -> float:
     at most 1 on average whenever p is valid, since it is so for every kappa. It is 1/2 at p = 1 and
     grows nearly as 1/p.
 
+    Parameters
+    ----------
+    log_p : float
+        Natural logarithm of a p-value.
+
+    Returns
+    -------
+    float
+        Natural logarithm of the e-value.
+
     References
     ----------
     Vovk, Wang (2021). E-values: calibration, combination and applications. Annals of Statistics 49(3), 1736-1754.
@@ -34,6 +44,16 @@ def calibrated_log_evalue(log_p: float) -> float:
 
 def holm(p_values: list[float] | tuple[float, ...]) -> list[float]:
     """Holm's adjusted p-values: at or below alpha for any true null with probability alpha at most, over all of them.
+
+    Parameters
+    ----------
+    p_values : list of float
+        In any order.
+
+    Returns
+    -------
+    list of float
+        In the same order.
 
     Examples
     --------

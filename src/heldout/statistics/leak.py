@@ -36,6 +36,19 @@ class LeakScores:
     PULL, SHARE and the bins were chosen on CIFAR-10 networks that trained on 0 to 3,000 of their test pictures
     (experiments/leaks), and confirmed on networks trained afterwards, on the same pictures. Any choice gives an exact
     test; these saw more than the mean residual did, at every leak of 100 pictures or more.
+
+    Attributes
+    ----------
+    scores, expected, spread : (n,) float
+        Scores (clipped, larger is better), what the references lead one to expect, and how far scores lie around it.
+    variance_removed : float
+        Share of the variance within class that the references take off.
+
+    Examples
+    --------
+    >>> found = leak_scores([1.0, 2.0, 3.0, 6.0])
+    >>> found.expected.tolist(), found.residuals.tolist()
+    ([3.0, 3.0, 3.0, 3.0], [-2.0, -1.0, 0.0, 3.0])
     """
 
     scores: Floats  # (n,) larger is better; clipped
@@ -93,7 +106,24 @@ def sparse_of(log_ratios: Floats) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LeakTestResult(Record):
-    """Test set against control on residual scores: their mean, their upper tail, and both together."""
+    """Test set against control on residual scores: their mean, their upper tail, and both together.
+
+    Attributes
+    ----------
+    mean, sparse : ControlTestResult
+        The test of the mean residual, and the one for a few examples far above what was expected.
+    p_value, p_greater, p_two_sided : float
+        Of both together, for the declared alternative and for each.
+    variance_removed : float
+        Share of the variance within class that the references take off.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = leak_test(rng.normal(1, 1, 200), rng.normal(0, 1, 200), rng=rng, n_resamples=999)
+    >>> found.p_value, found.n_references
+    (0.001, 0)
+    """
 
     derived = ("p_value", "alternative")
 
@@ -165,6 +195,13 @@ def leak_scores(
         For `variance_removed` only.
     clip : (low, high), optional
         Applied to all scores before anything else.
+    method : {"regression", "mean"}
+        What is expected: the regression on the references' scores, or their mean.
+
+    Returns
+    -------
+    LeakScores
+        Of both sets together.
 
     Examples
     --------
@@ -255,6 +292,16 @@ def leak_test(
     scores_test, scores_control : (n,), (n_control,)
         Larger is better.
     references_test, references_control : (k, n), (k, n_control), optional
+        Of models that cannot have seen more of the test set than of the control.
+    clip, method
+        As in `leak_scores`.
+    classes_test, classes_control, groups_test, groups_control, alternative, rng, n_resamples
+        As in `control_test`.
+
+    Returns
+    -------
+    LeakTestResult
+        Both statistics, and the p-value of both together.
 
     Examples
     --------

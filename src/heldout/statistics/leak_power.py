@@ -41,7 +41,20 @@ MOST_CORRELATION = 0.9999  # keeps the integrand of (3) smooth enough for its no
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DetectableLeak(Record):
-    """The smallest share of the test set whose leak is found four times in five."""
+    """The smallest share of the test set whose leak is found four times in five.
+
+    Parameters
+    ----------
+    pull : float
+        Share of the way up that a seen example moves.
+    share : float
+        Of the test set; NaN where not even a leak of all of it is found.
+
+    Examples
+    --------
+    >>> DetectableLeak(pull=0.5, share=0.03).to_dict()
+    {'pull': 0.5, 'share': 0.03}
+    """
 
     pull: float  # share of the way up that a seen example moves
     share: float  # of the test set; NaN where not even a leak of all of it is found
@@ -102,8 +115,15 @@ def leak_power(
         Sizes for which power is asked; with groups, numbers of groups.
     classes, groups : (n,), optional
         Of the examples of `scores`. Whole groups are seen.
+    level, alternative
+        Of `leak_test`.
     tail : bool
         Whether the second statistic is there; without it this is the power of `control_test` on the scores.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------
@@ -156,6 +176,32 @@ def detectable_leak(
     """The smallest share of the test set that `leak_test` finds with this power, for each pull; NaN where none is.
 
     Parameters as in `leak_power`.
+
+    Parameters
+    ----------
+    scores : LeakScores
+        As in `leak_power`.
+    n_test, n_control : float
+        Sizes; with groups, numbers of groups.
+    pulls : tuple of float
+        Of the way up that a seen example moves.
+    power : float
+        The chance of a finding that is asked for.
+    classes, groups, level, alternative, tail
+        As in `leak_power`.
+
+    Returns
+    -------
+    tuple of DetectableLeak
+        One per pull.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> from heldout.statistics import leak_scores
+    >>> scores = leak_scores(rng.normal(size=1000))
+    >>> [leak.pull for leak in detectable_leak(scores, n_test=500, n_control=500) if 0 < leak.share < 1]
+    [0.25, 0.5, 1.0]
     """
     _check(power=power)
 
@@ -204,10 +250,26 @@ def examples_needed(
 
     Parameters
     ----------
+    scores, share, pull, classes, groups, level, alternative, tail
+        As in `leak_power`.
+    power : float
+        The chance of a finding that is asked for.
     n_control : int, optional
         Size of the control, whatever that of the test set. Without it the control grows along:
     ratio : float
         Control examples for each test example.
+
+    Returns
+    -------
+    int or None
+        As many test examples as it takes.
+
+    Examples
+    --------
+    >>> from heldout.statistics import leak_scores
+    >>> scores = leak_scores(np.random.default_rng(0).normal(size=1000))
+    >>> examples_needed(scores, share=0.3, pull=1.0) < examples_needed(scores, share=0.1, pull=1.0)
+    True
     """
     _check(power=power, ratio=ratio)
     if n_control is not None:

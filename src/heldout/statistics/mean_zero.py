@@ -24,7 +24,25 @@ Method = Literal["betting", "mixture", "bernstein", "bernstein_uncapped"]
 
 @dataclass(frozen=True, kw_only=True)
 class IndependenceTestResult:
-    """Evidence against "the mean of T is zero"."""
+    """Evidence against "the mean of T is zero".
+
+    Attributes
+    ----------
+    statistic : float
+        Mean T; with groups the mean of their means.
+    log_p_value, p_value : float
+        The first is finite even where the second underflows.
+    method, alternative : str
+        The test.
+    n_examples, n_groups : int
+        What it rests on; the second is None without groups.
+
+    Examples
+    --------
+    >>> found = independence_test([0.5] * 100 + [0.0] * 900, lower=-0.96, upper=0.5)
+    >>> found.statistic, found.p_value < 1e-10
+    (0.05, True)
+    """
 
     statistic: float  # mean T; with groups the mean of their means
     log_p_value: float  # finite even where p underflows
@@ -44,7 +62,13 @@ class IndependenceTestResult:
         return f"mean T = {self.statistic:+.6f} over {units}, {self.method} p = {self.p_value:.3g} ({self.alternative})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            All fields and the p-value.
+        """
         return {**vars(self), "p_value": self.p_value}
 
 
@@ -87,6 +111,11 @@ def independence_test(
         How many; fewer are as valid, faster, and depend more on the seed.
     ids : sequence, optional
         Without effect: the names of examples no longer order the bets.
+
+    Returns
+    -------
+    IndependenceTestResult
+        Mean T and its p-value.
 
     Examples
     --------
@@ -151,7 +180,22 @@ def one_value_per_group(x: Floats, groups: ArrayLike | None) -> tuple[Floats, in
 
 @dataclass(frozen=True, kw_only=True)
 class NModelTestResult:
-    """One test for each disjoint group of models; the groups share their examples."""
+    """One test for each disjoint group of models; the groups share their examples.
+
+    Attributes
+    ----------
+    groups : tuple of IndependenceTestResult
+        One test per group of models.
+    group_size : int
+        Models in each.
+    log_e_value : float
+        Averaged over the groups: valid although they share examples.
+
+    Examples
+    --------
+    >>> n_model_test(np.zeros((4, 100)), lower=-0.96, upper=0.5, group_size=2).p_values
+    (1.0, 1.0)
+    """
 
     groups: tuple[IndependenceTestResult, ...]
     group_size: int
@@ -173,7 +217,13 @@ class NModelTestResult:
         return f"{len(self.groups)} groups of {self.group_size} models: p = {ps}{more}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            All fields and the p-values.
+        """
         return {
             "group_size": self.group_size,
             "p_values": list(self.p_values),
@@ -201,11 +251,18 @@ def n_model_test(
     ----------
     T : (n_models, n_examples)
         Statistics of several trainings of one architecture on the same examples.
+    lower, upper, method, alternative, tolerance, seed
+        As in `independence_test`.
     groups : (n_examples,), optional
         Of examples, as in `independence_test`.
     group_size : int, optional
         N. The models are cut into K = n_models // N disjoint groups in the order given, and each
         gives one p-value. Default: all of them in one group.
+
+    Returns
+    -------
+    NModelTestResult
+        One test per group of models.
 
     Examples
     --------

@@ -33,6 +33,20 @@ def mixture_log_evalue(
     multiply; e-values of the same examples are averaged. With a `tolerance` the null is
     abs(E T) <= tolerance, and the two signs bet against T - tolerance and T + tolerance.
 
+    Parameters
+    ----------
+    values : (n,)
+        T of every example.
+    lower, upper : float
+        The range that the rule guarantees.
+    alternative, tolerance
+        As in `independence_test`.
+
+    Returns
+    -------
+    float
+        Natural logarithm of E.
+
     Examples
     --------
     >>> mixture_log_evalue([0.0] * 10, lower=-0.96, upper=0.5)

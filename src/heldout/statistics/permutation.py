@@ -22,7 +22,25 @@ TIE = 1e-7  # relative; above what rounding does to a studentised difference who
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ControlTestResult(Record):
-    """Test set against control on one number per example."""
+    """Test set against control on one number per example.
+
+    Attributes
+    ----------
+    difference, standard_error : float
+        Test minus control, within class.
+    interval : (float, float)
+        Of the difference, 95 %.
+    p_value, p_greater, p_two_sided : float
+        Of the declared alternative, and of each.
+    n_test, n_control, n_unmatched : int
+        Examples; those of classes that only one of the two sets has.
+
+    Examples
+    --------
+    >>> found = control_test([1.0] * 50 + [0.0] * 50, [0.0] * 200, rng=np.random.default_rng(0))
+    >>> round(found.difference, 6), found.p_value
+    (0.5, 0.0001)
+    """
 
     derived = ("p_value",)
 
@@ -55,7 +73,22 @@ class ControlTestResult(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ControlTestsResult:
-    """Test set against control on several numbers per example, and on the smallest of their p-values."""
+    """Test set against control on several numbers per example, and on the smallest of their p-values.
+
+    Attributes
+    ----------
+    each : tuple of ControlTestResult
+        One per statistic.
+    p_value, p_greater, p_two_sided : float
+        Of the smallest of their p-values, for the declared alternative and for each.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = control_tests(rng.normal(1, 1, (2, 50)), rng.normal(0, 1, (2, 50)), rng=rng, n_resamples=999)
+    >>> len(found.each), found.p_value
+    (2, 0.001)
+    """
 
     each: tuple[ControlTestResult, ...]
     p_greater: float
@@ -130,6 +163,26 @@ def control_test(
     The permutation law depends on how often each distinct value falls into the test set only, so
     those counts are drawn directly (multivariate hypergeometric).
 
+    Parameters
+    ----------
+    T_test, T_control : (n,) and (n_control,)
+        One number per example.
+    classes_test, classes_control : (n,) and (n_control,), optional
+        Strata within which sets are compared.
+    groups_test, groups_control : (n,) and (n_control,), optional
+        Examples that depend on each other.
+    alternative : {"two-sided", "greater"}
+        "greater": the test set's numbers are larger.
+    rng : numpy.random.Generator
+        Of the splits.
+    n_resamples : int
+        The number B of random splits; p is never below 1 / (B + 1).
+
+    Returns
+    -------
+    ControlTestResult
+        Difference, interval and p-values.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -181,7 +234,14 @@ def control_tests(
     Parameters
     ----------
     T_test, T_control : (n_statistics, n) and (n_statistics, n_control)
-        The rest as in `control_test`.
+        Several numbers per example.
+    classes_test, classes_control, groups_test, groups_control, alternative, rng, n_resamples
+        As in `control_test`.
+
+    Returns
+    -------
+    ControlTestsResult
+        Each statistic's test, and the p-value of all together.
 
     Examples
     --------

@@ -38,6 +38,12 @@ class Detectable:
     turned : float
         Errors stay as they are, and zeros turn positive: examples that were untouched become adversarial. The same mean
         then has more spread, so it takes a larger one; at the `tilted` effect power was 0.58 to 0.76.
+
+    Examples
+    --------
+    >>> found = Detectable(0.003, 0.004)
+    >>> found.low, found.high
+    (0.003, 0.004)
     """
 
     tilted: float
@@ -76,6 +82,24 @@ def detectable_effect(
     Samples of the same size are drawn and tested, and mu is bisected to power 0.8. NaN where no value is positive or
     all are, since then no tilt reaches from mean zero upwards; where there are no zeros to turn; and where not even
     the largest effect is found. A `tolerance` goes with betting only. With `groups` the values are the group means.
+
+    Parameters
+    ----------
+    values : (n,)
+        T of every example.
+    lower, upper : float
+        The range that the rule guarantees.
+    rng : numpy.random.Generator
+        Of the samples.
+    method, alternative, groups, tolerance
+        As in `independence_test`.
+    level : float
+        Of the test.
+
+    Returns
+    -------
+    Detectable
+        Two means, by what brings them about.
 
     Examples
     --------
@@ -186,6 +210,15 @@ def detectable_difference(
     ----------
     T_test : (n,)
         Values of the test examples (or group means): any with zeros and positive values, or 0 and 1.
+    standard_error_test, standard_error_control : float
+        Of the two means.
+    level, alternative
+        Of the test.
+
+    Returns
+    -------
+    Detectable
+        Two differences, by what brings them about.
 
     Examples
     --------

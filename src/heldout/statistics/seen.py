@@ -25,6 +25,21 @@ class SeenExamples(Record):
     """Test examples in the order in which they look seen, and how many of them can be listed at the rate q.
 
     With groups the group is what is judged: all of its examples have its p, and are listed together.
+
+    Attributes
+    ----------
+    p_values : (n_test,) float
+        Of each example's rank among the control's.
+    order, listed : int arrays
+        All examples, most suspicious first, and those that can be listed.
+    q, floor : float
+        Rate of the list; the smallest p there is.
+
+    Examples
+    --------
+    >>> found = seen_examples([9.0, 0.5, 8.0], np.arange(99) / 99.0)
+    >>> found.n_listed, found.listed.tolist()
+    (2, [0, 2])
     """
 
     unlisted = ("p_values", "order")
@@ -79,8 +94,17 @@ def seen_examples(
     ----------
     log_ratios_test, log_ratios_control : (n,), (n_control,)
         Larger looks more seen (`LeakScores.log_ratios`).
+    classes_test, classes_control, groups_test, groups_control
+        As in `control_test`.
     within_class : bool, optional
         Rank within class, or not, whatever the mixes are.
+    q : float
+        False discovery rate of the list.
+
+    Returns
+    -------
+    SeenExamples
+        P-values and the list.
 
     References
     ----------
@@ -151,6 +175,18 @@ def _mixes_differ(strata: NDArray[Any], strata_control: NDArray[Any]) -> bool:
 
 def benjamini_hochberg(p_values: ArrayLike, q: float) -> int:
     """How many of the smallest p-values are listed: the largest k with p_(k) <= k q / N (Benjamini and Hochberg 1995).
+
+    Parameters
+    ----------
+    p_values : (n,)
+        In any order.
+    q : float
+        False discovery rate.
+
+    Returns
+    -------
+    int
+        From 0 to n.
 
     Examples
     --------

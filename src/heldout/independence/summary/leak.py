@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 from heldout import summary as page
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.verdict import Basis, Outcome, Verdict
+from heldout.independence.verdict import Outcome, Verdict
 from heldout.statistics import ControlTestResult
 from heldout.statistics.checks import Alternative
 from heldout.statistics.power import POWER
@@ -19,18 +21,11 @@ HEADLINES: dict[Outcome, tuple[str, str]] = {
     "harder": ("HARDER THAN THE CONTROL", "Harder than the control: not overfitting"),
     "rejected": ("REJECTED", "Cannot tell which fails: independence or neutral shifts"),
 }
-TESTS: dict[Basis, str] = {
-    "betting": "betting test that mean T is zero",
-    "T and error rate": "twice the smaller of two permutation p-values of test against control",
-    "references": "leak test of test against control, less what references expect",
-    "scores": "leak test of test against control, less what references expect where there are any",
-}
-GIVEN = "given what the references find hard, "
 MEAN_AND_TAIL = (
     "The mean counts all residuals alike: strong where many examples were seen. The upper tail is a likelihood ratio "
     "that an example was seen, in which those far above what was expected count: strong where a few were seen."
 )
-AVERAGE = "average it over audits that share test set or control, multiply it over others"
+ROUGH = "intervals and detectable effects are rough"
 GAINS = "a plug-in estimate; the more a seen example gains, the smaller"
 
 
@@ -77,10 +72,21 @@ def level_text(level: float, planned_audits: int) -> str:
     return f"{level:g}" + (f", shared by {planned_audits} planned audits" if planned_audits > 1 else "")
 
 
-def p_times_text(log_p: float, adjusted: float, planned_audits: int) -> str:
+def limited(n: int, available: int, what: str) -> tuple[str, ...]:
+    """The warning where `limit` left examples out, and nothing where it did not.
+
+    Examples
+    --------
+    >>> limited(100, 5000, "test pictures"), limited(100, 100, "test pictures")
+    (('Limited to 100 of 5,000 test pictures, drawn at random.',), ())
+    """
+    return (f"Limited to {n:,} of {available:,} {what}, drawn at random.",) if n < available else ()
+
+
+def p_times_text(log_p: float, ruling: Verdict, planned_audits: int) -> str:
     """p, and where there are several planned audits, p times their number."""
-    times = f", times {planned_audits} planned audits {page.pvalue_text(adjusted)}" if planned_audits > 1 else ""
-    return f"p = {page.pvalue_text(log_p)}{times}"
+    times = f", times {planned_audits} planned audits {page.pvalue_text(ruling.log_p_value)}"
+    return f"p = {page.pvalue_text(log_p)}{times if planned_audits > 1 else ''}"
 
 
 def groups_text(n_groups: int | None) -> str:
@@ -88,42 +94,36 @@ def groups_text(n_groups: int | None) -> str:
     return "" if n_groups is None else f" in {n_groups:,} groups"
 
 
-def e_value_text(log_e_value: float) -> str:
-    """The e-value, finite where it overflows."""
-    return f"{math.exp(min(log_e_value, 700.0)):.3g}"
+def e_value_line(log_e_value: float) -> tuple[str, str]:
+    """The e-value, finite where it overflows, and what to do with it."""
+    shown = f"{math.exp(min(log_e_value, 700.0)):.3g}"
+    return "e-value", f"{shown}  (average it over audits that share test set or control, multiply it over others)"
 
 
 def p_figure(ruling: Verdict, alternative: Alternative, level: str) -> page.Figure:
     """The p-value of the verdict, and what it is."""
-    above = "at most" if ruling.found else "above"
-    note = f"{TESTS[ruling.rests_on]}, {side_text(alternative)}; {above} the level of {level}"
+    note = f"{side_text(alternative)}; {'at most' if ruling.found else 'above'} the level of {level}"
     return page.Figure(name="p-value", value=page.pvalue_text(ruling.log_p_value), note=note)
 
 
 def against_control(
-    ruling: Verdict, test: ControlTestResult, given: str, *, tested: str, follows: str, causes: str, found: str
+    ruling: Verdict, test: ControlTestResult, references: Sequence[str], *, tested: str, found: str
 ) -> str:
-    """The sentence of a verdict against a control.
-
-    Parameters
-    ----------
-    given : str
-        Under what condition, with its comma.
-    tested : str
-        p, and what was tested.
-    follows, causes : str
-        What an easier test set means, and if what; likely causes of a harder one.
-    found : str
-        What would have been found.
-    """
-    at, size = f"at level {ruling.level:g}: {given}", f"{test.n_control:,} examples{groups_text(test.n_groups_control)}"
-    if ruling.outcome == "no evidence":
-        looked = "easier" if test.alternative == "greater" else "easier or harder"
-        return f"{at}the test set was not found {looked} than the control of {size} ({tested}). {found}"
-    then = follows
-    if ruling.outcome == "harder":
-        then = f"This is not overfitting to the test set. Likely causes: {causes}."
-    return f"{at}the test set is {ruling.outcome} for the model than the control of {size} ({tested}). {then}"
+    """The sentence of a verdict against a control; `tested` is p and what was tested, `found` what would have been."""
+    given, untouched = "", "the model was not"
+    if references:
+        given, untouched = "given what the references find hard, ", "neither model nor references were"
+    looked = "not found easier" if test.alternative == "greater" else "not found easier or harder"
+    is_so = f"is {ruling.outcome} for the model" if ruling.found else f"was {looked}"
+    than = f"than the control of {test.n_control:,} examples{groups_text(test.n_groups_control)} ({tested})"
+    then = {
+        "no evidence": found,
+        "easier": f"If the control is a random draw from the same source that {untouched} trained or selected on, "
+        "model and test set are not independent: the model has seen some of it, or was chosen by it.",
+        "harder": "This is not overfitting to the test set. Likely causes: sets of another difficulty, source or time, "
+        "wrong labels in the test set, a control that was trained on, or a reference that knows the test set.",
+    }
+    return f"at level {ruling.level:g}: {given}the test set {is_so} {than}. {then[ruling.outcome]}"
 
 
 def share_text(share: float) -> str:
@@ -134,9 +134,7 @@ def share_text(share: float) -> str:
     >>> share_text(0.0123), share_text(0.123), share_text(0.997), share_text(math.nan)
     ('1.2\\xa0%', '12\\xa0%', '100\\xa0%', 'not defined')
     """
-    if math.isnan(share):
-        return page.NOT_DEFINED
-    return f"{100 * share:.2g}{page.PERCENT}" if share < 0.995 else f"100{page.PERCENT}"
+    return page.share_text(float(f"{share:.2g}"))
 
 
 def moves_text(two_valued: bool, share: str = "this share") -> str:
@@ -157,9 +155,10 @@ def found_leak_text(leak: LeakEvidence) -> str:
     shares = found_shares(leak)
     if not shares:
         return "Not even a leak of the whole test set would have been found four times in five: this says very little."
-    shared = ", and so may one that a reference shares" if leak.reference_names else ""
-    found = f"A leak of {shares} of the test set would have been found four times in five ({GAINS})"
-    return f"{found}; a smaller one may well be there{shared}."
+    return (
+        f"A leak of {shares} of the test set would have been found four times in five ({GAINS}); a smaller one may "
+        f"well be there{', and so may one that a reference shares' if leak.reference_names else ''}."
+    )
 
 
 def detectable_figure(leak: LeakEvidence, level: str, *, strong: bool) -> page.Figure:
@@ -200,11 +199,10 @@ def seen_text(seen: SeenExamples) -> str:
     if seen.n_groups_listed is not None:
         listed = f"{seen.n_groups_listed:,} of {seen.n_compared:,} groups ({seen.n_listed:,} examples)"
     among = "the control's of its class" if seen.within_class else "all of the control"
-    shortest = "no list" if seen.fewest is None else f"no list of fewer than {seen.fewest:,}"
     return (
         f"{listed}; at most {100 * seen.q:g}{page.PERCENT} of a list are on it wrongly, on average (Benjamini and "
-        f"Hochberg, ranked among {among}; the smallest p with this control is {page.p_text(seen.floor)}, so {shortest} "
-        "is possible)"
+        f"Hochberg, ranked among {among}; smallest p with this control: {page.p_text(seen.floor)}; shortest list "
+        f"possible: {'none' if seen.fewest is None else f'{seen.fewest:,}'})"
     )
 
 
@@ -225,18 +223,14 @@ def leak_notes(leak: LeakEvidence) -> list[str]:
     if leak.disagree(leak.level):
         notes.append(disagree_text("the mean", "the upper tail", test.mean))
     # By the mean or by the tail, each two-sided at half the level (Bonferroni): rough, since it is no verdict.
-    halves = {"mean": test.mean, "upper tail": test.sparse} if test.tail_counts else {"mean": test.mean}
-    harder = {name: of.p_two_sided for name, of in halves.items() if of.difference < 0}
-    name = min(harder, key=harder.__getitem__, default="")
-    if test.alternative == "greater" and name and 2.0 * harder[name] <= leak.level:
-        knows = ", or a reference knows the test set" if leak.reference_names else ""
-        means = "against the verdict, which is by the other of the two"
-        if test.p_value > leak.level:
-            means = "which is no leak, and a leak could hide behind it"
+    halves = [("mean", test.mean), ("upper tail", test.sparse)][: 1 + test.tail_counts]
+    p, name = min(((of.p_two_sided, name) for name, of in halves if of.difference < 0), default=(1.0, ""))
+    if test.alternative == "greater" and 2.0 * p <= leak.level:
+        means = "no leak, and a leak could hide behind it" if test.p_value > leak.level else "against the verdict"
         notes.append(
-            f"By the {name} of the scores the test set is harder than the control (two-sided p = "
-            f"{page.p_text(harder[name])}), {means}: the two sets differ in more than what the model may have seen, or "
-            f"the control was trained on{knows}."
+            f"By the {name} of the scores the test set is harder than the control (two-sided p = {page.p_text(p)}), "
+            f"which is {means}: the two sets differ in more than what the model may have seen, or the control was "
+            f"trained on{', or a reference knows the test set' if leak.reference_names else ''}."
         )
     return notes
 
@@ -252,36 +246,35 @@ def disagree_text(first: str, second: str, of: ControlTestResult) -> str:
 
 def residual_chart(leak: LeakEvidence, what: str, caption: str = "") -> page.Outlines:
     """Residuals of both sets over each other; `what` says what they are. The control's counts are scaled."""
-    r, scale = leak.residuals, leak.n_test / sum(leak.residuals.control)
-    means = [page.fixed(mean, 3, sign=True) for mean in (r.mean_test, r.mean_control)]
-    control = "control" if scale == 1 else f"control, scaled to {leak.n_test:,}"
+    r, n = leak.residuals, leak.n_test
+    scaled = tuple(round(count * n / sum(r.control)) for count in r.control)
+    control = "control" if n == sum(r.control) else f"control, scaled to {n:,}"
+    sets: tuple[tuple[str, tuple[int, ...], float, page.Style], ...]
+    sets = (("test set", r.test, r.mean_test, "b"), (control, scaled, r.mean_control, "a"))
     return page.Outlines(
-        title=f"{capital(what)}: mean {means[0]} on the test set, {means[1]} on the control",
+        title=capital(what),
         caption=caption,
         x=page.Axis(label=what, spec=".3g"),
         y_label="examples",
         edges=r.edges,
-        distributions=(
-            page.Distribution(name="test set", counts=r.test, mean=r.mean_test, style="b",
-                              mean_text=f"test {page.fixed(r.mean_test, 2, sign=True)}"),
-            page.Distribution(name=control, counts=tuple(round(count * scale) for count in r.control),
-                              mean=r.mean_control, mean_text=f"control {page.fixed(r.mean_control, 2, sign=True)}"),
+        distributions=tuple(
+            page.Distribution(name=name, counts=counts, mean=mean, style=style,
+                              mean_text=f"{name.split()[0].strip(',')} {page.fixed(mean, 3, sign=True)}")
+            for name, counts, mean, style in sets
         ),
     )  # fmt: skip
 
 
-def interval(of: ControlTestResult, sign: int) -> tuple[float, float]:
-    """Of the difference, or of minus the difference."""
-    return of.interval if sign > 0 else (-of.interval[1], -of.interval[0])
+def flipped(of: ControlTestResult) -> ControlTestResult:
+    """The difference in errors, from that in minus errors, by which a test set is the easier one if greater."""
+    return replace(of, difference=-of.difference, interval=(-of.interval[1], -of.interval[0]))
 
 
-def difference_text(of: ControlTestResult, sign: int = 1) -> str:
+def difference_text(of: ControlTestResult) -> str:
     """A difference with its interval and both p-values; without any spread an interval of width 0 would claim a
     certainty that nobody has."""
-    ends = page.pair(interval(of, sign), 5, sign=True)
-    if not of.standard_error > 0:
-        ends = f"{page.NOT_DEFINED}: no spread"
+    ends = page.pair(of.interval, 5, sign=True) if of.standard_error > 0 else f"{page.NOT_DEFINED}: no spread"
     return (
-        f"{page.fixed(sign * of.difference, 5, sign=True)}  (95{page.PERCENT} {ends}), p = "
-        f"{page.p_text(of.p_two_sided)} two-sided, {page.p_text(of.p_greater)} one-sided"
+        f"{page.fixed(of.difference, 5, sign=True)}  (95{page.PERCENT} {ends}), p = {page.p_text(of.p_two_sided)} "
+        f"two-sided, {page.p_text(of.p_greater)} one-sided"
     )

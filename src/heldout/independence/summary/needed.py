@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from heldout import summary as page
 from heldout.independence.needed import FEWEST, AuditNeeds
 from heldout.independence.summary import leak as words
@@ -18,8 +16,9 @@ def notes_of(found: AuditNeeds) -> list[str]:
         (not found.two_halves and not found.reference_names, "References take off what makes some examples harder than "
                                                              "others; with them less is needed."),
     )  # fmt: skip
+    limited = words.limited(found.n_control, found.n_available or found.n_control, "pictures of the control")
     few = page.few_groups(found.n_groups, "the control", "the chances are too high, by up to 0.2 with 20 groups")
-    return [*(text for holds, text in told if holds), *few]
+    return [*(text for holds, text in told if holds), *few, *limited]
 
 
 def needed_summary(found: AuditNeeds) -> page.Summary:
@@ -30,10 +29,14 @@ def needed_summary(found: AuditNeeds) -> page.Summary:
     rough = "simulated audits of 100 to 2,000 examples found leaks as often to within 0.07."
     if groups:
         rough = "with groups it is rougher: simulated audits found leaks less often, by up to 0.1 with 30 groups."
-    tables = (
-        ("Chance to find it", [[_chance(p) for p in row] for row in found.power]),
-        (f"Examples for a chance of {found.target:g}", [[_number(n) for n in row] for row in found.needed]),
-    )
+    percents = [f"{100 * share:g}{page.PERCENT}" for share in found.shares]
+    columns = ("Seen, of the test set", *(f"{100 * pull:g}{page.PERCENT}" for pull in found.pulls))
+    tables = {
+        "Chance to find it": [(name, *map(_chance, row)) for name, row in zip(percents, found.power, strict=True)],
+        f"Examples for a chance of {found.target:g}": [
+            (name, *map(_number, row)) for name, row in zip(percents, found.needed, strict=True)
+        ],
+    }
     return page.Summary(
         kind="Audit: forecast",
         headline=f"What leak an audit of {found.n_examples:,} test examples would find",
@@ -45,23 +48,16 @@ def needed_summary(found: AuditNeeds) -> page.Summary:
         tone="neutral",
         subject=f"control of {found.n_control:,} examples{groups}"
         + (f" ({page.quoted(found.source)})" if found.source else ""),
-        sections=tuple(page.Section.of(title, _table(found, title, cells), printed=True) for title, cells in tables),
+        sections=tuple(
+            page.Section.of(title, page.Table.of(title, columns, rows, rows_printed=len(rows)), printed=True)
+            for title, rows in tables.items()
+        ),
         warnings=tuple(found.notes),
         closing=(
             "Examples: of the test set, and as many of the control. All of this is a forecast from the control, by a "
             f"normal law; {rough}",
         ),
         origin=page.origin(found),
-    )
-
-
-def _table(found: AuditNeeds, caption: str, cells: Sequence[Sequence[str]]) -> page.Table:
-    """One row per share, one column per way."""
-    return page.Table.of(
-        caption,
-        ("Seen, of the test set", *(f"{100 * pull:g}{page.PERCENT}" for pull in found.pulls)),
-        [(f"{100 * share:g}{page.PERCENT}", *row) for share, row in zip(found.shares, cells, strict=True)],
-        rows_printed=len(cells),
     )
 
 

@@ -18,12 +18,15 @@ RULES = {
     "random": "random: the average over all moves",
     "random2": "random2: the average over all moves and staying put",
 }
-WINDOW = "crop translations (a window moved over a larger picture)"
 MOVES = {
     "wrap": "cyclic translations (what leaves on one side comes in on the other)",
     "pad": "translations of padded pictures (what comes in is padding)",
-    "crop": WINDOW,
-    "upsample": WINDOW,
+    **dict.fromkeys(("crop", "upsample"), "crop translations (a window moved over a larger picture)"),
+}
+TOWARDS = {
+    "easier": "the pictures as they stand are easier for the model than their shifts: the direction of overfitting",
+    "harder": "the pictures as they stand are harder for the model than their shifts: not the direction of "
+    "overfitting, so look at the preprocessing first",
 }
 METHOD = (
     "R. Werpachowski, A. György, C. Szepesvári (2019), “Detecting overfitting via adversarial examples”, NeurIPS 2019, "
@@ -48,8 +51,7 @@ def audit_summary(result: AuditResult) -> page.Summary:
         sections=(
             sections.two_estimates(result),
             *meaning.advice(result),
-            page.Section.of("What was audited", page.Facts.of(*_audited(result)), printed=True),
-            page.Section.of("The numbers", page.Facts(numbers)),
+            page.Section.of("What was audited, and the numbers", page.Facts(numbers)),
             *sections.references(result),
             *sections.control(result),
             sections.exhibits(result),
@@ -73,14 +75,17 @@ def verdict_text(result: AuditResult) -> str:
 
 
 def notes_of(result: AuditResult) -> list[str]:
-    """Warnings on groups, on halves that disagree, and on a test set that is harder than the control."""
-    e, control, rough = result.evidence, result.evidence.control, "intervals and detectable effects are rough"
+    """Warnings on a limit, on groups, on halves that disagree, and on a test set that is harder than the control."""
+    e, control = result.evidence, result.evidence.control
     notes: list[str] = []
-    for name, of in (("the test set", result.test), ("the control", result.control)):
-        notes += page.few_groups(None if of is None or of.groups is None else of.n_groups, name, rough)
+    sets = (("test set", result.test), ("control", result.control))
+    for (name, of), available in zip(sets, result.available, strict=False):
+        if of is not None:
+            notes += words.limited(len(of), available, f"pictures of the {name}")
+            notes += page.few_groups(None if of.groups is None else of.n_groups, f"the {name}", words.ROUGH)
     if result.leak is not None:
-        return notes + words.leak_notes(result.leak)
-    if control is not None and control.disagree(e.level / e.planned_audits):
+        notes += words.leak_notes(result.leak)
+    elif control is not None and control.disagree(e.level / e.planned_audits):
         notes.append(words.disagree_text("T", "the error rate", control.statistic))
     return notes
 
@@ -88,31 +93,22 @@ def notes_of(result: AuditResult) -> list[str]:
 def _sentence(result: AuditResult) -> str:
     """With a control: no evidence; easier, which is dependence if the control is a random draw from the same source;
     harder, which is not overfitting. Without one: no evidence, or rejected, which leaves open what fails."""
-    e, control = result.evidence, result.evidence.control
-    tested = words.p_times_text(e.log_p_value, e.adjusted_log_p_value, e.planned_audits)
+    e, control, leak = result.evidence, result.evidence.control, result.leak
+    tested = words.p_times_text(e.log_p_value, e.ruling, e.planned_audits)
     if control is not None:
-        untouched = "neither models nor references were" if result.references else "no model was"
-        return words.against_control(
-            e.ruling,
-            control.statistic if result.leak is None else result.leak.test.mean,
-            words.GIVEN if result.references else "",
-            tested=tested if result.leak is None else f"{tested}, leak test, declared up front",
-            follows=f"If the control is a random draw from the same source that {untouched} trained or selected "
-            "on, model and test set are not independent.",
-            causes="wrong labels in the test set, sets of another source or time, a control that was trained on, or a "
-            "reference that knows the test set",
-            found=_found(result) if result.leak is None else words.found_leak_text(result.leak),
-        )
+        test = leak.test.mean if leak else control.statistic
+        found = words.found_leak_text(leak) if leak else _found(result)
+        tested += ", leak test, declared up front" if leak else ""
+        return words.against_control(e.ruling, test, result.references, tested=tested, found=found)
     neutral = f"neutral up to {result.tolerance}" if result.tolerance else "neutral"
-    side = "one-sided" if result.alternative == "greater" else "two-sided"
     grouped = None if result.test.groups is None else result.test.n_groups
-    tested += f", betting, {side}, n = {result.n_examples:,}{words.groups_text(grouped)}"
-    if result.outcome == "rejected":
+    tested += f", betting, {words.side_text(result.alternative)}, n = {result.n_examples:,}{words.groups_text(grouped)}"
+    if result.direction:
         return (
             f"at level {e.level:g}: it cannot both be true that the model is independent of this test set and that "
-            f"small shifts are {neutral} ({tested}). Mean T, by which the moved pictures are harder, is "
-            f"{page.fixed(e.tested_statistic, sign=True)}. Photographs are framed, so shifts seldom are quite neutral; "
-            "do not call this overfitting before a control (--control) has told the two apart."
+            f"small shifts are {neutral} ({tested}). Mean T is {page.fixed(e.tested_statistic, sign=True)}: "
+            f"{TOWARDS[result.direction]}. Photographs are framed, so shifts seldom are quite neutral; do not call "
+            "this overfitting before a control (--control) has told the two apart."
         )
     return (
         f"at level {e.level:g}: nothing was found ({tested}). {_found(result)} This rests on two assumptions: "
@@ -126,12 +122,11 @@ def _found(result: AuditResult) -> str:
     e, why = result.evidence, meaning.why_undetectable(result)
     if why:
         return f"What would have been found is {page.NOT_DEFINED}: {why}."
-    found = f"a mean T of {range_text(e.detectable)}"
-    if e.control is not None:
-        found = (
-            f"differences in T: {range_text(e.detectable)}, in the error rate: {range_text(e.control.detectable_error)}"
-        )
-    return f"What would have been found four times in five (a plug-in estimate): {found}; less may well be there."
+    error = "" if e.control is None else f", in the error rate {range_text(e.control.detectable_error)}"
+    return (
+        f"What would have been found four times in five (a plug-in estimate): in mean T {range_text(e.detectable)}"
+        f"{error}; less may well be there."
+    )
 
 
 def range_text(found: Detectable, digits: int = 4) -> str:
@@ -162,25 +157,19 @@ def _figures(result: AuditResult) -> tuple[page.Figure, ...]:
     """What was found stands large where something was; what could have been found where nothing was."""
     e, c, leak, found = result.evidence, result.evidence.control, result.leak, result.ruling.found
     level, why = words.level_text(e.level, e.planned_audits), meaning.why_undetectable(result)
-    if c is None:
-        rows = [("Mean T", page.fixed(e.tested_statistic, sign=True), "above zero where the moved pictures, properly "
-                 "weighted, are harder; each group counts once", found)]  # fmt: skip
-    else:
-        errors = (("Error on the test set", e.untouched_error), ("Error on the control", c.untouched_error))
-        rows = [(name, page.share_text(error), "untouched pictures", found) for name, error in errors]
-    if leak is None:
-        would = f"this much would have been found (level {level}, power {POWER:g}), by how it comes about; plug-in"
-        rows.append(
-            ("Detectable effect", effect_text(result), f"because {why}" if why else f"on T: {would}", not found)
-        )
-    if leak is None and c is not None:
-        rows.append(
-            ("The same, error rate", range_text(c.detectable_error), "by the other half of the test", not found)
-        )
+    mean = "above zero where the moved pictures, properly weighted, are harder; each group counts once"
+    errors = f"; on the error rate, the other half of the test, {range_text(c.detectable_error)}" if c else ""
+    would = f"on T{errors}; would have been found (level {level}, power {POWER:g}), by how it comes about; plug-in"
+    rows: list[tuple[str, str | None, str, bool]] = [
+        ("Mean T", None if c else page.fixed(e.tested_statistic, sign=True), mean, found),
+        ("Error on the test set", page.share_text(e.untouched_error) if c else None, "untouched pictures", found),
+        ("Error on the control", page.share_text(c.untouched_error) if c else None, "untouched pictures", found),
+        ("Detectable effect", None if leak else effect_text(result), f"because {why}" if why else would, not found),
+    ]  # fmt: skip
     return (
         words.p_figure(e.ruling, result.verdict_alternative, level),
-        *(page.Figure(name=name, value=value, note=note, strong=strong) for name, value, note, strong in rows),
-        *(() if leak is None else (words.detectable_figure(leak, level, strong=not found),)),
+        *(page.Figure(name=name, value=v, note=note, strong=strong) for name, v, note, strong in rows if v),
+        *((words.detectable_figure(leak, level, strong=not found),) if leak else ()),
     )
 
 
@@ -201,43 +190,40 @@ def _numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
         ("variances", f"R_S {page.scientific(e.test_error_variance)}, R_g "
                       f"{page.scientific(e.adversarial_estimate_variance)}  (R_g's is never larger in "
                       "expectation, if independent)"),
-        ("e-value", f"{words.e_value_text(e.log_e_value)}  ({words.AVERAGE})"),
+        words.e_value_line(e.log_e_value),
         ("detectable effect on T", f"{range_text(e.detectable, 5)}  ({level})"),
     ]  # fmt: skip
     if c is not None:
-        what = "within class" if c.statistic.n_groups_test is None else "within class, each group counted once"
+        plain = (e.statistic - c.mean_statistic, e.untouched_error - c.untouched_error)
         lines += [
             ("  and on the error rate", range_text(c.detectable_error, 5)),
             ("control error", f"{fixed(c.untouched_error)}  (untouched pictures; test set {fixed(e.untouched_error)})"),
             ("T of the control", fixed(c.mean_statistic, 5, sign=True)),
-            ("test minus control", what),
+            ("test minus control, plain", "T {}, error rate {}".format(*(fixed(v, 5, sign=True) for v in plain))),
+            ("the same, within class", "weighted, each group counted once"),
             ("  T", words.difference_text(c.statistic)),
-            ("  error rate", words.difference_text(c.error_rate, -1)),
+            ("  error rate", words.difference_text(words.flipped(c.error_rate))),
             ("  not compared", words.unmatched_text(c.statistic)),
         ]
     leak = () if result.leak is None else words.leak_lines(result.leak, ", within class")
-    return (*leak, *page.kept_facts(*lines))
+    return (*leak, *page.kept_facts(*lines, *_audited(result)))
 
 
 def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
     """What was audited, and how."""
     moves = MOVES.get(str(result.preprocessing.get("frame")), result.orbit.name)
     scored = f"{result.evaluations:,} on the test set ({result.evaluations_per_image:.1f} per picture and model)"
-    scored += f", {result.control_evaluations:,} on the control" if result.control is not None else ""
-    scored += f"; {result.reference_evaluations:,} for the comparison with references" if result.references else ""
-    averaged = f"; {result.n_models} trainings of one architecture, averaged" if result.n_models > 1 else ""
-    beside = f"; T and error rate {words.side_text(result.alternative)}" if result.references else ""
+    sides = f"{words.side_text(result.verdict_alternative)}; of T and error rate {words.side_text(result.alternative)}"
     return [
-        ("models", f"{page.names_text(result.model_names)}{averaged}"),
+        ("models", f"{page.names_text(result.model_names)}; trainings averaged: {result.n_models}"),
         ("test examples", f"n = {len(result.test):,}{_groups(result.test)}"),
         ("control", "none" if result.control is None else f"{len(result.control):,} examples{_groups(result.control)}"),
-        ("references", page.names_text(result.references) + "; taken to have seen no more of the test set than of the "
-         "control" if result.references else None),
         ("moves", f"{moves}, radius {result.orbit.radius}: {len(result.orbit)} moves down, up, left and right"),
         ("rule", RULES[result.rule]),
-        ("alternative", f"{words.side_text(result.verdict_alternative)}, declared beforehand{beside}"),
+        ("alternative", f"{sides}; declared beforehand"),
         ("tolerance", f"shifts may cost up to {result.tolerance:g} on average" if result.tolerance else None),
-        ("pictures scored", scored),
+        ("pictures scored", f"{scored}, {result.control_evaluations:,} on the control, "
+                            f"{result.reference_evaluations:,} for the comparison with references"),
     ]  # fmt: skip
 
 

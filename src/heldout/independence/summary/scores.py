@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from heldout import summary as page
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.independence.summary import leak as words
@@ -21,10 +23,8 @@ ASSUMES_HALVES = (
 )
 # Measured: items that are harder by 0.2 of a standard deviation in one of two sets of 1,000 raise a false alarm in 99 %
 # of the audits without references, in 14 % with three that take 75 % off the variance, in 30 % with one.
-TAKEN_OFF = "references that saw neither set take off most of what makes some items harder than others, not all of it"
-NOT_TAKEN_OFF = (
-    "nothing takes off what makes some items harder than others, as references (--reference-scores) that saw neither "
-    "set would for the most part"
+TAKEN_OFF = (
+    "references (--reference-scores) that saw neither set take off most of what makes some items harder, not all"
 )
 METHOD = (
     "permutation test of scores less what references lead one to expect; smallest p of two statistics after Westfall "
@@ -34,7 +34,8 @@ METHOD = (
 
 def assumption(result: ScoreAuditResult) -> str:
     """What the verdict rests on."""
-    return f"{ASSUMES_HALVES if result.halves else ASSUMES}; {TAKEN_OFF if result.references else NOT_TAKEN_OFF}"
+    alone = "" if result.references else "; there are none here"
+    return f"{ASSUMES_HALVES if result.halves else ASSUMES}; {TAKEN_OFF}{alone}"
 
 
 def verdict_text(result: ScoreAuditResult) -> str:
@@ -43,27 +44,18 @@ def verdict_text(result: ScoreAuditResult) -> str:
 
 
 def _sentence(result: ScoreAuditResult) -> str:
-    tested = words.p_times_text(result.log_p_value, result.ruling.log_p_value, result.planned_audits)
-    return words.against_control(
-        result.ruling,
-        result.leak.test.mean,
-        words.GIVEN if result.references else "",
-        tested=f"{tested}, leak test on {words.kind_text(result.kind)}",
-        follows="If the two differ in nothing else, the model has seen some of the test set, or was chosen by it.",
-        causes="items of another difficulty, source or time, a control that the model was trained on, or a reference "
-        "that knows the test set",
-        found=words.found_leak_text(result.leak),
-    )
+    p, leak = words.p_times_text(result.log_p_value, result.ruling, result.planned_audits), result.leak
+    tested, found = f"{p}, leak test on {words.kind_text(result.kind)}", words.found_leak_text(leak)
+    return words.against_control(result.ruling, leak.test.mean, result.references, tested=tested, found=found)
 
 
 def notes_of(result: ScoreAuditResult) -> list[str]:
     """Warnings on groups, joins and references."""
-    taken, unmatched = result.leak.test.variance_removed, words.unmatched_text(result.leak.test.mean)
-    rough = "intervals and detectable effects are rough"
+    taken, mean = result.leak.test.variance_removed, result.leak.test.mean
     told = (
         (result.n_repeated, f"{result.n_repeated:,} examples share their text with another one; such examples count as "
                             "one."),
-        (unmatched, f"Not compared: {unmatched}."),
+        (mean.n_unmatched, f"Not compared: {words.unmatched_text(mean)}."),
         (result.joined_by_order and result.references, "Not all scores have ids: references were joined by their "
                                                        "order."),
         (result.references and taken < LITTLE, "The references take next to nothing off the variance, so they are no "
@@ -72,8 +64,8 @@ def notes_of(result: ScoreAuditResult) -> list[str]:
                        "made from it? Then it knows what the model knows, and hides a leak."),
     )  # fmt: skip
     return [
-        *page.few_groups(result.n_groups, "the test set", rough),
-        *page.few_groups(result.n_groups_control, "the control", rough),
+        *page.few_groups(mean.n_groups_test, "the test set", words.ROUGH),
+        *page.few_groups(mean.n_groups_control, "the control", words.ROUGH),
         *words.leak_notes(result.leak),
         *(text for holds, text in told if holds),
     ]
@@ -83,10 +75,7 @@ def score_summary(result: ScoreAuditResult) -> page.Summary:
     """The result as a summary."""
     test, control = (page.quoted(source) for source in result.sources)
     less = "what the references lead one to expect" if result.references else "the mean of both sets"
-    caption = (
-        "To the right the model does better than expected. A leak moves some test examples to the right; a few seen "
-        f"examples show in the tail more than in the mean. {words.MEAN_AND_TAIL}"
-    )
+    caption = f"To the right the model does better than expected. {words.MEAN_AND_TAIL}"
     chart = words.residual_chart(result.leak, f"{words.kind_text(result.leak.kind)} less {less}", caption)
     numbers = _numbers(result)
     return page.Summary(
@@ -102,7 +91,7 @@ def score_summary(result: ScoreAuditResult) -> page.Summary:
         sections=(
             *meaning.advice(result),
             page.Section.of("Test set against control", chart),
-            _seen(result),
+            *_seen(result),
             page.Section.of("The numbers", page.Facts(numbers)),
         ),
         closing=(f"This assumes that {result.assumes}.",),
@@ -116,69 +105,58 @@ def score_summary(result: ScoreAuditResult) -> page.Summary:
 
 
 def _figures(result: ScoreAuditResult) -> tuple[page.Figure, ...]:
-    leak, name = result.leak, words.kind_text(result.kind)
-    level = words.level_text(result.level, result.planned_audits)
-    off = "of the variance of the scores, so that a leak stands out of what is left"
-    rows = [
-        (f"Mean {name}, test set", page.fixed(result.mean_test, 3), ""),
-        (f"Mean {name}, control", page.fixed(result.mean_control, 3), ""),
-        *([("Taken off by references", page.share_text(leak.test.variance_removed), off)] if result.references else []),
-    ]
+    name, level = words.kind_text(result.kind), words.level_text(result.level, result.planned_audits)
+    rows = {
+        f"Mean {name}, test set": page.fixed(result.mean_test, 3),
+        f"Mean {name}, control": page.fixed(result.mean_control, 3),
+        "Variance taken off by references": page.share_text(result.leak.test.variance_removed),
+    }
     return (
-        words.p_figure(result.ruling, leak.test.alternative, level),
-        *(page.Figure(name=name, value=value, note=note, strong=False) for name, value, note in rows),
-        words.detectable_figure(leak, level, strong=False),
+        words.p_figure(result.ruling, result.leak.test.alternative, level),
+        *(
+            page.Figure(name=name, value=value, strong=False)
+            for name, value in [*rows.items()][: None if result.references else 2]
+        ),
+        words.detectable_figure(result.leak, level, strong=False),
     )
 
 
 def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
     """What was audited, and every number."""
     direction = "better" if result.larger_is_better else "worse"
+    mean = result.leak.test.mean
     sets = (
-        ("test set", result.mean_test, result.n_examples, result.n_groups, result.sources[0]),
-        ("control", result.mean_control, result.n_control, result.n_groups_control, result.sources[1]),
+        ("test set", result.mean_test, result.n_examples, mean.n_groups_test, result.sources[0]),
+        ("control", result.mean_control, result.n_control, mean.n_groups_control, result.sources[1]),
     )
-    first = ", ".join(page.quoted(example.id) for example in result.seen[:PRINTED])
+    first = ", ".join(page.quoted(example.id) for example in result.look_seen[:PRINTED])
     return page.kept_facts(
         ("model", page.quoted(result.model_name) if result.model_name else None),
         ("scores", f"{words.kind_text(result.kind)}, larger is {direction}; {result.clipping}"),
         *(
-            (name, f"mean {_number(mean)}  (n = {n:,}{words.groups_text(n_groups)}, {page.quoted(source)})")
+            (name, f"mean {page.minus(f'{mean:.6g}')}  (n = {n:,}{words.groups_text(n_groups)}, {page.quoted(source)})")
             for name, mean, n, n_groups, source in sets
         ),
         ("compared within", result.strata),
         *words.leak_lines(result.leak, ", within class" if result.strata else ""),
         ("  the first of them", first),
-        ("e-value", f"{words.e_value_text(result.log_e_value)}  ({words.AVERAGE})"),
+        words.e_value_line(result.log_e_value),
     )
 
 
-def _number(value: float) -> str:
-    """
-    Examples
-    --------
-    >>> _number(-1.25), _number(3.2e90)
-    ('−1.2500', '3.2e+90')
-    """
-    return page.fixed(value) if abs(value) < 1e6 else f"{value:.5g}"
-
-
-def _seen(result: ScoreAuditResult) -> page.Section:
+def _seen(result: ScoreAuditResult) -> Iterator[page.Section]:
     """The list, where there is one, and what it is worth."""
-    table = page.Table.of(
-        "Most suspicious first; rank p is the share of the control's examples that look as seen or more",
-        ("Example", "Score", "Expected", "Difference", "Rank p"),
-        [
-            (x.id, page.fixed(x.score, 3), page.fixed(x.expected, 3), page.fixed(x.score - x.expected, 3, sign=True),
-             page.p_text(x.p_value))
-            for x in result.seen[:LISTED]
-        ],
-        more=max(0, len(result.seen) - LISTED),
-    )  # fmt: skip
-    doubt = "The verdict above does not call the test set easier than the control, so do not rely on this list."
-    return page.Section.of(
-        "Examples that look seen",
-        f"{words.capital(words.seen_text(result.leak.seen))}.",
-        doubt if result.seen and result.outcome != "easier" else None,
-        table if result.seen else None,
-    )
+    rows = [
+        (x.id, page.fixed(x.score, 3), page.fixed(x.expected, 3), page.fixed(x.score - x.expected, 3, sign=True),
+         page.p_text(x.p_value))
+        for x in result.look_seen[:LISTED]
+    ]  # fmt: skip
+    if rows:
+        caption = "Most suspicious first; rank p is the share of the control's examples that look as seen or more"
+        columns = ("Example", "Score", "Expected", "Difference", "Rank p")
+        doubt = "The verdict above does not call the test set easier than the control, so do not rely on this list."
+        yield page.Section.of(
+            "Examples that look seen",
+            doubt if result.outcome != "easier" else None,
+            page.Table.of(caption, columns, rows, more=len(result.look_seen) - len(rows)),
+        )

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from heldout import summary as page
 from heldout.independence.drawn import Band
 from heldout.independence.evidence import CONFIDENCE
-from heldout.independence.result import AuditResult, Exhibit, SeenPicture
+from heldout.independence.result import AuditResult
 from heldout.independence.summary import leak as words
 from heldout.independence.untouched import ORIGINAL
 from heldout.statistics import ControlTestResult
 from heldout.statistics.power import LEVEL
 
-FIRST_EXHIBITS, FIRST_SEEN = 6, 12  # pictures that are shown unfolded
-MODELS_OPEN, MODELS_MOST, MODELS_PRINTED = 12, 200, 10  # rows of the table of models
+FIRST = 8  # pictures that are shown unfolded
+MODELS_SHOWN, MODELS_PRINTED = 200, 10  # rows of the table of models
 SURE = f"{100 * CONFIDENCE:g}{page.PERCENT}"
-LN10 = math.log(10.0)
 Group = tuple[str, tuple[page.Picture, ...], tuple[str, ...]]
+Estimate = tuple[str, float, tuple[float, float] | None, page.Style]
 
 
 def two_estimates(result: AuditResult) -> page.Section:
     """R_S, R_g, the control's error and the unweighted adversarial error on one axis."""
     e, c = result.evidence, result.evidence.control
     framed = ", in the frame" if ORIGINAL in result.untouched_pictures else ""
-    estimates: list[tuple[str, float, tuple[float, float] | None, page.Style]] = [
+    estimates: list[Estimate] = [
         (page.symbols(f"Test error R_S{framed}"), e.test_error, e.intervals["test_error"], "a"),
         (page.symbols("Adversarial estimate R_g"), e.adversarial_estimate, e.intervals["adversarial_estimate"], "b"),
         ("Adversarial error, unweighted", e.adversarial_error, None, "d"),
@@ -40,12 +40,8 @@ def two_estimates(result: AuditResult) -> page.Section:
         "measured example by example, which is far sharper. The unweighted adversarial error is a worst case, or an "
         "average over moves, and no estimate of the true error.",
         x_label=f"error rate, with {SURE} intervals",
-        intervals=tuple(
-            page.Interval(name=name, value=value, interval=ends, style=style,
-                          text=page.fixed(value) + (f"  ({page.pair(ends)})" if ends else ""))
-            for name, value, ends, style in estimates
-        ),
-    )  # fmt: skip
+        intervals=_intervals(estimates, 4),
+    )
     return page.Section.of(
         "Two estimates of one error",
         "If the model is independent of the test set and small shifts are neutral, the test error R_S and the "
@@ -57,127 +53,121 @@ def two_estimates(result: AuditResult) -> page.Section:
     )  # fmt: skip
 
 
-def references(result: AuditResult) -> tuple[page.Section, ...]:
+def _intervals(rows: Iterable[Estimate], digits: int, *, sign: bool = False) -> tuple[page.Interval, ...]:
+    """Rows of a chart, with their numbers."""
+    return tuple(
+        page.Interval(name=name, value=value, interval=ends, style=style, text=page.fixed(value, digits, sign=sign)
+                      + (f"  ({page.pair(ends, digits, sign=sign)})" if ends else ""))
+        for name, value, ends, style in rows
+    )  # fmt: skip
+
+
+def references(result: AuditResult) -> Iterator[page.Section]:
     """How sure the model is, less what references lead one to expect, and which pictures look seen."""
     leak = result.leak
     if leak is None:
-        return ()
-    opening = (
-        "Models agree on what is hard. So the audited ones are compared with references that cannot have seen more of "
-        "the test set than of the control: how sure they are of the true label of each untouched picture (the margin: "
-        "its log-odds, averaged over models, clipped to −5 and 10), less what the references lead one to expect. That "
-        f"takes **{page.percent(leak.test.variance_removed, 0)}** off the variance. Seen pictures lie above what is "
-        "expected. The verdict is by this test, as was declared beforehand by giving references; T and the error rate, "
-        "below, stand beside it."
+        return
+    yield page.Section.of(
+        "Against references",
+        "Models agree on what is hard. So the audited ones are compared with the references: how sure they are of the "
+        "true label of each untouched picture (the margin: its log-odds, averaged over models, clipped to −5 and 10), "
+        "less what the references lead one to expect. Seen pictures lie above that.",
+        words.residual_chart(leak, "margin less what the references lead one to expect"),
+        words.MEAN_AND_TAIL,
     )
-    shown = [_seen_picture(x, result.class_names) for x in result.seen_pictures]
+    shown: list[Group] = []
+    for x in result.seen_pictures:
+        label = class_text(x.label, result.class_names)
+        margin = f"margin {page.fixed(x.margin, 1, sign=True)}, expected {page.fixed(x.expected, 1, sign=True)}"
+        picture = page.Picture(pixels=x.picture, alt=f"Test picture {x.id}, {label}")
+        shown.append((label, (picture,), (f"example {x.id}", margin, f"p = {page.p_text(x.p_value)}")))
     silent = "Those below are the most suspicious ones and **not significant**: in any test set some are."
-    return (
-        page.Section.of(
-            "Against references",
-            opening,
-            words.residual_chart(leak, "margin less what the references lead one to expect"),
-            words.MEAN_AND_TAIL,
-        ),
-        page.Section.of(
-            "Pictures that look seen",
-            f"{words.capital(words.seen_text(leak.seen))}. A larger control allows shorter lists; all pictures that "
-            "are listed are in the saved result.",
-            silent if shown and not leak.seen.n_listed else None,
-            *_folded(shown, FIRST_SEEN),
-            level=3,
-        ),
+    yield page.Section.of(
+        "Pictures that look seen",
+        "A larger control allows shorter lists; all pictures that are listed are in the saved result.",
+        silent if shown and not leak.seen.n_listed else None,
+        *_folded(shown),
+        level=3,
     )
 
 
-def _seen_picture(x: SeenPicture, names: Sequence[str] | None) -> Group:
-    label = class_text(x.label, names)
-    picture = page.Picture(pixels=x.picture, alt=f"Test picture {x.id}, {label}")
-    margin = f"margin {page.fixed(x.margin, 1, sign=True)}, expected {page.fixed(x.expected, 1, sign=True)}"
-    return label, (picture,), (f"example {x.id}", margin, f"p = {page.p_text(x.p_value)}")
+def _folded(groups: Sequence[Group]) -> Iterator[page.Block]:
+    """Pictures, after the first few folded."""
+    if groups:
+        yield page.Pictures(groups=tuple(groups[:FIRST]))
+    if rest := tuple(groups[FIRST:]):
+        yield page.Fold(title=f"{len(rest)} more", blocks=(page.Pictures(groups=rest),))
 
 
-def _folded(groups: Sequence[Group], first: int) -> tuple[page.Block, ...]:
-    """Pictures, from the first so many on folded."""
-    shown, rest = (page.Pictures(groups=tuple(part)) for part in (groups[:first], groups[first:]))
-    fold = page.Fold(title=f"{len(rest.groups)} more", blocks=(rest,))
-    return tuple(block for block, groups in ((shown, shown.groups), (fold, rest.groups)) if groups)
-
-
-def control(result: AuditResult) -> tuple[page.Section, ...]:
+def control(result: AuditResult) -> Iterator[page.Section]:
     """Both differences between test set and control."""
     c = result.evidence.control
     if c is None:
-        return ()
-    tests: tuple[tuple[str, ControlTestResult, int, page.Style], ...] = (
-        ("T, within class", c.statistic, 1, "b"),
-        ("Error rate, within class", c.error_rate, -1, "a"),
-    )
+        return
+    tests: list[tuple[str, ControlTestResult, page.Style]] = [
+        ("T, within class", c.statistic, "b"),
+        ("Error rate, within class", words.flipped(c.error_rate), "a"),
+    ]
+    rows = [(name, of.difference, of.interval if of.standard_error > 0 else None, style) for name, of, style in tests]
     chart = page.IntervalChart(
         title="Test minus control",
         caption="T is above zero where moves hurt more on the test set than on fresh data: the model fits the test "
         "pictures as they stand. The error rate is below zero where the test set is easier than fresh data; it is the "
         "stronger of the two for gross leaks.",
         x_label=f"test minus control, with 95{page.PERCENT} intervals",
-        intervals=tuple(
-            page.Interval(name=name, value=sign * of.difference, text=page.fixed(sign * of.difference, 5, sign=True),
-                          interval=words.interval(of, sign) if of.standard_error > 0 else None, style=style)
-            for name, of, sign, style in tests
-        ),
+        intervals=_intervals(rows, 5, sign=True),
         reference=0.0,
-    )  # fmt: skip
-    opening = (
-        "The control is taken to be fresh examples of the same source that were put aside beforehand. What shifting "
-        "costs on its own, it costs there too; only the difference speaks about the test set. Like is compared with "
-        "like: the differences are taken within every class and weighted, so they need not equal the plain ones."
     )
-    one_sided = page.Note(
-        f"{c.statistic.n_resamples:,} permutations within class, of whole groups where there are any. One-sided "
-        "p-values look for overfitting only: a higher T, a lower error on the test set. They count only where that was "
-        "declared beforehand."
+    yield page.Section.of(
+        "Against the control",
+        "What shifting costs on its own, it costs on the control too; only the difference speaks about the test set. "
+        "Differences are taken within every class and weighted, so they need not equal the plain ones.",
+        chart,
+        page.Note(
+            f"{c.statistic.n_resamples:,} permutations within class, of whole groups where there are any. One-sided "
+            "p-values look for overfitting only: a higher T, a lower error on the test set. They count only where that "
+            "was declared beforehand."
+        ),
     )
-    return (page.Section.of("Against the control", opening, chart, one_sided),)
 
 
 def growth(result: AuditResult) -> page.Section:
     """p-values and both error estimates against the sample size."""
     curve = result.drawn.curve
     sizes = tuple(float(point.size) for point in curve)
-    x = page.Axis(label="sample size (log scale)", kind="log", whole=True, spec=",.0f")
 
-    def series(name: str, style: page.Style, bands: Sequence[Band], unit: float = 1.0) -> page.Series:
-        y, low, high = (tuple(getattr(b, end) / unit for b in bands) for end in ("mean", "low", "high"))
-        return page.Series(name=name, x=sizes, y=y, low=low, high=high, style=style)
+    def chart(title: str, y: page.Axis, lines: dict[str, list[Band]], unit: float = 1.0) -> page.LineChart:
+        ends = {name: [[getattr(b, end) / unit for b in bands] for end in ("mean", "low", "high")]
+                for name, bands in lines.items()}  # fmt: skip
+        styles: tuple[page.Style, ...] = ("a", "b")
+        return page.LineChart(
+            title=f"{title} against sample size",
+            x=page.Axis(label="sample size (log scale)", kind="log", whole=True, spec=",.0f"),
+            y=y,
+            series=tuple(
+                page.Series(name=name, x=sizes, y=tuple(mean), low=tuple(low), high=tuple(high), style=style)
+                for (name, (mean, low, high)), style in zip(ends.items(), styles, strict=True)
+            ),
+            reference=(math.log10(LEVEL), f"{LEVEL:g}") if y.kind == "decades" else None,
+        )
 
-    p = page.LineChart(
-        title="p-value against sample size",
-        caption="Mean over random subsets, with the band from the smallest to the largest. v1: the first version of "
-        "the paper, arXiv:1903.02380v1.",
-        x=x,
-        y=page.Axis(label="p (log scale)", kind="decades"),
-        series=(
-            series("betting", "a", [of.betting for of in curve], LN10),
-            series("Bernstein (v1)", "b", [of.bernstein for of in curve], LN10),
-        ),
-        reference=(math.log10(LEVEL), f"{LEVEL:g}"),
-    )
-    errors = page.LineChart(
-        title="Both error estimates against sample size",
-        caption=f"With their {SURE} Bernstein intervals, averaged over the same subsets.",
-        x=x,
-        y=page.Axis(label="error rate", spec=".4f"),
-        series=(
-            series(page.symbols("test error R_S"), "a", [of.test_error for of in curve]),
-            series(page.symbols("adversarial estimate R_g"), "b", [of.adversarial_estimate for of in curve]),
-        ),
+    p = {"betting": [of.betting for of in curve], "Bernstein (v1)": [of.bernstein for of in curve]}
+    errors = {
+        page.symbols("test error R_S"): [of.test_error for of in curve],
+        page.symbols("adversarial estimate R_g"): [of.adversarial_estimate for of in curve],
+    }
+    charts = (
+        chart("p-value", page.Axis(label="p (log scale)", kind="decades"), p, math.log(10.0)),
+        chart("Both error estimates", page.Axis(label="error rate", spec=".4f"), errors),
     )
     note = page.Note(
-        f"{curve[0].n_subsets} random subsets per size, one at n = {curve[-1].size:,}. Subsets overlap, so the band "
-        "shows how much the choice of examples decides and is not a standard error. With a control these p-values are "
-        "not the verdict."
+        f"Means over {curve[0].n_subsets} random subsets per size, one at n = {curve[-1].size:,}. Bands of p-values go "
+        "from the smallest to the largest: subsets overlap, so they show how much the choice of examples decides and "
+        f"are no standard errors. Bands of errors are {SURE} Bernstein intervals, averaged. With a control these "
+        "p-values are not the verdict. v1: the first version of the paper, arXiv:1903.02380v1."
     )
     return page.Section.of(
-        "How the evidence grows: p-values of the test set alone", page.SideBySide(charts=(p, errors)), note
+        "How the evidence grows: p-values of the test set alone", page.SideBySide(charts=charts), note
     )
 
 
@@ -191,20 +181,18 @@ def exhibits(result: AuditResult) -> page.Section:
         "The weight says how much a moved picture counts: one over one plus the number of right pictures that would "
         "move onto it."
     )
-    shown = [_exhibit(x, result.class_names) for x in result.exhibits]
+    shown: list[Group] = []
+    for x in result.exhibits:
+        label, before, after = (class_text(k, result.class_names) for k in (x.label, x.predicted, x.moved_predicted))
+        move = move_text(x.move)
+        pictures = (
+            page.Picture(pixels=x.original, alt=f"Picture {x.id} as it stands, predicted {before}"),
+            page.Picture(pixels=x.moved, alt=f"The same picture moved {move}, predicted {after}"),
+        )
+        lines = (f"{move} · weight {page.fixed(x.weight, 3)}", f"label {label} · example {x.id}")
+        shown.append((f"{before} → {after}", pictures, lines))
     text = opening if shown else f"None to show: {why}."
-    return page.Section.of("The most telling pictures", text, *_folded(shown, FIRST_EXHIBITS))
-
-
-def _exhibit(x: Exhibit, names: Sequence[str] | None) -> Group:
-    label, before, after = (class_text(c, names) for c in (x.label, x.predicted, x.moved_predicted))
-    move = move_text(x.move)
-    pictures = (
-        page.Picture(pixels=x.original, alt=f"Picture {x.id} as it stands, predicted {before}"),
-        page.Picture(pixels=x.moved, alt=f"The same picture moved {move}, predicted {after}"),
-    )
-    lines = (f"{move} · weight {page.fixed(x.weight, 3)}", f"label {label} · example {x.id}")
-    return f"{before} → {after}", pictures, lines
+    return page.Section.of("The most telling pictures", text, *_folded(shown))
 
 
 def class_text(number: int, names: Sequence[str] | None) -> str:
@@ -242,9 +230,9 @@ def statistic(result: AuditResult) -> page.Section:
         counts=h.counts,
         styles=tuple("a" if low + high < 0 else "b" for low, high in pairwise(h.edges)),
     )
+    pairs = " (pairs of model and example)" if result.n_models > 1 else ""
     return page.Section.of(
         "The statistic, example by example",
-        "T is the weighted loss after the move less the loss before.",
         chart if n_drawn else "There is nothing to draw: every T is zero.",
         page.Facts.of(
             ("T = 0", page.of_text(h.n_zero, n)),
@@ -252,28 +240,18 @@ def statistic(result: AuditResult) -> page.Section:
             ("T below zero", page.of_text(h.n_below, n)),
             ("Standard deviation", page.fixed(h.standard_deviation)),
             ("Range that the rule guarantees", page.pair(result.orbit.statistic_range(result.rule), 3)),
-            ("Untouched: right, under every move too", page.of_text(counts["untouched"], n_pairs)),
-            ("Adversarial: right, but wrong once moved", page.of_text(counts["adversarial"], n_pairs)),
-            ("Wrong as they stand", page.of_text(counts["wrong"], n_pairs)),
+            (f"Untouched: right, under every move too{pairs}", page.of_text(counts["untouched"], n_pairs)),
+            (f"Adversarial: right, but wrong once moved{pairs}", page.of_text(counts["adversarial"], n_pairs)),
+            (f"Wrong as they stand{pairs}", page.of_text(counts["wrong"], n_pairs)),
         ),
-        page.Note("The last three count every pair of a model and an example.") if result.n_models > 1 else None,
     )
 
 
-def models(result: AuditResult) -> tuple[page.Section, ...]:
+def models(result: AuditResult) -> Iterator[page.Section]:
     """Every model on its own, and groups of them."""
     n = result.n_models
     if n == 1:
-        return ()
-    rows = [
-        (name, page.fixed(of.error), page.fixed(of.statistic, 5, sign=True), page.pvalue_text(of.log_p_value),
-         page.p_text(of.holm))
-        for name, of in zip(result.model_names, result.drawn.models, strict=True)
-    ]  # fmt: skip
-    columns = ("Model", "Error", "Mean T", "p", "Holm")
-    first = page.Table.of("Every model on its own", columns, rows[:MODELS_OPEN], more=max(0, n - MODELS_OPEN),
-                          rows_printed=MODELS_PRINTED)  # fmt: skip
-    rest = page.Table.of("The other models", columns, rows[MODELS_OPEN:MODELS_MOST], more=max(0, n - MODELS_MOST))
+        return
     histograms = tuple(
         page.Histogram(
             title=f"N = {of.size}: {len(of.log_p_values)} groups",
@@ -287,25 +265,22 @@ def models(result: AuditResult) -> tuple[page.Section, ...]:
         )
         for of in result.drawn.model_groups
     )
-    return (
-        page.Section.of(
-            "One model against many",
-            f"The {n} models are averaged: trainings of one architecture. T is averaged over the N models of a group "
-            "before it is tested, which takes out what one training run does by chance. All of them in one group have "
-            f"betting p = **{page.pvalue_text(result.evidence.log_p_values['betting'])}**, the verdict where there is "
-            "no control. Groups share their examples, so these p-values are not independent and must not be combined "
-            "as if they were.",
-            page.SideBySide(charts=histograms),
-        ),
-        page.Section.of(
-            "Each model alone, on the test set alone",
-            page.Note(f"The verdict is on their average. p is betting's, not adjusted for {n} models; Holm's is."),
-            first,
-            page.Fold(title=f"{len(rest.rows)} more", blocks=(rest,)) if rest.rows else None,
-            level=3,
-            printed=True,
-        ),
+    yield page.Section.of(
+        "One model against many",
+        f"T is averaged over the N models of a group before it is tested, which takes out what one training run does "
+        f"by chance; the verdict is on the average of all {n}. Groups share their examples, so these p-values are not "
+        "independent and must not be combined as if they were.",
+        page.SideBySide(charts=histograms),
     )
+    rows = [
+        (name, page.fixed(of.error), page.fixed(of.statistic, 5, sign=True), page.pvalue_text(of.log_p_value),
+         page.p_text(of.holm))
+        for name, of in zip(result.model_names[:MODELS_SHOWN], result.drawn.models, strict=False)
+    ]  # fmt: skip
+    table = page.Table.of(f"p is betting's, not adjusted for {n} models; Holm's is",
+                          ("Model", "Error", "Mean T", "p", "Holm"), rows, more=n - len(rows),
+                          rows_printed=MODELS_PRINTED)  # fmt: skip
+    yield page.Section.of("Each model alone, on the test set alone", table, level=3, printed=True)
 
 
 def p_values(result: AuditResult) -> page.Section:

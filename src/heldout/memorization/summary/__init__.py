@@ -44,19 +44,16 @@ def _sections(result: MemorizationResult, noticed: tuple[str, ...]) -> tuple[pag
     """In reading order; those that have nothing to tell are left out."""
     of, failed = page.Section.of, f"{page.counted(len(result.failures), 'training')} failed"
     found = (
-        of("Who is at which end, metric by metric", *sections.ends(result), anchor="ends"),
         of("The numbers, read against their ends", *sections.readings(result), anchor="reading"),
         of("How accuracy falls", *sections.curves(result), printed=True, anchor="curves"),
         of("The metrics", *sections.metrics(result), printed=True, anchor="table"),
         *sections.boards(result),
         of("Where the metrics disagree", *sections.disagreements(result), printed=True, anchor="disagreement"),
         of("What the perturbations look like", *sections.pictures(result), anchor="pictures"),
-        of("What the numbers mean", page.Points(meaning.meaning(result)), anchor="means"),
-        of("What they do not mean", page.Points(meaning.cautions(result)), anchor="not"),
+        *meaning.advice(result),
         of("What went in", meaning.facts(result), anchor="facts"),
         of("Noticed on the way", page.Points(noticed), level=3, printed=True),
         of(failed, page.Points(result.failures), level=3, printed=True, anchor="failures"),
-        of("Not computed", page.Points(meaning.missing(result)), anchor="missing"),
     )
     return tuple(section for section in found if section.blocks not in ((), (page.Points(()),)))
 

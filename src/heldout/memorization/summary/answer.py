@@ -86,10 +86,9 @@ def figures(result: MemorizationResult) -> tuple[page.Figure, ...]:
     shown: list[tuple[Column, str]] = []
     if len(result.models) == 1:
         shown = [(column, first) for column, _ in phrases.defined(result, first)[:LARGE]]
-    elif clash is not None:
-        shown = [(column, model) for column in sorted(clash[1], key=phrases.place) for model in clash[0]]
     elif r is not None:
-        shown = [(r.column, model) for model in (r.models[0], r.models[-1])]
+        models, columns = clash or ((r.models[0], r.models[-1]), (r.column,))
+        shown = [(column, model) for column in sorted(columns, key=phrases.place) for model in models]
     return tuple(
         page.Figure(
             name=f"{phrases.title(column)}: {page.quoted(model)}",

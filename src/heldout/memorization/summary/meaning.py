@@ -1,4 +1,4 @@
-"""What the numbers mean, what they do not, what went in and what is missing: rows of (when it is told, text)."""
+"""What the numbers mean, what they do not, what went in and what did not: rows of (when it is told, text)."""
 
 from __future__ import annotations
 
@@ -21,79 +21,55 @@ METHOD = (
 Rows = tuple[tuple[object, str], ...]
 
 
-def meaning(result: MemorizationResult) -> tuple[str, ...]:
-    """Each metric that is there, with the number of its equation, and how sure numbers are."""
-    names, metrics = result.perturbations, _metrics(result)
-    rows: Rows = (
+def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
+    """What each metric that is there means, with the number of its equation, and what must not be read into it."""
+    names, units, trainings = result.perturbations, phrases.units(result), phrases.trainings(result)
+    metrics = {column.metric for model in result.models for column, _ in phrases.defined(result, model)}
+    means: Rows = (
         (PMV in names,
-         "PMV (Zhang et al. 2019): train from scratch with a share r of labels replaced by wrong ones, and take the "
-         f"accuracy on the labels that were trained on. k_S is the size of the slope of its line against r (eq. (6) of "
-         f"{PAPER}): 0 for a model that memorises every label; with m classes about {phrases.FORMULA} for one that "
-         "learns with an accuracy of A and does not reach the wrong labels."),
+         "PMV (Zhang et al. 2019), the direct measure: train from scratch with a share r of labels replaced by wrong "
+         "ones, and take the accuracy on the labels that were trained on. k_S is the size of the slope of its line "
+         f"against r (eq. (6) of {PAPER}): 0 for a model that memorises every label; with m classes about "
+         f"{phrases.FORMULA} for one that learns with an accuracy of A and does not reach the wrong labels."),
         (PTV in names,
          f"PTV ({PAPER}): the same trainings, accuracy on the true labels. k_PTV is the slope as in eq. (6): 1 for a "
          "model that memorises every label and is wrong on exactly the wrong ones; near 0 for one that learns."),
-        (phrases.finished(result),
-         f"Perturbed pictures ({PAPER}): a finished model is tested on its own training pictures as these are changed "
-         "more and more."),
         ("fgsm" in names, "fgsm: a step along the sign of the gradient (eq. (8))."),
         ("gaussian" in names, "gaussian: noise (eq. (9))."),
         ("spatial" in names, "spatial: the worst shift (of whole pixels) and turn of all grids up to the strength."),
         ("spatial-random" in names, "spatial-random: the worst of some such shifts and turns, drawn at random."),
         (phrases.corruptions(result), "Corruptions and their severities are those of Hendrycks & Dietterich 2019."),
         ("k_max" in metrics, "k_max: the largest change of accuracy from one strength to the next (eq. (10))."),
-        ("SSE" in metrics,
-         "SSE: the squared distances of the accuracies from the best straight line through the first (eq. (11))."),
+        ("SSE" in metrics, "SSE: squared distances from the best straight line through the first point (eq. (11))."),
         (GAP in result.columns, "Gap: accuracy on the training examples less that on validation examples, no noise."),
         (any(model.audit for model in result.measured.values()),
          "Audit p: p-value under the hypothesis that the model does not depend on these pictures and that small shifts "
          "are neutral; no control. Detectable is the mean T that this audit finds four times in five (level 0.05)."),
-        *_intervals(result),
-    )  # fmt: skip
-    return tuple(text for when, text in rows if when)
-
-
-def _metrics(result: MemorizationResult) -> set[str]:
-    return {column.metric for model in result.models for column, _ in phrases.defined(result, model)}
-
-
-def _intervals(result: MemorizationResult) -> Rows:
-    units, trainings = phrases.units(result), phrases.trainings(result)
-    return (
         (True,
          f"Intervals, {phrases.LEVEL_TEXT}: for independent {units}, drawn anew. A metric is a norm of a curve (SSE "
-         "its square), so by the triangle inequality its error is at most the norm of the curve’s error. For k_max "
-         f"and SSE that is drawn {DRAWS:,} times, with the covariance of the measured curve; for a slope it is known. "
-         "That holds also where a metric has a corner (SSE cannot be less than 0), and may be wider than necessary. "
-         f"What was never seen does not vary: by the rule of three one in n/3 of the {units} may fall at some strength "
-         "unseen, which is added in quadrature."),
+         "its square), so its error is at most the norm of the curve’s error: for k_max and SSE drawn "
+         f"{DRAWS:,} times, with the covariance of the measured curve; for a slope known. That may be wider than "
+         f"necessary. What was never seen does not vary: by the rule of three one in n/3 of the {units} may fall at "
+         "some strength unseen, which is added in quadrature."),
         (trainings,
          "The number of wrong labels is fixed, so the error of an accuracy under label noise is that of two means, on "
          "the true labels and on the wrong ones; trainings add what they vary by, with Student’s t. An interval of a "
-         "slope (k_S, k_PTV) may pass 1: it is not cut."),
+         f"slope (k_S, k_PTV) may pass 1: it is not cut. It takes {ENOUGH} trainings per rate to say how trainings "
+         "differ; with one, intervals say nothing of it."),
         (True,
          f"Bands around curves are {phrases.LEVEL_TEXT} intervals of each point by itself: of a single training by "
          "Clopper and Pearson, of several as the metrics’ intervals."),
-        (trainings,
-         f"Trainings per rate: {phrases.numbers_text(trainings)}. It takes {ENOUGH} to say how trainings differ; with "
-         "one, intervals say nothing of it."),
         (result.rankings,
-         "Comparisons are Bonferroni’s over the pairs: among models that do not differ, any > is rarer than one time "
-         "in twenty. Models that share their examples, and under label noise their wrong labels, are compared in "
-         "pairs, by the errors that they have in common; intervals that overlap do not say that they do not differ."),
+         "Comparisons are Bonferroni’s over the pairs. Models that share their examples, and under label noise their "
+         "wrong labels, are compared in pairs, by the errors that they have in common; intervals that overlap do not "
+         "say that they do not differ."),
     )  # fmt: skip
-
-
-def cautions(result: MemorizationResult) -> tuple[str, ...]:
-    """What must not be read into the numbers."""
-    rows: Rows = (
-        ("k_max" in _metrics(result),
-         "k_max and SSE of perturbed pictures measure how suddenly accuracy falls. That depends on memorization, and "
-         "on the architecture and the augmentation too. A nearest-neighbour classifier, which memorises everything, "
-         "can have a lower spatial k_max than a linear model, as it does on scikit-learn’s digits. So compare like "
-         "with like: one architecture, one augmentation."),
-        (phrases.finished(result), "Label noise is the direct measure: it retrains, and sees what is learned of it."),
-        (phrases.trainings(result),
+    cautions: Rows = (
+        ("k_max" in metrics,
+         "k_max and SSE of perturbed pictures measure how suddenly accuracy falls, which depends on the architecture "
+         "and the augmentation too. A nearest-neighbour classifier, which memorises everything, can have a lower "
+         "spatial k_max than a linear model. So compare like with like: one architecture, one augmentation."),
+        (trainings,
          "k_S and k_PTV are about a way of training, on this many examples with so many wrong labels; not about one "
          "finished model. They say nothing of a method that does not fit its labels: one that, at some share r of "
          f"wrong labels, is right on less than {LEAST:g} (1 − r) A of those it is trained on, A being its accuracy "
@@ -101,40 +77,35 @@ def cautions(result: MemorizationResult) -> tuple[str, ...]:
         (phrases.corruptions(result),
          "Severities of a corruption are steps of a scale without a unit, so neither a largest step nor a straight "
          "line means anything; the curves can be compared, model against model."),
-        (len(result.models) > 1,
-         "Ends are relative: that a model is at the memorised end among these says nothing about others."),
+        (len(result.models) > 1, "Being at the memorised end among these models says nothing about others."),
         (True, "A model that has memorised examples need not be worse on fresh ones for it."),
     )  # fmt: skip
-    return tuple(text for when, text in rows if when)
-
-
-def missing(result: MemorizationResult) -> tuple[str, ...]:
-    """What is lacking, and why; silence must not read as "nothing to see"."""
-    rows: Rows = (
-        (not phrases.trainings(result), "Label noise (PMV, PTV), the direct measure: no model was retrained"),
-        (not phrases.finished(result), "Perturbed pictures: not asked for"),
-        (len(result.models) == 1, "Ranking: there is only one model"),
-        (len(result.models) > 1 and not result.rankings, f"Ranking: {why_unranked(result)}"),
-        (GAP not in result.columns, "Gap to fresh examples: there are no validation examples"),
-        (all(m.audit is None for m in result.measured.values()), "Audit of the training pictures: not asked for"),
-    )  # fmt: skip
-    return tuple(text for when, text in rows if when)
+    lists = (("What the numbers mean", means, "means"), ("What they do not mean", cautions, "not"))
+    return tuple(
+        page.Section.of(title, page.Points(tuple(text for when, text in rows if when)), anchor=anchor)
+        for title, rows, anchor in lists
+    )
 
 
 def facts(result: MemorizationResult) -> page.Facts:
-    """What went in, one line per fact."""
+    """What went in, one line per fact, and what did not: silence must not read as "nothing to see"."""
     same: dict[str, list[str]] = {}
     for name in result.perturbations:
         curve = next(c for c in result.curves if c.perturbation == name)
         told = f"{', '.join(f'{s:g}' for s in curve.strengths)} ({curve.unit})"
         same.setdefault(told, []).append(name.upper() if name in phrases.NOISE else phrases.perturbation_text(name))
     fresh = [m.validation.right.shape[1] for m in result.measured.values() if m.validation is not None]
+    alone, audited = len(result.models) == 1, any(m.audit for m in result.measured.values())
     return page.Facts.of(
         ("Models", page.names_text(result.models, len(result.models))),
         ("Training examples", phrases.numbers_text([c.n for c in result.curves])),
         *(("Strengths", f"{page.names_text(names, len(names))}: {told}") for told, names in same.items()),
         ("Trainings per rate", phrases.numbers_text(phrases.trainings(result))),
-        ("Validation examples", phrases.numbers_text(fresh)),
+        ("Validation examples", phrases.numbers_text(fresh) or "none, so there is no gap to fresh examples"),
         ("Classes", None if result.class_names is None else f"{len(result.class_names):,}"),
         ("Preprocessing", preprocessing_text(result.preprocessing)),
+        ("Label noise (PMV, PTV), the direct measure", None if phrases.trainings(result) else "no model was retrained"),
+        ("Perturbed pictures", None if phrases.finished(result) else "not asked for"),
+        ("Audit of the training pictures", None if audited else "not asked for"),
+        ("Ranking", None if result.rankings else "there is only one model" if alone else why_unranked(result)),
     )

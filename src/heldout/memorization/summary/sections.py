@@ -14,7 +14,7 @@ from heldout import summary as page
 from heldout.memorization.curve import PMV, PTV, Curve
 from heldout.memorization.metrics import Estimate
 from heldout.memorization.models import ModelResult
-from heldout.memorization.ranking import Ranked, Ranking
+from heldout.memorization.ranking import Ranking
 from heldout.memorization.result import MemorizationResult
 from heldout.memorization.summary import phrases
 from heldout.memorization.summary.answer import reading
@@ -46,20 +46,6 @@ Blocks = Iterator[page.Block]
 Cells = Sequence[str | page.Cell]
 
 
-def ends(result: MemorizationResult) -> Blocks:
-    """Who is at which end of every metric."""
-    names = ("Metric", "At the memorised end", "At the other end", "The difference")
-    rows = []
-    for r in result.rankings:
-        metric = page.Cell(text=page.symbols(r.column.title), note=DIRECTIONS[r.memorised][1])
-        most, least = (_value(r.of(name), page.name_text(name)) for name in (r.models[0], r.models[-1]))
-        sure = "none" if r.tied else "significant" if r.ends_differ else "not significant"
-        rows.append((metric, most, least, page.Cell(text=sure, note=f"pairs: {_apart(r)}")))
-    if rows:
-        caption = f"Intervals at {phrases.LEVEL_TEXT} each; pairs: those that differ significantly"
-        yield page.Table.of(caption, names, rows, words=names, minor=names[-1:])
-
-
 def readings(result: MemorizationResult) -> Blocks:
     """Every metric of a single model, and what it would be at either end."""
     names = ("Metric", "Value", "What it would be")
@@ -69,8 +55,8 @@ def readings(result: MemorizationResult) -> Blocks:
         yield page.Table.of(f"Intervals at {phrases.LEVEL_TEXT} each", names, rows, words=names)
 
 
-def _value(found: Estimate | Ranked, model: str = "") -> page.Cell:
-    return page.Cell(text=f"{model} {page.fixed(found.value)}".strip(), note=page.pair((found.low, found.high)))
+def _value(found: Estimate) -> page.Cell:
+    return page.Cell(text=page.fixed(found.value), note=page.pair((found.low, found.high)))
 
 
 def curves(result: MemorizationResult) -> Blocks:
@@ -83,23 +69,19 @@ def curves(result: MemorizationResult) -> Blocks:
         yield page.Note(f"Lines drawn: {LINES} of {len(looks)}; the numbers are those of all models.")
     charts = []
     for name in result.perturbations:
-        own = [c for c in result.curves if c.perturbation == name]
-        lines = [phrases.series_of(c, **looks[c.model]) for c in own]
-        chart = _chart(phrases.perturbation_text(name), own[0].unit, lines, small=name in small and len(small) > 1)
+        own, notes = [c for c in result.curves if c.perturbation == name], []
+        lines, guides = [phrases.series_of(c, **looks[c.model]) for c in own], []
         if name in phrases.NOISE:
-            guide = page.Guide(start=(0.0, 1.0), end=(lines[0].x[-1], 1 - lines[0].x[-1]))
-            chart = replace(
-                chart,
-                guides=(guide,),
-                caption=f"Thin dashed line: 1\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}r, {GUIDES[name]}.",
-            )
+            last = lines[0].x[-1]
+            guides.append(page.Guide(start=(0.0, 1.0), end=(last, 1 - last)))
+            notes.append(f"Thin dashed line: 1\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}r, {GUIDES[name]}.")
         if assumed := [c.model for c in own if c.assumed]:
-            told = f"{chart.caption} The point at 0 is taken to be 1, not measured: {page.names_text(assumed)}."
-            chart = replace(chart, caption=told)
-        charts.append(chart)
+            notes.append(f"The point at 0 is taken to be 1, not measured: {page.names_text(assumed)}.")
+        title, is_small = phrases.perturbation_text(name), name in small and len(small) > 1
+        charts.append(_chart(title, own[0].unit, lines, notes, guides=tuple(guides), small=is_small))
     if means := phrases.mean_series(result, looks):
         told = "The band is the mean of the bands: wide enough however the errors of corruptions depend on each other."
-        charts.append(replace(_chart(f"Mean over the {len(small)} corruptions", "severity", means), caption=told))
+        charts.append(_chart(f"Mean over the {len(small)} corruptions", "severity", means, [told]))
     for is_small in (False, True):
         some = tuple(chart for chart in charts if chart.small == is_small)
         if some:
@@ -116,26 +98,26 @@ def _looks(models: Sequence[str]) -> dict[str, dict[str, Any]]:
     return looks
 
 
-def _chart(title: str, unit: str, lines: Sequence[page.Series], *, small: bool = False) -> page.LineChart:
+def _chart(title: str, unit: str, lines: Sequence[page.Series], notes: Sequence[str], **options: Any) -> page.LineChart:
     last, long = max(s.x[-1] for s in lines), len(unit) > LONGEST_UNIT
     return page.LineChart(
         title=title,
-        caption=f"Strength: {unit}." if long else "",
+        caption=" ".join([f"Strength: {unit}."] * long + [*notes]),
         x=page.Axis(label=unit, short="strength" if long else "", range=(-0.01 * last, 1.01 * last), spec="g"),
         y=page.Axis(label="accuracy", range=(-0.02, 1.02), spec=".4f"),  # so that markers at 0 and 1 are whole
         series=tuple(lines),
-        small=small,
         line_of="model",
         printed=True,
+        **options,
     )
 
 
 def metrics(result: MemorizationResult) -> Blocks:
     """Tables VII and VIII of the paper: rows are models, columns metrics; then accuracies and audits."""
-    rankings, models = {r.column: r for r in result.rankings}, result.measured
+    models = result.measured
     own = {
         f"{c.title} {DIRECTIONS[c.memorised][0]}": [
-            _cell(row.get(c), name, rankings.get(c)) for name, row in result.table.items()
+            _value(row[c]) if c in row and not math.isnan(row[c].value) else NONE for row in result.table.values()
         ]
         for c in result.columns
     }
@@ -147,7 +129,7 @@ def metrics(result: MemorizationResult) -> Blocks:
     names = [page.name_text(name) for name in models]
     unfit = [any(c.unfit for c in m.perturbations.values()) for m in models.values()]
     noted = [page.Cell(text=a, note="does not fit its labels" if b else "") for a, b in zip(names, unfit, strict=True)]
-    yield from _table("Of several models, bold: most memorised; italics: least, by value alone", noted, own)
+    yield from _table("By metric", noted, own)
     yield from _table("Without any perturbation", names, others)
     yield from _cautions(result)
 
@@ -158,16 +140,6 @@ def _table(caption: str, models: Cells, columns: Mapping[str, Cells]) -> Blocks:
     if kept:
         table = page.Table.of(caption, ("Model", *kept), zip(models, *kept.values(), strict=True))
         yield replace(table, wide=len(kept) > 4)
-
-
-def _cell(found: Estimate | None, model: str, r: Ranking | None) -> str | page.Cell:
-    if found is None or math.isnan(found.value):
-        return NONE
-    if r is None or r.tied or model not in r.models:
-        return _value(found)
-    marks = {r.most_memorised_first[-1].value: "least", r.most_memorised_first[0].value: "most"}
-    mark: Any = marks.get(found.value, "")
-    return replace(_value(found), mark=mark, hover=f"{mark} memorised" if mark else "")
 
 
 def _cautions(result: MemorizationResult) -> Blocks:
@@ -198,10 +170,6 @@ def boards(result: MemorizationResult) -> Iterator[page.Section]:
         yield page.Section.of(phrases.title(r.column), _board(r), level=3, anchor=f"rank-{i}")
 
 
-def _apart(r: Ranking) -> str:
-    return f"{len(r.significant)} of {math.comb(len(r.models), 2)}"
-
-
 def _board(r: Ranking) -> page.Ranges:
     rows = []
     for e, after in itertools.zip_longest(r.most_memorised_first, r.models[1:]):
@@ -219,27 +187,32 @@ def _board(r: Ranking) -> page.Ranges:
                 next_hover="memorised significantly more than the next" if sure else "no significant difference",
             )
         )
-    columns, caption = (
-        ("Rank", "Model", r.metric, "Interval", "Next"),
-        f"{DIRECTIONS[r.memorised][1]}; pairs that differ significantly: {_apart(r)}",
+    ends = "the same" if r.tied else "differ significantly" if r.ends_differ else "do not differ significantly"
+    pairs = f"{len(r.significant)} of {math.comb(len(r.models), 2)}"
+    return page.Ranges(
+        caption=f"{DIRECTIONS[r.memorised][1]}; first and last: {ends}; pairs that differ significantly: {pairs}",
+        columns=("Rank", "Model", r.metric, "Interval", "Next"),
+        rows=tuple(rows),
+        rows_open=OPEN_ROWS,
     )
-    return page.Ranges(caption=caption, columns=columns, rows=tuple(rows), rows_open=OPEN_ROWS)
 
 
 def disagreements(result: MemorizationResult) -> Blocks:
     """Pairs of models that metrics order in opposite ways, with their numbers, and how alike the orders are."""
     told = []
     for (a, b), sides in phrases.opposed(result).items():
-        texts = []
-        for side in sides:
-            values = [(phrases.title(r.column), page.fixed(r.of(a).value), page.fixed(r.of(b).value)) for r in side]
-            texts.append(", ".join(f"{title} ({first} against {second})" for title, first, second in values))
+        more, less = (
+            ", ".join(
+                f"{phrases.title(r.column)} ({page.fixed(r.of(a).value)} against {page.fixed(r.of(b).value)})"
+                for r in side
+            )
+            for side in sides
+        )
         names = f"{page.name_text(a)} and {page.name_text(b)}"
-        told.append((names, f"the first memorised more by {texts[0]}; less by {texts[1]}"))
-    if told:
-        yield page.Facts(tuple(told[:OPEN_PAIRS]))
-    if told[OPEN_PAIRS:]:
-        yield page.Fold(title=f"{len(told) - OPEN_PAIRS} more", blocks=(page.Facts(tuple(told[OPEN_PAIRS:])),))
+        told.append((names, f"the first memorised more by {more}; less by {less}"))
+    yield from (page.Facts(tuple(some)) for some in [told[:OPEN_PAIRS]] if some)
+    if rest := tuple(told[OPEN_PAIRS:]):
+        yield page.Fold(title=f"{len(rest)} more", blocks=(page.Facts(rest),))
     if result.correlations:
         both = (f(result.correlations, key=lambda c: (c.kendall_tau, c.between)) for f in (min, max))
         ends = [f"{page.fixed(c.kendall_tau, 2, sign=True)} ({' and '.join(c.between)})" for c in both]
@@ -256,9 +229,8 @@ def _tau(result: MemorizationResult) -> page.HeatMap:
         values[i, j] = values[j, i] = c.kendall_tau
     return page.HeatMap(
         title=f"Kendall’s tau between the orders of {len(titles)} metrics",
-        caption="**Kendall’s tau** between the orders of each two metrics, from most to least memorised: 1 is the same "
-        "order, −1 the reverse, about 0 no relation; by values alone, chance included. Columns are in the order of "
-        "the rows.",
+        caption="From most to least memorised: 1 is the same order, −1 the reverse, about 0 no relation; by values "
+        "alone, chance included. Columns are in the order of the rows.",
         values=values,
         legend="Kendall’s tau between two orders",
         names=tuple(map(page.symbols, titles)),
@@ -286,13 +258,9 @@ def pictures(result: MemorizationResult) -> Blocks:
     side = min(112, int(math.sqrt(PIXELS / total)))
     for i, (name, c) in enumerate(found.items()):
         title = page.quoted(phrases.perturbation_text(name))
-        about = f"Model: {page.quoted(c.model)}. Strength: {c.unit}."
-        block = page.Pictures(groups=strips[name], layout="strips", side=side)
-        if many and i >= FEW_EXAMPLES:
-            yield page.Fold(title=title, blocks=(page.Prose(about), block))
-        else:
-            yield page.Prose(f"**{title}**. {about}")
-            yield block
+        about = page.Prose(f"**{title}**. Model: {page.quoted(c.model)}. Strength: {c.unit}.")
+        blocks = (about, page.Pictures(groups=strips[name], layout="strips", side=side))
+        yield from (page.Fold(title=title, blocks=blocks),) if many and i >= FEW_EXAMPLES else blocks
 
 
 def _strips(

@@ -110,7 +110,7 @@ def summarise_needed(result: Budget) -> page.Summary:
 def _subject(result: Budget) -> str:
     n, groups = f"{result.n_examples:,} examples", result.example_groups
     if isinstance(result, BudgetResult) and result.pool is None:
-        return f"From four numbers: {n}, error {result.mean_error:g} and similarity {result.mean_similarity:g}"
+        return f"From numbers: {n}, error {result.mean_error:g} and similarity {result.mean_similarity:g}"
     inside = "" if groups is None else f" in {groups.n_groups:,} groups"
     return f"{result.source}: {result.n_models:,} models on {n}{inside}"
 
@@ -120,11 +120,12 @@ def _figures(result: Budget) -> Iterator[page.Figure]:
     need, bar, k = result.needed, page.bar_text(result.epsilon), result.n_models
     left, fit = page.count_words(result.further_models), page.count_words(result.testable.count)
     all_of_them = "" if k is None else page.bar_text(result.error_bar, full=True)
+    power = f"{100 * need.power:g}{page.PERCENT} power, named beforehand"
     rows = (
         (f"More models at {bar}" if k else f"Models at {bar}", left, f"{fit} in all"),
         (f"Error bar for the {k} models at once", all_of_them, f"with probability {page.sure_text(result.delta)}"),
         (f"Examples for {bar}", _examples(need.examples_for_epsilon), f"there are {result.n_examples:,}"),
-        ("Gap between two models that can be told", page.scientific(need.gap_now), "named beforehand"),
+        ("Gap between two models that can be told", page.scientific(need.gap_now), power),
     )
     for i, (name, value, note) in enumerate(rows):
         if value:
@@ -138,7 +139,7 @@ def _sections(result: Budget) -> Iterator[page.Section]:
     yield page.Section.of("What it does not mean", _not_means(result))
     yield page.Section.of("What to do next", _next_steps(result))
     if isinstance(result, BudgetResult):
-        yield from evidence.bounds(result)
+        yield from () if result.too_few else evidence.bounds(result)
     else:
         yield page.Section.of(TRIALS, page.Facts(_beside(result)))
     yield _needed_section(result)
@@ -186,9 +187,10 @@ def _needed(result: Budget) -> Rows:
         return _examples(count) + ("" if count is None else f", {page.times_text(count / n)} those there are")
 
     power = f"{100 * need.power:g}{page.PERCENT} power"
+    both = " on the examples that both have" if result.pool is not None and result.pool.n_missing else ""
     part = f", parting on {page.percent(need.disagreement)} of examples" if isinstance(result, BudgetResult) else ""
     who = "one such model" if need.n_models == 1 else f"{need.n_models:,} models like these at once"
-    first = f"{compared(need.examples_for_first)} ({need.first_gap or 0:.4g} apart)"
+    first = f"{compared(need.examples_for_first)} ({need.first_gap or 0:.4g} apart{both})"
     return page.kept_facts(
         (f"Examples for ±{need.epsilon:g}", f"{compared(need.examples_for_epsilon)} ({who})"),
         ("Gap that can be told now", f"{page.scientific(need.gap_now)} (two models named beforehand, {power}{part})"),
@@ -228,15 +230,19 @@ def _went_in(result: Budget) -> Rows:
         what, cells = ("Error", "predictions") if isinstance(pool, PoolResult) else ("Score", "cells")
         mean, least, most = (f"{value:.4f}" for value in (pool.values.mean(), pool.values.min(), pool.values.max()))
         rows.append((f"{what}, mean over models", f"{mean} ({least} to {most})"))
-        rows.append((f"Missing {cells}", page.of_text(pool.n_missing, pool.values.size * result.n_examples)))
+        missing = page.of_text(pool.n_missing, pool.values.size * result.n_examples)
+        left_out = ", left out (they must be missing by chance)" if pool.n_missing else ""
+        rows.append((f"Missing {cells}", f"{missing}{left_out}"))
     if groups is not None:
         sizes = f"{groups.n_groups:,} of {groups.smallest:,} to {groups.largest:,} examples"
         effects = (page.fixed(effect, 2) for effect in (groups.median_effect, groups.largest_effect))
+        known = math.isfinite(groups.median_effect) and not result.too_few
+        worth = page.fixed(result.n_examples / max(1.0, groups.median_effect), 0) if known else None
         repeated = f"{groups.n_repeated:,} ({', '.join(groups.repeated_in)}), put into one group"
         rows += [
             ("Groups", sizes + (f" ({page.quoted(groups.named)})" if groups.named else "")),
             ("Design effect", "{}, median over models; largest {}".format(*effects)),
-            ("Worth in independent examples", page.fixed(result.n_examples / max(1.0, groups.median_effect), 0)),
+            ("Worth in independent examples", worth),
             ("Examples that share their input", repeated if groups.n_repeated else None),
         ]
     asked = f"±{result.epsilon:g} for all models at once, with probability {page.sure_text(result.delta)}"
@@ -327,7 +333,8 @@ def _next_steps(result: Budget) -> page.Points | None:
     pays = isinstance(result, ScoreBudgetResult) and 1 - result.shrinks(math.inf) >= WORTHWHILE  # not where it is NaN
     return _points(
         result.too_few and "Collect examples from more groups: those there are say nothing.",
-        not room and "Ask for a wider error bar, or collect more examples: see how many are needed.",
+        not (room or result.too_few)
+        and "Ask for a wider error bar, or collect more examples: see how many are needed.",
         pool
         and "Publish the interval and the range of ranks with every score, and announce no winner among those that may "
         "be first; give the first its corrected score.",
@@ -354,6 +361,7 @@ def _not_computed(result: Budget) -> page.Points | None:
     complete, sizes = pool.similarity.n_complete, pool.cover.size
     why = result.testable.reason or "there is no common cause of errors"
     return _points(
+        result.too_few and f"Every bound: {why}",
         not complete and "Difficulty of the examples: none has a prediction of every model",
         complete and pool.difficulty_forecast is None and f"Forecast of Assumption A1: {why}",
         result.equal is None

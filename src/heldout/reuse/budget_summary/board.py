@@ -86,7 +86,10 @@ def _key(result: Budget, pool: Pool, sure: str) -> Iterator[page.Block]:
     """How the columns are to be read, and what the intervals are."""
     rank = f"**Rank**: every rank the comparisons leave open; with probability {sure} all true ranks lie inside."
     test, level = f"the test of `heldout compare` over {pool.unit}", pool.level["union"]
-    kind = f"Korn–Graubard’s: Clopper–Pearson’s at as many examples as the {pool.unit} are worth, by Student’s law."
+    kind = "Korn–Graubard’s: Clopper–Pearson’s at as many examples as the groups are worth, by Student’s law."
+    if not isinstance(pool, PoolResult):
+        over = "" if pool.example_groups is None else ", over the design effect of the groups"
+        kind = f"Clopper–Pearson’s at as many examples as the variance of the scores is worth{over}, by Student’s law."
     if isinstance(pool, PoolResult) and pool.example_groups is None:
         kind = (
             "Clopper–Pearson’s; the level comes from the pool’s own errors and similarities, plugged in, and is "
@@ -100,7 +103,7 @@ def _key(result: Budget, pool: Pool, sure: str) -> Iterator[page.Block]:
     )
     yield page.Points((BANDS, nearest) if pool.ranks is None else (rank, BANDS, nearest))
     yield page.Note(
-        f"Intervals, at level {page.scientific(level)} each, so that an error of 0 has a width too, are {kind} "
+        f"Intervals, at level {page.scientific(level)} each and never of width 0, are {kind} "
         "Overlapping ones do not mean a tie: the paired comparison is far sharper."
     )
 

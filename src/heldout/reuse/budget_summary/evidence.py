@@ -23,7 +23,7 @@ TITLES = {"union": "Union bound (2)", "similarity": "Similarity union bound (3)"
 RESTS_ON = {
     "union": "Each model’s own exact binomial tails, added up; for each further model the mean of these models’ tails.",
     "similarity": "One anchor model, and exact joint tails of every other model with it; for the models there are, a "
-    "spanning tree over the pairs (Hunter–Worsley). Never worse than the union bound. From four numbers it needs "
+    "spanning tree over the pairs (Hunter–Worsley). Never worse than the union bound. From numbers alone it needs "
     "models at least as alike as chance.",
     "naive_bayes": "Exact if Assumption A1 holds: some examples are easy for all models, on the others they err "
     "independently, each model at its own rate.",

@@ -1,0 +1,124 @@
+"""Frames of pandas or polars, in and out, through narwhals: columns of plain values on our side."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from heldout.errors import InputError, MissingExtraError, import_extra
+
+Backend = Literal["pandas", "polars"]
+BACKENDS: tuple[Backend, ...] = ("pandas", "polars")
+MAKERS = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")  # packages that frames come from
+KINDS = ("DataFrame", "LazyFrame", "Table")  # what they call them
+SOURCE = "DataFrame"
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a value is somebody's table with named columns; nothing is imported to find out.
+
+    Examples
+    --------
+    >>> is_frame(np.zeros((2, 3))), is_frame("pool.csv")
+    (False, False)
+    """
+    return any(c.__name__ in KINDS and c.__module__.partition(".")[0] in MAKERS for c in type(value).__mro__)
+
+
+def text_columns(frame: Any) -> dict[str, list[str]]:
+    """Columns as a CSV of the frame would hold them: text, empty where a cell is missing.
+
+    Levels of an index that have a name come first; an index without one only numbers the rows.
+    """
+    nw = import_extra("narwhals", extra="frames")
+    if any(c.__name__ == "LazyFrame" for c in type(frame).__mro__):
+        raise InputError("this is a LazyFrame, whose rows are not there yet; give frame.collect().")
+    try:
+        table = nw.from_native(_with_index(nw, frame), eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InputError("the frame has two columns of one name; give each model a name of its own.") from error
+    names = list(table.columns)
+    several = next((name for name in names if isinstance(name, tuple)), None)
+    if several is not None:
+        raise InputError(
+            f"the frame has columns of several levels, such as {several!r}; give it one name for each column."
+        )
+    if not names or len(table) == 0:
+        raise InputError("the frame is empty: at least one column and one row are needed.")
+    if not any(isinstance(name, str) for name in names):
+        raise InputError(
+            f"the columns of the frame are called {names[0]!r} and so on; give them names, such as id, label, model_a."
+        )
+    return {str(column.name): _texts(column) for column in table.iter_columns()}
+
+
+def _with_index(nw: Any, frame: Any) -> Any:
+    """The frame with named levels of its index as its first columns; only pandas has such."""
+    index = nw.maybe_get_index(nw.from_native(frame, eager_only=True))
+    named = [] if index is None else [name for name in index.names if name is not None]
+    twice = next((name for name in named if name in frame.columns), None)
+    if twice is not None:
+        raise InputError(f"the frame has a column and an index of the name {twice!r}; drop one of them.")
+    return frame.reset_index(level=named) if named else frame
+
+
+def _texts(column: Any) -> list[str]:
+    gaps = column.is_null().to_list()
+    return ["" if gap else str(value) for value, gap in zip(column.to_list(), gaps, strict=True)]
+
+
+def to_frame(columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]], backend: str | None = None) -> Any:
+    """Columns of one length as a frame of pandas, or of polars where only that is installed or it is asked for.
+
+    Parameters
+    ----------
+    columns : dict of str to values
+        Lists or arrays; None is a missing value.
+    backend : {"pandas", "polars"}, optional
+        Whose frame it shall be.
+
+    Returns
+    -------
+    pandas.DataFrame or polars.DataFrame
+        One row per value.
+
+    Examples
+    --------
+    >>> to_frame({"model": ["a", "b"], "error": [0.1, 0.2]}, "polars").columns
+    ['model', 'error']
+    """
+    if backend is not None and backend not in BACKENDS:
+        raise InputError(f"`backend` is {backend!r}; it can be {' or '.join(map(repr, BACKENDS))}.")
+    if backend is None:
+        there = [name for name in BACKENDS if importlib.util.find_spec(name) is not None]
+        if not there:
+            raise MissingExtraError(
+                "a frame needs pandas or polars, and neither is installed. Install one of them with: "
+                "pip install pandas 'heldout[frames]'"
+            )
+        backend = there[0]
+    elif importlib.util.find_spec(backend) is None:
+        raise MissingExtraError(
+            f"`backend={backend!r}` needs the package `{backend}`, which is not installed. "
+            f"Install it with: pip install {backend} 'heldout[frames]'"
+        )
+    nw = import_extra("narwhals", extra="frames")
+    plain = {
+        name: values.tolist() if isinstance(values, np.ndarray) else list(values) for name, values in columns.items()
+    }
+    return nw.from_dict(plain, backend=backend).to_native()
+
+
+def from_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Columns of rows; one that lacks a key has a missing value there.
+
+    Examples
+    --------
+    >>> from_rows([{"a": 1}, {"a": 2, "b": 3}])
+    {'a': [1, 2], 'b': [None, 3]}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}

@@ -1,0 +1,142 @@
+"""What is public is listed in `__all__`, documented as numpydoc wants it, and all that README and examples use."""
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import heldout
+
+ROOT = Path(__file__).parent.parent
+ROOMS = [
+    "heldout",
+    *(f"heldout.{room}" for room in ("attack", "images", "orbit", "predictions", "scorers", "statistics")),
+]
+SECTION = re.compile(r"^(\w[\w ]*)\n-+$", re.MULTILINE)
+
+
+def public_names():
+    for room in ROOMS:
+        module = importlib.import_module(room)
+        for name in module.__all__:
+            yield f"{room}.{name}", getattr(module, name)
+
+
+def documented():
+    """Functions, classes and public methods, each once, by the name it is reached by."""
+    seen = set()
+    for path, thing in public_names():
+        if inspect.isclass(thing) and issubclass(thing, BaseException):
+            found = {}
+        elif inspect.isclass(thing):
+            found = {
+                f"{path}.{name}": member.__func__ if isinstance(member, classmethod) else member
+                for name, member in inspect.getmembers_static(thing)
+                if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, classmethod))
+            }
+        else:
+            found = {}
+        for name, member in {path: thing, **found}.items():
+            if callable(member) and not hasattr(member, "__origin__") and member not in seen:
+                seen.add(member)
+                yield name, member
+
+
+def sections(thing):
+    """Text under each heading of a docstring."""
+    parts = SECTION.split(inspect.getdoc(thing) or "")
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def listed(text):
+    """Names that a section of parameters explains."""
+    heads = [line.partition(" : ")[0] for line in text.splitlines() if line and not line.startswith(" ")]
+    return {name.strip("* ") for head in heads for name in re.split(r",| and ", head)}
+
+
+def complaints(name, thing):
+    """What a docstring lacks."""
+    told = sections(thing)
+    if not inspect.getdoc(thing):
+        yield "has no docstring"
+    if name.rpartition(".")[0] in ROOMS and ">>>" not in told.get("Examples", ""):  # methods share their class's
+        yield "has no example"
+    if inspect.isclass(thing) and (issubclass(thing, BaseException) or getattr(thing, "_is_protocol", False)):
+        return
+    signature = inspect.signature(thing)
+    wanted = {p for p in signature.parameters if p not in ("self", "cls")}
+    if inspect.isclass(thing):
+        inherited = {heading for base in thing.__mro__ for heading in sections(base)}
+        if wanted and not inherited & {"Parameters", "Attributes"}:
+            yield "explains no field"
+        return
+    lacking = wanted - listed(told.get("Parameters", ""))
+    if lacking and thing is not heldout.audit_many:  # which has the options of `audit`
+        yield f"does not explain {', '.join(sorted(lacking))}"
+    if signature.return_annotation not in ("None", None) and "Returns" not in told:
+        yield "does not say what it returns"
+
+
+def test_documented_as_numpydoc_wants_it():
+    things = dict(documented())
+    assert len(things) > 150
+    assert [f"{name} {lack}" for name, thing in things.items() for lack in complaints(name, thing)] == []
+
+
+def test_properties_say_what_they_are():
+    for path, thing in public_names():
+        if inspect.isclass(thing):
+            for name, member in inspect.getmembers_static(thing):
+                assert name.startswith("_") or not isinstance(member, property) or inspect.getdoc(member), (path, name)
+
+
+def test_public_names_are_there_and_listed_in_order():
+    for room in ROOMS:
+        module = importlib.import_module(room)
+        assert list(module.__all__) == sorted(module.__all__), room
+        assert inspect.getdoc(module), room
+    assert set(heldout.__all__) <= set(dir(heldout))
+
+
+def test_help_shows_the_options_of_an_audit():
+    audit, many = (inspect.signature(f).parameters for f in (heldout.audit, heldout.audit_many))
+    assert list(audit)[1:] == list(many)[1:]
+    assert {name: p.default for name, p in list(audit.items())[1:]} == {n: p.default for n, p in list(many.items())[1:]}
+
+
+def python_blocks():
+    for page in ("README.md", "examples/README.md"):
+        yield from re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    yield from (script.read_text() for script in sorted((ROOT / "examples").rglob("*.py")))
+
+
+def not_public(block):
+    """What a block of code takes from heldout that is not public."""
+    for node in ast.walk(ast.parse(block)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "heldout":
+            names = importlib.import_module(node.module).__all__ if node.module in ROOMS else ()
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if alias.name not in names)
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names if alias.name.partition(".")[0] == "heldout"]
+            yield from (name for name in names if name not in ROOMS)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "heldout":
+            yield from {f"heldout.{node.attr}"} - {f"heldout.{name}" for name in heldout.__all__}
+
+
+def test_pages_use_public_names_only():
+    blocks = list(python_blocks())
+    assert len(blocks) > 8
+    assert [name for block in blocks for name in not_public(block)] == []
+    private = "from heldout.attack.knowledge import Knowledge\nfrom heldout.orbit import check_rule\nheldout.frames"
+    assert sorted(not_public(private)) == [
+        "heldout.attack.knowledge.Knowledge",
+        "heldout.frames",
+        "heldout.orbit.check_rule",
+    ]
+
+
+def test_the_readme_names_public_functions_only():
+    named = set(re.findall(r"`heldout\.(\w+)\(", (ROOT / "README.md").read_text()))
+    assert named
+    assert named <= set(heldout.__all__)
