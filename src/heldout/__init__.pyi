@@ -20,8 +20,7 @@ from .reuse.bounds import TestableModels, testable_models
 from .reuse.budget import budget, budget_from_numbers
 from .reuse.compare import compare, compare_all
 from .reuse.compare_result import CompareAllResult, CompareResult
-from .reuse.result import BudgetResult
-from .reuse.score_result import ScoreBudgetResult
+from .reuse.result import BudgetResult, ScoreBudgetResult
 from .reuse.similarity import SimilarityResult, similarity
 from .statistics import (
     ControlTestResult,

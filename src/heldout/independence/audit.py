@@ -115,7 +115,7 @@ def audit_many(
     >>> def half(bias):
     ...     return lambda batch: np.stack([batch[..., :4].sum((1, 2, 3)) + bias, batch[..., 4:].sum((1, 2, 3))], 1)
     >>> result = audit_many([half(0), half(1)], images, orbit=Translations(1), allow_chance=True)
-    >>> result.n_models, result.kinds.shape
+    >>> result.n_models, result.test.kinds.shape
     (2, (2, 40))
     """
     leak_alternative, alternative = alternative or ALTERNATIVE, alternative or "two-sided"

@@ -52,6 +52,7 @@ class MemorizationResult(Result):
 
     Examples
     --------
+    >>> import numpy as np
     >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
     >>> curve = Curve.of(
     ...     model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,

@@ -266,7 +266,7 @@ class CompareAllResult(Result):
     --------
     >>> from heldout import compare_all
     >>> result = compare_all(np.random.default_rng(0).random((3, 400)) < [[0.9], [0.7], [0.7]])
-    >>> len(result), result.n_told_apart, result[0].better
+    >>> len(result.pairs), result.n_told_apart, result.pairs[0].better
     (3, 2, 'model 0')
     """
 
