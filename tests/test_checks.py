@@ -42,8 +42,8 @@ def written(tmp_path, demo_arrays, monkeypatch):
         "audit --model {onnx} --images {0}.npz --wrap --radius 1 --limit 30 --out out",
         "audit --model {onnx} --images {0}.npz --control {0}-fresh.npz --wrap --radius 1 --out out",
         "memorization curve --model {onnx} --images {0}.npz --limit 30 --strengths 0:1 --out out",
-        "memorization retrain --train checks_trainings:train --data {0}.npz --label-noise 0,0.4 --repetitions 1 --out out "
-        "--validation {0}-fresh.npz --no-seed-check",
+        "memorization retrain --train checks_trainings:train --data {0}.npz --label-noise 0,0.4 --repetitions 1 "
+        "--out out --validation {0}-fresh.npz --no-seed-check",
         "stress --labels {0}.npz --queries 20 --trials 2 --n-jobs 1",
         "budget {0}-pool.npz",
         "split {0}.npz --control 0.2 --out out-{0}",
