@@ -149,9 +149,9 @@ def models_text(n_models: int) -> str:
     return "the model" if n_models == 1 else f"the {n_models} models, averaged,"
 
 
-def leak_test_text(leak: LeakEvidence, ruling: Verdict) -> str:
-    """The leak test, and whether a verdict is its upper tail's alone."""
-    return "leak test" + ", by its upper tail alone" * (ruling.found and leak.test.mean.p_value > leak.level)
+def tail_text(leak: LeakEvidence, ruling: Verdict) -> str:
+    """Whether a verdict is the upper tail's alone."""
+    return ", by its upper tail alone" * (ruling.found and leak.test.mean.p_value > leak.level)
 
 
 def share_text(share: float) -> str:

@@ -10,6 +10,8 @@ from heldout.independence.score_result import ScoreAuditResult
 from heldout.independence.summary.leak import found_shares
 
 ENOUGH_REFERENCES = 3
+NO_SPREAD = "{} has no spread within any class of test set or control to project from"
+NOT_ENOUGH = "not even the largest {} that these examples allow would be found four times in five"
 
 
 def advice(result: AuditResult | ScoreAuditResult) -> tuple[page.Section, ...]:
@@ -91,11 +93,14 @@ def why_undetectable(result: AuditResult) -> dict[str, str]:
     e, c = result.evidence, result.evidence.control
     if c is not None:
         # Without any spread the formula gives 0: nothing was measured, which is not "everything is found".
-        halves = {"mean T": ("T", c.statistic), "the error rate": ("error", c.error_rate)}
-        why = "varies within a class, in the test set or in the control, so there is no spread to project from"
-        return {half: f"no {what} {why}" for half, (what, of) in halves.items() if not of.standard_error > 0}
+        halves = {"mean T": (c.statistic, e.detectable), "the error rate": (c.error_rate, c.detectable_error)}
+        return {
+            half: NOT_ENOUGH.format("difference") if of.standard_error > 0 else NO_SPREAD.format(half)
+            for half, (of, found) in halves.items()
+            if not (of.standard_error > 0 and math.isfinite(found.high))
+        }
     if math.isfinite(e.detectable_effect):
         return {}
     if not result.drawn.statistic.n_above:
         return {"mean T": "no example has a positive T, so there is nothing to project a positive mean from"}
-    return {"mean T": "not even the largest mean that these values of T allow would be found four times in five"}
+    return {"mean T": NOT_ENOUGH.format("mean")}

@@ -99,7 +99,7 @@ def _sentence(result: AuditResult) -> str:
     if control is not None:
         test = leak.test.mean if leak else control.statistic
         found = words.found_leak_text(leak) if leak else _found(result)
-        tested += f", {words.leak_test_text(leak, e.ruling)}, declared up front" if leak else ""
+        tested += f", leak test, declared up front{words.tail_text(leak, e.ruling)}" if leak else ""
         return words.against_control(
             e.ruling, test, result.references, tested=tested, found=found, n_models=result.n_models
         )
@@ -110,9 +110,9 @@ def _sentence(result: AuditResult) -> str:
         return (
             f"at level {e.level:g}: it cannot both be true that {'the model is' if many == 1 else 'all models are'} "
             f"independent of this test set and that small shifts are {neutral} ({tested}). Mean T is "
-            f"{page.fixed(e.tested_statistic, sign=True)}: {TOWARDS[result.direction].format(words.models_text(many))}. "
-            "Photographs are framed, so shifts seldom are quite neutral; do not call "
-            "this overfitting before a control (--control) has told the two apart."
+            f"{page.fixed(e.tested_statistic, sign=True)}: "
+            f"{TOWARDS[result.direction].format(words.models_text(many))}. Photographs are framed, so shifts seldom "
+            "are quite neutral; do not call this overfitting before a control (--control) has told the two apart."
         )
     return (
         f"at level {e.level:g}: nothing was found ({tested}). {_found(result)} This rests on two assumptions: "

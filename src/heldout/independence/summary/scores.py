@@ -45,7 +45,7 @@ def verdict_text(result: ScoreAuditResult) -> str:
 
 def _sentence(result: ScoreAuditResult) -> str:
     p, leak = words.p_times_text(result.log_p_value, result.ruling, result.planned_audits), result.leak
-    tested = f"{p}, {words.leak_test_text(leak, result.ruling)}, on {words.kind_text(result.kind)}"
+    tested = f"{p}, leak test on {words.kind_text(result.kind)}{words.tail_text(leak, result.ruling)}"
     found = words.found_leak_text(leak)
     return words.against_control(result.ruling, leak.test.mean, result.references, tested=tested, found=found)
 

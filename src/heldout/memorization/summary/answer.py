@@ -77,8 +77,8 @@ def sentences(result: MemorizationResult) -> tuple[str, ...]:
     return (
         done,
         f"Metrics by which models differ significantly: {apart}. Pairs of models that two metrics order in opposite "
-        f"ways, both significantly: {pairs} compared. Significant is family-wise {phrases.LEVEL_TEXT} over all pairs "
-        f"of models, one metric at a time, for independent {phrases.units(result)}.",
+        f"ways, both significantly: {pairs} that two metrics compare. Significant is family-wise {phrases.LEVEL_TEXT} "
+        f"over all pairs of models, one metric at a time, for independent {phrases.units(result)}.",
     )
 
 
