@@ -478,7 +478,7 @@ def test_p_values_are_printed_with_their_limits() -> None:
 def test_no_list_says_why() -> None:
     rng = np.random.default_rng(0)
     x, groups = rng.normal(size=120), np.arange(120) // 6
-    other = audit_scores(x[:60], x[60:], kind="margin", groups=(groups[:60], groups[60:] // 2),
+    other = audit_scores(x[:60], x[60:], kind="margin", groups=(groups[:60], 100 + groups[60:] // 2),
                          n_resamples=199)  # fmt: skip
     assert other.leak.seen.fewest is None
     seen = dict(other.summary().lines)["Examples that look seen"]
