@@ -95,6 +95,9 @@ def test_fail_under(run, files):
     assert "is below --fail-under 0.01: easier than the control." in err
     honest = [Path(str(part).replace("model-", "ref-a-").replace("ref-a.csv", "model.csv")) for part in argv[:6]]
     assert run(*honest, "--fail-under", "0.0005")[0] == 0
+    code, out, err = run(*honest, "--fail-under", "0.999")
+    assert out.startswith("No evidence")
+    assert (code, "is below --fail-under 0.999." in err) == (1, True)  # and no word of a verdict
     code, _, err = run(*argv, "0.0001")
     assert code == 2
     assert "never be reached" in err

@@ -204,10 +204,10 @@ def test_the_verdict_is_the_leak_tests(with_reference, without, torus_images, ho
 
 def test_the_text_and_the_json_say_so(with_reference, without):
     printed = dict(with_reference.summary().lines)
-    assert "honest" in printed["references"]
+    assert "honest" in printed["References"]
     assert "1,200" in str(with_reference)
     assert f"p = {p_text(with_reference.evidence.control.statistic.p_value)}" in printed["  T"]
-    assert "references" not in dict(without.summary().lines)
+    assert "References" not in dict(without.summary().lines)
     plain = json.loads(json.dumps(with_reference.to_dict(), allow_nan=False))
     assert plain["verdict_by"] == "references"
     assert plain["references"] == ["honest"]

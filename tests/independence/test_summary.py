@@ -25,8 +25,8 @@ from heldout.independence.verdict import judge
 from heldout.orbit import Translations
 from heldout.report import Result
 from heldout.statistics import holm, n_model_test
-from heldout.summary import Fold, Histogram, Pictures, Section, SideBySide, Table
-from heldout.summary.numbers import NOT_DEFINED, fixed, p_text, percent, pvalue_text, share_text
+from heldout.summary import Fold, Histogram, Pictures, Points, Section, SideBySide, Table
+from heldout.summary.numbers import NOT_DEFINED, fixed, p_text, percent, pvalue_text
 from tests.report.browser import PHONE, look, needs_chromium
 from tests.report.kitchen_sink import HOSTILE, MARKUP
 from tests.report.pages import LIMIT, Page, check_drawings, check_self_contained, plain_spaces, words
@@ -206,7 +206,7 @@ def test_the_answer(name: str) -> None:
     (chosen,) = (row for row in table(result, "Every p-value").rows if row.chosen)
     by = {"betting": "Betting", "T and error rate": "Test against control", "references": "Leak test, against"}
     assert str(chosen.cells[0]).startswith(by[result.ruling.rests_on])
-    assert chosen.cells[1] == pvalue_text(result.evidence.log_p_value)
+    assert chosen.cells[1] == pvalue_text(result.evidence.adjusted_log_p_value)
     assert [s.title for s in summary.sections][:4] == [
         "Two estimates of one error", "What this means", "What it does not mean", "What to do next",
     ]  # fmt: skip
@@ -258,7 +258,7 @@ def test_outcomes() -> None:
     }  # fmt: skip
     leaked = made("leaked")
     errors = [leaked.evidence.untouched_error, leaked.evidence.control.untouched_error]
-    assert [f.value for f in leaked.summary().figures[1:3]] == [share_text(v) for v in errors]
+    assert [f.value for f in leaked.summary().figures[1:3]] == [percent(v) for v in errors]
     # Without a control the direction is told, and nobody is accused.
     assert "the direction of overfitting" in made("many").verdict
     towards = replace(made("many").evidence, ruling=judge(-9.0, -1.0, level=0.05, rests_on="betting"))
@@ -358,9 +358,9 @@ def test_scores() -> None:
                    *(fixed(v, 5, sign=True) for v in result.leak.test.mean.interval), *result.references,
                    result.digests["test"], *result.sources):  # fmt: skip
         assert number in text, number
-    assert "references" not in dict(made("scores_alone").summary().lines)
+    assert "References" not in dict(made("scores_alone").summary().lines)
     lines = dict(made("scores_correct").summary().lines)
-    assert "becomes right" in lines["detectable leak"]
+    assert "becomes right" in lines["Detectable leak"]
 
 
 def test_verdicts_say_what_they_rest_on() -> None:
@@ -374,6 +374,144 @@ def test_verdicts_say_what_they_rest_on() -> None:
     for name in ("plain", "honest", "unseen", "scores_harder"):
         assert "would have been found" in made(name).verdict
     assert "nothing but exposure" in made("scores_alone").assumes
+
+
+def points(result: Any, title: str) -> str:
+    (block,) = section(result, title).blocks
+    assert isinstance(block, Points)
+    return "\n".join(block.items)
+
+
+def test_a_detectable_leak_keeps_its_condition() -> None:
+    rng = np.random.default_rng(0)
+    small = audit_scores(rng.normal(size=30), rng.normal(size=30), kind="margin", n_resamples=199)
+    assert [math.isnan(found.share) for found in small.leak.detectable] == [True, False, False]
+    (figure,) = (f for f in small.summary().figures if f.name == "Detectable leak")
+    for text in (small.verdict, figure.note):
+        assert "if a seen example gains at least 50 % of what it can" in plain_spaces(text)
+    assert "gains at least" not in made("unseen").verdict
+    none = tuple(replace(found, share=math.nan) for found in small.leak.detectable)
+    never = replace(small, leak=replace(small.leak, detectable=none))
+    assert "gains at least" not in never.verdict
+    assert "half as large" in points(small, "What to do next")
+    assert "half as large" not in points(never, "What to do next")
+
+
+def test_planned_audits_are_counted_wherever_p_is() -> None:
+    alone = run(halves(), n=60, planned_audits=3)
+    for result in (alone, run(halves(), control=True, references=[uneven(0)], planned_audits=3), made("planned")):
+        (chosen,) = (row for row in table(result, "Every p-value").rows if row.chosen)
+        assert chosen.cells[1] == pvalue_text(result.ruling.log_p_value)
+        assert chosen.role == f"the verdict, times {result.evidence.planned_audits} planned audits"
+        assert "--planned-audits" not in points(result, "What it does not mean")
+    assert alone.evidence.adjusted_p_value > 1.5 * alone.evidence.p_value
+    assert "--planned-audits" in points(made("scores"), "What it does not mean")
+
+
+def test_advice_that_applies() -> None:
+    follow = {name: points(made(name), "What to do next") for name in VARIANTS if not name.startswith(("need", "demo"))}
+    assert [name for name, text in follow.items() if "both sets" in text] == [
+        "honest", "unseen", "planned", "scores_harder"
+    ]  # fmt: skip
+    assert [name for name, text in follow.items() if "(600 instead of 150)" in text] == ["plain"]
+    assert [name for name, text in follow.items() if "larger radius" in text] == ["perfect", "perfect_control"]
+    assert [name for name, text in follow.items() if "half as large" not in text and "radius" in text] == [
+        "perfect", "perfect_control"
+    ]  # fmt: skip
+    listed = [name for name, text in follow.items() if "look seen first" in text]
+    assert listed == [name for name in ("seen", "scores", "scores_alone", "scores_correct") if name in listed]
+    assert all(made(name).leak.seen.n_listed for name in listed)
+    assert "seen" in listed
+    # A reference is blamed only where there is one.
+    assert "a reference that knows" in made("scores_two_sided").verdict
+    assert "reference" not in made("harder").verdict
+    assert "no reference" not in follow["harder"] + points(made("leaked"), "What this means")
+    assert "no reference" in follow["scores_two_sided"]
+    assert "It does not say that there is overfitting" in points(made("many"), "What it does not mean")
+
+
+def test_what_was_tested_without_a_control() -> None:
+    plain, tolerant = made("plain"), made("random_rule")
+    one_sided = run(halves(), n=60, alternative="greater", tolerance=0.01)
+    looks = {"two-sided": plain, "two-sided (mean T further than 0.01 from zero)": tolerant,
+             "one-sided (mean T above 0.01)": one_sided}  # fmt: skip
+    for side, result in looks.items():
+        assert result.summary().figures[0].note.startswith(f"{side}; ")
+        assert f"betting, {side}, n" in result.verdict
+    told = [dict(result.summary().lines)["Alternative"] for result in looks.values()]
+    assert told == [*[*looks][:2], "one-sided (mean T above 0.01); declared beforehand"]
+    assert dict(made("honest").summary().lines)["Alternative"] == "one-sided (easier); declared beforehand"
+    notes = {
+        name: next(f.note for f in made(name).summary().figures if f.name == "Mean T") for name in ("plain", "groups")
+    }
+    assert ["group" in note for note in notes.values()] == [False, True]
+
+
+def test_each_half_has_its_own_detectable_effect() -> None:
+    honest = made("honest")
+    still = replace(honest.evidence.control.statistic, standard_error=0.0)
+    half = replace(honest, evidence=replace(honest.evidence, control=replace(honest.evidence.control, statistic=still)))
+    error = fixed(honest.evidence.control.detectable_error.low)
+    assert "in mean T not defined (" in half.verdict
+    assert f", in the error rate {error}" in half.verdict
+    (figure,) = (f for f in half.summary().figures if f.name == "Detectable effect")
+    assert (figure.value, error in figure.note) == (NOT_DEFINED, True)
+    assert "half as large" in points(half, "What to do next")
+    assert made("perfect_control").verdict.count(NOT_DEFINED) == 2
+
+
+def test_an_average_of_models_is_called_one() -> None:
+    assert "easier for the 14 models, averaged, than" in made("many").verdict
+    assert "the model " not in made("many").verdict
+    both = audit_many([known_by_heart()] * 2, images_of(100, 0), orbit=Translations(1), control=images_of(90, 1),
+                      n_resamples=199, allow_chance=True)  # fmt: skip
+    assert "is easier for the 2 models, averaged, than" in both.verdict
+    assert "the model " not in both.verdict
+
+
+def test_p_values_are_printed_with_their_limits() -> None:
+    assert "only orders results" in str(made("plain"))
+    assert "only the comparison" not in str(made("plain"))
+    assert "only the comparison with it counts" in str(made("leaked")).replace("\n", " ")
+
+
+def test_no_list_says_why() -> None:
+    rng = np.random.default_rng(0)
+    x, groups = rng.normal(size=120), np.arange(120) // 6
+    other = audit_scores(x[:60], x[60:], kind="margin", groups=(groups[:60], 100 + groups[60:] // 2),
+                         n_resamples=199)  # fmt: skip
+    assert other.leak.seen.fewest is None
+    seen = dict(other.summary().lines)["Examples that look seen"]
+    assert seen == "no list: groups have other sizes in the control than in the test set"
+    few = replace(made("scores").leak.seen, fewest=None, floor=0.2)
+    few = replace(made("scores"), leak=replace(made("scores").leak, seen=few))
+    assert dict(few.summary().lines)["Examples that look seen"] == "no list: the smallest p with this control is 0.2"
+
+
+def test_a_verdict_of_the_tail_alone_says_so() -> None:
+    result = made("scores")
+    mean = replace(result.leak.test.mean, p_greater=0.3)
+    tail = replace(result, leak=replace(result.leak, test=replace(result.leak.test, mean=mean)))
+    assert [", by its upper tail alone)" in of.verdict for of in (result, tail)] == [False, True]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_names_of_facts_have_capitals(name: str) -> None:
+    result = made(name)
+    if name == "demo":
+        return
+    assert [fact for fact, _ in result.summary().lines if not fact.strip()[0].isupper()] == []
+
+
+def test_data_are_called_by_their_file() -> None:
+    result = replace(made("leaked"), sources=("some/where/test.npz", "else/fresh.npz"))
+    summary = result.summary()
+    assert "some/where" not in summary.subject
+    assert "test.npz" in summary.subject
+    assert ("Test set", "some/where/test.npz") in summary.origin
+    scored = replace(made("scores"), sources=("a/b/x.jsonl", "a/b/y.jsonl")).summary()
+    assert "a/b" not in scored.subject + str(scored.lines)
+    assert ("Control", "a/b/y.jsonl") in scored.origin
 
 
 def test_demo() -> None:

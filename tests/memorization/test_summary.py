@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -314,8 +315,9 @@ def alone(model: str, curves: Sequence[Curve]) -> MemorizationResult:
 HEADLINES: dict[str, tuple[Callable[[], MemorizationResult], str]] = {
     "plain": (plain, "The metrics disagree on one and three"),
     "turned": (lambda: result_of(plain().curves[::-1]), "The metrics disagree on one and three"),
-    "noise": (noise, "By PTV k_PTV, by heart memorised more than learned"),
-    "disputed": (disputed, "By PTV k_PTV, leaked memorised more than honest"),  # pictures do not overrule label noise
+    "noise": (noise, "By PTV k_PTV, by heart is at the memorised end and learned at the other"),
+    # Pictures do not overrule label noise.
+    "disputed": (disputed, "By PTV k_PTV, leaked is at the memorised end and honest at the other"),
     "close": (close, "No significant difference by spatial k_max between a and b"),
     "alike": (alike, "spatial k_max is 0.2000 for all models"),
     "one": (one, "only: PTV k_PTV 0.1050 (1 if every label is memorised)"),
@@ -342,8 +344,8 @@ def test_headlines(name: str) -> None:
 def test_what_is_significant() -> None:
     told = {name: bare(VARIANTS[name]().summary().sentences[-1]) for name in ("close", "plain", "disputed", "grouped")}
     assert "differ significantly: 2 of 4. " in told["close"]
-    assert "both significantly: 2 of 3. " in told["plain"]
-    assert "both significantly: 1 of 1. " in told["disputed"]
+    assert "both significantly: 2 of 3 that two metrics compare. " in told["plain"]
+    assert "both significantly: 1 of 1 that two metrics compare. " in told["disputed"]
     assert "family-wise 95 % over all pairs of models, one metric at a time, for independent examples" in told["plain"]
     assert "for independent groups" in told["grouped"]
     assert [VARIANTS[name]().summary().tone for name in ("plain", "disputed")] == ["neutral", "quiet"]
@@ -357,7 +359,7 @@ def test_figures_and_printed_lines(name: str) -> None:
     known = {fixed(e.value) for row in result.table.values() for e in row.values()}
     assert {f.value for f in found.figures} <= known
     assert f"{result.curves[0].n:,}" in found.subject
-    assert next(iter(lines)) == "measured"
+    assert next(iter(lines)) == "Measured"
     for r in result.rankings:
         told = re.split(" ([>~]) ", lines[r.column.title])
         assert told[::2] == [f"{name_text(e.model)} {fixed(e.value)}" for e in r.most_memorised_first]
@@ -521,6 +523,35 @@ def test_warnings_and_notes() -> None:
     assert section("failed", "failures")[0].items == failed().failures
     for name in VARIANTS:  # the JSON has them all
         assert set(warnings[name]) <= {bare(note) for note in VARIANTS[name]().to_dict()["notes"]}
+
+
+def test_only_pairs_that_are_compared_count() -> None:
+    three = [perturbed("apart", "spatial", SUDDEN, (0, 1, 2, 4, 8)), perturbed("a", "spatial", SUDDEN)]
+    told = bare(result_of([*three, perturbed("b", "spatial", EVEN)]).summary().sentences[-1])
+    assert "both significantly: 0 of 1 that two metrics compare. " in told  # of three pairs
+
+
+def test_what_a_sudden_fall_depends_on_is_printed() -> None:
+    printed = {name: "augmentation too" in str(VARIANTS[name]()).replace("\n", " ") for name in VARIANTS}
+    assert printed["plain"]
+    assert printed["one"]
+    assert not printed["noise"]
+    assert not printed["corrupted"]  # no metric
+
+
+def test_one_note_of_several_models_is_told_once() -> None:
+    notes = ("by heart: trained once.", "half: trained once.", "learned: trained twice.", "by the way: true.")
+    result = replace(noise(), notes=notes)
+    told = ["by heart and half: trained once.", "learned: trained twice.", "by the way: true."]
+    assert list(result.remarks[-3:]) == told
+    noticed = next(s for s in result.summary().sections if s.title == "Noticed on the way").blocks[0].items
+    assert [bare(note) for note in noticed[-3:]] == told
+
+
+def test_data_are_called_by_their_file() -> None:
+    summary = replace(noise(), source="some/where/digits.npz").summary()
+    assert bare(summary.subject) == "3 models, 240 training examples of digits.npz"
+    assert ("Source", "some/where/digits.npz") in summary.origin
 
 
 @every

@@ -174,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
     checkpoints = args.out / "checkpoint"
     with user_prints_to_stderr():
         result = audit_pictures(args, orbit, checkpoints)
-    failed = reasons(args, result.evidence.adjusted_p_value, result.summary().headline)
+    failed = reasons(args, result.evidence.adjusted_p_value, result)
     return finish(result, args, failed=failed, unfinished=checkpoints)
 
 

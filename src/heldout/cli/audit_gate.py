@@ -6,6 +6,8 @@ import argparse
 
 from heldout.cli.ending import Gate
 from heldout.errors import InputError
+from heldout.independence.result import AuditResult
+from heldout.independence.score_result import ScoreAuditResult
 
 GATE = Gate(
     option="--fail-under",
@@ -31,9 +33,10 @@ def check_gate(args: argparse.Namespace, *, halves: int, has_control: bool) -> N
         )
 
 
-def reasons(args: argparse.Namespace, p_value: float, headline: str) -> list[str]:
+def reasons(args: argparse.Namespace, p_value: float, result: AuditResult | ScoreAuditResult) -> list[str]:
     """Why a pipeline stops: the verdict's p (times the planned audits) is below `--fail-under`."""
     if args.fail_under is None or p_value >= args.fail_under:
         return []
     times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
-    return [f"p = {p_value:.3g}{times} is below --fail-under {args.fail_under}: {headline.lower()}."]
+    found = f": {result.summary().headline.lower()}" if result.ruling.found else ""
+    return [f"p = {p_value:.3g}{times} is below --fail-under {args.fail_under}{found}."]

@@ -143,4 +143,4 @@ def run_audit_scores(args: argparse.Namespace) -> int:
         n_resamples=args.resamples,
         seed=args.seed,
     )
-    return finish(result, args, failed=reasons(args, result.adjusted_p_value, result.summary().headline))
+    return finish(result, args, failed=reasons(args, result.adjusted_p_value, result))

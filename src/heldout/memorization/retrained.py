@@ -260,7 +260,7 @@ def _notes(found: Retrainings, name: str, *, own: bool, asked: bool) -> list[str
     if repetitions < ENOUGH:
         times = "once" if repetitions == 1 else f"{repetitions} times"
         notes.append(
-            f"{name} was trained {times} at each rate: its intervals tell "
+            f"{name}: trained {times} at each rate, so intervals tell "
             + (
                 "how examples differ, not how trainings do"
                 if repetitions == 1
@@ -283,7 +283,7 @@ def _notes(found: Retrainings, name: str, *, own: bool, asked: bool) -> list[str
     right = found.clean_right[0][found.done[0]]
     if own and len(right) > 1 and found.rates[0] == 0 and (right == right[0]).all() and not right[0].all():
         notes.append(
-            f"{name} gives the same predictions for {len(right)} different seeds without noise: it is deterministic, "
+            f"{name}: the same predictions for {len(right)} different seeds without noise; training is deterministic, "
             "or ignores its seed, and trainings differ by their labels alone."
         )
     return notes

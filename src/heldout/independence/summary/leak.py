@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePath
 
 from heldout import summary as page
 from heldout.independence.leak import LeakEvidence
@@ -39,15 +40,19 @@ def titled(outcome: Outcome, sentence: str) -> str:
     return f"{HEADLINES[outcome][0]} {sentence}".replace("\N{NO-BREAK SPACE}", " ")
 
 
-def side_text(alternative: Alternative) -> str:
-    """What a test looks for.
+def side_text(alternative: Alternative, tolerance: float | None = None) -> str:
+    """What a test looks for: against a control, or, with a tolerance, of mean T on its own.
 
     Examples
     --------
-    >>> side_text("greater"), side_text("two-sided")
-    ('one-sided (easier)', 'two-sided')
+    >>> side_text("greater"), side_text("two-sided"), side_text("greater", 0.0)
+    ('one-sided (easier)', 'two-sided', 'one-sided (mean T above zero)')
+    >>> side_text("two-sided", 0.01)
+    'two-sided (mean T further than 0.01 from zero)'
     """
-    return "one-sided (easier)" if alternative == "greater" else "two-sided"
+    if alternative == "greater":
+        return "one-sided (easier)" if tolerance is None else f"one-sided (mean T above {tolerance or 'zero'})"
+    return f"two-sided (mean T further than {tolerance} from zero)" if tolerance else "two-sided"
 
 
 def kind_text(kind: str) -> str:
@@ -97,33 +102,56 @@ def groups_text(n_groups: int | None) -> str:
 def e_value_line(log_e_value: float) -> tuple[str, str]:
     """The e-value, finite where it overflows, and what to do with it."""
     shown = f"{math.exp(min(log_e_value, 700.0)):.3g}"
-    return "e-value", f"{shown}  (average it over audits that share test set or control, multiply it over others)"
+    return "E-value", f"{shown}  (average it over audits that share test set or control, multiply it over others)"
 
 
-def p_figure(ruling: Verdict, alternative: Alternative, level: str) -> page.Figure:
+def p_figure(ruling: Verdict, side: str, level: str) -> page.Figure:
     """The p-value of the verdict, and what it is."""
-    note = f"{side_text(alternative)}; {'at most' if ruling.found else 'above'} the level of {level}"
+    note = f"{side}; {'at most' if ruling.found else 'above'} the level of {level}"
     return page.Figure(name="p-value", value=page.pvalue_text(ruling.log_p_value), note=note)
 
 
 def against_control(
-    ruling: Verdict, test: ControlTestResult, references: Sequence[str], *, tested: str, found: str
+    ruling: Verdict, test: ControlTestResult, references: Sequence[str], *, tested: str, found: str, n_models: int = 1
 ) -> str:
     """The sentence of a verdict against a control; `tested` is p and what was tested, `found` what would have been."""
-    given, untouched = "", "the model was not"
+    given, untouched, known = "", "no model was", "or a control that was trained on"
     if references:
-        given, untouched = "given what the references find hard, ", "neither model nor references were"
+        given, untouched = "given what the references find hard, ", "no model and no reference was"
+        known = "a control that was trained on, or a reference that knows the test set"
+    model = "the model" if n_models == 1 else "a model"
     looked = "not found easier" if test.alternative == "greater" else "not found easier or harder"
-    is_so = f"is {ruling.outcome} for the model" if ruling.found else f"was {looked}"
+    is_so = f"is {ruling.outcome} for {models_text(n_models)}" if ruling.found else f"was {looked}"
     than = f"than the control of {test.n_control:,} examples{groups_text(test.n_groups_control)} ({tested})"
     then = {
         "no evidence": found,
         "easier": f"If the control is a random draw from the same source that {untouched} trained or selected on, "
-        "model and test set are not independent: the model has seen some of it, or was chosen by it.",
+        f"{model} and the test set are not independent: {model} has seen some of it, or was chosen by it.",
         "harder": "This is not overfitting to the test set. Likely causes: sets of another difficulty, source or time, "
-        "wrong labels in the test set, a control that was trained on, or a reference that knows the test set.",
+        f"wrong labels in the test set, {known}.",
     }
     return f"at level {ruling.level:g}: {given}the test set {is_so} {than}. {then[ruling.outcome]}"
+
+
+def source_text(source: str) -> str:
+    """Data by the name of their file; the origin has the whole path."""
+    return page.quoted(PurePath(source).name or source)
+
+
+def models_text(n_models: int) -> str:
+    """Whom a verdict is about.
+
+    Examples
+    --------
+    >>> models_text(1), models_text(14)
+    ('the model', 'the 14 models, averaged,')
+    """
+    return "the model" if n_models == 1 else f"the {n_models} models, averaged,"
+
+
+def tail_text(leak: LeakEvidence, ruling: Verdict) -> str:
+    """Whether a verdict is the upper tail's alone."""
+    return ", by its upper tail alone" * (ruling.found and leak.test.mean.p_value > leak.level)
 
 
 def share_text(share: float) -> str:
@@ -150,20 +178,27 @@ def found_shares(leak: LeakEvidence) -> str:
     return " to ".join(dict.fromkeys(share_text(share) for share in (min(known), max(known)))) if known else ""
 
 
+def if_gains(leak: LeakEvidence) -> str:
+    """What a seen example must gain for any leak to be found; empty where every gain that was tried is enough."""
+    known = [found.pull for found in leak.detectable if not math.isnan(found.share)]
+    enough = len(known) in (0, len(leak.detectable))
+    return "" if enough else f" if a seen example gains at least {page.percent(min(known), 0)} of what it can"
+
+
 def found_leak_text(leak: LeakEvidence) -> str:
     """The share of the test set whose leak would have been found."""
     shares = found_shares(leak)
     if not shares:
         return "Not even a leak of the whole test set would have been found four times in five: this says very little."
     return (
-        f"A leak of {shares} of the test set would have been found four times in five ({GAINS}); a smaller one may "
-        f"well be there{', and so may one that a reference shares' if leak.reference_names else ''}."
+        f"A leak of {shares} of the test set would have been found four times in five{if_gains(leak)} ({GAINS}); a "
+        f"smaller one may well be there{', and so may one that a reference shares' if leak.reference_names else ''}."
     )
 
 
 def detectable_figure(leak: LeakEvidence, level: str, *, strong: bool) -> page.Figure:
     """What would have been found."""
-    note = f"of the test set would have been found (level {level}, power {POWER:g}); {GAINS}"
+    note = f"of the test set would have been found{if_gains(leak)} (level {level}, power {POWER:g}); {GAINS}"
     return page.Figure(name="Detectable leak", value=found_shares(leak) or page.NOT_DEFINED, note=note, strong=strong)
 
 
@@ -176,15 +211,15 @@ def leak_lines(leak: LeakEvidence, within: str) -> tuple[tuple[str, str], ...]:
     shares = page.listed([share_text(found.share) for found in leak.detectable])
     pulls = page.listed([page.percent(found.pull, 0) for found in leak.detectable])
     return page.kept_facts(
-        ("references", taken if names else None),
-        ("compared", f"{kind_text(leak.kind)}{less}, test minus control{within}{once}"),
-        ("  mean", difference_text(test.mean)),
-        ("  upper tail", difference_text(test.sparse)),
-        ("leak test", f"p = {page.p_text(test.p_value)}, {side_text(test.alternative)}  ({counts_text(leak)}; {n:,} of "
+        ("References", taken if names else None),
+        ("Compared", f"{kind_text(leak.kind)}{less}, test minus control{within}{once}"),
+        ("  Mean", difference_text(test.mean)),
+        ("  Upper tail", difference_text(test.sparse)),
+        ("Leak test", f"p = {page.p_text(test.p_value)}, {side_text(test.alternative)}  ({counts_text(leak)}; {n:,} of "
                       f"them, so never below {page.p_text(1 / (n + 1))})"),
-        ("detectable leak", f"{shares} of the test set, where {moves_text(leak.two_valued, pulls)}  (level "
+        ("Detectable leak", f"{shares} of the test set, where {moves_text(leak.two_valued, pulls)}  (level "
                             f"{leak.level:g}, power {POWER:g}, plug-in)"),
-        ("examples that look seen", seen_text(leak.seen)),
+        ("Examples that look seen", seen_text(leak.seen)),
     )  # fmt: skip
 
 
@@ -194,7 +229,12 @@ def counts_text(leak: LeakEvidence) -> str:
 
 
 def seen_text(seen: SeenExamples) -> str:
-    """How many examples look seen, how they were listed, and how short a list can be."""
+    """How many examples look seen, how they were listed, and how short a list can be; or why there is no list."""
+    if seen.fewest is None:
+        why = f"the smallest p with this control is {page.p_text(seen.floor)}"
+        if seen.other_sizes:
+            why = "groups have other sizes in the control than in the test set"
+        return f"no list: {why if seen.n_compared or seen.other_sizes else 'nothing could be ranked among the control'}"
     listed = f"{seen.n_listed:,} of {seen.n_compared:,} examples"
     if seen.n_groups_listed is not None:
         listed = f"{seen.n_groups_listed:,} of {seen.n_compared:,} groups ({seen.n_listed:,} examples)"
@@ -202,7 +242,7 @@ def seen_text(seen: SeenExamples) -> str:
     return (
         f"{listed}; at most {100 * seen.q:g}{page.PERCENT} of a list are on it wrongly, on average (Benjamini and "
         f"Hochberg, ranked among {among}; smallest p with this control: {page.p_text(seen.floor)}; shortest list "
-        f"possible: {'none' if seen.fewest is None else f'{seen.fewest:,}'})"
+        f"possible: {seen.fewest:,})"
     )
 
 

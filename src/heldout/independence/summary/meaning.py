@@ -7,8 +7,11 @@ import math
 from heldout import summary as page
 from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
+from heldout.independence.summary.leak import found_shares
 
 ENOUGH_REFERENCES = 3
+NO_SPREAD = "{} has no spread within any class of test set or control to project from"
+NOT_ENOUGH = "not even the largest {} that these examples allow would be found four times in five"
 
 
 def advice(result: AuditResult | ScoreAuditResult) -> tuple[page.Section, ...]:
@@ -16,9 +19,15 @@ def advice(result: AuditResult | ScoreAuditResult) -> tuple[page.Section, ...]:
     ruling, outcome, n = result.ruling, result.outcome, result.n_examples
     alone, found = ruling.rests_on == "betting", ruling.found
     pictures, shifts = result if isinstance(result, AuditResult) else None, ""
-    premise = "test set and control are random draws from one source that influenced neither models nor references"
+    planned = result.planned_audits if isinstance(result, ScoreAuditResult) else result.evidence.planned_audits
+    leak, references = result.leak, bool(result.references)
+    premise = "test set and control are random draws from one source that influenced no model"
+    premise += " and no reference" * references
     if alone:
-        premise = "model and test set are independent and small shifts are neutral"
+        premise = "models and test set are independent and small shifts are neutral"
+    undefined = (
+        not found_shares(leak) if leak else pictures is not None and len(why_undetectable(pictures)) == 2 - alone
+    )
     if pictures:
         shifts = ", or overfitting that shifts of so few pixels cannot show,"
     lists: dict[str, tuple[tuple[object, str], ...]] = {
@@ -33,6 +42,8 @@ def advice(result: AuditResult | ScoreAuditResult) -> tuple[page.Section, ...]:
         "What it does not mean": (
             (outcome == "easier", "It is no proof of intent. Duplicates, choosing among models by test score, and "
                                   "reuse over years all leave the same trace."),
+            (found and alone, "It does not say that there is overfitting: shifts that are not neutral give the same "
+                              "numbers."),
             (found and not alone, "It does not say how large the difference is: a small p-value is not a large "
                                   "effect."),
             (alone, "Without a control, invariance is an assumption: natural pictures are framed, their subject sits "
@@ -42,16 +53,17 @@ def advice(result: AuditResult | ScoreAuditResult) -> tuple[page.Section, ...]:
             (result.references, "References are taken to have seen no more of the test set than of the control. One "
                                 "that knows the test set hides a leak, or makes the test set look hard; one that knows "
                                 "the control can raise a false alarm."),
-            (True, "p is for one audit. Audits on every commit need `--planned-audits`, or the e-value."),
+            (planned == 1, "p is for one audit. Audits on every commit need `--planned-audits`, or the e-value."),
             (True, f"It is about this test set. Another one{shifts} is another question."),
         ),
         "What to do next": (
             (outcome == "harder", "Check how and when each set was collected, and who labelled it; that the control "
-                                  "was in no training set, and the test set in no reference's. Look through the errors "
-                                  "on the test set for wrong labels."),
+                                  f"was in no training set{', and the test set in no reference’s' * references}. Look "
+                                  "through the errors on the test set for wrong labels."),
             (outcome == "easier", "Report the control's result, not the test set's, and look for test examples (and "
-                                  "near duplicates) in the training data, those that look seen first. Until that is "
-                                  "settled, do not choose between models by this test set."),
+                                  "near duplicates) in the training data"
+                                  f"{', those that look seen first' * bool(leak and leak.seen.n_listed)}. Until that "
+                                  "is settled, do not choose between models by this test set."),
             (alone, "Get a control: put fresh examples aside with `heldout split` before training, then audit with "
                     "`--control`. Until then, do not call anything overfitting."),
             (not alone and len(result.references) < ENOUGH_REFERENCES,
@@ -60,10 +72,11 @@ def advice(result: AuditResult | ScoreAuditResult) -> tuple[page.Section, ...]:
             (isinstance(result, ScoreAuditResult) and result.kind == "correct",
              "Right and wrong say little of a single example: margins or log-likelihoods of the target show a leak "
              "long before."),
-            (pictures and not found and why_undetectable(pictures),
+            (pictures and not leak and not found and "mean T" in why_undetectable(pictures),
              "Use a larger radius: here no move changed enough to measure anything."),
-            (not found, "To see half as large an effect, use about four times as many examples in both sets "
-                        f"({4 * n:,} instead of {n:,})."),
+            (not found and not undefined,
+             "To see half as large an effect, use about four times as many examples"
+             f"{' in both sets' * (not alone)} ({4 * n:,} instead of {n:,})."),
             (pictures and pictures.n_models == 1,
              "To judge the architecture and not one run, train it N times with different seeds and audit all N "
              "together: T is averaged first, which takes the noise of training out."),
@@ -75,14 +88,19 @@ def advice(result: AuditResult | ScoreAuditResult) -> tuple[page.Section, ...]:
     )
 
 
-def why_undetectable(result: AuditResult) -> str:
-    """Why the detectable effect is not defined; empty where it is."""
-    e = result.evidence
-    if e.control is not None and not e.control.statistic.standard_error > 0:
+def why_undetectable(result: AuditResult) -> dict[str, str]:
+    """Why the detectable effect is not defined, of each half of the test for which it is not."""
+    e, c = result.evidence, result.evidence.control
+    if c is not None:
         # Without any spread the formula gives 0: nothing was measured, which is not "everything is found".
-        return "no T varies within a class, in the test set or in the control, so there is no spread to project from"
-    if e.control is not None or math.isfinite(e.detectable_effect):
-        return ""
+        halves = {"mean T": (c.statistic, e.detectable), "the error rate": (c.error_rate, c.detectable_error)}
+        return {
+            half: NOT_ENOUGH.format("difference") if of.standard_error > 0 else NO_SPREAD.format(half)
+            for half, (of, found) in halves.items()
+            if not (of.standard_error > 0 and math.isfinite(found.high))
+        }
+    if math.isfinite(e.detectable_effect):
+        return {}
     if not result.drawn.statistic.n_above:
-        return "no example has a positive T, so there is nothing to project a positive mean from"
-    return "not even the largest mean that these values of T allow would be found four times in five"
+        return {"mean T": "no example has a positive T, so there is nothing to project a positive mean from"}
+    return {"mean T": NOT_ENOUGH.format("mean")}

@@ -47,7 +47,7 @@ def needed_summary(found: AuditNeeds) -> page.Summary:
         ),
         tone="neutral",
         subject=f"control of {found.n_control:,} examples{groups}"
-        + (f" ({page.quoted(found.source)})" if found.source else ""),
+        + (f" ({words.source_text(found.source)})" if found.source else ""),
         sections=tuple(
             page.Section.of(title, page.Table.of(title, columns, rows, rows_printed=len(rows)), printed=True)
             for title, rows in tables.items()

@@ -24,8 +24,8 @@ MOVES = {
     **dict.fromkeys(("crop", "upsample"), "crop translations (a window moved over a larger picture)"),
 }
 TOWARDS = {
-    "easier": "the pictures as they stand are easier for the model than their shifts: the direction of overfitting",
-    "harder": "the pictures as they stand are harder for the model than their shifts: not the direction of "
+    "easier": "the pictures as they stand are easier for {} than their shifts: the direction of overfitting",
+    "harder": "the pictures as they stand are harder for {} than their shifts: not the direction of "
     "overfitting, so look at the preprocessing first",
 }
 METHOD = (
@@ -62,6 +62,7 @@ def audit_summary(result: AuditResult) -> page.Summary:
         ),
         origin=page.origin(
             result,
+            *zip(("Test set", "Control"), result.sources, strict=False),
             ("Control data digest", result.control_digest),
             ("Preprocessing", preprocessing_text(result.preprocessing)),
         ),
@@ -98,17 +99,20 @@ def _sentence(result: AuditResult) -> str:
     if control is not None:
         test = leak.test.mean if leak else control.statistic
         found = words.found_leak_text(leak) if leak else _found(result)
-        tested += ", leak test, declared up front" if leak else ""
-        return words.against_control(e.ruling, test, result.references, tested=tested, found=found)
+        tested += f", leak test, declared up front{words.tail_text(leak, e.ruling)}" if leak else ""
+        return words.against_control(
+            e.ruling, test, result.references, tested=tested, found=found, n_models=result.n_models
+        )
     neutral = f"neutral up to {result.tolerance}" if result.tolerance else "neutral"
-    grouped = None if result.test.groups is None else result.test.n_groups
-    tested += f", betting, {words.side_text(result.alternative)}, n = {result.n_examples:,}{words.groups_text(grouped)}"
+    grouped, many = None if result.test.groups is None else result.test.n_groups, result.n_models
+    tested += f", betting, {_side(result)}, n = {result.n_examples:,}{words.groups_text(grouped)}"
     if result.direction:
         return (
-            f"at level {e.level:g}: it cannot both be true that the model is independent of this test set and that "
-            f"small shifts are {neutral} ({tested}). Mean T is {page.fixed(e.tested_statistic, sign=True)}: "
-            f"{TOWARDS[result.direction]}. Photographs are framed, so shifts seldom are quite neutral; do not call "
-            "this overfitting before a control (--control) has told the two apart."
+            f"at level {e.level:g}: it cannot both be true that {'the model is' if many == 1 else 'all models are'} "
+            f"independent of this test set and that small shifts are {neutral} ({tested}). Mean T is "
+            f"{page.fixed(e.tested_statistic, sign=True)}: "
+            f"{TOWARDS[result.direction].format(words.models_text(many))}. Photographs are framed, so shifts seldom "
+            "are quite neutral; do not call this overfitting before a control (--control) has told the two apart."
         )
     return (
         f"at level {e.level:g}: nothing was found ({tested}). {_found(result)} This rests on two assumptions: "
@@ -120,13 +124,13 @@ def _sentence(result: AuditResult) -> str:
 def _found(result: AuditResult) -> str:
     """What would have been found four times in five, by each half of the test."""
     e, why = result.evidence, meaning.why_undetectable(result)
-    if why:
-        return f"What would have been found is {page.NOT_DEFINED}: {why}."
-    error = "" if e.control is None else f", in the error rate {range_text(e.control.detectable_error)}"
-    return (
-        f"What would have been found four times in five (a plug-in estimate): in mean T {range_text(e.detectable)}"
-        f"{error}; less may well be there."
-    )
+    halves = {"mean T": e.detectable} | ({"the error rate": e.control.detectable_error} if e.control else {})
+    told = [
+        f"in {name} {f'{page.NOT_DEFINED} ({why[name]})' if name in why else range_text(found)}"
+        for name, found in halves.items()
+    ]
+    less = "" if len(why) == len(halves) else "; less may well be there"
+    return f"What would have been found four times in five (a plug-in estimate): {', '.join(told)}{less}."
 
 
 def range_text(found: Detectable, digits: int = 4) -> str:
@@ -142,12 +146,12 @@ def range_text(found: Detectable, digits: int = 4) -> str:
 
 def effect_text(result: AuditResult) -> str:
     """The detectable effect on T, as a range, or that it is not defined."""
-    return page.NOT_DEFINED if meaning.why_undetectable(result) else range_text(result.evidence.detectable)
+    return page.NOT_DEFINED if "mean T" in meaning.why_undetectable(result) else range_text(result.evidence.detectable)
 
 
 def _subject(result: AuditResult) -> str:
     """What was audited, on which data, in one line."""
-    test, control = (f" ({page.quoted(source)})" if source else "" for source in (*result.sources, "", "")[:2])
+    test, control = (f" ({words.source_text(source)})" if source else "" for source in (*result.sources, "", "")[:2])
     fresh = f" and {len(result.control):,} control examples{control}" if result.control is not None else ""
     against = f", against {page.names_text(result.references, 3)}" if result.references else ""
     return f"{page.names_text(result.model_names, 3)}: {result.n_examples:,} test examples{test}{fresh}{against}"
@@ -157,20 +161,28 @@ def _figures(result: AuditResult) -> tuple[page.Figure, ...]:
     """What was found stands large where something was; what could have been found where nothing was."""
     e, c, leak, found = result.evidence, result.evidence.control, result.leak, result.ruling.found
     level, why = words.level_text(e.level, e.planned_audits), meaning.why_undetectable(result)
-    mean = "above zero where the moved pictures, properly weighted, are harder; each group counts once"
-    errors = f"; on the error rate, the other half of the test, {range_text(c.detectable_error)}" if c else ""
+    mean = "above zero where the moved pictures, properly weighted, are harder"
+    mean += "; each group counts once" * (result.test.groups is not None)
+    error = page.NOT_DEFINED if "the error rate" in why else range_text(c.detectable_error) if c else ""
+    errors = f"; on the error rate, the other half of the test, {error}" * bool(error)
+    because = f"because {why.get('mean T')}{errors}"
     would = f"on T{errors}; would have been found (level {level}, power {POWER:g}), by how it comes about; plug-in"
     rows: list[tuple[str, str | None, str, bool]] = [
         ("Mean T", None if c else page.fixed(e.tested_statistic, sign=True), mean, found),
-        ("Error on the test set", page.share_text(e.untouched_error) if c else None, "untouched pictures", found),
-        ("Error on the control", page.share_text(c.untouched_error) if c else None, "untouched pictures", found),
-        ("Detectable effect", None if leak else effect_text(result), f"because {why}" if why else would, not found),
+        ("Error on the test set", page.percent(e.untouched_error) if c else None, "untouched pictures", found),
+        ("Error on the control", page.percent(c.untouched_error) if c else None, "untouched pictures", found),
+        ("Detectable effect", None if leak else effect_text(result), because if "mean T" in why else would, not found),
     ]  # fmt: skip
     return (
-        words.p_figure(e.ruling, result.verdict_alternative, level),
+        words.p_figure(e.ruling, _side(result), level),
         *(page.Figure(name=name, value=v, note=note, strong=strong) for name, v, note, strong in rows if v),
         *((words.detectable_figure(leak, level, strong=not found),) if leak else ()),
     )
+
+
+def _side(result: AuditResult) -> str:
+    """What the verdict's test looks for."""
+    return words.side_text(result.verdict_alternative, None if result.evidence.control else result.tolerance)
 
 
 def _numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
@@ -179,31 +191,32 @@ def _numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
     sure = f"{100 * CONFIDENCE:g}{page.PERCENT}"
     level = f"level {words.level_text(e.level, e.planned_audits)}; power {POWER:g}, plug-in"
     lines: list[tuple[str, str | None]] = [
-        ("test error R_S", f"{fixed(e.test_error)}  ({sure} {page.pair(e.intervals['test_error'])})"),
-        ("  untouched pictures", f"{fixed(e.untouched_error)}  (as they are, not in the frame)"
+        ("Test error R_S", f"{fixed(e.test_error)}  ({sure} {page.pair(e.intervals['test_error'])})"),
+        ("  Untouched pictures", f"{fixed(e.untouched_error)}  (as they are, not in the frame)"
          if ORIGINAL in result.untouched_pictures else None),
-        ("adversarial error", f"{fixed(e.adversarial_error)}  (attack success {fixed(result.test.attack_success)})"),
-        ("adversarial estimate R_g", f"{fixed(e.adversarial_estimate)}  ({sure} "
+        ("Adversarial error", f"{fixed(e.adversarial_error)}  (attack success {fixed(result.test.attack_success)})"),
+        ("Adversarial estimate R_g", f"{fixed(e.adversarial_estimate)}  ({sure} "
                                      f"{page.pair(e.intervals['adversarial_estimate'])})"),
-        ("mean T = R_g - R_S", fixed(e.statistic, 5, sign=True)),
-        ("  each group counted once", None if result.test.groups is None else fixed(e.tested_statistic, 5, sign=True)),
-        ("variances", f"R_S {page.scientific(e.test_error_variance)}, R_g "
+        ("Mean T = R_g - R_S", fixed(e.statistic, 5, sign=True)),
+        ("  Each group counted once", None if result.test.groups is None else fixed(e.tested_statistic, 5, sign=True)),
+        ("Variances", f"R_S {page.scientific(e.test_error_variance)}, R_g "
                       f"{page.scientific(e.adversarial_estimate_variance)}  (R_g's is never larger in "
                       "expectation, if independent)"),
         words.e_value_line(e.log_e_value),
-        ("detectable effect on T", f"{range_text(e.detectable, 5)}  ({level})"),
+        ("Detectable effect on T", f"{range_text(e.detectable, 5)}  ({level})"),
     ]  # fmt: skip
     if c is not None:
+        grouped = c.statistic.n_groups_test is not None
         plain = (e.statistic - c.mean_statistic, e.untouched_error - c.untouched_error)
         lines += [
-            ("  and on the error rate", range_text(c.detectable_error, 5)),
-            ("control error", f"{fixed(c.untouched_error)}  (untouched pictures; test set {fixed(e.untouched_error)})"),
+            ("  On the error rate", range_text(c.detectable_error, 5)),
+            ("Control error", f"{fixed(c.untouched_error)}  (untouched pictures; test set {fixed(e.untouched_error)})"),
             ("T of the control", fixed(c.mean_statistic, 5, sign=True)),
-            ("test minus control, plain", "T {}, error rate {}".format(*(fixed(v, 5, sign=True) for v in plain))),
-            ("the same, within class", "weighted, each group counted once"),
+            ("Test minus control, plain", "T {}, error rate {}".format(*(fixed(v, 5, sign=True) for v in plain))),
+            ("The same, within class", f"weighted{', each group counted once' * grouped}"),
             ("  T", words.difference_text(c.statistic)),
-            ("  error rate", words.difference_text(words.flipped(c.error_rate))),
-            ("  not compared", words.unmatched_text(c.statistic)),
+            ("  Error rate", words.difference_text(words.flipped(c.error_rate))),
+            ("  Not compared", words.unmatched_text(c.statistic)),
         ]
     leak = () if result.leak is None else words.leak_lines(result.leak, ", within class")
     return (*leak, *page.kept_facts(*lines, *_audited(result)))
@@ -213,16 +226,17 @@ def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
     """What was audited, and how."""
     moves = MOVES.get(str(result.preprocessing.get("frame")), result.orbit.name)
     scored = f"{result.evaluations:,} on the test set ({result.evaluations_per_image:.1f} per picture and model)"
-    sides = f"{words.side_text(result.verdict_alternative)}; of T and error rate {words.side_text(result.alternative)}"
+    sides = _side(result) + (f"; of T and error rate {words.side_text(result.alternative)}" if result.leak else "")
+    sides += "; declared beforehand" * (result.alternative == "greater")
     return [
-        ("models", f"{page.names_text(result.model_names)}; trainings averaged: {result.n_models}"),
-        ("test examples", f"n = {len(result.test):,}{_groups(result.test)}"),
-        ("control", "none" if result.control is None else f"{len(result.control):,} examples{_groups(result.control)}"),
-        ("moves", f"{moves}, radius {result.orbit.radius}: {len(result.orbit)} moves down, up, left and right"),
-        ("rule", RULES[result.rule]),
-        ("alternative", f"{sides}; declared beforehand"),
-        ("tolerance", f"shifts may cost up to {result.tolerance:g} on average" if result.tolerance else None),
-        ("pictures scored", f"{scored}, {result.control_evaluations:,} on the control, "
+        ("Models", f"{page.names_text(result.model_names)}; trainings averaged: {result.n_models}"),
+        ("Test examples", f"n = {len(result.test):,}{_groups(result.test)}"),
+        ("Control", "none" if result.control is None else f"{len(result.control):,} examples{_groups(result.control)}"),
+        ("Moves", f"{moves}, radius {result.orbit.radius}: {len(result.orbit)} moves down, up, left and right"),
+        ("Rule", RULES[result.rule]),
+        ("Alternative", sides),
+        ("Tolerance", f"shifts may cost up to {result.tolerance:g} on average" if result.tolerance else None),
+        ("Pictures scored", f"{scored}, {result.control_evaluations:,} on the control, "
                             f"{result.reference_evaluations:,} for the comparison with references"),
     ]  # fmt: skip
 

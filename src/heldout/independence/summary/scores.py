@@ -45,7 +45,8 @@ def verdict_text(result: ScoreAuditResult) -> str:
 
 def _sentence(result: ScoreAuditResult) -> str:
     p, leak = words.p_times_text(result.log_p_value, result.ruling, result.planned_audits), result.leak
-    tested, found = f"{p}, leak test on {words.kind_text(result.kind)}", words.found_leak_text(leak)
+    tested = f"{p}, leak test on {words.kind_text(result.kind)}{words.tail_text(leak, result.ruling)}"
+    found = words.found_leak_text(leak)
     return words.against_control(result.ruling, leak.test.mean, result.references, tested=tested, found=found)
 
 
@@ -73,7 +74,7 @@ def notes_of(result: ScoreAuditResult) -> list[str]:
 
 def score_summary(result: ScoreAuditResult) -> page.Summary:
     """The result as a summary."""
-    test, control = (page.quoted(source) for source in result.sources)
+    test, control = map(words.source_text, result.sources)
     less = "what the references lead one to expect" if result.references else "the mean of both sets"
     caption = f"To the right the model does better than expected. {words.MEAN_AND_TAIL}"
     chart = words.residual_chart(result.leak, f"{words.kind_text(result.leak.kind)} less {less}", caption)
@@ -97,6 +98,8 @@ def score_summary(result: ScoreAuditResult) -> page.Summary:
         closing=(f"This assumes that {result.assumes}.",),
         origin=page.origin(
             result,
+            ("Test set", result.sources[0]),
+            ("Control", result.sources[1]),
             ("Digest of test scores", result.digests["test"]),
             ("Digest of control scores", result.digests["control"]),
         ),
@@ -112,7 +115,7 @@ def _figures(result: ScoreAuditResult) -> tuple[page.Figure, ...]:
         "Variance taken off by references": page.share_text(result.leak.test.variance_removed),
     }
     return (
-        words.p_figure(result.ruling, result.leak.test.alternative, level),
+        words.p_figure(result.ruling, words.side_text(result.leak.test.alternative), level),
         *(
             page.Figure(name=name, value=value, strong=False)
             for name, value in [*rows.items()][: None if result.references else 2]
@@ -124,22 +127,22 @@ def _figures(result: ScoreAuditResult) -> tuple[page.Figure, ...]:
 def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
     """What was audited, and every number."""
     direction = "better" if result.larger_is_better else "worse"
-    mean = result.leak.test.mean
+    mean, (test, control) = result.leak.test.mean, map(words.source_text, result.sources)
     sets = (
-        ("test set", result.mean_test, result.n_examples, mean.n_groups_test, result.sources[0]),
-        ("control", result.mean_control, result.n_control, mean.n_groups_control, result.sources[1]),
+        ("Test set", result.mean_test, result.n_examples, mean.n_groups_test, test),
+        ("Control", result.mean_control, result.n_control, mean.n_groups_control, control),
     )
     first = ", ".join(page.quoted(example.id) for example in result.look_seen[:PRINTED])
     return page.kept_facts(
-        ("model", page.quoted(result.model_name) if result.model_name else None),
-        ("scores", f"{words.kind_text(result.kind)}, larger is {direction}; {result.clipping}"),
+        ("Model", page.quoted(result.model_name) if result.model_name else None),
+        ("Scores", f"{words.kind_text(result.kind)}, larger is {direction}; {result.clipping}"),
         *(
-            (name, f"mean {page.minus(f'{mean:.6g}')}  (n = {n:,}{words.groups_text(n_groups)}, {page.quoted(source)})")
+            (name, f"mean {page.minus(f'{mean:.6g}')}  (n = {n:,}{words.groups_text(n_groups)}, {source})")
             for name, mean, n, n_groups, source in sets
         ),
-        ("compared within", result.strata),
+        ("Compared within", result.strata),
         *words.leak_lines(result.leak, ", within class" if result.strata else ""),
-        ("  the first of them", first),
+        ("  The first of them", first),
         words.e_value_line(result.log_e_value),
     )
 

@@ -287,6 +287,7 @@ def p_values(result: AuditResult) -> page.Section:
     """Every p-value, the verdict's first."""
     e, c, leak = result.evidence, result.evidence.control, result.leak
     p, side = {name: page.pvalue_text(v) for name, v in e.log_p_values.items()}, words.side_text(result.alternative)
+    alone, planned = words.side_text(result.alternative, result.tolerance), e.planned_audits
     rows: list[tuple[str, str, str]] = []
     if leak is not None:
         note = f"{words.side_text(leak.test.alternative)}; mean and tail: {words.counts_text(leak)}"
@@ -297,16 +298,19 @@ def p_values(result: AuditResult) -> page.Section:
             ("Test against control", page.p_text(twice),
              f"{side}; T and error rate: twice the smaller p, which pays for looking twice; 1 at most"),
             ("Control on its own", page.pvalue_text(c.invariance_log_p_value),
-             "betting, two-sided; small where shifting alone moves T: then only the comparison counts"),
+             "betting, two-sided; small where shifting alone moves T"),
         ]  # fmt: skip
     rows += [
-        ("Betting", p["betting"], f"test set alone, {side}; averaged over orders; finds the smallest effects"),
+        ("Betting", p["betting"], f"test set alone, {alone}; averaged over orders; finds the smallest effects"),
         ("Mixture", p["mixture"], "test set alone; an e-value, needs no order"),
         ("Bernstein, capped", p["bernstein"], "test set alone; equation 8 of v1"),
-        ("Bernstein, uncapped", p["bernstein_uncapped"], "as in figure 9 of v1; above 1 it only orders results"),
+        ("Bernstein, uncapped", p["bernstein_uncapped"], "test set alone; as in figure 9 of v1"),
         ("Two intervals", p["intervals"], "test set alone; appendix A of v1, the weakest"),
     ]  # fmt: skip
+    rows[0] = (rows[0][0], page.pvalue_text(result.ruling.log_p_value), rows[0][2])
+    counts = "" if c is None else " Where the control’s own p is small, only the comparison with it counts."
     caption = "The first is the verdict, as declared beforehand: the smallest of several p-values is not a p-value"
     table = page.Table.of(caption, ("Test", "p", "Notes"), rows, words=("Notes",), minor=("Notes",), chosen=0,
-                          role="the verdict")  # fmt: skip
-    return page.Section.of("Every p-value", table, printed=True)
+                          role="the verdict" + f", times {planned} planned audits" * (planned > 1))  # fmt: skip
+    orders = page.Note(f"Bernstein’s uncapped p only orders results where it is above 1.{counts}")
+    return page.Section.of("Every p-value", table, orders, printed=True)

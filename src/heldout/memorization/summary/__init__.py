@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import PurePath
 
 from heldout import summary as page
 from heldout.memorization.ranking import Ranking
@@ -16,7 +17,7 @@ __all__ = ["remarks", "summarise"]
 def summarise(result: MemorizationResult) -> page.Summary:
     """The summary of a result."""
     warnings, notes = _noticed(result)
-    of = f" of {result.source}" if result.source else ""
+    of = f" of {page.quoted(PurePath(result.source).name or result.source)}" if result.source else ""
     examples = f"{phrases.numbers_text([c.n for c in result.curves])} training examples{of}"
     subject = f"{page.counted(len(result.models), 'model')}, {examples}"
     signs = f"> significant (family-wise {phrases.LEVEL_TEXT}), ~ not"
@@ -29,12 +30,12 @@ def summarise(result: MemorizationResult) -> page.Summary:
         figures=figures(result),
         warnings=warnings,
         lines=page.kept_facts(
-            ("measured", subject),
-            ("trainings per rate", phrases.numbers_text(phrases.trainings(result))),
-            ("most memorised first", signs if result.rankings else None),
+            ("Measured", subject),
+            ("Trainings per rate", phrases.numbers_text(phrases.trainings(result))),
+            ("Most memorised first", signs if result.rankings else None),
             *((r.column.title, _order(r)) for r in result.rankings),
         ),
-        sections=_sections(result, (*notes, *result.notes)),
+        sections=_sections(result, (*notes, *_merged(result))),
         origin=page.origin(result, ("Data digest", result.digest)),
         method=meaning.METHOD,
     )
@@ -61,7 +62,17 @@ def _sections(result: MemorizationResult, noticed: tuple[str, ...]) -> tuple[pag
 def remarks(result: MemorizationResult) -> tuple[str, ...]:
     """What must be known beside the numbers, as the JSON has it."""
     warnings, notes = _noticed(result)
-    return (*(text.translate(page.TURNS) for text in (*warnings, *notes)), *result.notes)
+    return (*(text.translate(page.TURNS) for text in (*warnings, *notes, *_merged(result))),)
+
+
+def _merged(result: MemorizationResult) -> tuple[str, ...]:
+    """What trainings noticed, once for all models that it is true of."""
+    found: dict[str, list[str]] = {}
+    for note in result.notes:
+        names = [name for name in result.models if note.startswith(f"{name}: ")]
+        name = max(names, key=len, default="")
+        found.setdefault(note.removeprefix(f"{name}: ") if name else note, []).append(name)
+    return tuple(f"{page.names_text(names)}: {note}" if names[0] else note for note, names in found.items())
 
 
 def _noticed(result: MemorizationResult) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -42,7 +42,7 @@ def headline(result: MemorizationResult) -> str:
     if r.tied:
         return f"{phrases.title(r.column)} is {page.fixed(r.most_memorised_first[0].value)} for all models"
     if r.ends_differ:
-        return f"By {phrases.title(r.column)}, {most} memorised more than {least}"
+        return f"By {phrases.title(r.column)}, {most} is at the memorised end and {least} at the other"
     return f"No significant difference by {phrases.title(r.column)} between {most} and {least}"
 
 
@@ -66,17 +66,19 @@ def _falls(result: MemorizationResult) -> tuple[str, list[page.Series]]:
 def sentences(result: MemorizationResult) -> tuple[str, ...]:
     """What was done, what is significant, and whether metrics agree."""
     retrained = "Retrained from scratch on labels of which more and more are wrong. " * bool(phrases.trainings(result))
-    tested = "Tested on the training pictures, perturbed more and more." * bool(phrases.finished(result))
+    tested = "Tested on the training pictures, perturbed more and more. " * bool(phrases.finished(result))
+    sudden = any(column.metric == K_MAX.name for model in result.models for column, _ in phrases.defined(result, model))
+    tested += "How suddenly accuracy falls depends on the architecture and the augmentation too." * sudden
     done = (retrained + tested).strip()
     if not result.rankings:
         return (done,)
     apart = f"{sum(bool(r.significant) for r in result.rankings)} of {len(result.rankings)}"
-    pairs = f"{len(phrases.opposed(result))} of {math.comb(len(result.models), 2)}"
+    pairs = f"{len(phrases.opposed(result))} of {phrases.n_compared(result)}"
     return (
         done,
         f"Metrics by which models differ significantly: {apart}. Pairs of models that two metrics order in opposite "
-        f"ways, both significantly: {pairs}. Significant is family-wise {phrases.LEVEL_TEXT} over all pairs of models, "
-        f"one metric at a time, for independent {phrases.units(result)}.",
+        f"ways, both significantly: {pairs} that two metrics compare. Significant is family-wise {phrases.LEVEL_TEXT} "
+        f"over all pairs of models, one metric at a time, for independent {phrases.units(result)}.",
     )
 
 

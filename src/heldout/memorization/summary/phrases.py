@@ -108,6 +108,12 @@ def opposed(result: MemorizationResult) -> dict[tuple[str, str], tuple[list[Rank
     return found
 
 
+def n_compared(result: MemorizationResult) -> int:
+    """Pairs of models that two metrics or more compare."""
+    pairs = itertools.combinations(result.models, 2)
+    return sum(sum({a, b} <= {*r.models} for r in result.rankings) > 1 for a, b in pairs)
+
+
 def series_of(curve: Curve, **look: Any) -> page.Series:
     """A curve at the strengths at which a training ended well."""
     used = curve.used
