@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heldout.cli import streams
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_PIPE, EXIT_STOPPED, be_quiet
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_PIPE, EXIT_STOPPED, be_quiet, tell
 from heldout.cli.verbs import parse
 from heldout.cli.words import in_options, option_names
 from heldout.errors import HeldoutError, InputError
@@ -28,18 +28,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
     if argv is not None:
         return _run(arguments, None)
-    streams.prepare()
-    with heartbeat("heldout") as beat:
-        if "--quiet" in arguments:
-            beat.stop()
-        try:
-            code = _run(arguments, beat)
-        except SystemExit as stop:  # of argparse: --help, --version, an option that is not there
-            code = stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
-        except KeyboardInterrupt:  # before or after the verb itself
-            streams.tell("heldout: stopped.")
-            code = EXIT_STOPPED
-    return streams.leave(code)
+    try:
+        streams.prepare()
+        with heartbeat("heldout") as beat:
+            if "--quiet" in arguments:
+                beat.stop()
+            try:
+                code = _run(arguments, beat)
+            except SystemExit as stop:  # of argparse: --help, --version, an option that is not there
+                code = stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
+        return streams.leave(code)
+    except KeyboardInterrupt:  # before or after the verb itself
+        tell("heldout: stopped.")
+        return streams.leave(EXIT_STOPPED)
 
 
 def _run(arguments: list[str], beat: heartbeat | None) -> int:
@@ -49,7 +50,7 @@ def _run(arguments: list[str], beat: heartbeat | None) -> int:
         with streams.interrupts_at_once() if beat is not None else contextlib.nullcontext():
             args = parse(arguments)
     except InputError as error:
-        streams.tell(f"heldout: {error}")
+        tell(f"heldout: {error}")
         return EXIT_BAD_INPUT
     args.line = shlex.join(["heldout", *arguments])
     be_quiet(getattr(args, "quiet", False))
@@ -64,32 +65,32 @@ def _run(arguments: list[str], beat: heartbeat | None) -> int:
         return code
     except HeldoutError as error:
         if getattr(args, "debug", False):
-            streams.tell(traceback.format_exc().rstrip())
-        streams.tell(f"heldout: {_sentence(in_options(str(error), option_names(args.parser)), _kept(args, began))}")
+            tell(traceback.format_exc().rstrip())
+        tell(f"heldout: {_sentence(in_options(str(error), option_names(args.parser)), _kept(args, began))}")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        streams.tell(f"heldout: stopped{_way_on(args)}")
+        tell(f"heldout: stopped{_way_on(args)}")
         return EXIT_STOPPED
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more on its way out
         return EXIT_PIPE
     except MemoryError as error:
-        streams.tell(
+        tell(
             f"heldout: out of memory{f': {error}' if str(error) else ''}; use fewer examples.{_kept(args, began)}"
         )
         return EXIT_BAD_INPUT
     except OSError as error:
-        streams.tell(f"heldout: {streams.what_failed(error)}.{_kept(args, began)}")
+        tell(f"heldout: {streams.what_failed(error)}.{_kept(args, began)}")
         return EXIT_BAD_INPUT
     except SystemExit as error:  # a user's own code, in a place where nobody else takes notice
-        streams.tell(
+        tell(
             f"heldout: a model, training or module called sys.exit({error.code!r}), which would end heldout without a "
             f"result; it must return, or raise an error.{_kept(args, began)}"
         )
         return EXIT_BAD_INPUT
     except Exception:  # never 1: in CI that would read as a failed check
-        streams.tell(traceback.format_exc().rstrip())
-        streams.tell("heldout: this is a bug in heldout, not in your input; please report the lines above.")
+        tell(traceback.format_exc().rstrip())
+        tell("heldout: this is a bug in heldout, not in your input; please report the lines above.")
         return EXIT_BUG
 
 

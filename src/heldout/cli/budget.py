@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from heldout.checks import check_seed
-from heldout.cli.common import EXIT_BAD_INPUT, make_folder, refuse_idle, say
+from heldout.cli.common import EXIT_BAD_INPUT, make_folder, refuse_idle, say, tell
 from heldout.cli.ending import Gate, add_ending, finish, judged
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions, refuse_reading
@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     result = from_file(args) if args.paths else from_numbers(args)
     code = finish(result, args, failed=_reasons(args, result), printed=result.needed_summary() if args.needed else None)
     if isinstance(result, BudgetResult) and result.pool is None and result.testable.reason is not None:
-        say(f"heldout: {result.testable.reason}.")
+        tell(f"heldout: {result.testable.reason}.")
         return EXIT_BAD_INPUT
     return code
 

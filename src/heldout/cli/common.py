@@ -24,9 +24,14 @@ def be_quiet(quiet: bool) -> None:
 
 
 def say(sentence: str) -> None:
-    """Tell the user something that is not a result."""
+    """A remark, which `--quiet` leaves out."""
     if not _quiet:
         write_line(sentence)
+
+
+def tell(sentence: str) -> None:
+    """An error, or what a gate found: also under `--quiet`, and where nobody can listen the exit code stays."""
+    write_line(sentence)
 
 
 def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:

@@ -53,7 +53,7 @@ def add_options(verb: Parser) -> None:
         details=DETAILS,
     )
     verb.add_argument("given", nargs="+", metavar="FILE", help="what the models predicted: files or folders")
-    verb.add_argument("names", nargs="*", metavar="MODEL",
+    verb.add_argument("names", nargs="*", default=[], metavar="MODEL",
                       help="two models; every pair of more; may be left out where the files hold two")  # fmt: skip
     asked = verb.add_argument_group("what is asked for")
     asked.add_argument("--models", nargs="+", metavar="MODEL", help="the models; all other arguments are then files")

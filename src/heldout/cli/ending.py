@@ -6,13 +6,12 @@ import argparse
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, say
+from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, say, tell
 from heldout.errors import InputError
 
 if TYPE_CHECKING:
@@ -124,9 +123,9 @@ def _case(args: argparse.Namespace) -> str:
 def judged(failed: Sequence[str]) -> int:
     """The exit code of a gate, and its reasons; on GitHub, as annotations of the run."""
     for reason in failed:
-        print(f"heldout: {reason}", file=sys.stderr)
+        tell(f"heldout: {reason}")
         if os.environ.get("GITHUB_ACTIONS") == "true":
-            print(f"::error title=heldout::{_escaped(reason)}", file=sys.stderr)
+            tell(f"::error title=heldout::{_escaped(reason)}")
     return EXIT_CHECK_FAILED if failed else EXIT_FINE
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heldout.checks import check_seed
 from heldout.cli import memorization_curve, memorization_retrain
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, say
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, tell
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.streams import user_prints_to_stderr
@@ -50,7 +50,7 @@ def run_way(args: argparse.Namespace) -> int:
     finish(result, args, unfinished=None if result.failures else args.out / "checkpoint")
     if not result.failures:
         return EXIT_FINE
-    say(
+    tell(
         f"heldout: {len(result.failures)} trainings failed, first {result.failures[0]}. The others are kept: "
         "repair it and continue with --resume."
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from heldout.cli.common import refuse_idle, say
-from heldout.cli.parser import Parser
+from heldout.cli.parser import Parser, did_you_mean
 from heldout.cli.pictures import add_pixel_options, check_effect, frame_of, groups_of, labelled, scorer_options
 from heldout.cli.unfinished import checkpoints, different
 from heldout.errors import InputError
@@ -196,7 +196,9 @@ def perturbations(args: argparse.Namespace) -> list[tuple[Perturbation, Sequence
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in PERTURBATIONS:
-            raise InputError(f"--perturbation {name}: there are {', '.join(PERTURBATIONS)}, and {ALL} for the last 15.")
+            known = [*PERTURBATIONS, ALL]
+            meant = did_you_mean(name, known) or f": there are {', '.join(PERTURBATIONS)}, and {ALL} for the last 15."
+            raise InputError(f"--perturbation {name}{meant}")
     texts = [
         f"{name}={text.partition('=')[2]}"
         for text in args.strengths
