@@ -20,9 +20,9 @@ from .reuse.bounds import TestableModels, testable_models
 from .reuse.budget import budget, budget_from_numbers
 from .reuse.compare import compare, compare_all
 from .reuse.compare_result import CompareAllResult, CompareResult
-from .reuse.result import BudgetResult
-from .reuse.score_result import ScoreBudgetResult
+from .reuse.result import BudgetResult, ScoreBudgetResult
 from .reuse.similarity import SimilarityResult, similarity
+from .saved import load
 from .statistics import (
     ControlTestResult,
     IndependenceTestResult,
@@ -69,6 +69,7 @@ __all__ = [
     "control_test",
     "independence_test",
     "label_noise_curve",
+    "load",
     "load_predictions",
     "load_scores",
     "n_model_test",

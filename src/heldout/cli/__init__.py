@@ -5,7 +5,6 @@ Nothing heavy is imported before `main` runs, so that Ctrl-C in the first second
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import os
@@ -13,9 +12,8 @@ import shlex
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
-from heldout.cli import streams
+from heldout.cli import streams, unfinished
 from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_PIPE, EXIT_STOPPED, be_quiet, tell
 from heldout.cli.verbs import parse
 from heldout.cli.words import in_options, option_names
@@ -66,56 +64,31 @@ def _run(arguments: list[str], beat: heartbeat | None) -> int:
     except HeldoutError as error:
         if getattr(args, "debug", False):
             tell(traceback.format_exc().rstrip())
-        tell(f"heldout: {_sentence(in_options(str(error), option_names(args.parser)), _kept(args, began))}")
+        tell(f"heldout: {_sentence(in_options(str(error), option_names(args.parser)), unfinished.kept(args, began))}")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        tell(f"heldout: stopped{_way_on(args)}")
+        tell(f"heldout: stopped{unfinished.way_on(args)}")
         return EXIT_STOPPED
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more on its way out
         return EXIT_PIPE
     except MemoryError as error:
-        tell(
-            f"heldout: out of memory{f': {error}' if str(error) else ''}; use fewer examples.{_kept(args, began)}"
-        )
+        more = f": {error}" if str(error) else ""
+        tell(f"heldout: out of memory{more}; use fewer examples.{unfinished.kept(args, began)}")
         return EXIT_BAD_INPUT
     except OSError as error:
-        tell(f"heldout: {streams.what_failed(error)}.{_kept(args, began)}")
+        tell(f"heldout: {streams.what_failed(error)}.{unfinished.kept(args, began)}")
         return EXIT_BAD_INPUT
     except SystemExit as error:  # a user's own code, in a place where nobody else takes notice
         tell(
             f"heldout: a model, training or module called sys.exit({error.code!r}), which would end heldout without a "
-            f"result; it must return, or raise an error.{_kept(args, began)}"
+            f"result; it must return, or raise an error.{unfinished.kept(args, began)}"
         )
         return EXIT_BAD_INPUT
     except Exception:  # never 1: in CI that would read as a failed check
         tell(traceback.format_exc().rstrip())
         tell("heldout: this is a bug in heldout, not in your input; please report the lines above.")
         return EXIT_BUG
-
-
-def _folder(args: argparse.Namespace) -> Path | None:
-    """Where this verb keeps unfinished work."""
-    out = getattr(args, "out", None)
-    return None if out is None or not hasattr(args, "resume") else Path(out) / "checkpoint"
-
-
-def _way_on(args: argparse.Namespace) -> str:
-    """After Ctrl-C."""
-    folder = _folder(args)
-    if folder is None:
-        return "; with --out DIR unfinished work would be kept there." if hasattr(args, "resume") else "."
-    if any(folder.rglob("*.npz")):
-        return f"; unfinished work is kept in {folder}: --resume continues it."
-    return "; nothing had been finished that could be kept."
-
-
-def _kept(args: argparse.Namespace, began: float) -> str:
-    """After an error, where this run has kept something."""
-    folder = _folder(args)
-    if folder is None or not any(path.stat().st_mtime >= began for path in folder.rglob("*.npz")):
-        return ""
-    return f" Unfinished work is kept in {folder}: --resume continues it."
 
 
 def _sentence(text: str, more: str) -> str:

@@ -47,6 +47,15 @@ def refuse_idle(args: argparse.Namespace, names: Sequence[str], reason: str) -> 
         raise InputError(f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect {reason}; leave it out.")
 
 
+def different(specs: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Names that tell models apart: their own, or else what was typed."""
+    found = [spec if list(names).count(name) > 1 else name for spec, name in zip(specs, names, strict=True)]
+    if len(set(found)) < len(found):
+        twice = next(name for name in found if found.count(name) > 1)
+        raise InputError(f"{twice} is given more than once; every model needs a name of its own.")
+    return found
+
+
 def make_folder(path: Path) -> None:
     """Make sure at once that results can be written where they will have to be."""
     try:

@@ -119,7 +119,11 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
     ''
     """
     bare = {name.lstrip("-"): name for name in known}  # dashes are alike in all of them
-    close = difflib.get_close_matches(typed.lstrip("-"), bare, n=1, cutoff=0.7)
+    given = typed.lstrip("-")
+    close = difflib.get_close_matches(given, bare, n=1, cutoff=0.7)
+    begun = [name for name in bare if len(given) > 3 and name.startswith(given[:-1])]  # --query for --queries
+    if not close and len(begun) == 1:
+        close = begun
     return f"; did you mean {bare[close[0]]}?" if close else ""
 
 
