@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,11 @@ def test_the_step(command, code, tmp_path):
         assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text().startswith("# ")
         assert (tmp_path / "a" / "report" / "report.html").exists()
     assert ("::error title=heldout::" in done.stderr) == (code == 1)
+
+
+def test_a_source_distribution_has_what_is_tested_here():
+    kept = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert {"tests", "examples", "action.yml", ".github"} <= set(kept)
 
 
 def test_the_workflow_uses_the_action():

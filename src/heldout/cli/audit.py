@@ -160,17 +160,17 @@ def run(args: argparse.Namespace) -> int:
     orbit = Translations(args.radius)
     # without references the verdict is twice the smaller of two p-values
     check_gate(args, halves=1 if args.reference else 2, has_control=bool(args.control))
+    if args.reference and not args.control:
+        raise InputError(
+            "--reference goes with --control: what is compared is how far the model beats the references on the test "
+            "set, and on fresh pictures of the same source."
+        )
     if not args.control:
         alone = typed(args, ("control_labels", "control_groups", "control_images_key", "control_labels_key"))
         if alone:
             raise InputError(f"{', '.join(alone)} {'goes' if len(alone) == 1 else 'go'} with --control.")
         refuse_idle(args, ("resamples",), "without a --control, with which the test set is permuted")
     check_effect(args, args.images, args.control)
-    if args.reference and not args.control:
-        raise InputError(
-            "--reference goes with --control: what is compared is how far the model beats the references on the test "
-            "set, and on fresh pictures of the same source."
-        )
     make_folder(args.out)
     checkpoints = unfinished.folder(args)
     with user_prints_to_stderr():

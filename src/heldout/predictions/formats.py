@@ -56,7 +56,7 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
     label = find(LABEL, options.labels_key, weak=True)
     if said is None and correct is None:
         if "record" in keys or {"version", "created"} <= set(keys):
-            raise InputError(f"{source} is a saved result of heldout; give it predictions.")
+            raise InputError(f"{source} is a saved result of heldout; give the predictions it was made from.")
         raise InputError(
             f"{source} has neither predictions nor a 0/1 matrix under the usual names; of its keys "
             f"{listing(keys, SHOWN_KEYS)} say which they are with `predictions_key` or `correct_key`."
