@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -21,19 +22,24 @@ STRESS = "stress --examples 100 --classes 2 --queries 5"
 def test_the_step(command, code, tmp_path):
     files = {name: str(tmp_path / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    own = {"COMMAND": command, "OUT": "report", "GITHUB_ACTIONS": "true", "PATH": path}
+    own = {"COMMAND": command, "OUT": "a/report", "GITHUB_ACTIONS": "true", "PATH": path}
     script = STEPS["heldout"]["run"]
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], env=os.environ | files | own, cwd=tmp_path,
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == code, done.stderr
-    assert (tmp_path / "GITHUB_OUTPUT").read_text() == f"exit-code={code}\n"
+    assert (tmp_path / "GITHUB_OUTPUT").read_text() == f"exit-code={code}\nfolder=a-report\n"
     assert not (tmp_path / "expanded").exists()
     if code < 2:
         assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text().startswith("# ")
-        assert (tmp_path / "report" / "report.html").exists()
+        assert (tmp_path / "a" / "report" / "report.html").exists()
     assert ("::error title=heldout::" in done.stderr) == (code == 1)
+
+
+def test_a_source_distribution_has_what_is_tested_here():
+    kept = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert {"tests", "examples", "action.yml", ".github"} <= set(kept)
 
 
 def test_the_workflow_uses_the_action():

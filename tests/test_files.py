@@ -104,3 +104,13 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
                 write()
         assert caught.value.filename == str(tmp_path / "a.npz")
         assert not list(tmp_path.iterdir())
+
+
+def test_what_is_stopped_leaves_nothing_behind(tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files.os, "replace", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        write_text(tmp_path / "x.txt", "text")
+    assert list(tmp_path.iterdir()) == []

@@ -62,7 +62,7 @@ def test_a_log_file_hears_something_whatever_the_work_does(capsys, monkeypatch):
         for _ in range(200):
             time.sleep(0.02)
             err += capsys.readouterr().err
-            if "heldout audit: at work for 0 s" in err:
+            if "heldout audit: at work for " in err:
                 break
     assert "work: 0 of 1,000 steps, 0 a second" in err
-    assert "heldout audit: at work for 0 s" in err
+    assert "heldout audit: at work for " in err

@@ -24,10 +24,20 @@ def test_pictures(heldout_audit):
     from heldout.images import LabelledImages, Wrap, from_arrays
     pictures = LabelledImages(from_arrays(rng.random((40, 8, 8)), rng.integers(0, 2, 40)), Wrap())
     halves = lambda batch: np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
-    assert heldout_audit(halves, pictures, orbit=heldout.Translations(1), allow_chance=True).T.shape == (40,)
+    options = {"orbit": heldout.Translations(1), "allow_chance": True}
+    assert heldout_audit(halves, images=pictures, **options).T.shape == (40,)
+    assert heldout_audit(halves, pictures, **options).T.shape == (40,)
 
 def test_threshold(heldout_audit):
     heldout_audit(seen, fresh, kind="margin", fail_under=2)
+
+def test_out_of_reach(heldout_audit):
+    heldout_audit(seen, fresh, kind="margin", n_resamples=99)
+
+def test_undefined(heldout_audit, monkeypatch):
+    from types import SimpleNamespace
+    monkeypatch.setattr(heldout, "audit_scores", lambda *a, **o: SimpleNamespace(adjusted_p_value=float("nan")))
+    heldout_audit(seen, fresh)
 """
 
 
@@ -35,7 +45,9 @@ def test_the_fixture_gates(tmp_path):
     (tmp_path / "test_model.py").write_text(SUITE)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA"]
     done = subprocess.run([*command, "--junitxml=out.xml"], cwd=tmp_path, capture_output=True, text=True)
-    assert "2 failed, 2 passed" in done.stdout, done.stdout
+    assert "4 failed, 2 passed" in done.stdout, done.stdout
     assert "FAILED test_model.py::test_leaked - Failed: p = 0.001 is below 0.01" in done.stdout
     assert "give a p-value between 0 and 1" in done.stdout
+    assert "`fail_under=0.01` can never be reached: with `n_resamples=99`" in done.stdout
+    assert "p = nan is below 0.01" in done.stdout
     assert 'name="heldout_p_value"' in (tmp_path / "out.xml").read_text()

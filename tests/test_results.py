@@ -104,7 +104,7 @@ def test_what_is_no_result_is_refused_in_a_sentence(kept: Kept, tmp_path: Path) 
         )
     for bad in ("5", "null", '{"tuple": [1]}', '{"record": ["Ends", []]}', '{"record": ["X", []]}', "{", 5, None):
         refused({"format": FORMAT, "kind": "Kept", "fields": bad}, "damaged")
-    refused({"format": FORMAT, "kind": "Ends", "fields": "{}"}, "holds a Ends, not a Kept")
+    refused({"format": FORMAT, "kind": "Ends", "fields": "{}"}, "holds an Ends, not a Kept")
     refused({"format": 2, "version": "0.1.0"}, "another version of heldout, in format 2")
     (tmp_path / "a.npz").write_bytes(b"PK not")
     with pytest.raises(InputError, match="damaged"):

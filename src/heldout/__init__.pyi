@@ -22,6 +22,7 @@ from .reuse.compare import compare, compare_all
 from .reuse.compare_result import CompareAllResult, CompareResult
 from .reuse.result import BudgetResult, ScoreBudgetResult
 from .reuse.similarity import SimilarityResult, similarity
+from .saved import load
 from .statistics import (
     ControlTestResult,
     IndependenceTestResult,
@@ -68,6 +69,7 @@ __all__ = [
     "control_test",
     "independence_test",
     "label_noise_curve",
+    "load",
     "load_predictions",
     "load_scores",
     "n_model_test",

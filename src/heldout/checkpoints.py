@@ -73,6 +73,8 @@ class Checkpoint:
             checksum = str(arrays.pop("checksum"))
             if checksum != _checksum(stored, arrays):
                 raise ValueError("checksum")
+        except (MemoryError, PermissionError):  # which say nothing about the file
+            raise
         except Exception as error:  # zipfile, zlib, numpy and json each have their own
             raise self.damaged(error) from error
         differ = [key for key in {**self._fingerprint, **stored} if stored.get(key) != self._fingerprint.get(key)]
@@ -170,9 +172,11 @@ def begin(folder: Path, *, resume: bool, say: Callable[[str], None]) -> bool:
     """Whether there is unfinished work to continue; InputError where there is some and nobody asked to continue it."""
     unfinished = holds_work(folder)
     if unfinished and not resume:
-        raise InputError(f"{folder} holds unfinished work; continue with --resume, or delete it to start again.")
+        raise InputError(f"{folder} holds unfinished work; continue with `resume=True`, or delete it to start again.")
     if resume and not unfinished:
         say(f"there is nothing to resume in {folder}: starting from the beginning.")
+    elif unfinished:
+        say(f"continuing the unfinished work in {folder}.")
     return unfinished
 
 

@@ -324,12 +324,12 @@ def write_text(path: Path, text: str) -> None:
 def _whole(path: Path) -> Iterator[Path]:
     """A file beside the one to be written, which takes its place in the end; a full disk is told with its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part
         os.replace(part, path)
-    except OSError as error:
+    except BaseException as error:  # also Ctrl-C
         part.unlink(missing_ok=True)
-        if error.filename is None:
+        if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)
         raise

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from heldout import AuditResult, ScoreAuditResult
 
 FAIL_UNDER = 0.01
+RESAMPLES = 9999  # of `audit` and `audit_scores`, where nobody says otherwise
 
 
 @pytest.fixture
@@ -31,18 +32,26 @@ def heldout_audit(record_property: Callable[[str, object], None]) -> Callable[..
 
     def audit(*args: Any, fail_under: float = FAIL_UNDER, **options: Any) -> AuditResult | ScoreAuditResult:
         import heldout
+        from heldout.independence.gate import check_threshold, fails
 
-        if not 0 < fail_under < 1:
-            raise heldout.InputError(f"`fail_under` is {fail_under:g}; give a p-value between 0 and 1.")
+        of_pictures = "images" in options or any(isinstance(given, heldout.LabelledImages) for given in args[1:2])
+        check_threshold(
+            fail_under,
+            n_resamples=options.get("n_resamples", RESAMPLES),
+            planned_audits=options.get("planned_audits", 1),
+            # without references the verdict on pictures is twice the smaller of two p-values
+            halves=2 if of_pictures and not options.get("references") else 1,
+            has_control=not of_pictures or options.get("control") is not None,
+        )
         result: AuditResult | ScoreAuditResult
-        if not isinstance(args[1], heldout.LabelledImages):
-            result = heldout.audit_scores(*args, **options)
-            p_value = result.adjusted_p_value
-        else:
+        if of_pictures:
             result = heldout.audit(*args, **options)
             p_value = result.evidence.adjusted_p_value
+        else:
+            result = heldout.audit_scores(*args, **options)
+            p_value = result.adjusted_p_value
         record_property("heldout_p_value", p_value)
-        if p_value < fail_under:
+        if fails(p_value, fail_under):
             pytest.fail(f"p = {p_value:.3g} is below {fail_under:g}.\n\n{result}", pytrace=False)
         return result
 

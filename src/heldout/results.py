@@ -103,7 +103,7 @@ class Record:
         """
         file, kind, fields, arrays = _opened(path)
         if kind != cls.__name__:
-            raise InputError(f"{file} holds a {kind}, not a {cls.__name__}.")
+            raise InputError(f"{file} holds {a_kind(kind)}, not {a_kind(cls.__name__)}.")
         try:
             made = unpack(cls, fields, arrays)
         except Exception as error:
@@ -122,6 +122,22 @@ class Record:
         values = {f.name: getattr(self, f.name) for f in _fields(self) if f.repr}
         told = [f"{name}={_short(v)}" for name, v in values.items() if v is None or isinstance(v, (str, int, float))]
         return f"{type(self).__name__}({', '.join([*told[:6], *(['...'] if len(values) > len(told[:6]) else [])])})"
+
+
+def kind_of(path: str | Path) -> str:
+    """The name of the class that a saved result is of; `path` as for `Record.load`."""
+    return _opened(path)[1]
+
+
+def a_kind(name: str) -> str:
+    """The name of a class with its article.
+
+    Examples
+    --------
+    >>> a_kind("AuditResult"), a_kind("BudgetResult")
+    ('an AuditResult', 'a BudgetResult')
+    """
+    return f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}"
 
 
 def today() -> str:

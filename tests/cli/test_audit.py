@@ -277,8 +277,10 @@ def test_split_of_a_folder_can_be_audited(tmp_path, rng, capsys):
         for i in range(10):
             Image.fromarray(rng.integers(0, 256, (8, 8), dtype=np.uint8)).save(tmp_path / "all" / name / f"{i}.png")
     out = tmp_path / "split"
-    assert main(["split", str(tmp_path / "all"), "--control", "6", "--out", str(out), "--json"]) == 0
+    assert main(["split", str(tmp_path / "all"), "--control", "6", "--out", str(out), "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["control"]["n_examples"] == 6
+    assert main(["split", str(tmp_path / "all"), "--control", "6", "--out", f"{out}2", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
     from heldout.images import open_source
 
     control = open_source(tmp_path / "all", labels=out / "control.csv")

@@ -13,6 +13,7 @@ import pytest
 from heldout import __version__
 from heldout.cli import main
 from heldout.cli.verbs import VERBS, build_parser, parse
+from heldout.cli.words import in_options, option_names
 
 STRESS = ["stress", "--examples", "200", "--classes", "2", "--queries", "20", "--trials", "2"]
 HEAVY = ("torch", "onnxruntime", "sklearn", "numba", "jinja2", "pandas")
@@ -87,6 +88,47 @@ def test_did_you_mean(argv, meant, capsys):
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--quiet", "budget", "x"], "put --quiet after the verb: heldout budget ... --quiet."),
+        (["--out", "x", "memorization", "curve"], "put --out after the verb: heldout memorization ... --out."),
+        (["--epsilom", "0.1", "budget", "x"], "--epsilom is not an option of heldout budget; did you mean --epsilon?"),
+        ([*STRESS, "--attack", "pluralty"], "did you mean plurality?"),
+        (["memorization", "curve", "--model", "m", "--images", "i", "--perturbation", "gausian"], "mean gaussian?"),
+        (["compare"], "the following arguments are required: FILE. "),
+        (["audit", "--banana", "x"], "--banana is not an option here."),
+    ],
+)
+def test_the_way_out_of_a_slip(argv, says, capsys):
+    assert main(argv) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["", *VERBS, "memorization curve"])
+def test_every_command_takes_help_all(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([*command.split(), "--help-all"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: heldout {command}".rstrip())
+
+
+def test_arguments_are_told_by_the_option_of_that_name():
+    parser = build_parser()
+    budget, audit = (option_names(parser.verb(name)) for name in ("budget", "audit"))
+    assert in_options("`format` and `resume=True`", budget) == "--input-format and `resume=True`"
+    assert in_options("`format` and `resume=True`", audit) == "`format` and --resume"
+
+
+def test_every_folder_that_is_written_unasked_is_named(capsys):
+    for verb, folder in {"audit": "heldout-audit", "memorization curve": "heldout-memorization"}.items():
+        with pytest.raises(SystemExit):
+            main([*verb.split(), "--help"])
+        assert f"(default {folder})" in " ".join(capsys.readouterr().out.split())
+
+
 def test_what_was_typed_is_known_though_it_is_the_default():
     args = parse([*STRESS, "--seed", "0"])
     assert {"seed", "trials", "queries"} <= args.typed
@@ -127,6 +169,8 @@ def test_quiet_and_debug(capsys, tmp_path):
     assert capsys.readouterr().err == ""
     assert main(STRESS) == 0
     assert capsys.readouterr().err != ""
+    assert main(["budget", "--examples", "10", "--error", "0.2", "--similarity", "0.2", "--quiet"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
     (tmp_path / "labels.npy").write_bytes(b"nonsense")
     argv = ["stress", "--labels", str(tmp_path / "labels.npy"), "--queries", "10"]
     assert main([*argv, "--quiet"]) == 2
@@ -135,7 +179,16 @@ def test_quiet_and_debug(capsys, tmp_path):
     assert "Traceback" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("line", ["heldout st", "heldout stress --quer", "heldout memorization retrain --label-n"])
+COMPLETED = {
+    "heldout st": ["stress"],
+    "heldout stress --quer": ["--queries"],
+    "heldout memorization retrain --label-n": ["--label-noise"],
+    "heldout stress --attack pl": ["plurality"],
+    "heldout budget pre": [],  # a file
+}
+
+
+@pytest.mark.parametrize("line", COMPLETED)
 def test_completion(line, capsys, tmp_path):
     assert main(["completion", "bash"]) == 0
     script = tmp_path / "heldout.bash"
@@ -145,8 +198,7 @@ def test_completion(line, capsys, tmp_path):
         f"""source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _heldout; echo "${{COMPREPLY[@]}}" """
     )
     done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
-    known = {"st": ["stress"], "--quer": ["--queries"], "--label-n": ["--label-noise"]}
-    assert done.stdout.split() == known[words[-1]]
+    assert done.stdout.split() == COMPLETED[line]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

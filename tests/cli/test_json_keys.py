@@ -35,4 +35,5 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", list(KEPT))
 def test_no_key_is_lost(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.chdir(folder)  # where results are written unasked
     assert missing(KEPT[name], key_tree(as_json(commands(folder)[name]))) == []

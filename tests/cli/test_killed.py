@@ -91,8 +91,14 @@ def kill(process: subprocess.Popen[str], after: float) -> bool:
         process.wait(after)
         return False
     except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        end(process)
+        return True
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """`kill -9`, after which nothing of it may be there five seconds later."""
+    process.send_signal(signal.SIGKILL)
+    process.wait()
     for pipe in (process.stdout, process.stderr):
         assert pipe is not None
         pipe.close()
@@ -100,7 +106,19 @@ def kill(process: subprocess.Popen[str], after: float) -> bool:
     while left_behind(process.pid) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert left_behind(process.pid) == []
-    return True
+
+
+def check_same(folder: Path, out: str, process: subprocess.Popen[str], whole: str) -> None:
+    """It ends in the same bits as the run that was never stopped."""
+    said, err = process.communicate()
+    assert process.returncode == 0, err
+    assert json.loads(said) == json.loads(whole)
+    with np.load(folder / "whole" / "result.npz") as a, np.load(folder / out / "result.npz") as b:
+        assert sorted(a.files) == sorted(b.files)
+        for key in a.files:
+            assert a[key].dtype == b[key].dtype
+            assert a[key].tobytes() == b[key].tobytes(), key
+    assert not (folder / out / "checkpoint").exists()
 
 
 def check_killed(launch, folder: Path, name: str, moments: list[list[float]], pause: float, enough: int) -> int:
@@ -124,21 +142,19 @@ def check_killed(launch, folder: Path, name: str, moments: list[list[float]], pa
             resume = ["--resume"]
         else:
             process = launch(name, out, "--resume", pause=pause)
-        said, err = process.communicate()
-        assert process.returncode == 0, err
-        assert json.loads(said) == json.loads(whole)
-        with np.load(folder / "whole" / "result.npz") as a, np.load(folder / out / "result.npz") as b:
-            assert sorted(a.files) == sorted(b.files)
-            for key in a.files:
-                assert a[key].dtype == b[key].dtype
-                assert a[key].tobytes() == b[key].tobytes(), key
-        assert not (folder / out / "checkpoint").exists()
+        check_same(folder, out, process, whole)
     return kills
 
 
 def test_workers_end_with_a_killed_parent(launch, tmp_path):
-    """The quick one: a training with two workers, killed while they are busy."""
-    assert check_killed(launch, tmp_path, "training", [[0.6]], pause=0.02, enough=1) == 1
+    """The quick one: a training with two workers, killed as soon as the first has finished something."""
+    whole, _ = launch("training", "whole", pause=0.02).communicate()
+    process = launch("training", "killed", pause=0.02)
+    while not any((tmp_path / "killed" / "checkpoint").rglob("*.npz")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    end(process)
+    check_same(tmp_path, "killed", launch("training", "killed", "--resume", pause=0.02), whole)
 
 
 @pytest.mark.slow

@@ -147,13 +147,21 @@ def test_failed_trainings_are_named_and_the_others_kept(run):
     assert "trainings failed" in out
     assert "RuntimeError: diverged" in out
     assert "continue with --resume" in err
+    code, _, err = run(*options, "--resume", "--quiet")
+    assert (code, len(err.splitlines())) == (2, 1)
     code, _, err = run(*options)
     assert code == 2
     assert "holds unfinished work" in err
     (run.folder / "mended").touch()
-    code, out, _ = run(*options, "--resume")
+    code, out, err = run(*options, "--resume")
     assert code == 0
+    assert " of 9 trainings were done" in err
+    assert "nothing to resume" not in err
     assert "failed" not in out
+    code, _, err = run(*options, "--resume", "--out", "empty")
+    assert "nothing to resume" in err
+    assert "continuing" not in err
+    assert "were done" not in err
     assert not (run.folder / "heldout-memorization" / "checkpoint").exists()
 
 

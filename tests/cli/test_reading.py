@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -107,6 +108,17 @@ def test_per_task_names_do_not_clash_and_one_task_may_have_one_model(run, tmp_pa
     saved = [json.loads((tmp_path / "out" / name / "result.json").read_text()) for name in folders]
     assert saved == [tasks["t/1"], tasks["t_1"]]
     assert "No budget: there is only one model" in run("budget", tmp_path / "x.csv", "--per-task")[1]
+    code, out, _ = run("budget", tmp_path / "x.csv", "--per-task", "--format", "junit")
+    suite = ElementTree.fromstring(out.split("\n", 1)[1]).find("testsuite")
+    assert suite.get("tests") == str(len(suite.findall("testcase"))) != "1"
+    assert [case.find("skipped") is not None for case in suite].count(True) == int(suite.get("skipped")) == 1
+    assert "only one model" in suite.find("testcase/skipped").get("message")
+
+
+def test_a_saved_result_is_not_taken_for_predictions(run, tmp_path):
+    run("budget", "--examples", 1000, "--error", 0.2, "--similarity", 0.9, "--out", tmp_path / "b")
+    for name in ("result.json", "result.npz"):
+        assert f"{name} is a saved result of heldout" in run("budget", tmp_path / "b" / name)[2]
 
 
 def test_several_files_and_trials(run, tmp_path):

@@ -5,7 +5,6 @@ Nothing heavy is imported before `main` runs, so that Ctrl-C in the first second
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import os
@@ -13,10 +12,9 @@ import shlex
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
-from heldout.cli import streams
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_PIPE, EXIT_STOPPED, be_quiet
+from heldout.cli import streams, unfinished
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_BUG, EXIT_PIPE, EXIT_STOPPED, be_quiet, tell
 from heldout.cli.verbs import parse
 from heldout.cli.words import in_options, option_names
 from heldout.errors import HeldoutError, InputError
@@ -28,18 +26,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
     if argv is not None:
         return _run(arguments, None)
-    streams.prepare()
-    with heartbeat("heldout") as beat:
-        if "--quiet" in arguments:
-            beat.stop()
-        try:
-            code = _run(arguments, beat)
-        except SystemExit as stop:  # of argparse: --help, --version, an option that is not there
-            code = stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
-        except KeyboardInterrupt:  # before or after the verb itself
-            streams.tell("heldout: stopped.")
-            code = EXIT_STOPPED
-    return streams.leave(code)
+    try:
+        streams.prepare()
+        with heartbeat("heldout") as beat:
+            if "--quiet" in arguments:
+                beat.stop()
+            try:
+                code = _run(arguments, beat)
+            except SystemExit as stop:  # of argparse: --help, --version, an option that is not there
+                code = stop.code if isinstance(stop.code, int) else EXIT_BAD_INPUT
+        return streams.leave(code)
+    except KeyboardInterrupt:  # before or after the verb itself
+        tell("heldout: stopped.")
+        return streams.leave(EXIT_STOPPED)
 
 
 def _run(arguments: list[str], beat: heartbeat | None) -> int:
@@ -49,7 +48,7 @@ def _run(arguments: list[str], beat: heartbeat | None) -> int:
         with streams.interrupts_at_once() if beat is not None else contextlib.nullcontext():
             args = parse(arguments)
     except InputError as error:
-        streams.tell(f"heldout: {error}")
+        tell(f"heldout: {error}")
         return EXIT_BAD_INPUT
     args.line = shlex.join(["heldout", *arguments])
     be_quiet(getattr(args, "quiet", False))
@@ -64,57 +63,32 @@ def _run(arguments: list[str], beat: heartbeat | None) -> int:
         return code
     except HeldoutError as error:
         if getattr(args, "debug", False):
-            streams.tell(traceback.format_exc().rstrip())
-        streams.tell(f"heldout: {_sentence(in_options(str(error), option_names(args.parser)), _kept(args, began))}")
+            tell(traceback.format_exc().rstrip())
+        tell(f"heldout: {_sentence(in_options(str(error), option_names(args.parser)), unfinished.kept(args, began))}")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        streams.tell(f"heldout: stopped{_way_on(args)}")
+        tell(f"heldout: stopped{unfinished.way_on(args)}")
         return EXIT_STOPPED
     except BrokenPipeError:  # the reader has seen enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more on its way out
         return EXIT_PIPE
     except MemoryError as error:
-        streams.tell(
-            f"heldout: out of memory{f': {error}' if str(error) else ''}; use fewer examples.{_kept(args, began)}"
-        )
+        more = f": {error}" if str(error) else ""
+        tell(f"heldout: out of memory{more}; use fewer examples.{unfinished.kept(args, began)}")
         return EXIT_BAD_INPUT
     except OSError as error:
-        streams.tell(f"heldout: {streams.what_failed(error)}.{_kept(args, began)}")
+        tell(f"heldout: {streams.what_failed(error)}.{unfinished.kept(args, began)}")
         return EXIT_BAD_INPUT
     except SystemExit as error:  # a user's own code, in a place where nobody else takes notice
-        streams.tell(
+        tell(
             f"heldout: a model, training or module called sys.exit({error.code!r}), which would end heldout without a "
-            f"result; it must return, or raise an error.{_kept(args, began)}"
+            f"result; it must return, or raise an error.{unfinished.kept(args, began)}"
         )
         return EXIT_BAD_INPUT
     except Exception:  # never 1: in CI that would read as a failed check
-        streams.tell(traceback.format_exc().rstrip())
-        streams.tell("heldout: this is a bug in heldout, not in your input; please report the lines above.")
+        tell(traceback.format_exc().rstrip())
+        tell("heldout: this is a bug in heldout, not in your input; please report the lines above.")
         return EXIT_BUG
-
-
-def _folder(args: argparse.Namespace) -> Path | None:
-    """Where this verb keeps unfinished work."""
-    out = getattr(args, "out", None)
-    return None if out is None or not hasattr(args, "resume") else Path(out) / "checkpoint"
-
-
-def _way_on(args: argparse.Namespace) -> str:
-    """After Ctrl-C."""
-    folder = _folder(args)
-    if folder is None:
-        return "; with --out DIR unfinished work would be kept there." if hasattr(args, "resume") else "."
-    if any(folder.rglob("*.npz")):
-        return f"; unfinished work is kept in {folder}: --resume continues it."
-    return "; nothing had been finished that could be kept."
-
-
-def _kept(args: argparse.Namespace, began: float) -> str:
-    """After an error, where this run has kept something."""
-    folder = _folder(args)
-    if folder is None or not any(path.stat().st_mtime >= began for path in folder.rglob("*.npz")):
-        return ""
-    return f" Unfinished work is kept in {folder}: --resume continues it."
 
 
 def _sentence(text: str, more: str) -> str:

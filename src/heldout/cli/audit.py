@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from heldout.cli import unfinished
 from heldout.cli.audit_gate import GATE, check_gate, reasons
 from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
 from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
@@ -141,11 +142,11 @@ def add_options(verb: Parser) -> None:
     running.add_argument("--batch-size", type=int, metavar="N")
     running.add_argument("--device", default=None, help="cpu (default) or cuda")
     running.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
-    add_ending(running, GATE)
+    add_ending(running, GATE, out="heldout-audit")
     running.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
     add_score_options(verb)
     add_needed_options(verb)
-    verb.set_defaults(command=run, parser=verb, out=Path("heldout-audit"))
+    verb.set_defaults(command=run, parser=verb)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -171,14 +172,14 @@ def run(args: argparse.Namespace) -> int:
         refuse_idle(args, ("resamples",), "without a --control, with which the test set is permuted")
     check_effect(args, args.images, args.control)
     make_folder(args.out)
-    checkpoints = args.out / "checkpoint"
+    checkpoints = unfinished.folder(args)
     with user_prints_to_stderr():
         result = audit_pictures(args, orbit, checkpoints)
     failed = reasons(args, result.evidence.adjusted_p_value, result)
     return finish(result, args, failed=failed, unfinished=checkpoints)
 
 
-def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: Path) -> AuditResult:
+def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: Path | None) -> AuditResult:
     """Models and pictures are read and audited; both may be code of the user's."""
     models = [load_scorer(spec, **scorer_options(args)) for spec in args.model]
     references = [load_scorer(spec, option="--reference", **scorer_options(args)) for spec in args.reference]

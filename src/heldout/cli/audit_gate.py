@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from heldout.cli.ending import Gate
-from heldout.errors import InputError
+from heldout.independence.gate import check_threshold, fails
 from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
 
@@ -23,19 +23,19 @@ GATE = Gate(
 def check_gate(args: argparse.Namespace, *, halves: int, has_control: bool) -> None:
     """Refuse a threshold that no result could fall below; the verdict is one p-value, or twice the smaller of two."""
     GATE.check(args)
-    smallest = halves * max(1, args.planned_audits) / (args.resamples + 1)
-    if args.fail_under is not None and has_control and args.fail_under <= smallest:
-        raise InputError(
-            f"--fail-under {args.fail_under} can never be reached: with --resamples {args.resamples} no p against a "
-            f"control, times {max(1, args.planned_audits)} planned audit(s), is below {smallest:.2g}. Use --resamples "
-            f"{int(10 * halves * max(1, args.planned_audits) / args.fail_under)}, ten times the least that can reach "
-            "it."
+    if args.fail_under is not None:
+        check_threshold(
+            args.fail_under,
+            n_resamples=args.resamples,
+            planned_audits=args.planned_audits,
+            halves=halves,
+            has_control=has_control,
         )
 
 
 def reasons(args: argparse.Namespace, p_value: float, result: AuditResult | ScoreAuditResult) -> list[str]:
     """Why a pipeline stops: the verdict's p (times the planned audits) is below `--fail-under`."""
-    if args.fail_under is None or p_value >= args.fail_under:
+    if args.fail_under is None or not fails(p_value, args.fail_under):
         return []
     times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
     found = f": {result.summary().headline.lower()}" if result.ruling.found else ""

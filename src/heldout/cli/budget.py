@@ -8,19 +8,20 @@ import re
 from pathlib import Path
 
 from heldout.checks import check_seed
-from heldout.cli.common import EXIT_BAD_INPUT, make_folder, refuse_idle, say
-from heldout.cli.ending import Gate, add_ending, finish, judged
+from heldout.cli.common import EXIT_BAD_INPUT, make_folder, refuse_idle, say, tell
+from heldout.cli.ending import Gate, add_ending, case_name, finish, judged
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions, refuse_reading
 from heldout.errors import InputError
 from heldout.predictions import Predictions
-from heldout.report import to_markdown, to_text
+from heldout.report import Case, to_junit, to_markdown, to_text
 from heldout.reuse.adjusted import read_probabilities
 from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.budget_summary import notes_of
 from heldout.reuse.needed import GAP
 from heldout.reuse.result import BudgetResult, ScoreBudgetResult
 from heldout.reuse.thresholds import check_share
+from heldout.summary import Summary
 from heldout.summary.numbers import exact_text
 
 GATE = Gate(
@@ -115,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
     result = from_file(args) if args.paths else from_numbers(args)
     code = finish(result, args, failed=_reasons(args, result), printed=result.needed_summary() if args.needed else None)
     if isinstance(result, BudgetResult) and result.pool is None and result.testable.reason is not None:
-        say(f"heldout: {result.testable.reason}.")
+        tell(f"heldout: {result.testable.reason}.")
         return EXIT_BAD_INPUT
     return code
 
@@ -159,6 +160,15 @@ def _per_task(args: argparse.Namespace) -> int:
         whole = {"tasks": tasks, "pooled": pooled.to_dict() | {"pooling": pooling}}
         print(json.dumps(whole, indent=2, allow_nan=False))
         return judged(_reasons(args, pooled))
+    if args.format == "junit":
+        cases = [
+            Case(f"{case_name(args)}[{name}]", None, skipped=str(result))
+            if isinstance(result, InputError)
+            else Case(f"{case_name(args)}[{name}]", _summary(result, args))
+            for name, result in results.items()
+        ]
+        print(to_junit(*cases, Case(case_name(args), _summary(pooled, args), _reasons(args, pooled))))
+        return judged(_reasons(args, pooled))
     heading = "# {}" if args.format == "markdown" else "== {} =="
     for name, result in results.items():
         told = f"No budget: {result}" if isinstance(result, InputError) else _shown(result, args)
@@ -167,8 +177,12 @@ def _per_task(args: argparse.Namespace) -> int:
     return judged(_reasons(args, pooled))
 
 
+def _summary(result: BudgetResult | ScoreBudgetResult, args: argparse.Namespace) -> Summary:
+    return result.needed_summary() if args.needed else result.summary()
+
+
 def _shown(result: BudgetResult | ScoreBudgetResult, args: argparse.Namespace) -> str:
-    summary = result.needed_summary() if args.needed else result.summary()
+    summary = _summary(result, args)
     return to_markdown(summary, level=2) if args.format == "markdown" else to_text(summary)
 
 

@@ -24,9 +24,14 @@ def be_quiet(quiet: bool) -> None:
 
 
 def say(sentence: str) -> None:
-    """Tell the user something that is not a result."""
+    """A remark, which `--quiet` leaves out."""
     if not _quiet:
         write_line(sentence)
+
+
+def tell(sentence: str) -> None:
+    """An error, or what a gate found: also under `--quiet`, and where nobody can listen the exit code stays."""
+    write_line(sentence)
 
 
 def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
@@ -40,6 +45,15 @@ def refuse_idle(args: argparse.Namespace, names: Sequence[str], reason: str) -> 
     idle = typed(args, names)
     if idle:
         raise InputError(f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect {reason}; leave it out.")
+
+
+def different(specs: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Names that tell models apart: their own, or else what was typed."""
+    found = [spec if list(names).count(name) > 1 else name for spec, name in zip(specs, names, strict=True)]
+    if len(set(found)) < len(found):
+        twice = next(name for name in found if found.count(name) > 1)
+        raise InputError(f"{twice} is given more than once; every model needs a name of its own.")
+    return found
 
 
 def make_folder(path: Path) -> None:

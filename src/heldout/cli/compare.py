@@ -10,7 +10,7 @@ from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
-from heldout.reuse.compare import compare, compare_all
+from heldout.reuse.compare import compare, compare_all, some_names
 from heldout.reuse.compare_result import CompareAllResult, CompareResult
 from heldout.reuse.compare_summary import moved_text, worse_text
 
@@ -53,7 +53,7 @@ def add_options(verb: Parser) -> None:
         details=DETAILS,
     )
     verb.add_argument("given", nargs="+", metavar="FILE", help="what the models predicted: files or folders")
-    verb.add_argument("names", nargs="*", metavar="MODEL",
+    verb.add_argument("names", nargs="*", default=[], metavar="MODEL",
                       help="two models; every pair of more; may be left out where the files hold two")  # fmt: skip
     asked = verb.add_argument_group("what is asked for")
     asked.add_argument("--models", nargs="+", metavar="MODEL", help="the models; all other arguments are then files")
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     if not models and not args.all_pairs and table.n_models != 2:
         raise InputError(
             f"{table.source} has {table.n_models:,} models; name two of them, or --all-pairs: "
-            f"{', '.join(table.names[:20])}{', ...' if table.n_models > 20 else ''}."
+            f"{some_names(table.names)}."
         )
     asked = {"level": args.level, "groups": args.groups, "sequential": args.sequential}
     result: CompareResult | CompareAllResult

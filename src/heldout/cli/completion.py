@@ -5,27 +5,46 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from heldout.cli.common import EXIT_FINE
 from heldout.cli.parser import Parser
 
 SHELLS = ("bash", "zsh", "fish")
-# Words and options of every command; where neither fits, files.
+# After a dash options; after an option with choices these; else the words of the command, and where none fits, files.
 BASH = """\
 _heldout() {{
-    local word="${{COMP_WORDS[COMP_CWORD]}}" command="" known=" {commands} " i
+    local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="" known=" {commands} " i
     for ((i = 1; i < COMP_CWORD; i++)); do
         local next="${{command:+$command/}}${{COMP_WORDS[i]}}"
         [[ "$known" == *" $next "* ]] && command="$next"
     done
-    local options=""
+    local options="" words=""
     case "$command" in
 {cases}
     esac
-    COMPREPLY=($(compgen -W "$options" -- "$word"))
+    case "$command $before" in
+{values}
+    esac
+    [[ "$word" == -* ]] && words="$options"
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
 }}
 complete -o default -F _heldout heldout
 """
+
+
+class Word(NamedTuple):
+    """An option, or a word that may follow a command, and what may follow it in turn."""
+
+    text: str
+    what: str
+    choices: tuple[str, ...] = ()
+    takes: bool = False  # a value
+
+    @property
+    def is_option(self) -> bool:
+        """Whether it begins with dashes."""
+        return self.text.startswith("--")
 
 
 def add_options(verb: Parser) -> None:
@@ -50,36 +69,52 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_FINE
 
 
-def _commands(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def _commands(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, list[Word]]]:
     """Every command, as `memorization/curve`, with its options and the words that may follow it."""
-    found: list[tuple[str, str]] = []
+    found: list[Word] = []
     for action in parser._actions:
-        found += [(option, action.help or "") for option in action.option_strings if option.startswith("--")]
+        choices = tuple(str(choice) for choice in action.choices or ())
+        for option in action.option_strings:
+            if option.startswith("--"):
+                found.append(Word(option, action.help or "", choices, action.nargs != 0))
         if isinstance(action, argparse._SubParsersAction):
-            found += [(choice.dest, choice.help or "") for choice in action._choices_actions]
+            found += [Word(choice.dest, choice.help or "") for choice in action._choices_actions]
             for name, sub in action.choices.items():
                 yield from _commands(sub, f"{path}/{name}".lstrip("/"))
-        elif not action.option_strings and action.choices:
-            found += [(str(choice), "") for choice in action.choices]
+        elif not action.option_strings:
+            found += [Word(choice, "") for choice in choices]
     yield path, found
 
 
-def bash(commands: dict[str, list[tuple[str, str]]], *, zsh: bool = False) -> str:
+def bash(commands: dict[str, list[Word]], *, zsh: bool = False) -> str:
     """For bash, and for zsh through its own layer for such scripts."""
-    listed = {path: shlex.quote(" ".join(word for word, _ in words)) for path, words in commands.items()}
-    cases = "\n".join(f'        "{path}") options={words} ;;' for path, words in listed.items())
-    script = BASH.format(commands=" ".join(path for path in commands if path), cases=cases)
+    cases, values = [], []
+    for path, words in commands.items():
+        options = " ".join(word.text for word in words if word.is_option)
+        others = " ".join(word.text for word in words if not word.is_option)
+        cases.append(f'        "{path}") options={shlex.quote(options)} words={shlex.quote(others)} ;;')
+        values += [
+            f'        "{path} {word.text}") words={shlex.quote(" ".join(word.choices))} ;;'
+            for word in words
+            if word.is_option and word.choices
+        ]
+    known = " ".join(path for path in commands if path)
+    script = BASH.format(commands=known, cases="\n".join(cases), values="\n".join(values))
     return f"autoload -U +X bashcompinit && bashcompinit\n{script}" if zsh else script
 
 
-def fish(commands: dict[str, list[tuple[str, str]]]) -> str:
+def fish(commands: dict[str, list[Word]]) -> str:
     """For fish, with what each option is for."""
     lines = ["complete -c heldout -n __fish_use_subcommand -f"]
     for path, words in commands.items():
         parts = path.split("/") if path else []
         seen = "; and ".join(f"__fish_seen_subcommand_from {part}" for part in parts) or "__fish_use_subcommand"
-        for word, what in words:
-            name = f"-l {word[2:]}" if word.startswith("--") else f"-a {word}"
-            told = what.replace("%%", "%").split(";")[0].split(":")[0]
+        for word in words:
+            name = f"-l {word.text[2:]}" if word.is_option else f"-a {word.text}"
+            if word.is_option and word.choices:
+                name += f" -x -a {shlex.quote(' '.join(word.choices))}"
+            elif word.takes:
+                name += " -r"
+            told = word.what.replace("%%", "%").split(";")[0].split(":")[0]
             lines.append(f"complete -c heldout -n {shlex.quote(seen)} {name} -d {shlex.quote(told)}")
     return "\n".join(lines)

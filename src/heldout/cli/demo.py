@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from heldout.cli.common import make_folder, say
 from heldout.cli.ending import add_ending, finish
@@ -12,9 +11,14 @@ from heldout.cli.parser import Parser
 
 def add_options(verb: Parser) -> None:
     """What can be asked."""
-    verb.description = "Audit two embedded models, one of which saw the test set."
-    add_ending(verb)
-    verb.set_defaults(command=run, parser=verb, out=Path("heldout-demo"))
+    verb.describe(
+        "Audit two embedded models, one of which saw the test set.",
+        usage="heldout demo [options]",
+        essential="--out --format --quiet",
+        examples="  heldout demo\n",
+    )
+    add_ending(verb, out="heldout-demo")
+    verb.set_defaults(command=run, parser=verb)
 
 
 def run(args: argparse.Namespace) -> int:

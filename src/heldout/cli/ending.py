@@ -6,13 +6,12 @@ import argparse
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, say
+from heldout.cli.common import EXIT_CHECK_FAILED, EXIT_FINE, say, tell
 from heldout.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,13 +59,25 @@ class Gate:
         raise InputError(f"{self.option} {value:g}: give {self.what}.")
 
 
-def add_ending(group: Any, gate: Gate | None = None) -> None:
-    """The options of how a result is kept, shown and judged, the same for every verb."""
-    group.add_argument("--out", type=Path, metavar="DIR", help="write report.html, result.npz, result.json")
-    group.add_argument("--format", choices=FORMATS, default="text", help="what is printed (default text)")
-    group.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+def add_ending(group: Any, gate: Gate | None = None, *, out: str | None = None) -> None:
+    """The options of how a result is kept, shown and judged, the same for every verb; `out` is the folder unasked."""
+    unasked = "" if out is None else f" (default {out})"
+    group.add_argument("--out", type=Path, default=None if out is None else Path(out), metavar="DIR",
+                       help=f"write report.html, result.npz, result.json{unasked}")  # fmt: skip
+    add_format(group)
     if gate is not None:
         group.add_argument(gate.option, type=gate.kind, metavar=gate.metavar, help=gate.help)
+    add_talk(group)
+
+
+def add_format(group: Any, formats: Sequence[str] = FORMATS) -> None:
+    """What is printed."""
+    group.add_argument("--format", choices=formats, default="text", help="what is printed (default text)")
+    group.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+
+
+def add_talk(group: Any) -> None:
+    """How much is said."""
     group.add_argument("--quiet", action="store_true", help="no progress and no remarks: the result, and errors")
     group.add_argument("--debug", action="store_true", help="show where an error came from")
 
@@ -103,17 +114,17 @@ def rendered(
     result: Result, args: argparse.Namespace, *, failed: Sequence[str] = (), printed: Summary | None = None
 ) -> str:
     """What `--format` asks for."""
-    from heldout.report import to_junit, to_markdown, to_text
+    from heldout.report import Case, to_junit, to_markdown, to_text
 
     if args.format == "json":
         return json.dumps(result.to_dict(), indent=2, allow_nan=False)
     summary = printed or result.summary()
     if args.format == "junit":
-        return to_junit(summary, name=_case(args), failed=failed)
+        return to_junit(Case(case_name(args), summary, failed))
     return (to_markdown if args.format == "markdown" else to_text)(summary)
 
 
-def _case(args: argparse.Namespace) -> str:
+def case_name(args: argparse.Namespace) -> str:
     """A name that stays from run to run: the verb, and what it was given."""
     named = (vars(args).get(name) for name in ("model", "train", "scores", "labels", "paths", "given"))
     given: str | list[str] = next(filter(None, named), [])
@@ -124,9 +135,9 @@ def _case(args: argparse.Namespace) -> str:
 def judged(failed: Sequence[str]) -> int:
     """The exit code of a gate, and its reasons; on GitHub, as annotations of the run."""
     for reason in failed:
-        print(f"heldout: {reason}", file=sys.stderr)
+        tell(f"heldout: {reason}")
         if os.environ.get("GITHUB_ACTIONS") == "true":
-            print(f"::error title=heldout::{_escaped(reason)}", file=sys.stderr)
+            tell(f"::error title=heldout::{_escaped(reason)}")
     return EXIT_CHECK_FAILED if failed else EXIT_FINE
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from heldout.checks import check_seed
-from heldout.cli import memorization_curve, memorization_retrain
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, say
+from heldout.cli import memorization_curve, memorization_retrain, unfinished
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, tell
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.streams import user_prints_to_stderr
@@ -35,10 +34,9 @@ def add_options(verb: Parser) -> None:
                          help="examples that depend on each other: a CSV file (id,group), an array of the .npz file, "
                          "or a regular expression on file names; intervals are then for groups drawn anew")  # fmt: skip
         run.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
-        add_ending(run)
+        add_ending(run, out="heldout-memorization")  # unfinished work has to go somewhere
         run.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
-        # unfinished work has to go somewhere
-        way.set_defaults(command=run_way, measure=module.measure, parser=way, out=Path("heldout-memorization"))
+        way.set_defaults(command=run_way, measure=module.measure, parser=way)
 
 
 def run_way(args: argparse.Namespace) -> int:
@@ -47,10 +45,10 @@ def run_way(args: argparse.Namespace) -> int:
     with user_prints_to_stderr():
         result = args.measure(args)
     # where trainings failed, --resume does only these, once they are repaired
-    finish(result, args, unfinished=None if result.failures else args.out / "checkpoint")
+    finish(result, args, unfinished=None if result.failures else unfinished.folder(args))
     if not result.failures:
         return EXIT_FINE
-    say(
+    tell(
         f"heldout: {len(result.failures)} trainings failed, first {result.failures[0]}. The others are kept: "
         "repair it and continue with --resume."
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from heldout.cli.common import refuse_idle, say
-from heldout.cli.parser import Parser
+from heldout.cli.common import different, refuse_idle, say
+from heldout.cli.parser import Parser, did_you_mean
 from heldout.cli.pictures import add_pixel_options, check_effect, frame_of, groups_of, labelled, scorer_options
-from heldout.cli.unfinished import checkpoints, different
+from heldout.cli.unfinished import checkpoints
 from heldout.errors import InputError
 from heldout.groups import group_codes
 from heldout.images import LabelledImages, open_source
@@ -136,7 +136,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     fresh = None
     if args.validation:
         fresh = pictures(args.validation, args.validation_labels, images.source.class_names)
-    folder = checkpoints(args)
+    folder, _ = checkpoints(args)
     pixel_range = None if args.pixel_range is None else (args.pixel_range[0], args.pixel_range[1])
     curves, validation, audits = [], {}, {}
     for number, (name, model) in enumerate(zip(names, models, strict=True)):
@@ -196,7 +196,9 @@ def perturbations(args: argparse.Namespace) -> list[tuple[Perturbation, Sequence
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in PERTURBATIONS:
-            raise InputError(f"--perturbation {name}: there are {', '.join(PERTURBATIONS)}, and {ALL} for the last 15.")
+            known = [*PERTURBATIONS, ALL]
+            meant = did_you_mean(name, known) or f"; there are {', '.join(PERTURBATIONS)}, and {ALL} for the last 15."
+            raise InputError(f"--perturbation {name}: there is no such perturbation{meant}")
     texts = [
         f"{name}={text.partition('=')[2]}"
         for text in args.strengths

@@ -10,9 +10,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from heldout.cli.common import say
+from heldout.cli.common import different, say
 from heldout.cli.parser import Parser
-from heldout.cli.unfinished import checkpoints, different
+from heldout.cli.unfinished import checkpoints
 from heldout.files import Npz
 from heldout.groups import resolve_groups
 from heldout.memorization.inputs import as_training, for_training, parse_strengths, read_training_set
@@ -77,7 +77,7 @@ def groups_of_rows(args: argparse.Namespace, path: str, n: int) -> NDArray[Any] 
 
 def measure(args: argparse.Namespace) -> MemorizationResult:
     """Curves of methods that are trained on noisy labels."""
-    rates = parse_strengths(args.label_noise, option="--label-noise")
+    rates = parse_strengths(args.label_noise, name="label_noise")
     check_rates(rates)
     sys.path.insert(0, os.getcwd())  # for workers too, which import the user's module anew
     trainings = [as_training(load_object(spec, "--train")) for spec in args.train]
@@ -91,9 +91,14 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh[1]))
     notes = limited_text(len(y), args.limit)
     x, y = x[rows], y[rows]
-    folder = checkpoints(args)
-    if args.resume and folder.exists():
-        say("continuing; of a training function only the name is compared, not what it does.")
+    folder, goes_on = checkpoints(args)
+    if goes_on:
+        n = len(trainings) * args.repetitions * len(rates)
+        done = sum(not path.stem.endswith("-again") for path in folder.rglob("*.npz"))
+        say(
+            f"{done:,} of {n:,} trainings were done; of a training function only the name is compared, not what it "
+            "does."
+        )
     curves = [
         label_noise_curve(
             train,

@@ -27,13 +27,13 @@ class Parser(argparse.ArgumentParser):
         self.ways: dict[str, str] = {}  # of a verb that is two commands: their names, and what they are for
         self._read: list[str] = []
         self.add_argument("-h", "--help", action=_ShortHelp, nargs=0, help="show the options used most, and examples")
+        self.add_argument("--help-all", action="help", help="show every option, and what can be read")
 
     def describe(self, description: str, *, usage: str, essential: str, examples: str, details: str = "") -> None:
         """What the verb is for; `essential` are the options of the short help, `details` follow the long one."""
         self.description, self.usage, self.examples = description, usage, examples
         self.essential = tuple(essential.split())
-        self.epilog = f"{details}\nexamples:\n{examples}"
-        self.add_argument("--help-all", action="help", help="show every option, and what can be read")
+        self.epilog = f"{details}\nexamples:\n{examples}".lstrip()
 
     def error(self, message: str) -> NoReturn:
         """Bad input like any other: one sentence, and the way out; of two faults the mistyped option."""
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         """As argparse, but for a way that was left out or mistyped."""
         self._read = sys.argv[1:] if args is None else list(args)
         first = self._read[0] if self._read else ""
-        if self.ways and first not in (*self.ways, "-h", "--help"):
+        if self.ways and first not in (*self.ways, "-h", "--help", "--help-all"):
             which = ", or ".join(f"{name} ({what})" for name, what in self.ways.items())
             if not first or first.startswith("-"):
                 self.error(f"say which: {which}")
@@ -65,8 +65,23 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def options(self) -> list[str]:
-        """Every option, as it is typed."""
-        return [option for action in self._actions for option in action.option_strings]
+        """Every option, as it is typed; of a verb that is two commands, those of both."""
+        own = [option for action in self._actions for option in action.option_strings]
+        ways = [w for a in self._actions if isinstance(a, argparse._SubParsersAction) for w in a.choices.values()]
+        return own + [option for way in ways if self.ways for option in way.options()]
+
+    def verb(self, name: str) -> Parser:
+        """The parser of one verb."""
+        actions = [a for a in self._actions if isinstance(a, argparse._SubParsersAction)]
+        found: Parser = actions[0].choices[name]
+        return found
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """As argparse, with the choice that was meant."""
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            told = f"invalid choice: {value!r} (choose from {', '.join(known)}){did_you_mean(str(value), known)}"
+            raise argparse.ArgumentError(action, told)
 
     def short_help(self) -> str:
         """What most people need."""
@@ -104,7 +119,11 @@ def did_you_mean(typed: str, known: Iterable[str]) -> str:
     ''
     """
     bare = {name.lstrip("-"): name for name in known}  # dashes are alike in all of them
-    close = difflib.get_close_matches(typed.lstrip("-"), bare, n=1, cutoff=0.65)
+    given = typed.lstrip("-")
+    close = difflib.get_close_matches(given, bare, n=1, cutoff=0.7)
+    begun = [name for name in bare if len(given) > 3 and name.startswith(given[:-1])]  # --query for --queries
+    if not close and len(begun) == 1:
+        close = begun
     return f"; did you mean {bare[close[0]]}?" if close else ""
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from heldout._version import __version__
 from heldout.cli.common import EXIT_FINE, make_folder, say
+from heldout.cli.ending import add_format, add_talk
 from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_max_pixels, check_effect, groups_of
 from heldout.errors import InputError
@@ -23,18 +24,27 @@ from heldout.images import ImageSource, open_source, split
 from heldout.images.duplicates import duplicate_codes, pixel_hashes
 from heldout.images.sources import ArraySource
 
+EXAMPLES = """\
+  heldout split pictures/ --control 0.2 --out aside
+  heldout split all.npz --control 2000 --groups patient --out aside
+"""
+
 
 def add_options(verb: Parser) -> None:
     """What can be asked."""
-    verb.description = (
+    verb.describe(
         "Draw a control at random within each class, before any training or selection. From an "
         ".npz come rest.npz and control.npz, from a folder rest.csv and control.csv for --labels. Pictures that are "
-        "equal pixel by pixel stay together, and so do those of one group (--groups)."
+        "equal pixel by pixel stay together, and so do those of one group (--groups).",
+        usage="heldout split PATH --control X --out DIR [options]",
+        essential="--labels --control --groups --seed --out --format",
+        examples=EXAMPLES,
+        details="exit codes: 0 fine, 2 bad input, 3 a bug in heldout, 130 stopped\n",
     )
     verb.add_argument("images", metavar="PATH", help="all pictures")
     verb.add_argument("--labels", metavar="FILE", help="CSV of file names and labels, or .npy beside an .npz")
-    verb.add_argument("--images-key", metavar="KEY")
-    verb.add_argument("--labels-key", metavar="KEY")
+    verb.add_argument("--images-key", metavar="KEY", help="array in the .npz that holds the pictures")
+    verb.add_argument("--labels-key", metavar="KEY", help="array in the .npz that holds the labels")
     verb.add_argument("--control", type=float, required=True, metavar="X", help="share (0.2) or number (2000)")
     verb.add_argument(
         "--groups",
@@ -42,9 +52,10 @@ def add_options(verb: Parser) -> None:
         help="pictures that depend on each other: a column, a CSV id,group, or a pattern on ids",
     )
     add_max_pixels(verb)
-    verb.add_argument("--seed", type=int, default=0)
-    verb.add_argument("--out", type=Path, required=True, metavar="DIR")
-    verb.add_argument("--json", action="store_true", help="print JSON")
+    verb.add_argument("--seed", type=int, default=0, metavar="S", help="of the draw (default 0)")
+    verb.add_argument("--out", type=Path, required=True, metavar="DIR", help="write the two parts here")
+    add_format(verb, ("text", "json"))
+    add_talk(verb)
     verb.set_defaults(command=run, parser=verb)
 
 
@@ -62,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         max_pixels=args.max_pixels,
     )
     codes = duplicate_codes(
-        pixel_hashes(source, np.arange(len(source.labels)), label=str(args.images), progress=not args.json)
+        pixel_hashes(source, np.arange(len(source.labels)), label=str(args.images), progress=not args.quiet)
     )
     n_duplicates = len(codes) - int(codes.max()) - 1
     names = groups_of(source, args.groups)
@@ -87,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     }
     if n_duplicates:
         say(f"{n_duplicates:,} of {len(codes):,} pictures repeat another one pixel by pixel; equal ones stay together.")
-    if args.json:
+    if args.format == "json":
         made = {"n_duplicates": n_duplicates, "seed": args.seed, "version": __version__}
         print(json.dumps({**summary, **made}, indent=2))
     else:

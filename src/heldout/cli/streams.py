@@ -14,19 +14,13 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_PIPE, EXIT_STOPPED
+from heldout.cli.common import EXIT_BAD_INPUT, EXIT_PIPE, EXIT_STOPPED, tell
 from heldout.errors import InputError
 
 
 def now() -> float:
     """As files count time, a second early: some count in whole seconds."""
     return time.time() - 1
-
-
-def tell(sentence: str) -> None:
-    """To the user, who may not be listening: a full disk or a closed stderr must not change the exit code."""
-    with contextlib.suppress(OSError, ValueError):
-        print(sentence, file=sys.stderr, flush=True)
 
 
 def what_failed(error: OSError) -> str:

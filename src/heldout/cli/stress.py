@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from heldout.attack.inputs import KINDS, read_named_labels, read_prior
 from heldout.attack.stress import stress
 from heldout.attack.task import ATTACKS
+from heldout.cli import unfinished
 from heldout.cli.common import make_folder, say
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
@@ -115,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("the test set is not known: give --examples and --classes, or --labels, or --prior.")
     if args.resume and args.out is None:
         raise InputError("--resume goes with --out, the folder in which unfinished work is kept.")
-    unfinished = None if args.out is None else args.out / "checkpoint"
+    checkpoints = unfinished.folder(args)
     if args.out is not None:
         make_folder(args.out)
     named = None if args.labels is None else read_named_labels(args.labels, key=args.labels_key)
@@ -156,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
         delta=args.delta,
         compare=compare,
         n_jobs=args.n_jobs,
-        checkpoint=unfinished,
+        checkpoint=checkpoints,
         resume=args.resume,
         notify=say,
         progress=not args.quiet,
@@ -166,4 +167,4 @@ def run(args: argparse.Namespace) -> int:
     failed = []
     if args.fail_over is not None and result.advantage > args.fail_over:
         failed.append(f"this analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
-    return finish(result, args, failed=failed, unfinished=unfinished)
+    return finish(result, args, failed=failed, unfinished=checkpoints)

@@ -1,28 +1,42 @@
-"""What the ways of `heldout memorization` share."""
+"""Unfinished work of a verb: the folder it is kept in, and what is said of it."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
-from heldout.checkpoints import begin
 from heldout.cli.common import make_folder, say
-from heldout.errors import InputError
 
 
-def checkpoints(args: argparse.Namespace) -> Path:
-    """The folder of unfinished work, which must be there to go on with and not be there to begin."""
+def folder(args: argparse.Namespace) -> Path | None:
+    """Where this verb keeps unfinished work; None where it keeps none."""
+    out = getattr(args, "out", None)
+    return None if out is None or not hasattr(args, "resume") else Path(out) / "checkpoint"
+
+
+def checkpoints(args: argparse.Namespace) -> tuple[Path, bool]:
+    """The folder of a verb that always has one, and whether there is work in it to go on with."""
+    from heldout.checkpoints import begin
+
     make_folder(args.out)
-    folder: Path = args.out / "checkpoint"
-    begin(folder, resume=args.resume, say=say)
-    return folder
+    path = folder(args)
+    assert path is not None
+    return path, begin(path, resume=args.resume, say=say)
 
 
-def different(specs: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Names that tell models apart: their own, or else what was typed."""
-    found = [spec if list(names).count(name) > 1 else name for spec, name in zip(specs, names, strict=True)]
-    if len(set(found)) < len(found):
-        twice = next(name for name in found if found.count(name) > 1)
-        raise InputError(f"{twice} is given more than once; every model needs a name of its own.")
-    return found
+def way_on(args: argparse.Namespace) -> str:
+    """After Ctrl-C."""
+    path = folder(args)
+    if path is None:
+        return "; with --out DIR unfinished work would be kept there." if hasattr(args, "resume") else "."
+    if any(path.rglob("*.npz")):
+        return f"; unfinished work is kept in {path}: --resume continues it."
+    return "; nothing had been finished that could be kept."
+
+
+def kept(args: argparse.Namespace, began: float) -> str:
+    """After an error, where this run has kept something."""
+    path = folder(args)
+    if path is None or not any(file.stat().st_mtime >= began for file in path.rglob("*.npz")):
+        return ""
+    return f" Unfinished work is kept in {path}: --resume continues it."

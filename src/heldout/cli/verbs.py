@@ -35,8 +35,16 @@ def build_parser(asked: str | None = None) -> Parser:
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """What was typed; exits with a sentence where it cannot be understood."""
+    first = arguments[0].partition("=")[0] if arguments else ""
     asked = next((a for a in arguments if not a.startswith("-")), "")
+    if first.startswith("-"):  # options of a verb come after it
+        asked = next((a for a in arguments if a in VERBS), asked)
     parser = build_parser(asked)
+    if asked in VERBS and first.startswith("-") and first not in parser.options():
+        verb = parser.verb(asked)
+        if first in verb.options():
+            parser.error(f"put {first} after the verb: heldout {asked} ... {first}")
+        parser.error(f"{first} is not an option of heldout {asked}{did_you_mean(first, verb.options())}")
     if asked and asked not in VERBS:
         parser.error(f"there is no verb {asked!r}{did_you_mean(asked, VERBS)}")
     found: argparse.Namespace = parser.parse_args(arguments)

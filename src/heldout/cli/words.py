@@ -26,7 +26,11 @@ ARGUMENT = re.compile(r"`([a-z_][a-z0-9_]*)(?:=([^`]*))?`")
 
 def option_names(verb: argparse.ArgumentParser) -> dict[str, str]:
     """The options of a verb, by the names that arguments have in Python."""
-    own = {action.dest: action.option_strings[0] for action in verb._actions if action.option_strings}
+    own: dict[str, str] = {}
+    for action in verb._actions:
+        if action.option_strings:
+            own.setdefault(action.dest, action.option_strings[0])  # --format, of which --json is short for one
+    own.pop("format", None)  # of what is printed; the library's `format` is that of a file
     return own | {name: option for name, option in OTHER_NAMES.items() if option in own.values()}
 
 

@@ -220,7 +220,10 @@ def audit_many(
         engine = _engine(job, orbit, rule, batch_size or job.model.batch_size, fingerprint)
         with progress_bar(look.expected_evaluations, len(job.set.rows), job.label, progress) as tell:
             path = folder / f"{job.name}-{job.number}.npz" if folder else None
-            engine.run(checkpoint=path, resume=resume, progress=tell)
+            if resume and path is not None and path.exists():
+                engine.load(path)
+                say(f"{job.label}: continuing: {engine.finished:,} of {len(job.set.rows):,} pictures were done.")
+            engine.run(checkpoint=path, progress=tell)
         engines[job.name].append(engine)
 
     say("weighing the evidence ...")

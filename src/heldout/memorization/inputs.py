@@ -17,7 +17,7 @@ from heldout.files import Npz
 MOST = 1000  # strengths
 
 
-def parse_strengths(text: str, *, option: str = "--strengths") -> list[float]:
+def parse_strengths(text: str, *, name: str = "strengths") -> list[float]:
     """Numbers from `0:8` (steps of 1), `0:0.5:0.1` (end included) or `0,1,2,4`.
 
     Examples
@@ -32,7 +32,7 @@ def parse_strengths(text: str, *, option: str = "--strengths") -> list[float]:
         if not (np.isfinite([start, end, step]).all() and step > 0 and end > start and (end - start) / step < MOST):
             raise ValueError
     except ValueError:
-        raise InputError(f"{option} {text}: write 0:8, or 0:0.5:0.1 (from, to, step), or 0,1,2,4.") from None
+        raise InputError(f"`{name}={text}`: write 0:8, or 0:0.5:0.1 (from, to, step), or 0,1,2,4.") from None
     count = int(np.floor((end - start) / step + 1e-9)) + 1
     return [round(start + i * step, 12) for i in range(count)]
 
@@ -49,7 +49,7 @@ def parse_strengths_of(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
     for text in sorted(texts, key=lambda t: "=" in t):  # what is said of one goes before what is said of all
         name, _, values = text.rpartition("=")
         if name and name not in names:
-            raise InputError(f"--strengths {text}: {name} is not among the perturbations {', '.join(names)}.")
+            raise InputError(f"`strengths={text}`: {name} is not among the perturbations {', '.join(names)}.")
         for each in [name] if name else names:
             found[each] = parse_strengths(values)
     return found

@@ -25,6 +25,7 @@ from heldout.predictions.values import as_array, listing
 
 NO_NAMES = "none"
 DELIMITERS = ",;\t"
+SHOWN_KEYS = 20  # of a file, in a message
 
 
 def read_npz(path: Path, options: Options) -> Predictions:
@@ -54,9 +55,11 @@ def from_arrays_by_key(arrays: Any, keys: list[str], options: Options, *, source
         correct = find(CORRECT, None, weak=True)
     label = find(LABEL, options.labels_key, weak=True)
     if said is None and correct is None:
+        if "record" in keys or {"version", "created"} <= set(keys):
+            raise InputError(f"{source} is a saved result of heldout; give the predictions it was made from.")
         raise InputError(
             f"{source} has neither predictions nor a 0/1 matrix under the usual names; of its keys "
-            f"{listing(keys, len(keys))} say which they are with `predictions_key` or `correct_key`."
+            f"{listing(keys, SHOWN_KEYS)} say which they are with `predictions_key` or `correct_key`."
         )
     if label is None and correct is None:
         raise InputError(

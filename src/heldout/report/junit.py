@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from heldout.report.text import to_text
@@ -13,16 +14,30 @@ from heldout.summary import Summary
 UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def to_junit(summary: Summary, *, name: str, failed: Sequence[str] = ()) -> str:
-    """One test case of that name, which holds what `print` shows, and fails for the reasons given."""
+class Case(NamedTuple):
+    """A test case: what `print` shows of it, and why it fails, or why there is nothing to show."""
+
+    name: str
+    summary: Summary | None
+    failed: Sequence[str] = ()
+    skipped: str = ""
+
+
+def to_junit(*cases: Case) -> str:
+    """One suite of these test cases."""
+    failures, skipped = (sum(map(bool, column)) for column in zip(*((c.failed, c.skipped) for c in cases), strict=True))
+    count = {"tests": len(cases), "failures": failures, "errors": 0, "skipped": skipped}
     suites = ElementTree.Element("testsuites")
-    count = {"name": "heldout", "tests": "1", "failures": str(min(1, len(failed))), "errors": "0"}
-    suite = ElementTree.SubElement(suites, "testsuite", count)
-    case = ElementTree.SubElement(suite, "testcase", {"classname": "heldout", "name": _plain(name)})
-    if failed:
-        failure = ElementTree.SubElement(case, "failure", message=_plain(failed[0]), type="gate")
-        failure.text = _plain("\n".join(failed))
-    ElementTree.SubElement(case, "system-out").text = _plain(to_text(summary))
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": "heldout"} | {k: str(v) for k, v in count.items()})
+    for one in cases:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": "heldout", "name": _plain(one.name)})
+        if one.failed:
+            failure = ElementTree.SubElement(case, "failure", message=_plain(one.failed[0]), type="gate")
+            failure.text = _plain("\n".join(one.failed))
+        if one.skipped:
+            ElementTree.SubElement(case, "skipped", message=_plain(one.skipped))
+        if one.summary is not None:
+            ElementTree.SubElement(case, "system-out").text = _plain(to_text(one.summary))
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode")
 

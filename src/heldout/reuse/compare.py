@@ -41,7 +41,7 @@ CELLS = 4_000_000  # cells of several pairs that are held at once
 FEW_EXAMPLES = 1_000  # discordant examples that are described on each side; `discordant` has all
 KNOTS = 40  # numbers of discordant examples for which it is computed what could have been seen
 LONGEST_TEXT = 500  # characters of an example's text
-NAMED = 30  # models listed where one is not found
+NAMED = 12  # models listed where one is not found
 
 
 def compare(
@@ -88,7 +88,7 @@ def compare(
     if first is None and second is None and table.n_models == 2:
         first, second = 0, 1
     if first is None or second is None:
-        raise InputError(f"name two models of {table.source}, which has {_names(table)}.")
+        raise InputError(f"name two models of {table.source}, which has {some_names(table.names)}.")
     i, j = _row(table, first, "first"), _row(table, second, "second")
     if i == j:
         raise InputError(f"{table.names[i]!r} is compared with itself; name two models of {table.source}.")
@@ -185,7 +185,7 @@ def _row(table: Predictions, model: str | int, argument: str) -> int:
             return table.names.index(model)
         close = get_close_matches(model, table.names, n=3)
         meant = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
-        raise InputError(f"{table.source} has no model {model!r}{meant} It has {_names(table)}.")
+        raise InputError(f"{table.source} has no model {model!r}{meant} It has {some_names(table.names)}.")
     if isinstance(model, bool) or not isinstance(model, Integral):
         raise InputError(f"`{argument}` is {model!r}; a model is given by its name or its position.")
     if not 0 <= model < table.n_models:
@@ -193,9 +193,10 @@ def _row(table: Predictions, model: str | int, argument: str) -> int:
     return int(model)
 
 
-def _names(table: Predictions) -> str:
-    more = f" and {table.n_models - NAMED:,} more" if table.n_models > NAMED else ""
-    return f"{', '.join(table.names[:NAMED])}{more}"
+def some_names(names: Sequence[str]) -> str:
+    """The first of many names, and how many more there are."""
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from heldout.statistics.score_means import mean_score_intervals, mean_score_leve
 FINEST = 1e-5  # of an error bar, to which it is found
 SCORES_ONLY = (
     "the similarity and Naive Bayes bounds are for answers that are right or wrong, so only the union bound is given "
-    "(--threshold 0.5 makes them so)"
+    "(counting a score of 0.5 or more as right makes them so)"
 )
 
 
