@@ -149,7 +149,7 @@ def test_nor_does_a_reconstruction():
 def test_a_vacuous_bound_is_called_so():
     result = stress(1000, 2, queries=400, trials=2)
     assert result.run.vacuous
-    assert "vacuous" in dict(result.summary().lines)["upper bound"]
+    assert "vacuous" in dict(result.summary().lines)["Upper bound"]
     assert not stress(10_000, 2, queries=40, trials=2).run.vacuous
 
 
@@ -345,7 +345,7 @@ def test_labels_that_refute_the_prior(rng):
     result = stress(prior=prior, labels=labels, queries=5, trials=2)
     assert math.isnan(result.run.upper_bound[-1])
     assert result.run.noticed[0].kind == "refuted"
-    assert "the labels refute the prior" in dict(result.summary().lines)["upper bound"]
+    assert "the labels refute the prior" in dict(result.summary().lines)["Upper bound"]
     drawn = stress(prior=prior, queries=5, trials=2)
     assert drawn.run.upper_bound[-1] < 1
 

@@ -157,7 +157,7 @@ class TestVerdict:
         back = ScoreAuditResult.load(tmp_path / "result")
         assert back == result
         assert back.to_dict() == result.to_dict()
-        with pytest.raises(InputError, match="holds a ScoreAuditResult, not a AuditResult"):
+        with pytest.raises(InputError, match="holds a ScoreAuditResult, not an AuditResult"):
             heldout.AuditResult.load(tmp_path / "result")
 
     def test_planned_audits(self, data):
