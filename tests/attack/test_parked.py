@@ -366,6 +366,7 @@ def test_forecast_of_learning(k, tolerance):
     assert result.advantage > 1.1 * np.mean(plain)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LOGITS.is_file(), reason="../shared/data/cifar10_resnet_logits.npz is not there")
 def test_resnet_32():
     """Two digits, top 3, 500 points, 1,000 answers: 0.7 of what exact answers give, as forecast, below the bound."""

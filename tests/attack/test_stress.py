@@ -294,6 +294,7 @@ def test_labels_on_the_second_rank_refute_a_prior_too():
     assert noisy.run.noticed == ()
 
 
+@pytest.mark.slow
 def test_a_reconstruction_asks_for_more_where_it_is_not_unique():
     result = stress(500, 100, queries=1500, points=5, attack="reconstruction", trials=2)
     assert result.run.noticed[0].values["solved"] == 2

@@ -191,6 +191,7 @@ def test_references(run, files, leaked_onnx, honest_onnx, tmp_path, monkeypatch)
         assert sentence in one_sentence(err)
 
 
+@pytest.mark.slow
 def test_a_killed_audit_goes_on_to_the_same_bits(files, honest_onnx, tmp_path):
     """SIGKILL in the middle, then --resume; then the same checkpoint is refused to another audit."""
 
@@ -313,6 +314,7 @@ def ci_commands() -> list[list[str]]:
     return sorted(found, key=len)
 
 
+@pytest.mark.slow
 def test_the_readmes_ci_command_fails_the_leaked_model_and_passes_the_honest_one(
     leaked_onnx, honest_onnx, demo_arrays, tmp_path, monkeypatch, capsys
 ):

@@ -165,6 +165,7 @@ def test_failed_trainings_are_named_and_the_others_kept(run):
     assert not (run.folder / "heldout-memorization" / "checkpoint").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(run):
     """Killed for real, in the middle; what was finished is not done again."""
     options = [

@@ -68,6 +68,7 @@ def test_a_model_that_leaves_is_one_sentence(audit):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_stderr_does_not_change_the_exit_code():
     with open("/dev/full", "w") as full:

@@ -340,6 +340,7 @@ def test_the_digits(digits):
     assert nearest[gap].low < nearest[gap].value < nearest[gap].high
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MNIST.exists(), reason="shared/data/mnist.npz is not there")
 def test_mnist():
     with np.load(MNIST) as f:

@@ -87,6 +87,7 @@ def test_a_pool_that_holds_at_epsilon_fits_at_epsilon(cifar10_predictions, epsil
         assert (fit >= 30) == (float(epsilon) >= result.pool.epsilon[name])
 
 
+@pytest.mark.slow
 def test_more_fit_at_a_wider_error_bar(cifar10_predictions):
     fit = [heldout.budget(cifar10_predictions, epsilon=e).testable for e in ("0.0095", "0.0096", "0.00965", "0.0097")]
     for name in ("union", "similarity"):
@@ -249,6 +250,7 @@ def test_epsilon_and_delta_outside(option, value):
         heldout.budget(np.eye(3, dtype=bool), **{option: value})
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IMAGENET.exists(), reason="needs ../shared/data/imagenet_predictions.npz")
 def test_imagenet():
     table = load_predictions(IMAGENET, predictions_key="preds_val", labels_key="labels_val")

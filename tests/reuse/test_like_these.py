@@ -271,6 +271,7 @@ def test_less_alike_than_chance():
     assert result.pool.difficulty_forecast is None
 
 
+@pytest.mark.slow
 @given(st.integers(2, 4), st.integers(2, 60), st.data())
 @settings(deadline=None, max_examples=60)
 def test_pools_at_the_edge_of_what_is_possible_are_not_refused(k, n, data):
