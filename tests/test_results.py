@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 import heldout
 from heldout.errors import InputError
+from heldout.orbit import Translations
 from heldout.results import FORMAT, Record, pack, same, unpack
 
 
@@ -145,6 +146,8 @@ def samples(kind: Any) -> list[Any]:
         return [value for k in inside for value in samples(k)]
     if origin is Literal:
         return list(inside)
+    if kind is Translations:  # which refuses a radius that no picture has
+        return [Translations(3)]
     if dataclasses.is_dataclass(kind):
         hints = typing.get_type_hints(kind)
         made = {f.name: samples(hints[f.name]) for f in dataclasses.fields(kind)}
@@ -160,7 +163,7 @@ def samples(kind: Any) -> list[Any]:
         return [made_of(samples(inside[0])), made_of(())]
     if origin is not None and issubclass(origin, Mapping):
         return [{key: samples(inside[1])[0] for key in samples(inside[0]) if key == key}]
-    plain = {bool: [True], int: [3, 10**6], float: [0.1, math.nan, 2], str: ["a\n`**", ""], Any: [None, (1, "a")]}
+    plain = {bool: [True], int: [3, 10**20], float: [0.1, math.nan, 2], str: ["a\n`**", ""], Any: [None, (1, "a")]}
     return plain.get(kind, [None] if kind is type(None) else [Fraction(2, 3)])
 
 
