@@ -20,7 +20,7 @@ from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.budget_summary import notes_of
 from heldout.reuse.needed import GAP
 from heldout.reuse.result import BudgetResult, ScoreBudgetResult
-from heldout.reuse.thresholds import check_share
+from heldout.reuse.thresholds import check_exact_share
 from heldout.summary import Summary
 from heldout.summary.numbers import exact_text
 
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     check_seed(args.seed)
     for name in ("epsilon", "delta", "gap"):
         if getattr(args, name) is not None:
-            check_share(name, getattr(args, name))
+            check_exact_share(name, getattr(args, name))
     if args.out is not None:
         make_folder(args.out)
     if args.paths and args.per_task:

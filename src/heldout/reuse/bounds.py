@@ -25,8 +25,8 @@ from heldout.results import Record
 from heldout.reuse.thresholds import (
     Number,
     both_wrong,
+    check_exact_share,
     check_number,
-    check_share,
     error_thresholds,
     exact,
     independent_similarity,
@@ -141,7 +141,7 @@ def testable_models(
     if not 1 <= n_examples <= MOST_EXAMPLES or n_examples != int(n_examples):
         raise InputError(f"`n_examples` is {n_examples}; a test set has 1 to {MOST_EXAMPLES:,} examples.")
     for name, value in (("error", error), ("epsilon", epsilon), ("delta", delta)):
-        check_share(name, value)
+        check_exact_share(name, value)
     p, eta = exact(error), check_number("similarity", similarity)
     return equal_models(n_examples, p, both_wrong(p, eta), epsilon=epsilon, delta=float(exact(delta)))
 

@@ -47,7 +47,7 @@ from heldout.reuse.score_budget import score_budget
 from heldout.reuse.scored import ScoredPool
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.reuse.theorems import corollary4, theorem2_epsilon, theorem2_equation5, theorem2_equation6
-from heldout.reuse.thresholds import Number, check_share, exact, independent_similarity
+from heldout.reuse.thresholds import Number, check_exact_share, exact, independent_similarity
 from heldout.reuse.winner import Winner, expected_drop
 from heldout.statistics import clopper_pearson
 from heldout.summary.numbers import exact_text
@@ -117,7 +117,7 @@ def budget(
     """
     for name, value in (("epsilon", epsilon), ("delta", delta), ("gap", gap), ("label_noise", label_noise)):
         if value is not None:
-            check_share(name, value)
+            check_exact_share(name, value)
     check_seed(seed)
     table = predictions if isinstance(predictions, Predictions) else _as_table(predictions)
     grouping, share = find_groups(table, groups), float(exact(delta))
@@ -279,7 +279,7 @@ def budget_from_numbers(
     >>> budget_from_numbers(50_000, error=0.244, similarity=0.85, epsilon=0.01).testable.union  # Mania et al. 2019
     251165
     """
-    check_share("gap", gap)
+    check_exact_share("gap", gap)
     if epsilon is None:
         epsilon = _usual_epsilon(n_examples, error, similarity, delta)
     testable = testable_models(n_examples, error, similarity, epsilon=epsilon, delta=delta)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from heldout.errors import InputError
-from heldout.reuse.thresholds import check_share
+from heldout.reuse.thresholds import check_exact_share
 
 
 def trinomial_tail_bound(n: int, plus: float, minus: float, t: float) -> float:
@@ -132,4 +132,4 @@ def _check(n: int, k: float, eta: float, delta: float) -> None:
         raise InputError(f"{n} examples and {k} models: both must be at least 1.")
     if not 0 <= eta <= 1:
         raise InputError(f"`eta` is {eta:g}; a similarity lies between 0 and 1.")
-    check_share("delta", delta)
+    check_exact_share("delta", delta)

@@ -61,8 +61,8 @@ def independent_similarity(error: Number) -> float:
     return float(p * p + (1 - p) * (1 - p))
 
 
-def check_share(name: str, value: Number) -> None:
-    """Refuse what is no number strictly between 0 and 1."""
+def check_exact_share(name: str, value: Number) -> None:
+    """Refuse what is no number strictly between 0 and 1; exactly, where `checks.check_share` goes by floats."""
     number = check_number(name, value)
     if not 0 < number < 1 or float(number) in (0.0, 1.0):
         raise InputError(f"`{name}` is {_short(number)}; it must lie strictly between 0 and 1.")
