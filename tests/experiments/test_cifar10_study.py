@@ -6,6 +6,7 @@ import argparse
 import copy
 import hashlib
 import itertools
+import json
 import shutil
 import sys
 from dataclasses import replace
@@ -25,7 +26,7 @@ torch = pytest.importorskip("torch")
 FakeTensorMode = torch._subclasses.fake_tensor.FakeTensorMode
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "werpachowski" / "cifar10"
-NAMES = ("checks", "codes", "near", "networks", "pictures", "rescaled", "store", "study", "tables", "training")
+NAMES = ("brute", "checks", "codes", "near", "networks", "pictures", "rescaled", "store", "study", "tables", "training")
 
 
 def load() -> dict:
@@ -42,8 +43,9 @@ def load() -> dict:
 
 
 scripts = load()
-checks, codes, near, pictures, rescaled, store, study, tables, training = (
-    scripts[n] for n in ("checks", "codes", "near", "pictures", "rescaled", "store", "study", "tables", "training")
+brute, checks, codes, near, pictures, rescaled, store, study, tables, training = (
+    scripts[n]
+    for n in ("brute", "checks", "codes", "near", "pictures", "rescaled", "store", "study", "tables", "training")
 )
 CPU = torch.device("cpu")
 TINY = training.Setting(network="tiny", batch=16, epochs=3, peak=0.05)
@@ -405,7 +407,7 @@ def test_it_learns(data):
 
 def arguments(tmp_path, **changed):
     values = {"out": tmp_path, "store": tmp_path, "minutes": 60, "lanes": 2, "compile": False, "fused": False,
-              "audit_batch": 64, "device": CPU, "whole": False, "ranked": 0}  # fmt: skip
+              "audit_batch": 64, "device": CPU, "whole": False, "ranked": 0, "weights": 0}  # fmt: skip
     return argparse.Namespace(**(values | changed))
 
 
@@ -550,6 +552,24 @@ def test_difference_is_the_control_tests():
     difference, error = tables.difference(a, b, y, y_control)
     assert difference == pytest.approx(expected.difference)
     assert error == pytest.approx(expected.standard_error, rel=0.02)  # pooled over classes here, class by class there
+
+
+def test_a_second_reading_of_kept_weights(data, cifar, tmp_path, monkeypatch):
+    """T from the weights by brute force, all 169 places of 60 pictures; a wrong code is seen."""
+    networks = scripts["networks"]
+    monkeypatch.setitem(networks.NETWORKS, "plain", lambda: (networks.Layer(8), networks.Layer(16, 2)))
+    job = replace(TINY, network="plain", shift=False, epochs=4), 7
+    study.Study(arguments(tmp_path, weights=1, lanes=1), data).run([job])
+    np.savez(tmp_path / "batch.npz", x=cifar[0][300:], y=cifar[1][300:])
+    read = brute.weights(tmp_path / "batch.npz", sorted(tmp_path.glob("weights-*.npz")))
+    (tmp_path / "brute.json").write_text(json.dumps(read))
+    assert brute.compare(tmp_path / "brute.json", [tmp_path]) == [(study.key(*job), "float32", 60, 0)]
+    assert brute.maps([tmp_path]) == [(study.key(*job), 60, 0)]
+    (key, T), *_ = read.items()
+    assert len(set(T["float32"])) > 3
+    T["float32"][5] += 0.5
+    (tmp_path / "brute.json").write_text(json.dumps(read))
+    assert brute.compare(tmp_path / "brute.json", [tmp_path]) == [(key, "float32", 60, 1)]
 
 
 # --- checks ------------------------------------------------------------------------------------------

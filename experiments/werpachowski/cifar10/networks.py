@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -196,6 +197,14 @@ class Finished:
 
     def __call__(self, x: Tensor) -> Tensor:
         return F.linear(self.features(x), *self.last)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that an audit uses of it: kernels and biases with the stride of each, and the last map."""
+        found = {"strides": torch.tensor([layer.stride for layer in self.layers])}
+        for i, (kernel, bias) in enumerate(self.kernels):
+            found |= {f"kernel{i}": kernel.contiguous(), f"bias{i}": bias}
+        found |= {"weight": self.last[0], "bias": self.last[1]}
+        return {name: t.detach().cpu().numpy() for name, t in found.items()}
 
 
 class FinishedWide(Finished):

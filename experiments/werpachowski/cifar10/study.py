@@ -204,20 +204,21 @@ def key(setting: Setting, seed: int) -> str:
 class Study:
     """Trains what the plan asks for, a few at a time, audits it and writes it down."""
 
-    def __init__(self, args: argparse.Namespace, data: Data) -> None:
-        self.args, self.data = args, data
+    def __init__(self, args: argparse.Namespace, data: Data, most_leaked: int = max(LEAKS)) -> None:
+        self.args, self.data, self.most_leaked = args, data, most_leaked
         self.trainings: dict[Setting, list[Training]] = {}
         self.arrays: dict[str, np.ndarray] = {}
         self.path = args.out / f"networks-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(2).hex()}.npz"
         self.writer: threading.Thread | None = None
         self.slowest: dict[Setting, float] = {}
         self.frames: dict[str, Tensor] = {}
+        self.weights = 0  # networks whose weights were written
 
     def lanes(self, like: Setting, count: int) -> list[Training]:
         """Trainings ready to begin; they are made once for all leaks."""
         made = self.trainings.setdefault(like, [])
         while len(made) < count:
-            most = self.data.n_train + max(LEAKS)
+            most = self.data.n_train + self.most_leaked
             made.append(Training(like, self.data, self.args.device, most, self.args.compile))
             made[-1].prepare()
         return made[:count]
@@ -274,7 +275,8 @@ class Study:
             options = {"batch": self.args.audit_batch // 4 if wide else self.args.audit_batch, "fused": self.args.fused}
             pictures = self.framed("black") if setting.original else None
             audit = Audit(self.data, t.layers, t.weights, large=pictures, **options)
-            mapped = setting.leaked == 0 and seed < (1 if wide or setting.original else 3)
+            keep = self.weights < self.args.weights and not setting.leaked and not wide and not setting.original
+            mapped = setting.leaked == 0 and (keep or seed < (1 if wide or setting.original else 3))
             began_audit = time.monotonic()
             try:
                 kept, sums = audit.run(parts, min(MAPS, self.data.n_test) if mapped else 0, self.ranked(setting, seed))
@@ -287,6 +289,10 @@ class Study:
             except ArithmeticError as e:  # kept out, and said: a failed training is not a network
                 say(f"{key(setting, seed)} is left out: {e}")
                 continue
+            if keep:
+                self.weights += 1
+                name = key(setting, seed).replace("/", "-")
+                np.savez(self.args.out / f"weights-{name}.npz", **audit.network.arrays())
             record = {
                 "setting": asdict(setting), "seed": seed, "n_train": self.data.n_train, "split_seed": SPLIT_SEED,
                 "radius": RADIUS, "rule": "strongest", "last_epoch_accuracy": t.accuracy(), "code": version(),
@@ -485,6 +491,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--ahead", action="store_true", help="run: get ready while the pictures are on their way")
     parser.add_argument("--whole", action="store_true", help="run: all training pictures are audited, not 10,000")
     parser.add_argument("--ranked", type=int, default=0, help="run: networks of which whole maps are kept, as ranks")
+    parser.add_argument("--weights", type=int, default=0, help="run: honest networks whose weights are written, too")
     parser.add_argument("--network", default="vgg", choices=NETWORKS)
     parser.add_argument("--limit", type=int, help="pictures of each part, for trying things out")
     parser.add_argument("--budget", type=float, default=1080, help="probe: seconds for all runs together")
@@ -515,7 +522,7 @@ def main(argv: list[str] | None = None) -> None:
         leaks = [job for text in args.leaks for job in plan_of_leaks(recipe(text, args.base), args.rounds)]
         jobs = [job for text in args.jobs for job in asked_for(text, args.base)]
         jobs = jobs or leaks or plan(shift, fixed, args.rounds)
-        study = Study(args, data)
+        study = Study(args, data, max(LEAKS + tuple(setting.leaked for setting, _ in jobs)))
         if args.ahead:
             get_ready(study, replace(jobs[0][0], leaked=0))
         study.run(jobs)
