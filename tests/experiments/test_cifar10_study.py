@@ -21,6 +21,7 @@ from heldout.independence.engine import window
 from heldout.independence.score_maps import score_map_statistics
 from heldout.orbit import RULES, Translations
 from heldout.statistics import control_test, independence_test
+from heldout.statistics.leak import MARGIN_CLIP
 
 torch = pytest.importorskip("torch")
 FakeTensorMode = torch._subclasses.fake_tensor.FakeTensorMode
@@ -544,6 +545,21 @@ def test_tables(kept):
     assert text.count("0 codes differ") == 3
 
 
+def test_the_files_lose_nothing_that_is_read(tmp_path):
+    """Predictions come back, margins as heldout clips them; another class than the label is another distance."""
+    rng = np.random.default_rng(0)
+    y, answers = rng.integers(0, 10, (2, 500)).astype(np.uint8)
+    margins = rng.normal(3, 6, 500).astype(np.float16)
+    record = np.array(json.dumps({}))
+    arrays = {"split/test_labels": y, "a-leak0/seed1/test_predictions": answers, "a-leak0/seed1/test_margins": margins}
+    store.write(tmp_path / "networks-a.npz", arrays | {"a-leak0/seed1/record": record})
+    kept = store.models(tmp_path)
+    model = next(kept)
+    assert model["test_predictions"].dtype == np.uint8
+    assert np.array_equal(model["test_predictions"], answers)
+    assert np.array_equal(model["test_margins"].astype(float), np.clip(margins.astype(float), *MARGIN_CLIP))
+
+
 def test_difference_is_the_control_tests():
     rng = np.random.default_rng(0)
     y, y_control = rng.integers(0, 3, 200), rng.integers(0, 3, 300)
@@ -554,22 +570,31 @@ def test_difference_is_the_control_tests():
     assert error == pytest.approx(expected.standard_error, rel=0.02)  # pooled over classes here, class by class there
 
 
+@pytest.mark.slow
 def test_a_second_reading_of_kept_weights(data, cifar, tmp_path, monkeypatch):
-    """T from the weights by brute force, all 169 places of 60 pictures; a wrong code is seen."""
+    """T from the weights by brute force, all 169 places of 20 pictures; a wrong code is seen."""
     networks = scripts["networks"]
     monkeypatch.setitem(networks.NETWORKS, "plain", lambda: (networks.Layer(8), networks.Layer(16, 2)))
-    job = replace(TINY, network="plain", shift=False, epochs=4), 7
-    study.Study(arguments(tmp_path, weights=1, lanes=1), data).run([job])
-    np.savez(tmp_path / "batch.npz", x=cifar[0][300:], y=cifar[1][300:])
-    read = brute.weights(tmp_path / "batch.npz", sorted(tmp_path.glob("weights-*.npz")))
+    t = trained(data, replace(TINY, network="plain", shift=False, epochs=4), 7)
+    training.together([t])
+    own = copy.copy(data)
+    own.labels = data.labels.clone()
+    audit = study.Audit(own, t.layers, t.weights, batch=64, fused=False)
+    own.labels[:20] = audit.untouched()[0][:20]  # all right, but for a third
+    own.labels[:20:3] = data.labels[:20:3]
+    maps = audit.maps(20)
+    kept = {"test_codes": codes.strongest(maps), "test_maps": codes.full(maps)}
+    np.savez(tmp_path / "networks-a.npz", **{f"plain-leak0/seed7/{k}": v for k, v in kept.items()})
+    np.savez(tmp_path / "weights-plain-leak0-seed7.npz", **audit.network.arrays())
+    np.savez(tmp_path / "batch.npz", x=cifar[0][300:320], y=own.labels[:20].numpy())
+    read = brute.weights(tmp_path / "batch.npz", [tmp_path / "weights-plain-leak0-seed7.npz"])
     (tmp_path / "brute.json").write_text(json.dumps(read))
-    assert brute.compare(tmp_path / "brute.json", [tmp_path]) == [(study.key(*job), "float32", 60, 0)]
-    assert brute.maps([tmp_path]) == [(study.key(*job), 60, 0)]
-    (key, T), *_ = read.items()
-    assert len(set(T["float32"])) > 3
-    T["float32"][5] += 0.5
+    assert len(set(read["plain-leak0/seed7"]["float32"])) > 3
+    assert brute.compare(tmp_path / "brute.json", [tmp_path]) == [("plain-leak0/seed7", "float32", 20, 0)]
+    assert brute.maps([tmp_path]) == [("plain-leak0/seed7", 20, 0)]
+    read["plain-leak0/seed7"]["float32"][5] += 0.5
     (tmp_path / "brute.json").write_text(json.dumps(read))
-    assert brute.compare(tmp_path / "brute.json", [tmp_path]) == [(key, "float32", 60, 1)]
+    assert brute.compare(tmp_path / "brute.json", [tmp_path]) == [("plain-leak0/seed7", "float32", 20, 1)]
 
 
 # --- checks ------------------------------------------------------------------------------------------

@@ -132,7 +132,8 @@ class Audit:
         for part in ("test", "control", "train"):
             rows = self.data.parts[part]
             kept[f"{part}_predictions"] = answers[rows].to(torch.uint8).cpu().numpy()
-            kept[f"{part}_margins"] = margins[rows].to(torch.float16).cpu().numpy()
+            if part != "train":
+                kept[f"{part}_margins"] = margins[rows].to(torch.float16).cpu().numpy()
             sums[f"{part}_error"] = float((answers[rows] != self.data.labels[rows]).double().mean())
         last = max(self.data.parts[p].stop for p in parts)  # parts lie one after the other, test and control first
         maps = self.maps(last)

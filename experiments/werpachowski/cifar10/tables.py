@@ -44,7 +44,6 @@ GROUPS = (1, 12, 25, 50, 125)
 SIZES = (1_000, 2_000, 5_000)
 N_SUBSETS = 200  # v1, figures 10 and 11
 N_REFERENCES = 3  # honest networks
-CLIP = (-5.0, 10.0)
 
 
 class Networks:
@@ -80,7 +79,8 @@ class Networks:
         for part in ("test", "control", "train"):
             wrong = model[f"{part}_predictions"] != self.split[f"{part}_labels"]
             found[f"{part}/error"] = wrong.astype(np.float64)
-            found[f"{part}/margin"] = np.clip(model[f"{part}_margins"].astype(np.float64), *CLIP)
+            if f"{part}_margins" in model:
+                found[f"{part}/margin"] = model[f"{part}_margins"].astype(np.float64)
             if f"{part}_codes" in model:
                 found[f"{part}/T"] = statistics(model[f"{part}_codes"])
         if "rest_codes" in model:
