@@ -109,6 +109,8 @@ def audit_many(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import Translations, audit_many
     >>> from heldout.images import LabelledImages, Wrap, from_arrays
     >>> rng = np.random.default_rng(0)
     >>> images = LabelledImages(from_arrays(rng.random((40, 8, 8)), rng.integers(0, 2, 40)), Wrap())
@@ -371,15 +373,19 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
 
     Examples
     --------
+    A model that knows the test set by heart, found out by pictures that it has not seen:
+
+    >>> import numpy as np
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from heldout import Translations, audit
     >>> from heldout.images import LabelledImages, Wrap, from_arrays
     >>> rng = np.random.default_rng(0)
-    >>> pictures, labels = rng.random((40, 8, 8)), rng.integers(0, 2, 40)
-    >>> def brightest_half(batch):
-    ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
-    >>> images = LabelledImages(from_arrays(pictures, labels), Wrap())
-    >>> result = audit(brightest_half, images, orbit=Translations(1), allow_chance=True)
-    >>> result.T.shape, result.test.counts["untouched"] + result.test.counts["adversarial"] > 0
-    ((40,), True)
+    >>> x, y = rng.random((200, 6, 6)), rng.integers(0, 2, 200)
+    >>> test, control = (LabelledImages(from_arrays(x[half], y[half]), Wrap()) for half in np.split(np.arange(200), 2))
+    >>> model = KNeighborsClassifier(1).fit(x[:100].reshape(100, -1), y[:100])
+    >>> result = audit(model, test, control=control, orbit=Translations(1), n_resamples=999)
+    >>> result.outcome, result.p_value, float(result.T.mean()) > 0.2
+    ('easier', 0.002, True)
     """
     return audit_many([scorer], images, orbit=orbit, **options)
 
