@@ -28,6 +28,8 @@ class ImageSource(Protocol):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.images import ImageSource, from_arrays
     >>> source: ImageSource = from_arrays(np.zeros((2, 4, 4), np.uint8), [0, 1])
     >>> source.labels.tolist(), source.read(0).shape
     ([0, 1], (4, 4, 1))
@@ -314,6 +316,8 @@ def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | 
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.images import from_arrays
     >>> from_arrays(np.zeros((2, 4, 4), np.uint8), ["dog", "cat"]).labels.tolist()
     [1, 0]
     """
@@ -337,6 +341,8 @@ def from_dataset(dataset: Any, labels: ArrayLike | None = None) -> DatasetSource
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.images import from_dataset
     >>> from_dataset([(np.zeros((4, 4, 3), np.uint8), 1), (np.zeros((4, 4, 3), np.uint8), 0)]).labels.tolist()
     [1, 0]
     """
@@ -373,6 +379,9 @@ def from_folder(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from heldout.images import from_folder
     >>> import tempfile
     >>> root = Path(tempfile.mkdtemp())
     >>> for name in ("cat", "dog"):
@@ -438,6 +447,9 @@ def from_csv(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from heldout.images import from_csv
     >>> import tempfile
     >>> root = Path(tempfile.mkdtemp())
     >>> Image.new("RGB", (4, 4)).save(root / "1.png")
@@ -532,6 +544,9 @@ def from_npz(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from heldout.images import from_npz
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "test.npz"
     >>> np.savez(path, images=np.zeros((2, 4, 4), np.uint8), labels=[0, 1])
@@ -594,6 +609,9 @@ def open_source(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from heldout.images import open_source
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "test.npz"
     >>> np.savez(path, images=np.zeros((2, 4, 4), np.uint8), labels=[0, 1])

@@ -68,11 +68,26 @@ class AuditNeeds(Result):
         A row per share, a column per pull: the chance of a finding with `n_examples` test examples and this control.
     needed : tuple of tuples of int or None
         Test examples, and as many in the control, for `target_power`; None where no number is enough.
+    target : float
+        The same as `target_power`: 0.8.
+    n_examples, n_control, n_groups, n_available : int
+        Test examples that `power` is for; examples of the control, its groups, and how many it had before `limit`.
     variance_removed : float
         Share of the variance that the references take off.
+    kind, reference_names
+        The score, and who is compared with.
+    two_valued : bool
+        Right or wrong: a seen example moves all the way or not at all.
+    two_halves : bool
+        Pictures without references: the error rate is tested at half the level, T at the other half.
+    level, planned_audits, alternative
+        What was asked for.
+    source, version, created : str
+        What came in; what made the result, and when.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from heldout import audit_scores_needed
     >>> margins = np.random.default_rng(0).normal(size=400)
     >>> needs = audit_scores_needed(margins, kind="margin", shares=[0.1], pulls=[1.0])
@@ -276,6 +291,8 @@ def audit_scores_needed(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import audit_scores_needed
     >>> rng = np.random.default_rng(0)
     >>> hard = rng.normal(size=1000)
     >>> model, other = -hard + 0.5 * rng.normal(size=1000), -hard + 0.5 * rng.normal(size=1000)
@@ -374,6 +391,8 @@ def audit_needed(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import audit_needed
     >>> from heldout.images import LabelledImages, Wrap, from_arrays
     >>> rng = np.random.default_rng(0)
     >>> pictures = rng.random((80, 8, 8))

@@ -97,6 +97,8 @@ def audit_scores(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import audit_scores
     >>> rng = np.random.default_rng(0)
     >>> hard = rng.normal(size=2000)  # how hard each example is, for every model
     >>> model, other = -hard + rng.normal(size=2000), -hard + rng.normal(size=2000)

@@ -49,9 +49,14 @@ class MemorizationResult(Result):
         The training set and its hash.
     preprocessing : dict
         What was done to pictures.
+    class_names : tuple of str, optional
+        Of the labels.
+    seed, version, created
+        Of all that was drawn; what made the result, and when.
 
     Examples
     --------
+    >>> from heldout import Curve, MemorizationResult
     >>> import numpy as np
     >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
     >>> curve = Curve.of(

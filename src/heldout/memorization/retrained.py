@@ -44,6 +44,7 @@ class LabelNoiseCurve:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from heldout import label_noise_curve
     >>> rng = np.random.default_rng(0)
@@ -128,6 +129,8 @@ def label_noise_curve(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import label_noise_curve
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> rng = np.random.default_rng(0)
     >>> data = rng.random((200, 3)), rng.integers(0, 4, 200)

@@ -74,6 +74,7 @@ class Scores:
 
     Examples
     --------
+    >>> from heldout import Scores
     >>> scores = Scores(values=[0.1, 2.5], kind="loss", ids=["a", "b"])
     >>> print(scores)
     2 examples, loss, larger is worse (arrays)
@@ -222,6 +223,7 @@ class Scores:
 
         Examples
         --------
+        >>> from heldout import Scores
         >>> test, control = Scores(values=[1.0, 2.0, 3.0], kind="margin", ids=["a", "b", "c"]).split(["b"])
         >>> test.ids, control.ids
         (('a', 'c'), ('b',))
@@ -306,6 +308,8 @@ def load_scores(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from heldout import load_scores
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "losses.csv"
     >>> _ = path.write_text("id,loss\\na,0.1\\nb,2.5\\n")

@@ -110,10 +110,16 @@ def budget(
 
     Examples
     --------
-    >>> right = np.random.default_rng(0).random((5, 2000)) < 0.8
+    >>> import numpy as np
+    >>> from heldout import budget
+    >>> right = np.random.default_rng(0).random((4, 2000)) < [[0.90], [0.89], [0.80], [0.70]]
     >>> result = budget(right, epsilon=0.05)
-    >>> result.n_models, len(result.pool.neighbours)
-    (5, 4)
+    >>> result.first, round(result.error_bar, 3)  # who may be best; every model's error is known to within this
+    (['model 1', 'model 0'], 0.022)
+    >>> [(row["better"], row["worse"], row["survives"]) for row in result.pool.named_neighbours]
+    [('model 1', 'model 0', False), ('model 0', 'model 2', True), ('model 2', 'model 3', True)]
+    >>> result.further_models > 1000  # that many more could be ranked with an error bar of 0.05
+    True
     """
     for name, value in (("epsilon", epsilon), ("delta", delta), ("gap", gap), ("label_noise", label_noise)):
         if value is not None:
@@ -276,6 +282,7 @@ def budget_from_numbers(
 
     Examples
     --------
+    >>> from heldout import budget_from_numbers
     >>> budget_from_numbers(50_000, error=0.244, similarity=0.85, epsilon=0.01).testable.union  # Mania et al. 2019
     251165
     """

@@ -79,6 +79,7 @@ def compare(
 
     Examples
     --------
+    >>> from heldout import Predictions, compare
     >>> right = [[1] * 60 + [0] * 30 + [1] * 410, [0] * 60 + [1] * 30 + [1] * 410]
     >>> result = compare(Predictions.from_correct(right, names=["a", "b"]), "a", "b")
     >>> result.verdict, round(result.p_value, 4), [round(end, 4) for end in result.interval]
@@ -127,6 +128,8 @@ def compare_all(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import compare_all
     >>> right = np.random.default_rng(0).random((3, 400)) < [[0.9], [0.7], [0.7]]
     >>> compare_all(right).n_told_apart
     2

@@ -233,8 +233,8 @@ class Budget(Result):
         Examples of each task, where the table has several.
     trials_agree : bool
         Whether cells had trials, all of which agree.
-    created : str
-        Date, as in 2025-12-31.
+    source, data_digest, version, created : str
+        What came in, a hash of it; what made the result, and when.
     """
 
     unlisted: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "testable", "too_few", "tasks", "trials_agree")
@@ -369,12 +369,15 @@ class BudgetResult(Budget):
     equal : TestableModels or None
         The same as `testable` if all models had the pool's mean error and mean similarity, as the paper plugs in; None
         where no such models exist. Where errors differ much this is far too many.
+    mean_error, mean_similarity, independent_similarity : float
+        Of the models and pairs of the pool; what the similarity would be if models erred independently.
     by_similarity, by_epsilon : Curve or None
         Testable models of the mean error against similarity (figures 1b and 2), and of the mean error and similarity
         against epsilon (figure 2); None where `equal` is.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from heldout import budget
     >>> right = np.random.default_rng(0).random((4, 1000)) < [[0.9], [0.8], [0.8], [0.7]]
     >>> result = budget(right, epsilon=0.05)
@@ -432,6 +435,7 @@ class ScoreBudgetResult(Budget):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from heldout import budget
     >>> scores = np.random.default_rng(0).random((3, 500)) * [[1.0], [0.8], [0.8]]
     >>> result = budget(scores)

@@ -33,6 +33,8 @@ class SklearnScorer:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.scorers import SklearnScorer
     >>> from sklearn.linear_model import LogisticRegression
     >>> rng = np.random.default_rng(0)
     >>> model = LogisticRegression().fit(rng.random((20, 4)), np.arange(20) % 3)
