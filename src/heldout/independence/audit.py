@@ -18,6 +18,7 @@ from heldout.checks import check_count, check_seed, check_share
 from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.images import LabelledImages
+from heldout.images.labelled import check_labelled
 from heldout.independence.curves import draw
 from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.engine import Engine
@@ -123,6 +124,8 @@ def audit_many(
     leak_alternative, alternative = alternative or ALTERNATIVE, alternative or "two-sided"
     _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
     check_level(level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2)
+    check_labelled(images, "images")
+    check_labelled(images if control is None else control, "control")
     if images.frame.needs_control and control is None:
         raise InputError(
             "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
