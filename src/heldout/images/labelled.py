@@ -237,3 +237,12 @@ class LabelledImages:
         if self.groups is not None:
             text += json.dumps(self.group_names)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check_labelled(images: Any, name: str) -> None:
+    """Pictures need a frame and labels; arrays alone have neither."""
+    if not isinstance(images, LabelledImages):
+        raise InputError(
+            f"`{name}` is of the type {type(images).__name__}; it must be heldout.LabelledImages, such as "
+            "LabelledImages(from_arrays(pictures, labels), Crop(224)), both from heldout.images."
+        )

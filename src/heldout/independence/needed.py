@@ -16,6 +16,7 @@ from heldout.errors import InputError
 from heldout.frames import from_rows
 from heldout.groups import Codes
 from heldout.images import LabelledImages
+from heldout.images.labelled import check_labelled
 from heldout.independence.audit import check_level
 from heldout.independence.dependence import dependence
 from heldout.independence.leak import check_references
@@ -305,7 +306,7 @@ def audit_scores_needed(
     if isinstance(control, Scores) and (kind is not None or larger_is is not None):
         raise InputError("`kind` and `larger_is` are for arrays; Scores carry their own.")
     check_kind_of_frame(control, kind)
-    own = as_scores(control, kind=kind, larger_is=larger_is, what="control")
+    own = as_scores(control, kind=kind, larger_is=larger_is, what="control", groups=groups)
     if classes is not None:
         own = replace(own, classes=np.asarray(classes))
     else:
@@ -407,6 +408,7 @@ def audit_needed(
     """
     alternative = alternative or (ALTERNATIVE if references else "two-sided")
     _check_options(level, planned_audits, alternative)
+    check_labelled(control, "control")
     models, others = [as_scorer(s) for s in scorers], [as_scorer(s) for s in references]
     if not models:
         raise InputError("there is no model to audit.")

@@ -276,14 +276,16 @@ class AuditResult(Result):
         columns: dict[str, list[Any]] = {}
         for name, some in self._sets().items():
             for i, model in enumerate(self.model_names):
+                # a random rule has no one move: T is its expectation over all of them
+                moves = [(None, None)] * len(some) if self.rule.startswith("random") else some.moves[i].tolist()
                 one = {
                     "model": [model] * len(some),
                     "set": [name] * len(some),
                     "id": list(some.ids),
                     "label": some.labels.tolist(),
                     "kind": [KINDS[kind] for kind in some.kinds[i].tolist()],
-                    "down": some.moves[i, :, 0].tolist(),
-                    "right": some.moves[i, :, 1].tolist(),
+                    "down": [down for down, _ in moves],
+                    "right": [right for _, right in moves],
                     "weight": some.weights[i].tolist(),
                     "error": some.untouched_losses[i].tolist(),
                     "error_moved": some.moved_losses[i].tolist(),

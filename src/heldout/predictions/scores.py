@@ -21,7 +21,7 @@ from heldout.predictions.fields import ARRAYS
 from heldout.predictions.formats import check_header, csv_columns, parquet_columns, row_columns
 from heldout.predictions.item_columns import as_column
 from heldout.predictions.keys import METADATA, MODEL, ROLE_NAMES, Options, id_lines
-from heldout.predictions.raw import read_json_file, read_lines
+from heldout.predictions.raw import as_path, read_json_file, read_lines
 from heldout.predictions.score_kinds import (
     BY_KIND,
     BY_NAME,
@@ -322,7 +322,7 @@ def load_scores(
     if frames.is_frame(path):
         found = _from_frame(path, format, score, larger_is, classes, options)
     else:
-        file = Path(path)
+        file = as_path(path)
         if not file.exists():
             raise InputError(f"{file} does not exist.")
         found = _read(file, format or _format(file), score, larger_is, classes, options)
@@ -534,21 +534,34 @@ def _numbers(column: Any, ids: tuple[str, ...] | None, *, name: str, source: str
     return values
 
 
-def as_scores(values: Scores | ArrayLike, *, kind: str | None, larger_is: LargerIs | None, what: str) -> Scores:
-    """Scores from an array, whose kind or direction must be told, or from a frame; `Scores` as they are."""
+def as_scores(
+    values: Scores | ArrayLike, *, kind: str | None, larger_is: LargerIs | None, what: str, groups: Any = None
+) -> Scores:
+    """Scores from an array, whose kind or direction must be told, or from a frame; `Scores` as they are.
+
+    Of a frame the column that `groups` may name is kept.
+    """
     if isinstance(values, Scores):
         return values
     if frames.is_frame(values):
-        return replace(load_scores(values, larger_is=larger_is), name=what)
+        columns = groups if isinstance(groups, str) else ()
+        return replace(load_scores(values, larger_is=larger_is, columns=columns), name=what)
     if kind is None and larger_is is None:
         raise InputError(
             f"whether a larger score in `{what}` is better or worse is not declared; say what the scores are with "
             "kind= ('margin', 'log_likelihood', 'correct', 'loss', ...), or with larger_is='better' or 'worse'."
         )
     better, source = declared(larger_is), f"`{what}`"
-    made = Scores(values=np.asarray(values), kind=kind or SCORE, larger_is_better=better, source=source, name=what)
+    made = Scores(values=_one_each(values, what), kind=kind or SCORE, larger_is_better=better, source=source, name=what)
     is_better(made.kind, larger_is, made.values, name=kind or SCORE, source=source)
     return made
+
+
+def _one_each(values: ArrayLike, what: str) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"`{what}` holds rows of several lengths; give one score for each example.") from error
 
 
 def read_id_list(path: str | Path) -> list[str]:

@@ -19,6 +19,7 @@ from heldout.errors import InputError
 from heldout.frames import is_frame
 from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.item_columns import as_column
+from heldout.predictions.values import as_array
 from heldout.progress import plain_bar
 from heldout.reuse.adjusted import Adjusted, adjusted_similarity
 from heldout.reuse.alike import how_alike
@@ -125,7 +126,8 @@ def budget(
         if value is not None:
             check_exact_share(name, value)
     check_seed(seed)
-    table = predictions if isinstance(predictions, Predictions) else _as_table(predictions)
+    named = [name for name in (groups, second_labels) if isinstance(name, str)]
+    table = predictions if isinstance(predictions, Predictions) else _as_table(predictions, columns=named)
     grouping, share = find_groups(table, groups), float(exact(delta))
     if table.n_models == 1:
         raise InputError(_one_model(table, grouping, epsilon=epsilon, delta=delta))
@@ -213,11 +215,11 @@ def budget(
     )
 
 
-def _as_table(array: ArrayLike) -> Predictions:
-    """Right and wrong; or scores, where some cell is neither 0 nor 1; or a frame of either."""
+def _as_table(array: ArrayLike, columns: Sequence[str] = ()) -> Predictions:
+    """Right and wrong; or scores, where some cell is neither 0 nor 1; or a frame of either, with these columns."""
     if is_frame(array):
-        return load_predictions(array)
-    cells = np.ma.asanyarray(array) if np.ma.isMaskedArray(array) else np.asarray(array)
+        return load_predictions(array, columns=columns)
+    cells = as_array(array, what="predictions")
     if cells.dtype.kind == "f":
         there = cells[np.isfinite(cells)]
         if ((there != 0) & (there != 1)).any():

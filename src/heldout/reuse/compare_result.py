@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -245,8 +245,8 @@ class CompareResult(Result):
         dict
             "pairs", here one row, and "examples", those on which the models part (`parted`).
         """
-        examples = [vars(example) for example in self.parted]
-        return {"pairs": lambda: from_rows([pair_row(self)]), "examples": lambda: from_rows(examples)}
+        examples, columns = [vars(example) for example in self.parted], [column.name for column in fields(Parted)]
+        return {"pairs": lambda: from_rows([pair_row(self)]), "examples": lambda: from_rows(examples, columns)}
 
     def summary(self) -> Summary:
         """What the comparison says.

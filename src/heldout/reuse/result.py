@@ -328,12 +328,12 @@ class Budget(Result):
         -------
         dict
             "models", the leaderboard, best first, and "neighbours", each model against the next one down; without a
-            pool one row of numbers.
+            pool "result", one row: what was asked, and how many models fit by each bound.
         """
         pool = self.pool
         if pool is None:
             return super().tables()
-        return {"models": lambda: from_rows(self.models), "neighbours": lambda: from_rows(pool.named_neighbours)}
+        return {"models": lambda: from_rows(self.models), "neighbours": lambda: from_rows(_neighbours(pool))}
 
     def summary(self) -> Summary:
         """What the budget says.
@@ -420,6 +420,11 @@ class BudgetResult(Budget):
         pool = self.pool
         return super().tables() if pool is None else {**super().tables(), "pairs": lambda: _pairs(pool)}
 
+    def _row(self) -> dict[str, list[Any]]:
+        fits = {f"models_{bound}": k for bound, k in self.testable.to_dict().items()}
+        asked = {"n_examples": self.n_examples, "error": self.mean_error, "similarity": self.mean_similarity}
+        return from_rows([asked | self.target | fits | {"reason": self.testable.reason}])
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ScoreBudgetResult(Budget):
@@ -489,6 +494,12 @@ class ScoreBudgetResult(Budget):
             "share_of_gap": self.pair_trial_share,
             "gap_with_twice_as_many": self.shrinks(MORE_TRIALS, pairs=True),
         }
+
+
+def _neighbours(pool: Pool) -> list[dict[str, Any]]:
+    """Neighbours with plain p-values, beside their logarithms, which do not underflow."""
+    logs = {"p_value": "log_p_value", "adjusted_p_value": "log_adjusted"}
+    return [row | {name: math.exp(row[log]) for name, log in logs.items()} for row in pool.named_neighbours]
 
 
 def _pairs(pool: PoolResult) -> dict[str, Any]:
