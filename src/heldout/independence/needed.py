@@ -38,8 +38,9 @@ from heldout.independence.score_inputs import (
 )
 from heldout.independence.untouched import ORIGINAL
 from heldout.orbit import Translations
+from heldout.predictions.load_scores import as_scores
 from heldout.predictions.score_kinds import LargerIs
-from heldout.predictions.scores import Scores, as_scores
+from heldout.predictions.scores import Scores
 from heldout.report import Result
 from heldout.results import today
 from heldout.scorers import Scorer, as_scorer

@@ -16,8 +16,9 @@ from heldout.groups import Codes, group_codes, group_sizes, join_groups, resolve
 from heldout.independence.dependence import check_groups_apart
 from heldout.independence.leak import check_references
 from heldout.predictions.item_columns import repeated_inputs
+from heldout.predictions.load_scores import as_scores, load_scores
 from heldout.predictions.score_kinds import MARGIN, TASK, LargerIs
-from heldout.predictions.scores import Scores, as_scores, load_scores
+from heldout.predictions.scores import Scores
 from heldout.predictions.values import listing
 from heldout.statistics.leak import MARGIN_CLIP
 
