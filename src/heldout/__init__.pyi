@@ -17,9 +17,10 @@ from .memorization.retrained import LabelNoiseCurve, label_noise_curve
 from .orbit import Translations
 from .predictions import Predictions, Scores, load_predictions, load_scores
 from .reuse.bounds import TestableModels, testable_models
-from .reuse.budget import budget, budget_from_numbers
+from .reuse.budget import budget
 from .reuse.compare import compare, compare_all
 from .reuse.compare_result import CompareAllResult, CompareResult
+from .reuse.number_budget import budget_from_numbers
 from .reuse.result import BudgetResult, ScoreBudgetResult
 from .reuse.similarity import SimilarityResult, similarity
 from .saved import load
