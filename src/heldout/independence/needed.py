@@ -55,6 +55,8 @@ FEWEST = 50  # examples of a control from which a forecast is made
 FEWEST_GROUPS = 20  # of a control
 FEWEST_SEEN = 3  # examples, or groups: a leak of fewer follows no normal law
 
+STILL = Translations(1)  # the orbit of looks at pictures that nothing moves
+
 Table = tuple[tuple[Any, ...], ...]  # a row for each share, a column for each pull
 
 
@@ -416,41 +418,18 @@ def audit_needed(
     check_given(models, others, has_control=True)
     say = notify or (lambda sentence: None)
     rng = np.random.default_rng(check_seed(seed))
-    rows = np.arange(len(control))
-    if limit is not None:
-        rows = np.sort(rng.permutation(rows)[: check_count(limit, "limit")])
-    if len(rows) < FEWEST:
-        raise InputError(f"the control has {len(rows)} pictures; a forecast needs at least {FEWEST}, better hundreds.")
+    rows = _rows(len(control), limit, rng)
     depends = dependence({"fresh": (control, rows)}, progress=progress)["fresh"]
     if sentence := depends.sentence(len(rows)):
         say(f"control: {sentence}.")
     sample = looked_at({"control": rows}, {}, rng)
-    orbit = Translations(1)  # nothing is moved
-    answers = []
-    for model in models:
-        size = batch_size or model.batch_size
-        look = preflight(
-            model, control, rows, sample["control"], orbit=orbit, batch_size=size, label=model.name, progress=progress
-        )
-        check_looks({"control": look}, allow_chance=allow_chance, allow_frame_drop=True)
-        say(f"{model.name}: accuracy {100 * look.untouched_accuracy:.2f} % on {len(look.right):,} untouched pictures.")
-        answers.append(_untouched(model, control, rows, look, size, progress))
-    known = []
-    for reference in others:
-        size = batch_size or reference.batch_size
-        look = look_at_reference(
-            reference, {"control": (control, rows)}, sample, orbit=orbit, batch_size=size, progress=progress
-        )["control"]
-        known.append(_untouched(reference, control, rows, look, size, progress))
-    labels = control.labels[rows]
-    names = [reference.name for reference in others]
+    looks = _Looks(control, rows, sample, batch_size, progress)
+    answers = [looks.of_model(model, allow_chance=allow_chance, say=say) for model in models]
+    known = [looks.of_reference(reference) for reference in others]
+    names, labels = [reference.name for reference in others], control.labels[rows]
     if others:
-        margins = np.stack([found.margins()["control"] for found in known])
         check_apart(answers, known, names)
-        x = np.mean([found.margins()["control"] for found in answers], axis=0)
-        scores = leak_scores(x, margins, classes=labels)
-    else:
-        scores = leak_scores(np.mean([_right(found) for found in answers], axis=0), classes=labels)
+    scores = _weighed(answers, known, labels)
     found = forecast(
         scores,
         examples=examples,
@@ -469,17 +448,71 @@ def audit_needed(
     return replace(found, n_available=len(control))
 
 
-def _untouched(
-    scorer: Scorer, control: LabelledImages, rows: NDArray[np.intp], look: Preflight, size: int, progress: bool
-) -> Untouched:
-    return untouched_answers(
-        scorer,
-        {"control": (control, rows)},
-        {"control": look},
-        batch_size=size,
-        label=scorer.name,
-        progress=progress,
-    )
+def _rows(n: int, limit: int | None, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Which pictures of the control are looked at."""
+    rows = np.arange(n)
+    if limit is not None:
+        rows = np.sort(rng.permutation(rows)[: check_count(limit, "limit")])
+    if len(rows) < FEWEST:
+        raise InputError(f"the control has {len(rows)} pictures; a forecast needs at least {FEWEST}, better hundreds.")
+    return rows
+
+
+@dataclass(frozen=True)
+class _Looks:
+    """One look at each untouched picture of a control."""
+
+    control: LabelledImages
+    rows: NDArray[np.intp]
+    sample: Mapping[str, NDArray[np.intp]]  # pictures of the first look
+    batch_size: int | None
+    progress: bool
+
+    def of_model(self, model: Scorer, *, allow_chance: bool, say: Callable[[str], None]) -> Untouched:
+        """What a model says, if it is better than chance."""
+        look = preflight(
+            model,
+            self.control,
+            self.rows,
+            self.sample["control"],
+            orbit=STILL,
+            batch_size=self.batch_size or model.batch_size,
+            label=model.name,
+            progress=self.progress,
+        )
+        check_looks({"control": look}, allow_chance=allow_chance, allow_frame_drop=True)
+        say(f"{model.name}: accuracy {100 * look.untouched_accuracy:.2f} % on {len(look.right):,} untouched pictures.")
+        return self._untouched(model, look)
+
+    def of_reference(self, reference: Scorer) -> Untouched:
+        """The same of a reference."""
+        looks = look_at_reference(
+            reference,
+            {"control": (self.control, self.rows)},
+            self.sample,
+            orbit=STILL,
+            batch_size=self.batch_size or reference.batch_size,
+            progress=self.progress,
+        )
+        return self._untouched(reference, looks["control"])
+
+    def _untouched(self, scorer: Scorer, look: Preflight) -> Untouched:
+        return untouched_answers(
+            scorer,
+            {"control": (self.control, self.rows)},
+            {"control": look},
+            batch_size=self.batch_size or scorer.batch_size,
+            label=scorer.name,
+            progress=self.progress,
+        )
+
+
+def _weighed(answers: Sequence[Untouched], known: Sequence[Untouched], labels: NDArray[np.int64]) -> LeakScores:
+    """Margins less what references lead one to expect; right or wrong without references."""
+    if not known:
+        return leak_scores(np.mean([_right(found) for found in answers], axis=0), classes=labels)
+    margins, references = ([found.margins()["control"] for found in of] for of in (answers, known))
+    return leak_scores(np.mean(margins, axis=0), np.stack(references), classes=labels)
 
 
 def _right(found: Untouched) -> Floats:
