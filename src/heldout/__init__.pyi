@@ -5,7 +5,8 @@ from .attack.stress import stress
 from .errors import HeldoutError, InputError
 from .images import LabelledImages, split
 from .independence.audit import audit, audit_many
-from .independence.needed import AuditNeeds, audit_needed, audit_scores_needed
+from .independence.needed import AuditNeeds, audit_scores_needed
+from .independence.pictures_needed import audit_needed
 from .independence.result import AuditResult
 from .independence.score_maps import score_map_statistics
 from .independence.score_result import ScoreAuditResult
