@@ -6,6 +6,8 @@ import doctest
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import heldout
@@ -117,6 +119,12 @@ def test_public_names_are_there_and_listed_in_order():
         assert list(module.__all__) == sorted(module.__all__), room
         assert inspect.getdoc(module), room
     assert set(heldout.__all__) <= set(dir(heldout))
+
+
+def test_rooms_are_reached_from_the_package():
+    rooms = ", ".join(f"{room}.__all__" for room in ROOMS)
+    told = f"import sys, heldout; assert 'numpy' not in sys.modules; {rooms}"
+    subprocess.run([sys.executable, "-c", told], check=True)
 
 
 def test_help_shows_the_options_of_an_audit():

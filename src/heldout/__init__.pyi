@@ -1,3 +1,4 @@
+from . import attack, images, orbit, predictions, scorers, statistics
 from ._version import __version__
 from .attack.outlook import queries_to_reach
 from .attack.result import StressResult, StressRun
@@ -59,6 +60,7 @@ __all__ = [
     "TestableModels",
     "Translations",
     "__version__",
+    "attack",
     "audit",
     "audit_many",
     "audit_needed",
@@ -69,17 +71,22 @@ __all__ = [
     "compare",
     "compare_all",
     "control_test",
+    "images",
     "independence_test",
     "label_noise_curve",
     "load",
     "load_predictions",
     "load_scores",
     "n_model_test",
+    "orbit",
     "perturbation_curve",
+    "predictions",
     "queries_to_reach",
     "score_map_statistics",
+    "scorers",
     "similarity",
     "split",
+    "statistics",
     "stress",
     "testable_models",
 ]

@@ -101,9 +101,9 @@ def from_folder(
     Examples
     --------
     >>> from pathlib import Path
+    >>> import tempfile
     >>> from PIL import Image
     >>> from heldout.images import from_folder
-    >>> import tempfile
     >>> root = Path(tempfile.mkdtemp())
     >>> for name in ("cat", "dog"):
     ...     (root / name).mkdir()
@@ -169,9 +169,9 @@ def from_csv(
     Examples
     --------
     >>> from pathlib import Path
+    >>> import tempfile
     >>> from PIL import Image
     >>> from heldout.images import from_csv
-    >>> import tempfile
     >>> root = Path(tempfile.mkdtemp())
     >>> Image.new("RGB", (4, 4)).save(root / "1.png")
     >>> _ = (root / "labels.csv").write_text("file,label,patient\\n1.png,2,p7\\n")
@@ -272,9 +272,9 @@ def from_npz(
     Examples
     --------
     >>> from pathlib import Path
+    >>> import tempfile
     >>> import numpy as np
     >>> from heldout.images import from_npz
-    >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "test.npz"
     >>> np.savez(path, images=np.zeros((2, 4, 4), np.uint8), labels=[0, 1])
     >>> from_npz(path).labels.tolist()
@@ -337,9 +337,9 @@ def open_source(
     Examples
     --------
     >>> from pathlib import Path
+    >>> import tempfile
     >>> import numpy as np
     >>> from heldout.images import open_source
-    >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "test.npz"
     >>> np.savez(path, images=np.zeros((2, 4, 4), np.uint8), labels=[0, 1])
     >>> len(open_source(path).ids)

@@ -56,8 +56,8 @@ class MemorizationResult(Result):
 
     Examples
     --------
-    >>> from heldout import Curve, MemorizationResult
     >>> import numpy as np
+    >>> from heldout import Curve, MemorizationResult
     >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
     >>> curve = Curve.of(
     ...     model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,

@@ -127,8 +127,8 @@ def load_predictions(
     Examples
     --------
     >>> from pathlib import Path
-    >>> from heldout import load_predictions
     >>> import tempfile
+    >>> from heldout import load_predictions
     >>> path = Path(tempfile.mkdtemp()) / "pool.csv"
     >>> _ = path.write_text("id,label,resnet,vgg\\n1,3,3,0\\n2,0,0,\\n")
     >>> print(load_predictions(path))

@@ -78,8 +78,8 @@ def load_scores(
     Examples
     --------
     >>> from pathlib import Path
-    >>> from heldout import load_scores
     >>> import tempfile
+    >>> from heldout import load_scores
     >>> path = Path(tempfile.mkdtemp()) / "losses.csv"
     >>> _ = path.write_text("id,loss\\na,0.1\\nb,2.5\\n")
     >>> print(load_scores(path))

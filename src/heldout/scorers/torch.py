@@ -42,8 +42,8 @@ class TorchScorer:
     Examples
     --------
     >>> import numpy as np
-    >>> from heldout.scorers import TorchScorer
     >>> import torch
+    >>> from heldout.scorers import TorchScorer
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
     >>> TorchScorer(net).logits(np.zeros((2, 3, 2, 2), np.float32)).shape
     (2, 5)
