@@ -2,6 +2,8 @@
 
 import importlib.util
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -28,6 +30,14 @@ TABLES = {
         "question": ["p?", "q?", "p?", "q?"],
     },
 }  # fmt: skip
+
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+TOLD = {  # tables of each result, as the README has them
+    name: re.findall(r"`(\w+)`", cells)
+    for names, cells in re.findall(r"^\| (`[^|]*`) \| (`[^|]*`) \| \w[^|]* \|$", README, re.MULTILINE)
+    for name in re.findall(r"`([\w.]+)`", names)
+}
 
 
 def written(frame, path):
@@ -80,6 +90,36 @@ def test_a_named_index_is_a_column_and_categories_and_pandas_own_types_are_read(
     assert heldout.load_predictions(whole).cells.tolist() == [[True, False], [True, False]]
 
 
+def test_groups_and_second_labels_may_be_columns_of_a_frame():
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 300)
+    models = {name: np.where(rng.random(300) < 0.8, label, 1 - label) for name in "ab"}
+    groups = np.arange(300) // 3
+    frame = pl.DataFrame({"id": range(300), "label": label, "repo": groups, "again": 1 - label, **models})
+    plain = pl.DataFrame({"id": range(300), "label": label, **models})
+    found = heldout.budget(frame, groups="repo", second_labels="again").pool
+    wanted = heldout.budget(plain, groups=groups, second_labels=1 - label).pool
+    assert found.low.tolist() == wanted.low.tolist()
+    assert found.second_labels.n_changed == wanted.second_labels.n_changed == 300
+    only = pl.DataFrame({"id": range(300), "label": label, "repo": groups, **models})
+    assert heldout.compare(only, groups="repo").p_value == heldout.compare(plain, groups=groups).p_value
+    assert heldout.compare_all(only, groups="repo").pairs[0].n_groups == 100
+    scores = [pl.DataFrame({"id": [f"{s}{i}" for i in range(100)], "margin": rng.normal(size=100),
+                             "repo": [f"{s}{i // 4}" for i in range(100)]}) for s in "tc"]  # fmt: skip
+    assert heldout.audit_scores(*scores, groups="repo", n_resamples=99).leak.test.mean.n_groups_test == 25
+    assert heldout.audit_scores_needed(scores[1], groups="repo", shares=[0.3], pulls=[1]).n_groups == 25
+
+
+def test_an_index_of_text_holds_the_ids_where_no_column_does(tmp_path):
+    frame = pd.DataFrame({"label": [0, 1, 2], "a": [0, 1, 1], "b": [0, 0, 2]}, index=["x", "y", "z"])
+    assert heldout.load_predictions(frame).ids == ("x", "y", "z")
+    frame.to_csv(tmp_path / "pool.csv")
+    assert same_table(heldout.load_predictions(frame), heldout.load_predictions(tmp_path / "pool.csv"))
+    assert heldout.load_predictions(frame.assign(id=[7, 8, 9])).ids == ("7", "8", "9")
+    for rows in ([4, 2, 7], ["x", "x", "y"]):  # numbers of rows, names of something else
+        assert heldout.load_predictions(frame.set_axis(rows)).ids is None
+
+
 @pytest.mark.parametrize("maker", MAKERS)
 def test_verbs_take_frames(maker):
     rng = np.random.default_rng(0)
@@ -119,11 +159,21 @@ def test_scores_from_frames(maker, tmp_path):
         (pd.DataFrame([[1, 0], [0, 1]], columns=[("a", 1), ("b", 1)]), "several levels"),
         (pd.DataFrame([[1, 0], [0, 1]]), "give them names"),
         (pd.DataFrame({"a": [1], "b": [0]}, index=pd.Index([1], name="a")), "column and an index"),
+        (pd.DataFrame([[1]], pd.Index([1], name="id"), pd.MultiIndex.from_tuples([("x", "a")])), r"as \('x', 'a'\)"),
+        (pd.Series([1, 0]), "of the type Series"),
+        ([pl.DataFrame({"a": [1]})] * 2, "one by one"),
+        (None, "of the type NoneType"),
     ],
 )
 def test_frames_that_are_refused(frame, says):
     with pytest.raises(InputError, match=says):
         heldout.load_predictions(frame)
+
+
+@pytest.mark.parametrize("given", [None, [[1, 0], [1]], pd.DataFrame({"a": [1, 0]}).groupby("a")])
+def test_what_is_no_table_is_refused(given):
+    with pytest.raises(InputError, match=r"no table|different numbers"):
+        heldout.budget(given)
 
 
 def test_a_format_is_that_of_a_file():
@@ -137,18 +187,26 @@ def test_budgets_and_comparisons_as_frames(backend):
     right = np.random.default_rng(0).random((3, 300)) < [[0.7], [0.9], [0.7]]
     pool = heldout.Predictions.from_correct(right, names=["a", "b", "c"])
     budget = heldout.budget(pool)
+    assert list(budget.tables()) == TOLD["budget"]
     frame = budget.to_frame(backend=backend)
     assert isinstance(frame, MAKERS[backend])
     assert list(frame["name"]) == [row["name"] for row in budget.models]
     assert list(frame["error"]) == sorted(budget.pool.values.tolist())
-    assert len(budget.to_frame("neighbours", backend=backend)) == 2
+    neighbours = budget.to_frame("neighbours", backend=backend)
+    assert list(neighbours["p_value"]) == [math.exp(pair.log_p_value) for pair in budget.pool.neighbours]
     pairs = heldout.compare_all(pool).to_frame(backend=backend)
     assert list(pairs["first"]) == ["a", "a", "b"]
     assert list(pairs["better"])[:1] == ["b"]
     one = heldout.compare(pool, "a", "b")
     assert len(one.to_frame(backend=backend)) == 1
-    assert len(one.to_frame("examples", backend=backend)) == one.n_discordant
-    assert len(heldout.budget_from_numbers(1000, error=0.2, similarity=0.8).to_frame(backend=backend)) == 1
+    parted = one.to_frame("examples", backend=backend)
+    assert len(parted) == one.n_discordant
+    equal = heldout.compare([[1, 0, 1, 1]] * 2).to_frame("examples", backend=backend)
+    assert (len(equal), list(equal.columns)) == (0, list(parted.columns))
+    assert (list(one.tables()), list(heldout.compare_all(pool).tables())) == (TOLD["compare"], TOLD["compare_all"])
+    numbers = heldout.budget_from_numbers(1000, error=0.2, similarity=0.8)
+    assert list(numbers.to_frame(backend=backend)["models_union"]) == [numbers.testable.union]
+    assert list(numbers.tables()) == TOLD["budget_from_numbers"]
     alike = budget.to_frame("pairs", backend=backend)
     assert list(alike["second"]) == ["b", "c", "c"]
     assert list(alike["similarity"]) == heldout.similarity(pool).agreement().tolist()
@@ -172,11 +230,18 @@ def test_audits_as_frames(backend):
     assert list(frame["set"]) == ["test"] * 40 + ["control"] * 30
     assert list(frame["T"])[:40] == result.T.tolist()
     models = result.to_frame("models", backend=backend)
+    assert list(models["down"])[:40] == result.test.moves[0, :, 0].tolist()
+    blurred = heldout.audit(halves, of(40), orbit=orbit, rule="random", allow_chance=True)
+    assert all(down is None or down != down for down in blurred.to_frame("models", backend=backend)["down"])
+    assert list(result.tables()) == TOLD["audit"] == TOLD["audit_many"]
     assert list(models["kind"]).count("wrong") == int(list(frame["error_in_frame"]).count(1.0))
     scores = heldout.audit_scores(rng.normal(size=50), rng.normal(size=60), kind="margin", n_resamples=99)
     assert list(scores.to_frame(backend=backend)["score"]) == scores.values.tolist()
     needs = heldout.audit_scores_needed(rng.normal(size=100), kind="margin", shares=[0.1, 0.3], pulls=[0.5, 1.0])
     assert list(needs.to_frame(backend=backend)["share"]) == [0.1, 0.1, 0.3, 0.3]
+    assert (list(scores.tables()), list(needs.tables())) == (TOLD["audit_scores"], TOLD["audit_scores_needed"])
+    with pytest.raises(InputError, match="`images` is of the type tuple; it must be"):
+        heldout.audit(halves, (rng.random((9, 8, 8)), [0] * 9), orbit=orbit)
 
 
 @pytest.mark.parametrize("backend", MAKERS)
@@ -185,12 +250,15 @@ def test_stress_and_memorization_as_frames(backend):
     frame = stressed.to_frame(backend=backend)
     assert list(frame["queries"]) == stressed.run.queries.tolist()
     assert list(frame["advantage"])[-1] == stressed.advantage
+    compared = heldout.stress(100, 2, queries=5, trials=1, digits=2, compare=True)
+    assert list(compared.tables()) == TOLD["stress"]
     right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
     curve = heldout.Curve.of(
         model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,
         done=np.ones((3, 1), dtype=bool), even=True, seed=0,
     )  # fmt: skip
     result = heldout.MemorizationResult.of([curve])
+    assert list(result.tables()) == TOLD["MemorizationResult.of"]
     assert list(result.to_frame(backend=backend)["accuracy"]) == [1.0, 0.5, 0.25]
     metrics = result.to_frame("metrics", backend=backend)
     assert dict(zip(metrics["metric"], metrics["value"], strict=True))["k_max"] == 0.5

@@ -1,9 +1,13 @@
 """What is public is listed in `__all__`, documented as numpydoc wants it, and all that README and examples use."""
 
 import ast
+import builtins
+import doctest
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import heldout
@@ -66,15 +70,12 @@ def complaints(name, thing):
         return
     signature = inspect.signature(thing)
     wanted = {p for p in signature.parameters if p not in ("self", "cls")}
-    if inspect.isclass(thing):
-        inherited = {heading for base in thing.__mro__ for heading in sections(base)}
-        if wanted and not inherited & {"Parameters", "Attributes"}:
-            yield "explains no field"
-        return
-    lacking = wanted - listed(told.get("Parameters", ""))
+    told_of = [sections(base) for base in thing.__mro__] if inspect.isclass(thing) else [told]  # fields are inherited
+    lacking = wanted - {p for each in told_of for h in ("Parameters", "Attributes") for p in listed(each.get(h, ""))}
     if lacking and thing is not heldout.audit_many:  # which has the options of `audit`
         yield f"does not explain {', '.join(sorted(lacking))}"
-    if signature.return_annotation not in ("None", None) and "Returns" not in told:
+    returns = signature.return_annotation not in ("None", None) and not inspect.isclass(thing)
+    if returns and len(told.get("Returns", "").strip().splitlines()) < 2:  # a type, and what it holds
         yield "does not say what it returns"
 
 
@@ -82,6 +83,27 @@ def test_documented_as_numpydoc_wants_it():
     things = dict(documented())
     assert len(things) > 150
     assert [f"{name} {lack}" for name, thing in things.items() for lack in complaints(name, thing)] == []
+
+
+def lacks(example):
+    """Names that an example uses before it, or anything in it, has made them."""
+    known, free = set(dir(builtins)), []
+    for line in doctest.DocTestParser().get_examples(example):
+        nodes = list(ast.walk(ast.parse(line.source)))
+        known |= {(n.asname or n.name).partition(".")[0] for n in nodes if isinstance(n, ast.alias)}
+        known |= {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        known |= {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.ExceptHandler))}
+        known |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+        free += [n.id for n in nodes if isinstance(n, ast.Name) and n.id not in known]
+    return free
+
+
+def test_examples_can_be_pasted():
+    assert lacks(">>> import numpy as np\n>>> x = np.zeros(3)\n>>> audit(x, y)\n") == ["audit", "y"]
+    examples = {name: sections(thing).get("Examples", "") for name, thing in documented()}
+    assert {name: lacks(text) for name, text in examples.items() if lacks(text)} == {}
+    code = {name: doctest.script_from_examples(text) for name, text in examples.items()}
+    assert {name: found for name, text in code.items() if (found := list(not_public(text)))} == {}
 
 
 def test_properties_say_what_they_are():
@@ -97,6 +119,12 @@ def test_public_names_are_there_and_listed_in_order():
         assert list(module.__all__) == sorted(module.__all__), room
         assert inspect.getdoc(module), room
     assert set(heldout.__all__) <= set(dir(heldout))
+
+
+def test_rooms_are_reached_from_the_package():
+    rooms = ", ".join(f"{room}.__all__" for room in ROOMS)
+    told = f"import sys, heldout; assert 'numpy' not in sys.modules; {rooms}"
+    subprocess.run([sys.executable, "-c", told], check=True)
 
 
 def test_help_shows_the_options_of_an_audit():

@@ -31,6 +31,9 @@ def test_pictures(heldout_audit):
 def test_threshold(heldout_audit):
     heldout_audit(seen, fresh, kind="margin", fail_under=2)
 
+def test_text(heldout_audit):
+    heldout_audit(seen, fresh, kind="margin", fail_under="0.01")
+
 def test_out_of_reach(heldout_audit):
     heldout_audit(seen, fresh, kind="margin", n_resamples=99)
 
@@ -44,10 +47,11 @@ def test_undefined(heldout_audit, monkeypatch):
 def test_the_fixture_gates(tmp_path):
     (tmp_path / "test_model.py").write_text(SUITE)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA"]
-    done = subprocess.run([*command, "--junitxml=out.xml"], cwd=tmp_path, capture_output=True, text=True)
-    assert "4 failed, 2 passed" in done.stdout, done.stdout
+    strict = ["--junitxml=out.xml", "-W", "error::pytest.PytestWarning"]
+    done = subprocess.run([*command, *strict], cwd=tmp_path, capture_output=True, text=True)
+    assert "5 failed, 2 passed" in done.stdout, done.stdout
     assert "FAILED test_model.py::test_leaked - Failed: p = 0.001 is below 0.01" in done.stdout
-    assert "give a p-value between 0 and 1" in done.stdout
+    assert done.stdout.count("give a p-value between 0 and 1") >= 2
     assert "`fail_under=0.01` can never be reached: with `n_resamples=99`" in done.stdout
     assert "p = nan is below 0.01" in done.stdout
     assert 'name="heldout_p_value"' in (tmp_path / "out.xml").read_text()

@@ -1,3 +1,4 @@
+from . import attack, images, orbit, predictions, scorers, statistics
 from ._version import __version__
 from .attack.outlook import queries_to_reach
 from .attack.result import StressResult, StressRun
@@ -5,7 +6,8 @@ from .attack.stress import stress
 from .errors import HeldoutError, InputError
 from .images import LabelledImages, split
 from .independence.audit import audit, audit_many
-from .independence.needed import AuditNeeds, audit_needed, audit_scores_needed
+from .independence.needed import AuditNeeds, audit_scores_needed
+from .independence.pictures_needed import audit_needed
 from .independence.result import AuditResult
 from .independence.score_maps import score_map_statistics
 from .independence.score_result import ScoreAuditResult
@@ -17,9 +19,10 @@ from .memorization.retrained import LabelNoiseCurve, label_noise_curve
 from .orbit import Translations
 from .predictions import Predictions, Scores, load_predictions, load_scores
 from .reuse.bounds import TestableModels, testable_models
-from .reuse.budget import budget, budget_from_numbers
+from .reuse.budget import budget
 from .reuse.compare import compare, compare_all
 from .reuse.compare_result import CompareAllResult, CompareResult
+from .reuse.number_budget import budget_from_numbers
 from .reuse.result import BudgetResult, ScoreBudgetResult
 from .reuse.similarity import SimilarityResult, similarity
 from .saved import load
@@ -57,6 +60,7 @@ __all__ = [
     "TestableModels",
     "Translations",
     "__version__",
+    "attack",
     "audit",
     "audit_many",
     "audit_needed",
@@ -67,17 +71,22 @@ __all__ = [
     "compare",
     "compare_all",
     "control_test",
+    "images",
     "independence_test",
     "label_noise_curve",
     "load",
     "load_predictions",
     "load_scores",
     "n_model_test",
+    "orbit",
     "perturbation_curve",
+    "predictions",
     "queries_to_reach",
     "score_map_statistics",
+    "scorers",
     "similarity",
     "split",
+    "statistics",
     "stress",
     "testable_models",
 ]

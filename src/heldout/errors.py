@@ -18,8 +18,12 @@ class HeldoutError(Exception):
 
     Examples
     --------
-    >>> issubclass(InputError, HeldoutError), issubclass(MissingExtraError, HeldoutError)
-    (True, True)
+    >>> import heldout
+    >>> try:
+    ...     heldout.load("results/audit")
+    ... except heldout.HeldoutError as error:
+    ...     print(error)
+    results/audit.npz does not exist, so it is not a saved result.
     """
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from heldout.checks import EXAMPLE, plain_name
 from heldout.errors import InputError, MissingExtraError, import_extra
 
 Backend = Literal["pandas", "polars"]
@@ -15,6 +16,7 @@ BACKENDS: tuple[Backend, ...] = ("pandas", "polars")
 MAKERS = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")  # packages that frames come from
 KINDS = ("DataFrame", "LazyFrame", "Table")  # what they call them
 SOURCE = "DataFrame"
+INDEX = "index"  # what pandas calls an index without a name, once it is a column
 
 
 def is_frame(value: Any) -> bool:
@@ -31,21 +33,23 @@ def is_frame(value: Any) -> bool:
 def text_columns(frame: Any) -> dict[str, list[str]]:
     """Columns as a CSV of the frame would hold them: text, empty where a cell is missing.
 
-    Levels of an index that have a name come first; an index without one only numbers the rows.
+    Levels of an index that have a name come first. An index without a name is one of ids where it is text and no
+    column holds them; else it only numbers the rows.
     """
     nw = import_extra("narwhals", extra="frames")
     if any(c.__name__ == "LazyFrame" for c in type(frame).__mro__):
         raise InputError("this is a LazyFrame, whose rows are not there yet; give frame.collect().")
     try:
-        table = nw.from_native(_with_index(nw, frame), eager_only=True)
+        given = nw.from_native(frame, eager_only=True)
     except nw.exceptions.DuplicateError as error:
         raise InputError("the frame has two columns of one name; give each model a name of its own.") from error
-    names = list(table.columns)
-    several = next((name for name in names if isinstance(name, tuple)), None)
+    several = next((name for name in given.columns if isinstance(name, tuple)), None)
     if several is not None:
         raise InputError(
             f"the frame has columns of several levels, such as {several!r}; give it one name for each column."
         )
+    table = nw.from_native(_with_index(nw, given), eager_only=True)
+    names = list(table.columns)
     if not names or len(table) == 0:
         raise InputError("the frame is empty: at least one column and one row are needed.")
     if not any(isinstance(name, str) for name in names):
@@ -55,14 +59,18 @@ def text_columns(frame: Any) -> dict[str, list[str]]:
     return {str(column.name): _texts(column) for column in table.iter_columns()}
 
 
-def _with_index(nw: Any, frame: Any) -> Any:
-    """The frame with named levels of its index as its first columns; only pandas has such."""
-    index = nw.maybe_get_index(nw.from_native(frame, eager_only=True))
+def _with_index(nw: Any, table: Any) -> Any:
+    """The frame with what its index tells as its first columns; only pandas and its like have one."""
+    frame, index = table.to_native(), nw.maybe_get_index(table)
     named = [] if index is None else [name for name in index.names if name is not None]
-    twice = next((name for name in named if name in frame.columns), None)
+    twice = next((name for name in named if name in table.columns), None)
     if twice is not None:
         raise InputError(f"the frame has a column and an index of the name {twice!r}; drop one of them.")
-    return frame.reset_index(level=named) if named else frame
+    if named:
+        return frame.reset_index(level=named)
+    without = index is not None and not any(plain_name(str(name)) in (INDEX, *EXAMPLE.usual) for name in table.columns)
+    ids = without and len(index) > 0 and index.is_unique and all(isinstance(name, str) for name in index)
+    return frame.rename_axis(INDEX).reset_index() if ids else frame
 
 
 def _texts(column: Any) -> list[str]:
@@ -112,13 +120,13 @@ def to_frame(columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]], backen
     return nw.from_dict(plain, backend=backend).to_native()
 
 
-def from_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Columns of rows; one that lacks a key has a missing value there.
+def from_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """Columns of rows; one that lacks a key has a missing value there, and `columns` are there even without rows.
 
     Examples
     --------
     >>> from_rows([{"a": 1}, {"a": 2, "b": 3}])
     {'a': [1, 2], 'b': [None, 3]}
     """
-    names = dict.fromkeys(name for row in rows for name in row)
+    names = dict.fromkeys([*columns, *(name for row in rows for name in row)])
     return {name: [row.get(name) for row in rows] for name in names}

@@ -39,6 +39,7 @@ def load(path: str | Path) -> Result:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> import tempfile
     >>> import heldout
     >>> folder = Path(tempfile.mkdtemp())

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from heldout import InputError, Scores, load_predictions, load_scores
-from heldout.predictions.scores import as_scores, read_id_list
+from heldout.predictions.load_scores import as_scores, read_id_list
 
 DATA = Path(__file__).parent / "data"
 

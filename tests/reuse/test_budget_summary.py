@@ -12,8 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from heldout.predictions import Predictions
-from heldout.reuse.budget import budget, budget_from_numbers
+from heldout.reuse.budget import budget
 from heldout.reuse.budget_summary.board import BOARD
+from heldout.reuse.number_budget import budget_from_numbers
 from heldout.reuse.result import Budget, BudgetResult, ScoreBudgetResult
 from heldout.summary import PERCENT, HeatMap, LineChart, Note, Outlines, PointDensity, Ranges, Table
 from heldout.summary.numbers import bar_text, count_words, exact_text, of_text, pvalue_text

@@ -46,6 +46,8 @@ class Knowledge:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.attack import Knowledge
     >>> known = Knowledge(n=4, m=3, guess=np.array([0, 0, 2, 2]), points=np.array([1, 3]))
     >>> known.n_points, known.labels(np.array([1, 0])).tolist()
     (2, [0, 1, 2, 0])

@@ -113,6 +113,7 @@ def queries_to_reach(advantage: float, n: int, m: int, *, attack: str = "nb") ->
 
     Examples
     --------
+    >>> from heldout import queries_to_reach
     >>> queries_to_reach(0.1, 10_000, 2)  # Φ(√(k/n)) = 0.6, k/n = 0.2533²
     642
     """

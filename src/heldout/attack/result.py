@@ -197,8 +197,8 @@ class StressResult(Result):
         Where they came from: "uniform at random", "given", ...
     source : str
         The files, or the numbers.
-    created : str
-        Date, as in 2025-12-31.
+    data_digest, version, created : str
+        A hash of labels and prior; what made the result, and when.
     public : PublicSplit or None
         Where answers are about a public part only: `run` is of an analyst who knows it, this of one who does not.
 

@@ -126,9 +126,11 @@ def stress(
     Returns
     -------
     StressResult
+        What the analyst gains with every answer, what was to be expected, and what nobody passes.
 
     Examples
     --------
+    >>> from heldout import stress
     >>> result = stress(2000, 2, queries=200, trials=4)
     >>> round(float(result.run.forecast[-1]), 3), abs(result.accuracy - 0.624) < 0.03
     (0.624, True)

@@ -11,7 +11,8 @@ from heldout.cli.pictures import check_effect, frame_of, groups_of, labelled, sc
 from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
 from heldout.images import open_source
-from heldout.independence.needed import SHARES, AuditNeeds, audit_needed, audit_scores_needed
+from heldout.independence.needed import SHARES, AuditNeeds, audit_scores_needed
+from heldout.independence.pictures_needed import audit_needed
 from heldout.scorers import load_scorer
 from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.leak_power import PULLS

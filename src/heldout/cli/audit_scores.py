@@ -10,7 +10,8 @@ from heldout.cli.common import make_folder, say, typed
 from heldout.cli.ending import finish
 from heldout.errors import InputError
 from heldout.independence.scores import audit_scores
-from heldout.predictions.scores import Scores, load_scores, read_id_list
+from heldout.predictions.load_scores import load_scores, read_id_list
+from heldout.predictions.scores import Scores
 from heldout.statistics.leak import ALTERNATIVE
 
 SCORE_FORMATS = """\

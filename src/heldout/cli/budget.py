@@ -16,9 +16,10 @@ from heldout.errors import InputError
 from heldout.predictions import Predictions
 from heldout.report import Case, to_junit, to_markdown, to_text
 from heldout.reuse.adjusted import read_probabilities
-from heldout.reuse.budget import budget, budget_from_numbers
+from heldout.reuse.budget import budget
 from heldout.reuse.budget_summary import notes_of
 from heldout.reuse.needed import GAP
+from heldout.reuse.number_budget import budget_from_numbers
 from heldout.reuse.result import BudgetResult, ScoreBudgetResult
 from heldout.reuse.thresholds import check_exact_share
 from heldout.summary import Summary

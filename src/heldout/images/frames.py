@@ -22,8 +22,10 @@ class Frame(Protocol):
 
     Examples
     --------
-    >>> isinstance(Crop(224, resize=256).room((300, 400)), int), Wrap().wraps
-    (True, True)
+    >>> from heldout.images import Crop, Frame, Upsample, Whole
+    >>> frames: list[Frame] = [Crop(224, resize=256), Upsample(44, crop=32), Whole()]
+    >>> [frame.room((300, 400)) for frame in frames]  # pixels that the window can move, of a picture of this size
+    [16, 6, 0]
     """
 
     @property
@@ -107,6 +109,8 @@ class Crop:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.images import Crop
     >>> picture = np.zeros((300, 400, 3), np.uint8)
     >>> Crop(224, resize=256).room((300, 400)), Crop(224, resize=256).place(picture, 15).shape
     (16, (254, 254, 3))
@@ -207,6 +211,7 @@ class Upsample(Crop):
 
     Examples
     --------
+    >>> from heldout.images import Upsample
     >>> Upsample(44, crop=32).room((32, 32)), Upsample(44, crop=32).to_dict()["frame"]
     (6, 'upsample')
     """
@@ -243,6 +248,8 @@ class Pad:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.images import Pad
     >>> picture = np.arange(1, 5).reshape(1, 4, 1).repeat(4, axis=0)
     >>> [Pad(mode).place(picture, 2)[2, :, 0].tolist() for mode in ("reflect", "zero", "edge")]
     [[3, 2, 1, 2, 3, 4, 3, 2], [0, 0, 1, 2, 3, 4, 0, 0], [1, 1, 1, 2, 3, 4, 4, 4]]
@@ -317,6 +324,8 @@ class Wrap:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.images import Wrap
     >>> Wrap().place(np.arange(4).reshape(2, 2, 1), 1)[..., 0].tolist()
     [[3, 2, 3, 2], [1, 0, 1, 0], [3, 2, 3, 2], [1, 0, 1, 0]]
     """
@@ -375,6 +384,8 @@ class Whole:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.images import Whole
     >>> Whole().place(np.arange(4).reshape(2, 2, 1), 0).shape, Whole().room((2, 2))
     ((2, 2, 1), 0)
     """

@@ -29,9 +29,9 @@ class LabelledImages:
     source : ImageSource
         `from_folder`, `from_csv`, `from_npz`, `from_arrays` or `from_dataset`.
     frame : Frame
-        `Crop`, `Pad`, `Wrap` or `Upsample`.
+        `Crop`, `Pad`, `Wrap`, `Upsample` or `Whole`.
     mean, std : sequences of float
-        One a channel (or one for all), in the scaled unit.
+        One per channel (or one for all), in the scaled unit.
     scale : float, optional
         Default: 1/255 for uint8 pixels, 1 for float ones, which are taken as they are.
     bgr : bool
@@ -42,6 +42,8 @@ class LabelledImages:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import LabelledImages
     >>> from heldout.images import Wrap, from_arrays
     >>> images = LabelledImages(from_arrays(np.zeros((3, 8, 8), np.uint8), [0, 1, 0]), Wrap(), mean=(0.5,), std=(0.5,))
     >>> len(images), images.canvas(0, 1, "nchw").shape, float(images.canvas(0, 1, "nchw").max())
@@ -235,3 +237,12 @@ class LabelledImages:
         if self.groups is not None:
             text += json.dumps(self.group_names)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check_labelled(images: Any, name: str) -> None:
+    """Pictures need a frame and labels; arrays alone have neither."""
+    if not isinstance(images, LabelledImages):
+        raise InputError(
+            f"`{name}` is of the type {type(images).__name__}; it must be heldout.LabelledImages, such as "
+            "LabelledImages(from_arrays(pictures, labels), Crop(224)), both from heldout.images."
+        )

@@ -32,10 +32,13 @@ def split(
 
     Returns
     -------
-    rest, control : arrays of indices, each sorted
+    rest, control : int arrays
+        Positions of the examples that are left and of those put aside, each sorted.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import split
     >>> rest, control = split([0] * 60 + [1] * 40, control=0.1, seed=0)
     >>> len(rest), len(control), int((control < 60).sum())
     (90, 10, 6)

@@ -18,6 +18,7 @@ from heldout.checks import check_count, check_seed, check_share
 from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.images import LabelledImages
+from heldout.images.labelled import check_labelled
 from heldout.independence.curves import draw
 from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.engine import Engine
@@ -109,6 +110,8 @@ def audit_many(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import Translations, audit_many
     >>> from heldout.images import LabelledImages, Wrap, from_arrays
     >>> rng = np.random.default_rng(0)
     >>> images = LabelledImages(from_arrays(rng.random((40, 8, 8)), rng.integers(0, 2, 40)), Wrap())
@@ -121,6 +124,8 @@ def audit_many(
     leak_alternative, alternative = alternative or ALTERNATIVE, alternative or "two-sided"
     _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
     check_level(level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2)
+    check_labelled(images, "images")
+    check_labelled(images if control is None else control, "control")
     if images.frame.needs_control and control is None:
         raise InputError(
             "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
@@ -371,15 +376,19 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
 
     Examples
     --------
+    A model that knows the test set by heart, found out by pictures that it has not seen:
+
+    >>> import numpy as np
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from heldout import Translations, audit
     >>> from heldout.images import LabelledImages, Wrap, from_arrays
     >>> rng = np.random.default_rng(0)
-    >>> pictures, labels = rng.random((40, 8, 8)), rng.integers(0, 2, 40)
-    >>> def brightest_half(batch):
-    ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
-    >>> images = LabelledImages(from_arrays(pictures, labels), Wrap())
-    >>> result = audit(brightest_half, images, orbit=Translations(1), allow_chance=True)
-    >>> result.T.shape, result.test.counts["untouched"] + result.test.counts["adversarial"] > 0
-    ((40,), True)
+    >>> x, y = rng.random((200, 6, 6)), rng.integers(0, 2, 200)
+    >>> test, control = (LabelledImages(from_arrays(x[half], y[half]), Wrap()) for half in np.split(np.arange(200), 2))
+    >>> model = KNeighborsClassifier(1).fit(x[:100].reshape(100, -1), y[:100])
+    >>> result = audit(model, test, control=control, orbit=Translations(1), n_resamples=999)
+    >>> result.outcome, result.p_value, float(result.T.mean()) > 0.2
+    ('easier', 0.002, True)
     """
     return audit_many([scorer], images, orbit=orbit, **options)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 from heldout.errors import InputError
 
 
@@ -12,8 +14,10 @@ def check_threshold(
 
     The verdict is one p-value, or twice the smaller of two (`halves`).
     """
-    if not 0 < fail_under < 1:
-        raise InputError(f"`fail_under={fail_under:g}`: give a p-value between 0 and 1.")
+    given: object = fail_under
+    if not isinstance(given, Real) or not 0 < fail_under < 1:
+        told = f"{fail_under:g}" if isinstance(given, Real) else repr(given)
+        raise InputError(f"`fail_under={told}`: give a p-value between 0 and 1.")
     times = halves * max(1, planned_audits)
     smallest = times / (n_resamples + 1)
     if has_control and fail_under <= smallest:

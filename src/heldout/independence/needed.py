@@ -8,19 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from heldout._version import __version__
-from heldout.checks import check_count, check_seed
+from heldout.checks import check_count
 from heldout.errors import InputError
 from heldout.frames import from_rows
 from heldout.groups import Codes
-from heldout.images import LabelledImages
 from heldout.independence.audit import check_level
-from heldout.independence.dependence import dependence
 from heldout.independence.leak import check_references
-from heldout.independence.preflight import Preflight, check_looks, looked_at, preflight
-from heldout.independence.references import Untouched, check_apart, check_given, look_at_reference, untouched_answers
 from heldout.independence.score_inputs import (
     as_sequence,
     by_task,
@@ -35,14 +31,12 @@ from heldout.independence.score_inputs import (
     join_part,
     names_of,
 )
-from heldout.independence.untouched import ORIGINAL
-from heldout.orbit import Translations
+from heldout.predictions.load_scores import as_scores
 from heldout.predictions.score_kinds import LargerIs
-from heldout.predictions.scores import Scores, as_scores
+from heldout.predictions.scores import Scores
 from heldout.report import Result
 from heldout.results import today
-from heldout.scorers import Scorer, as_scorer
-from heldout.statistics.checks import Alternative, Floats, check_alternative
+from heldout.statistics.checks import Alternative, check_alternative
 from heldout.statistics.leak import ALTERNATIVE, LeakScores, leak_scores
 from heldout.statistics.leak_power import PULLS, examples_needed, leak_power, two_valued
 from heldout.statistics.power import LEVEL, POWER
@@ -68,11 +62,26 @@ class AuditNeeds(Result):
         A row per share, a column per pull: the chance of a finding with `n_examples` test examples and this control.
     needed : tuple of tuples of int or None
         Test examples, and as many in the control, for `target_power`; None where no number is enough.
+    target : float
+        The same as `target_power`: 0.8.
+    n_examples, n_control, n_groups, n_available : int
+        Test examples that `power` is for; examples of the control, its groups, and how many it had before `limit`.
     variance_removed : float
         Share of the variance that the references take off.
+    kind, reference_names
+        The score, and who is compared with.
+    two_valued : bool
+        Right or wrong: a seen example moves all the way or not at all.
+    two_halves : bool
+        Pictures without references: the error rate is tested at half the level, T at the other half.
+    level, planned_audits, alternative
+        What was asked for.
+    source, version, created : str
+        What came in; what made the result, and when.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from heldout import audit_scores_needed
     >>> margins = np.random.default_rng(0).normal(size=400)
     >>> needs = audit_scores_needed(margins, kind="margin", shares=[0.1], pulls=[1.0])
@@ -276,6 +285,8 @@ def audit_scores_needed(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import audit_scores_needed
     >>> rng = np.random.default_rng(0)
     >>> hard = rng.normal(size=1000)
     >>> model, other = -hard + 0.5 * rng.normal(size=1000), -hard + 0.5 * rng.normal(size=1000)
@@ -284,11 +295,11 @@ def audit_scores_needed(
     >>> alone.needed, with_one.needed
     (((3931,),), ((810,),))
     """
-    _check_options(level, planned_audits, alternative)
+    check_options(level, planned_audits, alternative)
     if isinstance(control, Scores) and (kind is not None or larger_is is not None):
         raise InputError("`kind` and `larger_is` are for arrays; Scores carry their own.")
     check_kind_of_frame(control, kind)
-    own = as_scores(control, kind=kind, larger_is=larger_is, what="control")
+    own = as_scores(control, kind=kind, larger_is=larger_is, what="control", groups=groups)
     if classes is not None:
         own = replace(own, classes=np.asarray(classes))
     else:
@@ -330,142 +341,7 @@ def audit_scores_needed(
     )
 
 
-def audit_needed(
-    scorers: Sequence[Any],
-    control: LabelledImages,
-    *,
-    references: Sequence[Any] = (),
-    examples: int | None = None,
-    shares: Sequence[float] = SHARES,
-    pulls: Sequence[float] = PULLS,
-    limit: int | None = None,
-    batch_size: int | None = None,
-    alternative: Alternative | None = None,
-    level: float = LEVEL,
-    planned_audits: int = 1,
-    allow_chance: bool = False,
-    seed: int = 0,
-    source: str = "",
-    notify: Callable[[str], None] | None = None,
-    progress: bool = False,
-) -> AuditNeeds:
-    """What leak would `audit_many` find, and with how many pictures? From the control alone, one look at each picture.
-
-    With references this is their leak test. Without, the verdict is twice the smaller p-value of T and the error rate;
-    the forecast is for the error rate's half, in which a seen picture that was wrong becomes right.
-
-    Parameters
-    ----------
-    scorers, references, control
-        As in `audit`.
-    examples, shares, pulls
-        As in `audit_scores_needed`.
-    limit : int, optional
-        A random subset of the control.
-    source : str
-        What the control is called in the report.
-    batch_size, alternative, level, planned_audits, allow_chance, seed, notify, progress
-        As in `audit`.
-
-    Returns
-    -------
-    AuditNeeds
-        The chance of a finding for each share and pull, and the pictures that 0.8 takes.
-
-    Examples
-    --------
-    >>> from heldout.images import LabelledImages, Wrap, from_arrays
-    >>> rng = np.random.default_rng(0)
-    >>> pictures = rng.random((80, 8, 8))
-    >>> left, right = pictures[..., :4].mean((1, 2)), pictures[..., 4:].mean((1, 2))
-    >>> labels = (right + rng.normal(0, 0.03, 80) > left).astype(int)
-    >>> def brightest_half(batch):
-    ...     return np.stack([batch[..., :4].sum((1, 2, 3)), batch[..., 4:].sum((1, 2, 3))], 1)
-    >>> control = LabelledImages(from_arrays(pictures, labels), Wrap())
-    >>> needs = audit_needed([brightest_half], control, shares=[0.3], pulls=[1.0])
-    >>> needs.n_control, len(needs.needed)
-    (80, 1)
-    """
-    alternative = alternative or (ALTERNATIVE if references else "two-sided")
-    _check_options(level, planned_audits, alternative)
-    models, others = [as_scorer(s) for s in scorers], [as_scorer(s) for s in references]
-    if not models:
-        raise InputError("there is no model to audit.")
-    check_given(models, others, has_control=True)
-    say = notify or (lambda sentence: None)
-    rng = np.random.default_rng(check_seed(seed))
-    rows = np.arange(len(control))
-    if limit is not None:
-        rows = np.sort(rng.permutation(rows)[: check_count(limit, "limit")])
-    if len(rows) < FEWEST:
-        raise InputError(f"the control has {len(rows)} pictures; a forecast needs at least {FEWEST}, better hundreds.")
-    depends = dependence({"fresh": (control, rows)}, progress=progress)["fresh"]
-    if sentence := depends.sentence(len(rows)):
-        say(f"control: {sentence}.")
-    sample = looked_at({"control": rows}, {}, rng)
-    orbit = Translations(1)  # nothing is moved
-    answers = []
-    for model in models:
-        size = batch_size or model.batch_size
-        look = preflight(
-            model, control, rows, sample["control"], orbit=orbit, batch_size=size, label=model.name, progress=progress
-        )
-        check_looks({"control": look}, allow_chance=allow_chance, allow_frame_drop=True)
-        say(f"{model.name}: accuracy {100 * look.untouched_accuracy:.2f} % on {len(look.right):,} untouched pictures.")
-        answers.append(_untouched(model, control, rows, look, size, progress))
-    known = []
-    for reference in others:
-        size = batch_size or reference.batch_size
-        look = look_at_reference(
-            reference, {"control": (control, rows)}, sample, orbit=orbit, batch_size=size, progress=progress
-        )["control"]
-        known.append(_untouched(reference, control, rows, look, size, progress))
-    labels = control.labels[rows]
-    names = [reference.name for reference in others]
-    if others:
-        margins = np.stack([found.margins()["control"] for found in known])
-        check_apart(answers, known, names)
-        x = np.mean([found.margins()["control"] for found in answers], axis=0)
-        scores = leak_scores(x, margins, classes=labels)
-    else:
-        scores = leak_scores(np.mean([_right(found) for found in answers], axis=0), classes=labels)
-    found = forecast(
-        scores,
-        examples=examples,
-        shares=shares,
-        pulls=pulls,
-        classes=labels,
-        groups=depends.codes,
-        kind="margin" if others else "right or wrong",
-        reference_names=names,
-        two_halves=not others,
-        level=level,
-        planned_audits=planned_audits,
-        alternative=alternative,
-        source=source,
-    )
-    return replace(found, n_available=len(control))
-
-
-def _untouched(
-    scorer: Scorer, control: LabelledImages, rows: NDArray[np.intp], look: Preflight, size: int, progress: bool
-) -> Untouched:
-    return untouched_answers(
-        scorer,
-        {"control": (control, rows)},
-        {"control": look},
-        batch_size=size,
-        label=scorer.name,
-        progress=progress,
-    )
-
-
-def _right(found: Untouched) -> Floats:
-    original = found.originals["control"]
-    use = original if found.pictures == ORIGINAL and original is not None else found.centre["control"]
-    return 1.0 - use.losses
-
-
-def _check_options(level: float, planned_audits: int, alternative: Alternative) -> None:
+def check_options(level: float, planned_audits: int, alternative: Alternative) -> None:
+    """Level and side of the audit that is forecast."""
     check_alternative(alternative)
     check_level(level, planned_audits, None, halves=1)

@@ -69,11 +69,30 @@ class AuditResult(Result):
         Every p-value and interval.
     outcome, p_value, verdict
         The verdict, also in plain words; `ruling` is all of it as data.
-    model_names : tuple of str
-        The audited models.
+    model_names, class_names : tuple of str
+        The audited models; the classes, where they have names.
+    orbit, rule, alternative, tolerance, seed, sources
+        What `audit` was given.
+    drawn : Drawn
+        What charts are drawn of; `drawn.model_groups` has the p-values of groups of models.
+    look_seen, seen_pictures : tuple
+        With references: test pictures that are listed as seen, most suspicious first, and the first of them to look at.
+    exhibits : tuple of Exhibit
+        Pictures before and after their move.
+    available : tuple of int
+        Pictures of test set and control, of which `limit` may have drawn fewer.
+    untouched_pictures : tuple of str
+        What each model's untouched pictures are: "original picture", or "centre of the frame".
+    evaluations, control_evaluations, reference_evaluations : int
+        Pictures scored on the test set, on the control, and for the comparison with references.
+    preprocessing : dict
+        Frame, mean, std and scale of the pictures.
+    data_digest, control_digest, model_digests, reference_digests, version, created : str
+        Hashes of what came in; what made the result, and when.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from heldout import Translations, audit
     >>> from heldout.images import LabelledImages, Wrap, from_arrays
     >>> rng = np.random.default_rng(0)
@@ -257,14 +276,16 @@ class AuditResult(Result):
         columns: dict[str, list[Any]] = {}
         for name, some in self._sets().items():
             for i, model in enumerate(self.model_names):
+                # a random rule has no one move: T is its expectation over all of them
+                moves = [(None, None)] * len(some) if self.rule.startswith("random") else some.moves[i].tolist()
                 one = {
                     "model": [model] * len(some),
                     "set": [name] * len(some),
                     "id": list(some.ids),
                     "label": some.labels.tolist(),
                     "kind": [KINDS[kind] for kind in some.kinds[i].tolist()],
-                    "down": some.moves[i, :, 0].tolist(),
-                    "right": some.moves[i, :, 1].tolist(),
+                    "down": [down for down, _ in moves],
+                    "right": [right for _, right in moves],
                     "weight": some.weights[i].tolist(),
                     "error": some.untouched_losses[i].tolist(),
                     "error_moved": some.moved_losses[i].tolist(),

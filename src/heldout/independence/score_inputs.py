@@ -16,8 +16,9 @@ from heldout.groups import Codes, group_codes, group_sizes, join_groups, resolve
 from heldout.independence.dependence import check_groups_apart
 from heldout.independence.leak import check_references
 from heldout.predictions.item_columns import repeated_inputs
+from heldout.predictions.load_scores import as_scores, load_scores
 from heldout.predictions.score_kinds import MARGIN, TASK, LargerIs
-from heldout.predictions.scores import Scores, as_scores, load_scores
+from heldout.predictions.scores import Scores
 from heldout.predictions.values import listing
 from heldout.statistics.leak import MARGIN_CLIP
 
@@ -100,9 +101,9 @@ def gather(
     if isinstance(test, Scores) and (kind is not None or larger_is is not None):
         raise InputError("`kind` and `larger_is` are for arrays; Scores carry their own.")
     check_kind_of_frame(test, kind)
-    test = as_scores(test, kind=kind, larger_is=larger_is, what="test")
+    test = as_scores(test, kind=kind, larger_is=larger_is, what="test", groups=groups)
     kind, larger_is = _like(test)
-    control = as_scores(control, kind=kind, larger_is=larger_is, what="control")
+    control = as_scores(control, kind=kind, larger_is=larger_is, what="control", groups=groups)
     check_alike(test, control, "the control")
     strata = None
     if classes is not None:
@@ -153,10 +154,8 @@ def as_sequence(references: Any) -> list[Any]:
     """The references as a list; one alone is not taken for several."""
     if isinstance(references, (list, tuple, np.ndarray)):
         return list(references)
-    raise InputError(
-        f"`references` is {'one Scores' if isinstance(references, Scores) else repr(references)}; give a list, with "
-        "one entry for each reference."
-    )
+    one = f"one {type(references).__name__}" if isinstance(references, Scores) or is_frame(references) else references
+    raise InputError(f"`references` is {one}; give a list, with one entry for each reference.")
 
 
 def by_task(sets: Sequence[Scores]) -> tuple[list[Scores], str | None]:

@@ -24,7 +24,7 @@ def score_map_statistics(scores: ArrayLike, *, radius: int, rule: Rule = "strong
     radius : int
         Moves go up to this many pixels down and right.
     rule : {"strongest", "nearest", "random", "random2"}
-        How a right point is moved; see the guide. The random rules give the expectation of T.
+        How a right point is moved, as in `audit`. The random rules give the expectation of T.
     wrap : bool
         The map is a torus and every position of it a data point.
 
@@ -38,6 +38,8 @@ def score_map_statistics(scores: ArrayLike, *, radius: int, rule: Rule = "strong
     Figure 3 of the paper: of four right points in a row the two nearest can reach the first wrong
     one, so three points end there and its weight is 1/3. (Points above and below are wrong: they stay.)
 
+    >>> import numpy as np
+    >>> from heldout import score_map_statistics
     >>> field = np.ones((1, 13, 13))
     >>> field[0, 6, 2:6] = 0.0  # right
     >>> field[0, 6, 6] = 2.0  # the centre: wrong, and the worst of all

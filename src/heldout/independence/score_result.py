@@ -44,11 +44,28 @@ class ScoreAuditResult(Result):
         Test examples that look seen, most suspicious first.
     ids, values : tuple of str, (n,) float
         The test examples and their scores, as they came.
+    values_control : (n_control,) float
+        The control's scores.
     mean_test, mean_control : float
         Of the scores as they came.
+    ruling : Verdict
+        Of p, times the planned audits.
+    log_e_value : float
+        Calibrated from p; to be averaged over audits that share test set or control.
+    look_seen : tuple of SeenExample
+        All test examples that are listed as seen, most suspicious first.
+    kind, larger_is_better, clipping
+        What the scores are, and what was done to them, in words.
+    strata, n_repeated, joined_by_order
+        What was compared within; examples that share their text with another one; whether examples had no ids.
+    halves, level, planned_audits, seed
+        What `audit_scores` was given.
+    model_name, sources, digests, version, created
+        What came in, hashes of it; what made the result, and when.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from heldout import audit_scores
     >>> rng = np.random.default_rng(0)
     >>> result = audit_scores(rng.normal(2, 1, 300), rng.normal(0, 1, 300), kind="margin", n_resamples=999)

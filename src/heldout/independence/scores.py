@@ -13,13 +13,13 @@ from heldout._version import __version__
 from heldout.checks import check_seed
 from heldout.independence.audit import check_level
 from heldout.independence.leak import LeakEvidence, weigh_leak
-from heldout.independence.score_inputs import Reference, gather
+from heldout.independence.score_inputs import Reference, ScoreSets, gather
 from heldout.independence.score_result import ScoreAuditResult, SeenExample
 from heldout.independence.verdict import judge
 from heldout.predictions.score_kinds import LargerIs
 from heldout.predictions.scores import Scores
 from heldout.statistics import calibrated_log_evalue
-from heldout.statistics.checks import Alternative, check_alternative
+from heldout.statistics.checks import Alternative, Floats, check_alternative
 from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.permutation import check_comparable
 from heldout.statistics.power import LEVEL
@@ -97,6 +97,8 @@ def audit_scores(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import audit_scores
     >>> rng = np.random.default_rng(0)
     >>> hard = rng.normal(size=2000)  # how hard each example is, for every model
     >>> model, other = -hard + rng.normal(size=2000), -hard + rng.normal(size=2000)
@@ -120,32 +122,11 @@ def audit_scores(
         chance=chance,
         allow_chance=allow_chance,
     )
-    groups_test, groups_control = sets.groups
-    if sets.test.classes is not None and sets.control.classes is not None:
-        check_comparable(
-            sets.test.classes, sets.control.classes, groups_test=groups_test, groups_control=groups_control
-        )
-    scores_test, scores_control, clipping = sets.clipped()
-    leak = weigh_leak(
-        scores_test[0],
-        scores_control[0],
-        references_test=np.stack(scores_test[1:]) if sets.references else None,
-        references_control=np.stack(scores_control[1:]) if sets.references else None,
-        reference_names=sets.reference_names,
-        classes_test=sets.test.classes,
-        classes_control=sets.control.classes,
-        groups_test=groups_test,
-        groups_control=groups_control,
-        kind=("" if sets.test.larger_is_better else "minus ") + sets.test.kind.replace("_", " "),
-        alternative=alternative,
-        level=level / planned_audits,
-        rng=rng,
-        n_resamples=n_resamples,
+    test_scores, control_scores, clipping = sets.clipped()
+    leak = _leak_of(
+        sets, test_scores, control_scores, alternative, level / planned_audits, rng=rng, n_resamples=n_resamples
     )
     ids = tuple(sets.test.ids or (str(i) for i in range(len(sets.test))))
-    within = strata or sets.strata
-    if within is not None and sets.test.classes is not None and sets.control.classes is not None:
-        within = f"{within} ({len(np.intersect1d(sets.test.classes, sets.control.classes)):,} in both sets)"
     adjusted = math.log(min(1.0, leak.p_value * planned_audits))
     return ScoreAuditResult(
         leak=leak,
@@ -160,7 +141,7 @@ def audit_scores(
         kind=sets.test.kind,
         larger_is_better=bool(sets.test.larger_is_better),
         clipping=clipping,
-        strata=within,
+        strata=_compared_within(sets, strata or sets.strata),
         n_repeated=sets.n_repeated,
         joined_by_order=sets.joined_by_order,
         halves=halves,
@@ -168,17 +149,59 @@ def audit_scores(
         planned_audits=planned_audits,
         model_name=sets.test.name,
         sources=(sets.test.source, sets.control.source),
-        digests={
-            "test": sets.test.digest(),
-            "control": sets.control.digest(),
-            "references": {
-                name: {"test": one.digest(), "control": other.digest()}
-                for name, (one, other) in zip(sets.reference_names, sets.references, strict=True)
-            },
-        },
+        digests=_digests(sets),
         seed=seed,
         version=__version__,
     )
+
+
+def _leak_of(
+    sets: ScoreSets,
+    scores_test: Sequence[Floats],
+    scores_control: Sequence[Floats],
+    alternative: Alternative,
+    level: float,
+    *,
+    rng: np.random.Generator,
+    n_resamples: int,
+) -> LeakEvidence:
+    """The leak test on clipped scores, within class and over whole groups, where there are any."""
+    classes_test, classes_control = sets.test.classes, sets.control.classes
+    groups_test, groups_control = sets.groups
+    if classes_test is not None and classes_control is not None:
+        check_comparable(classes_test, classes_control, groups_test=groups_test, groups_control=groups_control)
+    return weigh_leak(
+        scores_test[0],
+        scores_control[0],
+        references_test=np.stack(scores_test[1:]) if sets.references else None,
+        references_control=np.stack(scores_control[1:]) if sets.references else None,
+        reference_names=sets.reference_names,
+        classes_test=classes_test,
+        classes_control=classes_control,
+        groups_test=groups_test,
+        groups_control=groups_control,
+        kind=("" if sets.test.larger_is_better else "minus ") + sets.test.kind.replace("_", " "),
+        alternative=alternative,
+        level=level,
+        rng=rng,
+        n_resamples=n_resamples,
+    )
+
+
+def _compared_within(sets: ScoreSets, strata: str | None) -> str | None:
+    """What examples were compared within, and how many of these both sets have."""
+    if strata is None or sets.test.classes is None or sets.control.classes is None:
+        return strata
+    return f"{strata} ({len(np.intersect1d(sets.test.classes, sets.control.classes)):,} in both sets)"
+
+
+def _digests(sets: ScoreSets) -> dict[str, Any]:
+    """Hashes of all that came in."""
+    references = {
+        name: {"test": one.digest(), "control": other.digest()}
+        for name, (one, other) in zip(sets.reference_names, sets.references, strict=True)
+    }
+    return {"test": sets.test.digest(), "control": sets.control.digest(), "references": references}
 
 
 def _look_seen(leak: LeakEvidence, ids: Sequence[str], test: Scores) -> tuple[SeenExample, ...]:

@@ -96,6 +96,8 @@ class Curve(Record):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import Curve
     >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
     >>> curve = Curve.of(
     ...     model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,
@@ -150,6 +152,8 @@ class Curve(Record):
 
         Examples
         --------
+        >>> import numpy as np
+        >>> from heldout import Curve
         >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
         >>> curve = Curve.of(
         ...     model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,

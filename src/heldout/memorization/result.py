@@ -49,10 +49,15 @@ class MemorizationResult(Result):
         The training set and its hash.
     preprocessing : dict
         What was done to pictures.
+    class_names : tuple of str, optional
+        Of the labels.
+    seed, version, created
+        Of all that was drawn; what made the result, and when.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from heldout import Curve, MemorizationResult
     >>> right = np.array([[[1, 1, 1, 1]], [[1, 1, 0, 0]], [[1, 0, 0, 0]]], dtype=bool)
     >>> curve = Curve.of(
     ...     model="net", perturbation="spatial", unit="pixels", strengths=np.arange(3.0), correct=right,

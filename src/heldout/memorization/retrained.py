@@ -44,6 +44,7 @@ class LabelNoiseCurve:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from heldout import label_noise_curve
     >>> rng = np.random.default_rng(0)
@@ -128,7 +129,9 @@ def label_noise_curve(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from heldout import label_noise_curve
     >>> rng = np.random.default_rng(0)
     >>> data = rng.random((200, 3)), rng.integers(0, 4, 200)
     >>> curve = label_noise_curve(KNeighborsClassifier(1), data, [0, 0.25, 0.5], repetitions=1)

@@ -37,6 +37,7 @@ def statistic_range(rule: Rule, n_moves: int) -> tuple[float, float]:
 
     Examples
     --------
+    >>> from heldout.orbit import statistic_range
     >>> statistic_range("strongest", 24)
     (-0.96, 0.5)
     >>> statistic_range("random", 24)

@@ -27,6 +27,7 @@ class Translations:
 
     Examples
     --------
+    >>> from heldout import Translations
     >>> Translations(1).moves.tolist()
     [[-1, -1], [-1, 0], [-1, 1], [0, -1], [0, 1], [1, -1], [1, 0], [1, 1]]
     >>> len(Translations(2)), Translations(2).margin("strongest")

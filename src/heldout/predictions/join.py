@@ -35,6 +35,8 @@ def align(tables: Sequence[Predictions], *, how: str = "inner") -> Predictions:
 
     Examples
     --------
+    >>> from heldout import Predictions
+    >>> from heldout.predictions import align
     >>> a = Predictions.from_correct([[1, 0, 1]], names=["a"], ids=["x", "y", "z"])
     >>> b = Predictions.from_correct([[1, 1]], names=["b"], ids=["z", "x"])
     >>> align([a, b]).ids, align([a, b]).correct.tolist()

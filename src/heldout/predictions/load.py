@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,16 @@ from heldout.predictions.formats import (
 from heldout.predictions.join import together
 from heldout.predictions.keys import Exclude, Options, id_lines
 from heldout.predictions.numbering import check_numbering
-from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of, suffix_of
+from heldout.predictions.raw import (
+    as_path,
+    damaged,
+    file_name,
+    open_text,
+    read_json_file,
+    read_lines,
+    stem_of,
+    suffix_of,
+)
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.trials import Scaling
@@ -69,7 +79,8 @@ def load_predictions(
         packed as `.gz`; logs of inspect_ai (`.json`, `.eval`), samples of lm-evaluation-harness (`.jsonl`), results
         of SWE-bench, Terminal-Bench, Harbor, LiveCodeBench, HELM (`.json`, see `heldout.predictions.harness`); or a
         folder of such files. A model may be in several files, with other examples or with the same predictions. A frame
-        is read as the CSV of it would be, an index that has a name among its columns.
+        is read as the CSV of it would be, an index that has a name among its columns; one of text without a name holds
+        the ids, where no column does.
     format : str, optional
         "npz", "csv", "tsv", "parquet", "json", "jsonl", "lm-eval", "inspect" or "folder"; told from the suffix
         and the content without.
@@ -115,7 +126,9 @@ def load_predictions(
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> import tempfile
+    >>> from heldout import load_predictions
     >>> path = Path(tempfile.mkdtemp()) / "pool.csv"
     >>> _ = path.write_text("id,label,resnet,vgg\\n1,3,3,0\\n2,0,0,\\n")
     >>> print(load_predictions(path))
@@ -141,10 +154,15 @@ def load_predictions(
     if frames.is_frame(path):
         table = _from_frame(path, format, options)
     else:
-        paths = [path] if isinstance(path, (str, Path)) else list(path)
-        table = load([Path(p) for p in paths], format, options)
+        table = load([as_path(p) for p in _several(path)], format, options)
     check_numbering(table, classes)
     return table
+
+
+def _several(path: Any) -> list[Any]:
+    """Paths, where several were given; anything that is not a list of things stays one thing."""
+    one = isinstance(path, (str, PathLike, Mapping)) or hasattr(path, "__array__") or not isinstance(path, Iterable)
+    return [path] if one else list(path)
 
 
 def load(paths: Sequence[Path], format: str | None, options: Options) -> Predictions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import zlib
 from pathlib import Path
 from typing import IO, Any
@@ -12,6 +13,7 @@ from typing import IO, Any
 from heldout import files
 from heldout.errors import InputError
 from heldout.files import not_text, text_encoding
+from heldout.frames import is_frame
 
 
 def damaged(path: Path, error: Exception, kind: str) -> InputError:
@@ -24,6 +26,26 @@ def damaged(path: Path, error: Exception, kind: str) -> InputError:
 GZIP = ".gz"
 # Files that every model, run or task has one of: the folder tells them apart.
 COMMON_NAMES = ("results.json", "result.json", "report.json", "eval_results.json", "per_instance_stats.json")
+
+
+def as_path(value: Any) -> Path:
+    """A path; anything else is no file that could be read.
+
+    Examples
+    --------
+    >>> as_path("pool.csv").name
+    'pool.csv'
+    """
+    if isinstance(value, (str, os.PathLike)):
+        return Path(value)
+    if is_frame(value):
+        raise InputError(
+            "`path` has several frames; read them one by one, and join them with heldout.predictions.align."
+        )
+    raise InputError(
+        f"`path` is of the type {type(value).__name__}; give a path or a DataFrame (arrays go to "
+        "heldout.Predictions or heldout.Scores)."
+    )
 
 
 def file_name(path: Path) -> str:

@@ -60,6 +60,7 @@ class Predictions:
 
     Examples
     --------
+    >>> from heldout import Predictions
     >>> pool = Predictions.from_arrays([[0, 1, 2, -1], [0, 2, 2, 2]], [0, 1, 2, 2], names=["a", "b"], missing=-1)
     >>> print(pool)
     2 models, 4 examples, 1 cell missing (arrays)
@@ -182,6 +183,7 @@ class Predictions:
 
         Examples
         --------
+        >>> from heldout import Predictions
         >>> print(Predictions.from_correct([[1, 0, 1], [1, 1, None]]))
         2 models, 3 examples, 1 cell missing (arrays)
         """
@@ -225,6 +227,7 @@ class Predictions:
 
         Examples
         --------
+        >>> from heldout import Predictions
         >>> pool = Predictions.from_scores([["3/5", "5/5"], ["0/5", "4/5"]], names=["a", "b"])
         >>> print(pool)
         2 models, 2 examples, 5 trials each (arrays)
@@ -282,6 +285,7 @@ class Predictions:
 
         Examples
         --------
+        >>> from heldout import Predictions
         >>> Predictions.from_scores([[0.5, 1]]).require_binary("the similarity bound")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
@@ -310,6 +314,7 @@ class Predictions:
 
         Examples
         --------
+        >>> from heldout import Predictions
         >>> Predictions.from_scores([[0.2, 0.5, 1]]).thresholded(0.5).correct.tolist()
         [[False, True, True]]
         """
@@ -368,6 +373,7 @@ class Predictions:
 
         Examples
         --------
+        >>> from heldout import Predictions
         >>> pool = Predictions.from_correct([[1, 0], [0, 1]], names=["alpha", "beta"])
         >>> pool.position("beta"), pool.position(-1)
         (1, 1)
@@ -405,6 +411,7 @@ class Predictions:
 
         Examples
         --------
+        >>> from heldout import Predictions
         >>> pool = Predictions.from_correct([[1, 0], [0, 1], [1, 1]], names=["a", "b", "c"])
         >>> pool.select(["c", "a"]).names, pool.select([1]).names
         (('c', 'a'), ('b',))
@@ -460,6 +467,7 @@ class Predictions:
 
         Examples
         --------
+        >>> from heldout import Predictions
         >>> pool = Predictions.from_correct([[1, 0, 1]], columns={"task": ["a", "b", "a"]})
         >>> {name: part.n_examples for name, part in pool.by("task").items()}
         {'a': 2, 'b': 1}
@@ -504,6 +512,7 @@ class Predictions:
 
         Examples
         --------
+        >>> from heldout import Predictions
         >>> pool = Predictions.from_correct([[1, 0, 1]], columns={"question": ["1 + 1?", "2 + 2?", "1 + 1?"]})
         >>> pool.repeated_inputs()[0].tolist()
         [0, 1, 0]

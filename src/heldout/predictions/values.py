@@ -157,6 +157,8 @@ def as_array(values: ArrayLike, *, what: str) -> NDArray[Any]:
     """An array, masked where its parts are; ragged rows are an error that counts them."""
     if isinstance(values, np.ndarray):
         return values
+    if values is None:
+        raise InputError(f"{what}: None is no table; give a matrix, one row per model, or a DataFrame.")
     try:
         if isinstance(values, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in values):
             return np.ma.stack([np.ma.asarray(row) for row in values])
@@ -166,6 +168,11 @@ def as_array(values: ArrayLike, *, what: str) -> NDArray[Any]:
     except ValueError as error:
         rows: Any = values
         lengths = sorted({len(row) for row in rows if isinstance(row, (Sequence, np.ndarray))})
+        if len(lengths) < 2:
+            kind = type(values).__name__
+            raise InputError(
+                f"{what}: a {kind} is no table; give a matrix, one row per model, or a DataFrame."
+            ) from error
         raise InputError(
             f"{what}: the models have different numbers of examples ({', '.join(map(str, lengths))}); join them on "
             "the example's id first (heldout.predictions.align)."

@@ -135,6 +135,7 @@ def testable_models(
     --------
     ImageNet (section 5.1; the published 257,397 has the lower threshold one example too low):
 
+    >>> from heldout import testable_models
     >>> testable_models(50_000, 0.244, 0.85)
     TestableModels(union=251165, similarity=1062137, naive_bayes=128963384, reason=None)
     """

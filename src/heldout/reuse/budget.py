@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,40 +17,21 @@ from heldout.errors import InputError
 from heldout.frames import is_frame
 from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.item_columns import as_column
-from heldout.progress import plain_bar
-from heldout.reuse.adjusted import Adjusted, adjusted_similarity
-from heldout.reuse.alike import how_alike
-from heldout.reuse.bounds import TestableModels, equal_models, testable_models, union_models
-from heldout.reuse.cover import CoverCurve, cover_curve
-from heldout.reuse.curves import Curve, models_by_epsilon, models_by_similarity
-from heldout.reuse.few import nothing_fits, nothing_needed, too_few_groups
-from heldout.reuse.first import may_be_among
-from heldout.reuse.grouped import GroupedPool, Grouping, find_groups
-from heldout.reuse.label_noise import SecondLabels, find_second_labels
+from heldout.predictions.values import as_array
+from heldout.reuse.adjusted import adjusted_similarity
+from heldout.reuse.few import nothing_needed
+from heldout.reuse.grouped import Grouping, find_groups
+from heldout.reuse.label_noise import LabelNoise, SecondLabels, find_second_labels
 from heldout.reuse.label_noise import label_noise as label_noise_of
 from heldout.reuse.label_noise import second_labels as second_labels_of
-from heldout.reuse.leaderboard import (
-    PairTests,
-    leaderboard_order,
-    neighbour_comparisons,
-    rank_ranges,
-    simultaneous_intervals,
-    tied_groups,
-)
-from heldout.reuse.like_these import LikeThese, assumption_fit, difficulty_forecast
-from heldout.reuse.needed import GAP, examples_within, numbers_needed, pool_needed, round_up
-from heldout.reuse.pool import PoolBound, Tree, pool_level, pool_reach
+from heldout.reuse.measured import Measured, measure
+from heldout.reuse.needed import GAP, pool_needed, round_up
+from heldout.reuse.number_budget import equal_curves, equal_or_none
+from heldout.reuse.one_model import one_model
 from heldout.reuse.result import BudgetResult, PoolResult, ScoreBudgetResult
 from heldout.reuse.score_budget import score_budget
-from heldout.reuse.scored import ScoredPool
 from heldout.reuse.similarity import SimilarityResult, similarity
-from heldout.reuse.theorems import corollary4, theorem2_epsilon, theorem2_equation5, theorem2_equation6
-from heldout.reuse.thresholds import Number, check_exact_share, exact, independent_similarity
-from heldout.reuse.winner import Winner, expected_drop
-from heldout.statistics import clopper_pearson
-from heldout.summary.numbers import exact_text
-
-USUAL_EPSILON, USUAL_MODELS = 0.01, 100  # four numbers, no error bar asked for: at least so wide, and for so many
+from heldout.reuse.thresholds import Number, check_exact_share, exact
 
 
 def budget(
@@ -110,24 +89,28 @@ def budget(
 
     Examples
     --------
-    >>> right = np.random.default_rng(0).random((5, 2000)) < 0.8
+    >>> import numpy as np
+    >>> from heldout import budget
+    >>> right = np.random.default_rng(0).random((4, 2000)) < [[0.90], [0.89], [0.80], [0.70]]
     >>> result = budget(right, epsilon=0.05)
-    >>> result.n_models, len(result.pool.neighbours)
-    (5, 4)
+    >>> result.first, round(result.error_bar, 3)  # who may be best; every model's error is known to within this
+    (['model 1', 'model 0'], 0.022)
+    >>> [(row["better"], row["worse"], row["survives"]) for row in result.pool.named_neighbours]
+    [('model 1', 'model 0', False), ('model 0', 'model 2', True), ('model 2', 'model 3', True)]
+    >>> result.further_models > 1000  # that many more could be ranked with an error bar of 0.05
+    True
     """
     for name, value in (("epsilon", epsilon), ("delta", delta), ("gap", gap), ("label_noise", label_noise)):
         if value is not None:
             check_exact_share(name, value)
     check_seed(seed)
-    table = predictions if isinstance(predictions, Predictions) else _as_table(predictions)
+    named = [name for name in (groups, second_labels) if isinstance(name, str)]
+    table = predictions if isinstance(predictions, Predictions) else _as_table(predictions, columns=named)
     grouping, share = find_groups(table, groups), float(exact(delta))
     if table.n_models == 1:
-        raise InputError(_one_model(table, grouping, epsilon=epsilon, delta=delta))
+        raise InputError(one_model(table, grouping, epsilon=epsilon, delta=delta))
     if not table.is_binary:
-        for what, given in (("label noise", label_noise), ("second labels", second_labels),
-                            ("the chance-adjusted similarity", probabilities)):  # fmt: skip
-            if given is not None:
-                table.require_binary(what)
+        _needs_right_or_wrong(table, label_noise, second_labels, probabilities)
         return score_budget(
             table,
             grouping,
@@ -141,46 +124,53 @@ def budget(
     counts = similarity(table, progress=progress)
     if counts.disjoint == counts.n_pairs:
         raise InputError("no two models were run on a common example, so there is no similarity to tell.")
-    error, alike = _means(counts)
-    rng, bound = np.random.default_rng(seed), PoolBound(counts)
-    winner = _winner(table, counts, grouping, rng)
-    fits: Callable[[Fraction], TestableModels]
-    if grouping is None:
-        grouped, few = None, False
-        pool, tree = _pool(bound, winner, table.n_missing, share, progress=progress)
-        fits = partial(_like_these, bound, pool, tree, share)
-    else:
-        grouped = GroupedPool(table, counts, grouping)
-        pool = _grouped_pool(grouped, winner, table.n_missing, share)
-        few = too_few_groups(pool.example_groups, pool.epsilon["similarity"], share)
-        fits = partial(_like_groups, grouped, share, few=few)
-    target = exact(_own_epsilon(pool) if epsilon is None else epsilon)
-    pool = replace(pool, adjusted=adjusted_similarity(table, counts, probabilities))
+    rng = np.random.default_rng(seed)
+    found = measure(table, counts, grouping, share, rng=rng, progress=progress)
+    target = exact(_own_epsilon(found.pool) if epsilon is None else epsilon)
+    pool = replace(found.pool, adjusted=adjusted_similarity(table, counts, probabilities))
     if label_noise is not None:
-        noise = label_noise_of(
-            table,
-            counts,
-            float(exact(label_noise)),
-            order=pool.order,
-            error_bar=pool.epsilon["similarity"],
-            epsilon=float(target),
-            delta=share,
-            fits=lambda epsilon: fits(exact(epsilon)).count,
-            grouped=grouped is not None,
-        )
-        pool = replace(pool, label_noise=noise)
+        pool = replace(pool, label_noise=_label_noise(table, counts, found, label_noise, target, share))
     if second_labels is not None:
         pool = replace(pool, second_labels=_second_labels(table, second_labels, grouping, share))
+    return _result(table, counts, replace(found, pool=pool), target, share, gap=float(exact(gap)), rng=rng, seed=seed)
+
+
+def _needs_right_or_wrong(table: Predictions, label_noise: Any, second_labels: Any, probabilities: Any) -> None:
+    """Scores that are neither right nor wrong cannot tell all that may be asked."""
+    asked = {
+        "label noise": label_noise,
+        "second labels": second_labels,
+        "the chance-adjusted similarity": probabilities,
+    }
+    for what, given in asked.items():
+        if given is not None:
+            table.require_binary(what)
+
+
+def _result(
+    table: Predictions,
+    counts: SimilarityResult,
+    found: Measured,
+    target: Fraction,
+    delta: float,
+    *,
+    gap: float,
+    rng: np.random.Generator,
+    seed: int,
+) -> BudgetResult:
+    """How many models fit beside those that were measured, and how many examples other answers would take."""
+    pool, epsilon = found.pool, float(target)
+    error, alike = _means(counts)
     each = round(float(counts.observed.mean()))  # answers that a model has, on average
-    equal = None if grouped is not None else _equal(each, error, alike, epsilon=target, delta=share)
-    by_similarity, by_epsilon = (None, None) if equal is None else _curves(each, error, alike, target, share)
+    equal = None if found.grouped is not None else equal_or_none(each, error, alike, epsilon=target, delta=delta)
+    by_similarity, by_epsilon = (None, None) if equal is None else equal_curves(each, error, alike, target, delta)
     needed = pool_needed(
         counts,
-        grouped,
+        found.grouped,
         pool.order,
-        epsilon=float(target),
-        delta=share,
-        gap=float(exact(gap)),
+        epsilon=epsilon,
+        delta=delta,
+        gap=gap,
         reach=pool.epsilon["similarity"],
         rng=rng,
     )
@@ -189,29 +179,57 @@ def budget(
         mean_error=counts.mean_error,
         mean_similarity=counts.mean_similarity,
         independent_similarity=counts.mean_baseline,
-        epsilon=float(target),
-        delta=share,
-        testable=fits(target),
+        epsilon=epsilon,
+        delta=delta,
+        testable=found.fits(target),
         equal=equal,
         pool=pool,
-        needed=nothing_needed(needed) if few else needed,
+        needed=nothing_needed(needed) if found.few else needed,
         by_similarity=by_similarity,
         by_epsilon=by_epsilon,
         seed=seed,
         source=table.source,
         data_digest=table.digest(),
         version=__version__,
-        too_few=few,
+        too_few=found.few,
         tasks=task_sizes(table),
         trials_agree=table.trials is not None,
     )
 
 
-def _as_table(array: ArrayLike) -> Predictions:
-    """Right and wrong; or scores, where some cell is neither 0 nor 1; or a frame of either."""
+def _label_noise(
+    table: Predictions, counts: SimilarityResult, found: Measured, rate: Number, target: Fraction, delta: float
+) -> LabelNoise:
+    """How leaderboard and budget move where this share of the labels is wrong."""
+    return label_noise_of(
+        table,
+        counts,
+        float(exact(rate)),
+        order=found.pool.order,
+        error_bar=found.pool.epsilon["similarity"],
+        epsilon=float(target),
+        delta=delta,
+        fits=lambda epsilon: found.fits(exact(epsilon)).count,
+        grouped=found.grouped is not None,
+    )
+
+
+def _second_labels(
+    table: Predictions, given: ArrayLike | Sequence[Any] | str, grouping: Grouping | None, delta: float
+) -> SecondLabels:
+    """Every model scored again by the labels given, or found."""
+    if isinstance(given, str):
+        labels, named = find_second_labels(given, table), given
+    else:
+        labels, named = as_column(given, table.n_examples, "second_labels"), "as given"
+    return second_labels_of(table, labels, source=named, delta=delta, grouping=grouping)
+
+
+def _as_table(array: ArrayLike, columns: Sequence[str] = ()) -> Predictions:
+    """Right and wrong; or scores, where some cell is neither 0 nor 1; or a frame of either, with these columns."""
     if is_frame(array):
-        return load_predictions(array)
-    cells = np.ma.asanyarray(array) if np.ma.isMaskedArray(array) else np.asarray(array)
+        return load_predictions(array, columns=columns)
+    cells = as_array(array, what="predictions")
     if cells.dtype.kind == "f":
         there = cells[np.isfinite(cells)]
         if ((there != 0) & (there != 1)).any():
@@ -226,215 +244,9 @@ def task_sizes(table: Predictions) -> dict[str, int]:
     return sizes if len(sizes) > 1 else {}
 
 
-def _second_labels(
-    table: Predictions, given: ArrayLike | Sequence[Any] | str, grouping: Grouping | None, delta: float
-) -> SecondLabels:
-    """Every model scored again by the labels given, or found."""
-    if isinstance(given, str):
-        labels, named = find_second_labels(given, table), given
-    else:
-        labels, named = as_column(given, table.n_examples, "second_labels"), "as given"
-    return second_labels_of(table, labels, source=named, delta=delta, grouping=grouping)
-
-
-def _like_these(bound: PoolBound, pool: PoolResult, tree: Tree, delta: float, epsilon: Fraction) -> TestableModels:
-    """How many models like these fit."""
-    return _no_fewer_than_there_are(LikeThese(bound, epsilon, delta, tree).testable(), pool, bound, epsilon)
-
-
-def _like_groups(grouped: GroupedPool, delta: float, epsilon: Fraction, *, few: bool) -> TestableModels:
-    """The same over whole groups; none where these are too few to say anything."""
-    return nothing_fits(grouped.described()) if few else grouped.testable(float(epsilon), delta)
-
-
-def budget_from_numbers(
-    n_examples: int,
-    error: Number,
-    similarity: Number,
-    *,
-    epsilon: Number | None = None,
-    delta: Number = 0.05,
-    gap: Number = GAP,
-) -> BudgetResult:
-    """The same from four numbers: what the set could take, without a pool to look at.
-
-    Without an epsilon it is 0.01, or more where a hundred such models do not fit there by the union bound.
-
-    Parameters
-    ----------
-    n_examples : int
-        Size of the test set.
-    error, similarity : float
-        Of the models: their error rate, and the share of examples on which two of them are both right or both wrong.
-    epsilon, delta, gap : float
-        As in `budget`.
-
-    Returns
-    -------
-    BudgetResult
-        Without a pool: how many such models fit, and how many examples other answers would take.
-
-    Examples
-    --------
-    >>> budget_from_numbers(50_000, error=0.244, similarity=0.85, epsilon=0.01).testable.union  # Mania et al. 2019
-    251165
-    """
-    check_exact_share("gap", gap)
-    if epsilon is None:
-        epsilon = _usual_epsilon(n_examples, error, similarity, delta)
-    testable = testable_models(n_examples, error, similarity, epsilon=epsilon, delta=delta)
-    share = float(exact(delta))
-    by_similarity, by_epsilon = _curves(n_examples, exact(error), exact(similarity), exact(epsilon), share)
-    return BudgetResult(
-        n_examples=n_examples,
-        mean_error=float(exact(error)),
-        mean_similarity=float(exact(similarity)),
-        independent_similarity=independent_similarity(error),
-        epsilon=float(exact(epsilon)),
-        delta=share,
-        testable=testable,
-        equal=testable,
-        pool=None,
-        needed=numbers_needed(
-            n_examples,
-            float(exact(error)),
-            float(exact(similarity)),
-            epsilon=float(exact(epsilon)),
-            delta=share,
-            gap=float(exact(gap)),
-        ),
-        by_similarity=by_similarity,
-        by_epsilon=by_epsilon,
-        seed=None,
-        source="numbers",
-        data_digest=None,
-        version=__version__,
-    )
-
-
 def _own_epsilon(pool: PoolResult) -> float:
     """What the set can do for its own pool, as a round number."""
     return round_up(max(pool.epsilon["similarity"], 1 / pool.similarity.n_examples))
-
-
-def _usual_epsilon(n: int, error: Number, similarity: Number, delta: Number) -> float:
-    """The smallest round error bar, 0.01 or more, at which a hundred such models fit; refuses what are no models."""
-    testable_models(
-        n, error, similarity, epsilon="0.5", delta=delta
-    )  # says what is wrong with the numbers, if anything
-    epsilon = USUAL_EPSILON
-    while epsilon < 0.9 and union_models(n, error, epsilon=epsilon, delta=float(exact(delta))) < USUAL_MODELS:
-        epsilon = round_up(1.0001 * epsilon)
-    return epsilon
-
-
-def _winner(
-    table: Predictions, counts: SimilarityResult, grouping: Grouping | None, rng: np.random.Generator
-) -> Winner:
-    """The first on the leaderboard, and what it is expected to lose."""
-    model = int(leaderboard_order(counts)[0])
-    codes = None if grouping is None else grouping.codes
-    drop = expected_drop(table.correct, observed=table.observed, codes=codes, rng=rng)
-    return Winner(model=model, name=counts.names[model], score=1 - float(counts.errors[model]), expected_drop=drop)
-
-
-def _no_fewer_than_there_are(
-    found: TestableModels, pool: PoolResult, bound: PoolBound, epsilon: Fraction
-) -> TestableModels:
-    """A pool that is within epsilon, ends included, fits at epsilon.
-
-    Counts are taken as the paper takes them, with a model that is off by exactly epsilon already off; the pool's own
-    error bar has its ends included. They meet where n epsilon is a whole number.
-    """
-    assert found.similarity is not None
-    k = len(bound.n)
-    holds = {name: Fraction(round(e * bound.largest), bound.largest) <= epsilon for name, e in pool.epsilon.items()}
-    union = max(found.union, k) if holds["union"] else found.union
-    similarity = max(found.similarity, k) if holds["similarity"] else found.similarity
-    return replace(found, union=union, similarity=max(union, similarity))
-
-
-def _grouped_pool(grouped: GroupedPool, winner: Winner, n_missing: int, delta: float) -> PoolResult:
-    """What holds for the pool where whole groups of examples are the unit."""
-    counts = grouped.similarity
-    low, high = grouped.intervals(delta)
-    order = leaderboard_order(counts)
-    reach, level = grouped.reach(delta), delta / counts.n_models
-    tests = PairTests(counts, delta, grouped)
-    return PoolResult(
-        names=counts.names,
-        values=counts.errors,
-        n_observed=counts.observed,
-        similarity=counts,
-        alike=how_alike(counts, order),
-        cover=cover_curve(counts),
-        epsilon={"union": reach, "similarity": reach},
-        level={"union": level, "similarity": level, "pairs": tests.level},
-        low=low,
-        high=high,
-        order=order,
-        neighbours=neighbour_comparisons(tests, order),
-        n_significant=tests.n_significant,
-        ranks=rank_ranges(tests) if tests.complete else None,
-        top=may_be_among(tests, order),
-        winner=winner,
-        groups=tied_groups(tests, order),
-        theorem2=dict.fromkeys(("eta", "cover", "epsilon", "equation_5", "equation_6"), math.nan),
-        adaptive=math.nan,
-        difficulty_forecast=None,
-        n_missing=n_missing,
-        assumption=None,
-        example_groups=grouped.described(),
-        adjusted=Adjusted(right=counts.mean_kappa),
-    )
-
-
-def _pool(bound: PoolBound, winner: Winner, n_missing: int, delta: float, *, progress: bool) -> tuple[PoolResult, Tree]:
-    counts = bound.similarity
-    with plain_bar(6, "bounds for all models at once", unit="steps", shown=progress) as bar:
-        by_union = pool_reach(bound, None, delta)
-        tree = bound.tree(bound.limits(by_union)[1])
-        bar.update()
-        by_similarity = pool_reach(bound, tree, delta, most=by_union)
-        bar.update()
-        level = pool_level(bound, tree, delta)
-        bar.update()
-        low, high = simultaneous_intervals(counts, level)
-        order = leaderboard_order(counts)
-        tests = PairTests(counts, delta)
-        neighbours, groups = neighbour_comparisons(tests, order), tied_groups(tests, order)
-        bar.update()
-        ranks, top = rank_ranges(tests) if tests.complete else None, may_be_among(tests, order)
-        bar.update()
-        curve = cover_curve(counts)
-        bar.update()
-    result = PoolResult(
-        names=counts.names,
-        values=counts.errors,
-        n_observed=counts.observed,
-        similarity=counts,
-        alike=how_alike(counts, order),
-        cover=curve,
-        epsilon={"union": by_union / bound.largest, "similarity": by_similarity / bound.largest},
-        level={"union": delta / counts.n_models, "similarity": level, "pairs": tests.level},
-        low=low,
-        high=high,
-        order=order,
-        neighbours=neighbours,
-        n_significant=tests.n_significant,
-        ranks=ranks,
-        top=top,
-        winner=winner,
-        groups=groups,
-        theorem2=_theorem2(counts, curve, delta),
-        adaptive=corollary4(counts.n_examples, counts.n_models, alpha=0.0, delta=delta)[0],
-        difficulty_forecast=difficulty_forecast(bound),
-        n_missing=n_missing,
-        assumption=assumption_fit(bound, delta),
-        example_groups=None,
-        adjusted=Adjusted(right=counts.mean_kappa),
-    )
-    return result, tree
 
 
 def _means(counts: SimilarityResult) -> tuple[Fraction, Fraction]:
@@ -446,83 +258,3 @@ def _means(counts: SimilarityResult) -> tuple[Fraction, Fraction]:
     wrong = int(counts.wrong.sum())
     disagree = (k - 1) * wrong - 2 * int(counts.both_wrong.sum(dtype=np.int64))  # over all pairs
     return Fraction(wrong, n * k), 1 - Fraction(disagree, n * counts.n_pairs)
-
-
-def _curves(n: int, error: Fraction, alike: Fraction, epsilon: Fraction, delta: float) -> tuple[Curve, Curve]:
-    """What fits were all equal, against similarity and against epsilon."""
-    return (
-        models_by_similarity(n, error, epsilon=float(epsilon), delta=delta),
-        models_by_epsilon(n, error, alike, delta=delta),
-    )
-
-
-def _equal(n: int, error: Fraction, alike: Fraction, *, epsilon: Number, delta: float) -> TestableModels | None:
-    """The paper's plug-in, as if all models had the mean error and the mean similarity; None where no models have both.
-
-    Where answers are missing the two means are of different examples, and may not fit together.
-    """
-    both = error + (alike - 1) / 2
-    if not 0 < error < 1 or not max(Fraction(0), 2 * error - 1) <= both <= error:
-        return None
-    return equal_models(n, error, both, epsilon=epsilon, delta=delta)
-
-
-def _theorem2(counts: SimilarityResult, curve: CoverCurve, delta: float) -> dict[str, float]:
-    """The eta at which (4) gives the smallest epsilon on this pool's own cover, and (5), (6) there."""
-    n, k = int(counts.observed.min()), counts.n_models
-    points = [
-        (theorem2_epsilon(n, k, eta=float(eta), cover=int(size), delta=delta), float(eta), int(size))
-        for eta, size in zip(curve.eta, curve.size, strict=True)
-    ]
-    usable = [point for point in points if not math.isnan(point[0])]
-    if not usable:
-        return {"eta": math.nan, "cover": math.nan, "epsilon": math.nan, "equation_5": math.nan, "equation_6": math.nan}
-    epsilon, eta, size = min(usable)
-    return {
-        "eta": eta,
-        "cover": float(size),
-        "epsilon": epsilon,
-        "equation_5": theorem2_equation5(n, k, eta=eta, cover=size, delta=delta),
-        "equation_6": theorem2_equation6(n, k, eta=eta, cover=size, delta=delta),
-    }
-
-
-def _one_model(table: Predictions, grouping: Grouping | None, *, epsilon: Number | None, delta: Number) -> str:
-    """What can still be told of a single model, and what would tell more."""
-    told = (
-        _one_right_or_wrong(table, grouping, epsilon, delta) if table.is_binary else _one_score(table, grouping, delta)
-    )
-    return (
-        f"there is only one model, {table.names[0]} ({table.source}), and a comparison takes two; what can be told of "
-        f"it alone: {told}. Add another model's answers on the same examples."
-    )
-
-
-def _one_score(table: Predictions, grouping: Grouping | None, delta: Number) -> str:
-    pool, share = ScoredPool(table, grouping), float(exact(delta))
-    low, high = (float(end[0]) for end in pool.intervals(share))
-    return (
-        f"its mean score is {float(pool.means[0]):.4f}, between {low:.4f} and {high:.4f} with {100 * (1 - share):g} %, "
-        f"over {table.n_examples:,} {'example' if table.n_examples == 1 else 'examples'}"
-    )
-
-
-def _one_right_or_wrong(table: Predictions, grouping: Grouping | None, epsilon: Number | None, delta: Number) -> str:
-    n = int(table.observed.sum()) if table.observed is not None else table.n_examples
-    wrong, share = int(table.wrong.sum()), float(exact(delta))
-    if grouping is None:
-        low, high = clopper_pearson(wrong, n, level=share)
-    else:
-        grouped = GroupedPool(table, similarity(table), grouping)
-        low, high = (float(end[0]) for end in grouped.intervals(share))
-    told = f"its error is {wrong / n:.4f}, between {low:.4f} and {high:.4f} with {100 * (1 - share):g} %"
-    if 0 < wrong < n and grouping is None:
-        p = Fraction(wrong, n)
-        bar = _usual_epsilon(n, p, 1, delta) if epsilon is None else float(exact(epsilon))
-        alone = testable_models(n, p, 1, epsilon=bar if epsilon is None else epsilon, delta=delta).union
-        told += f", and by the union bound the set takes {exact_text(alone)} models like it at ±{bar:g}"
-        half = (high - low) / 4
-        more = examples_within(np.array([wrong / n]), np.ones((1, 1)), half, share)
-        if more is not None:
-            told += f"; half as wide an error bar, ±{half:.2g}, takes about {more:,} examples"
-    return told

@@ -79,12 +79,13 @@ def compare(
 
     Examples
     --------
+    >>> from heldout import Predictions, compare
     >>> right = [[1] * 60 + [0] * 30 + [1] * 410, [0] * 60 + [1] * 30 + [1] * 410]
     >>> result = compare(Predictions.from_correct(right, names=["a", "b"]), "a", "b")
     >>> result.verdict, round(result.p_value, 4), [round(end, 4) for end in result.interval]
     ('first better', 0.0021, [0.0222, 0.0986])
     """
-    table = _table(predictions, level)
+    table = _table(predictions, level, groups)
     if first is None and second is None and table.n_models == 2:
         first, second = 0, 1
     if first is None or second is None:
@@ -127,11 +128,13 @@ def compare_all(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import compare_all
     >>> right = np.random.default_rng(0).random((3, 400)) < [[0.9], [0.7], [0.7]]
     >>> compare_all(right).n_told_apart
     2
     """
-    table = _table(predictions, level)
+    table = _table(predictions, level, groups)
     rows = range(table.n_models) if models is None else [_row(table, model, "models") for model in models]
     if len(set(rows)) != len(rows):
         raise InputError("a model is named twice; every pair of different models is compared.")
@@ -170,11 +173,11 @@ def compare_all(
     )
 
 
-def _table(predictions: Predictions | ArrayLike, level: float) -> Predictions:
+def _table(predictions: Predictions | ArrayLike, level: float, groups: Any) -> Predictions:
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
         raise InputError(f"`level` is {level!r}; it must be a number between 0 and 1.")
     if is_frame(predictions):
-        return load_predictions(predictions)
+        return load_predictions(predictions, columns=groups if isinstance(groups, str) else ())
     return predictions if isinstance(predictions, Predictions) else Predictions.from_scores(predictions)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -76,11 +76,15 @@ class CompareResult(Result):
 
     Parameters
     ----------
+    first, second : str
+        The two models.
+    score_first, score_second : float
+        Their mean scores.
     difference : float
         Mean score of the first less that of the second, over examples; with a sequence over groups, over groups.
     log_p_value : float
         Of "equally good", two-sided, of this pair alone. With a sequence: valid at every look.
-    interval : (float, float)
+    interval, interval_level : (float, float), float
         Of the difference, at 1 - `interval_level`, within [-1, 1]. Zero is outside exactly where p is at most
         `interval_level`. NaN where a sequence found that the difference moved with the order.
     ruling : Verdict
@@ -88,6 +92,10 @@ class CompareResult(Result):
     n_pairs : int
         Pairs that were compared at once; the verdict then goes by Holm's p, and `interval_level` is
         level / n_pairs, so that all intervals hold at once.
+    n_examples, n_missing : int
+        Examples that both have, and those that one of them lacks.
+    binary : bool
+        Right or wrong, not scores.
     first_only, second_only : int
         Examples on which the first, the second has the higher score.
     detectable_difference : float
@@ -100,10 +108,14 @@ class CompareResult(Result):
         By flipping signs of differences at random, for scores and groups; beside the verdict, since it holds only where
         the differences of equal models are symmetric. NaN for right or wrong (where it is McNemar's), for sequences,
         and where several pairs were compared.
-    n_groups : int or None
-        Groups of examples, where they are the unit.
+    n_groups, groups_named : int or None, str or None
+        Groups of examples, where they are the unit, and what told them.
+    sequence : ConfidenceSequence or None
+        What could be said at every look, where it was asked for.
     n_waiting : int
         Examples at the end of a sequence that do not count yet: more of their group may come.
+    source, data_digest, version, created : str
+        What came in, a hash of it; what made the result, and when.
 
     Examples
     --------
@@ -233,8 +245,8 @@ class CompareResult(Result):
         dict
             "pairs", here one row, and "examples", those on which the models part (`parted`).
         """
-        examples = [vars(example) for example in self.parted]
-        return {"pairs": lambda: from_rows([pair_row(self)]), "examples": lambda: from_rows(examples)}
+        examples, columns = [vars(example) for example in self.parted], [column.name for column in fields(Parted)]
+        return {"pairs": lambda: from_rows([pair_row(self)]), "examples": lambda: from_rows(examples, columns)}
 
     def summary(self) -> Summary:
         """What the comparison says.
@@ -264,6 +276,7 @@ class CompareAllResult(Result):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from heldout import compare_all
     >>> result = compare_all(np.random.default_rng(0).random((3, 400)) < [[0.9], [0.7], [0.7]])
     >>> len(result.pairs), result.n_told_apart, result.pairs[0].better

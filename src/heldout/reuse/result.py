@@ -233,8 +233,8 @@ class Budget(Result):
         Examples of each task, where the table has several.
     trials_agree : bool
         Whether cells had trials, all of which agree.
-    created : str
-        Date, as in 2025-12-31.
+    source, data_digest, version, created : str
+        What came in, a hash of it; what made the result, and when.
     """
 
     unlisted: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "testable", "too_few", "tasks", "trials_agree")
@@ -328,12 +328,12 @@ class Budget(Result):
         -------
         dict
             "models", the leaderboard, best first, and "neighbours", each model against the next one down; without a
-            pool one row of numbers.
+            pool "result", one row: what was asked, and how many models fit by each bound.
         """
         pool = self.pool
         if pool is None:
             return super().tables()
-        return {"models": lambda: from_rows(self.models), "neighbours": lambda: from_rows(pool.named_neighbours)}
+        return {"models": lambda: from_rows(self.models), "neighbours": lambda: from_rows(_neighbours(pool))}
 
     def summary(self) -> Summary:
         """What the budget says.
@@ -369,12 +369,15 @@ class BudgetResult(Budget):
     equal : TestableModels or None
         The same as `testable` if all models had the pool's mean error and mean similarity, as the paper plugs in; None
         where no such models exist. Where errors differ much this is far too many.
+    mean_error, mean_similarity, independent_similarity : float
+        Of the models and pairs of the pool; what the similarity would be if models erred independently.
     by_similarity, by_epsilon : Curve or None
         Testable models of the mean error against similarity (figures 1b and 2), and of the mean error and similarity
         against epsilon (figure 2); None where `equal` is.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from heldout import budget
     >>> right = np.random.default_rng(0).random((4, 1000)) < [[0.9], [0.8], [0.8], [0.7]]
     >>> result = budget(right, epsilon=0.05)
@@ -417,6 +420,11 @@ class BudgetResult(Budget):
         pool = self.pool
         return super().tables() if pool is None else {**super().tables(), "pairs": lambda: _pairs(pool)}
 
+    def _row(self) -> dict[str, list[Any]]:
+        fits = {f"models_{bound}": k for bound, k in self.testable.to_dict().items()}
+        asked = {"n_examples": self.n_examples, "error": self.mean_error, "similarity": self.mean_similarity}
+        return from_rows([asked | self.target | fits | {"reason": self.testable.reason}])
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ScoreBudgetResult(Budget):
@@ -432,6 +440,7 @@ class ScoreBudgetResult(Budget):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from heldout import budget
     >>> scores = np.random.default_rng(0).random((3, 500)) * [[1.0], [0.8], [0.8]]
     >>> result = budget(scores)
@@ -485,6 +494,12 @@ class ScoreBudgetResult(Budget):
             "share_of_gap": self.pair_trial_share,
             "gap_with_twice_as_many": self.shrinks(MORE_TRIALS, pairs=True),
         }
+
+
+def _neighbours(pool: Pool) -> list[dict[str, Any]]:
+    """Neighbours with plain p-values, beside their logarithms, which do not underflow."""
+    logs = {"p_value": "log_p_value", "adjusted_p_value": "log_adjusted"}
+    return [row | {name: math.exp(row[log]) for name, log in logs.items()} for row in pool.named_neighbours]
 
 
 def _pairs(pool: PoolResult) -> dict[str, Any]:

@@ -335,19 +335,21 @@ def similarity(predictions: Predictions | PackedLosses | ArrayLike, *, progress:
 
     Parameters
     ----------
-    predictions : Predictions, PackedLosses or (k, n) array of bool
-        Which answers are right, models first.
+    predictions : Predictions, or (k, n) array of bool, or a frame of pandas or polars
+        Which answers are right, models first; frames as `heldout.load_predictions` reads them.
     progress : bool
         Show a bar on stderr.
 
     Returns
     -------
     SimilarityResult
+        Similarities, errors and the number of models that each example fools.
 
     Examples
     --------
     Three models, four examples:
 
+    >>> from heldout import similarity
     >>> correct = [[True, True, True, False], [True, True, False, False], [False, True, True, True]]
     >>> result = similarity(correct)
     >>> result.agreement().tolist()

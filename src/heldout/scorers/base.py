@@ -33,6 +33,7 @@ class Scorer(Protocol):
 
     Examples
     --------
+    >>> from heldout.scorers import FunctionScorer, Scorer
     >>> isinstance(FunctionScorer(lambda batch: batch.reshape(len(batch), -1)), Scorer)
     True
     """
@@ -83,6 +84,8 @@ class FunctionScorer:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.scorers import FunctionScorer
     >>> scorer = FunctionScorer(lambda batch: batch.reshape(len(batch), -1)[:, :2], name="first two pixels")
     >>> scorer.name, scorer.logits(np.ones((3, 1, 2, 2), np.float32)).shape
     ('first two pixels', (3, 2))
@@ -145,6 +148,7 @@ def as_scorer(model: Any, **options: Any) -> Scorer:
 
     Examples
     --------
+    >>> from heldout.scorers import as_scorer
     >>> as_scorer(lambda batch: batch.reshape(len(batch), -1)[:, :2], batch_size=8).batch_size
     8
     """
@@ -205,6 +209,11 @@ def load_scorer(spec: str, *, option: str = "--model", **options: Any) -> Scorer
 
     Examples
     --------
+    >>> from importlib.resources import files
+    >>> from heldout import InputError
+    >>> from heldout.scorers import load_scorer
+    >>> load_scorer(str(files("heldout") / "data" / "honest.onnx"), threads=1).name
+    'honest'
     >>> try:
     ...     load_scorer("weights.bin")
     ... except InputError as error:

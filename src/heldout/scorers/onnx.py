@@ -30,13 +30,19 @@ class OnnxScorer:
         Default: the file's own where it is fixed, else 256.
     device : {"cpu", "cuda"}
         "cuda" needs the package onnxruntime-gpu in place of onnxruntime.
+    bf16 : bool
+        Refused: a file runs in the precision it was exported in.
     threads : int, optional
         Default: ONNX Runtime's own choice.
+    output : str, optional
+        Name of the output that holds the logits.
 
     Examples
     --------
-    >>> import heldout.demo
-    >>> scorer = OnnxScorer(Path(heldout.demo.__file__).parent / "data" / "honest.onnx", threads=1)
+    >>> from importlib.resources import files
+    >>> import numpy as np
+    >>> from heldout.scorers import OnnxScorer
+    >>> scorer = OnnxScorer(files("heldout") / "data" / "honest.onnx", threads=1)
     >>> scorer.name, scorer.layout, scorer.logits(np.zeros((2, 1, 32, 32), np.float32)).shape
     ('honest', 'nchw', (2, 10))
     """

@@ -33,7 +33,9 @@ class SklearnScorer:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
+    >>> from heldout.scorers import SklearnScorer
     >>> rng = np.random.default_rng(0)
     >>> model = LogisticRegression().fit(rng.random((20, 4)), np.arange(20) % 3)
     >>> SklearnScorer(model).logits(np.ones((5, 2, 2, 1), np.float32)).shape

@@ -39,6 +39,8 @@ def bernstein_bound(n: int, sd: float, *, log_delta: float, width: float) -> flo
 
     Examples
     --------
+    >>> import math
+    >>> from heldout.statistics import bernstein_bound
     >>> round(bernstein_bound(10_000, 0.1, log_delta=math.log(0.05), width=1.5), 6)
     0.004704
     """
@@ -68,6 +70,8 @@ def bernstein_log_pvalue(mean: float, sd: float, n: int, *, width: float) -> flo
 
     Examples
     --------
+    >>> import math
+    >>> from heldout.statistics import bernstein_bound, bernstein_log_pvalue
     >>> log_p = bernstein_log_pvalue(0.01, 0.1, 10_000, width=1.5)
     >>> math.isclose(bernstein_bound(10_000, 0.1, log_delta=log_p, width=1.5), 0.01, rel_tol=1e-12)
     True
@@ -104,6 +108,8 @@ def two_interval_log_pvalue(difference: float, sd_first: float, sd_second: float
 
     Examples
     --------
+    >>> import math
+    >>> from heldout.statistics import bernstein_bound, two_interval_log_pvalue
     >>> n, log_p = 10_000, two_interval_log_pvalue(0.05, 0.3, 0.25, 10_000)
     >>> log_delta = log_p - math.log(2)
     >>> halves = [bernstein_bound(n, sd, log_delta=log_delta, width=1.0) for sd in (0.3, 0.25)]

@@ -168,6 +168,8 @@ def star_bets_log_pvalue(
 
     Examples
     --------
+    >>> import math
+    >>> from heldout.statistics import star_bets_log_pvalue
     >>> star_bets_log_pvalue([0.5, -0.5] * 50, lower=-0.5, upper=0.5)
     0.0
     >>> star_bets_log_pvalue([0.25] * 1000, lower=-0.5, upper=0.5) < math.log(1e-100)

@@ -128,6 +128,7 @@ def clopper_pearson(
     --------
     Recht et al. 2019, vgg_15_BN_64 on CIFAR-10.1 v4, 1,715 right of 2,021:
 
+    >>> from heldout.statistics import clopper_pearson
     >>> low, high = clopper_pearson(1715, 2021, confidence=0.95)
     >>> round(100 * low, 1), round(100 * high, 1)
     (83.2, 86.4)

@@ -31,6 +31,8 @@ def calibrated_log_evalue(log_p: float) -> float:
 
     Examples
     --------
+    >>> import math
+    >>> from heldout.statistics import calibrated_log_evalue
     >>> [round(math.exp(calibrated_log_evalue(math.log(p))), 3) for p in (1.0, 0.05, 0.0001)]
     [0.5, 1.783, 117.762]
     """
@@ -57,6 +59,7 @@ def holm(p_values: list[float] | tuple[float, ...]) -> list[float]:
 
     Examples
     --------
+    >>> from heldout.statistics import holm
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """

@@ -41,11 +41,14 @@ class LeakScores:
     ----------
     scores, expected, spread : (n,) float
         Scores (clipped, larger is better), what the references lead one to expect, and how far scores lie around it.
+    n_references, method
+        References, and how they were made use of.
     variance_removed : float
         Share of the variance within class that the references take off.
 
     Examples
     --------
+    >>> from heldout.statistics import leak_scores
     >>> found = leak_scores([1.0, 2.0, 3.0, 6.0])
     >>> found.expected.tolist(), found.residuals.tolist()
     ([3.0, 3.0, 3.0, 3.0], [-2.0, -1.0, 0.0, 3.0])
@@ -114,11 +117,17 @@ class LeakTestResult(Record):
         The test of the mean residual, and the one for a few examples far above what was expected.
     p_value, p_greater, p_two_sided : float
         Of both together, for the declared alternative and for each.
+    tail_counts : bool
+        Whether the second test has a say: not where groups have other sizes in one set than in the other.
+    n_references, method
+        References, and how they were made use of.
     variance_removed : float
         Share of the variance within class that the references take off.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.statistics import leak_test
     >>> rng = np.random.default_rng(0)
     >>> found = leak_test(rng.normal(1, 1, 200), rng.normal(0, 1, 200), rng=rng, n_resamples=999)
     >>> found.p_value, found.n_references
@@ -205,6 +214,8 @@ def leak_scores(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.statistics import leak_scores
     >>> rng = np.random.default_rng(0)
     >>> hard = rng.normal(size=2000)
     >>> found = leak_scores(hard + 0.5 * rng.normal(size=2000), hard + 0.5 * rng.normal(size=(3, 2000)))
@@ -305,6 +316,8 @@ def leak_test(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.statistics import leak_test
     >>> rng = np.random.default_rng(0)
     >>> hard = rng.normal(size=4000)
     >>> model, others = hard + rng.normal(size=4000), hard + rng.normal(size=(3, 4000))

@@ -52,6 +52,7 @@ class DetectableLeak(Record):
 
     Examples
     --------
+    >>> from heldout.statistics import DetectableLeak
     >>> DetectableLeak(pull=0.5, share=0.03).to_dict()
     {'pull': 0.5, 'share': 0.03}
     """
@@ -127,9 +128,10 @@ def leak_power(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.statistics import leak_power, leak_scores
     >>> rng = np.random.default_rng(0)
     >>> hard = rng.normal(size=4000)
-    >>> from heldout.statistics.leak import leak_scores
     >>> scores = leak_scores(hard + rng.normal(size=4000), hard + rng.normal(size=(3, 4000)))
     >>> [round(leak_power(scores, share=s, pull=0.5, n_test=2000, n_control=2000), 2) for s in (0.01, 0.05, 0.1)]
     [0.1, 0.58, 0.98]
@@ -197,8 +199,9 @@ def detectable_leak(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> from heldout.statistics import leak_scores
+    >>> from heldout.statistics import detectable_leak, leak_scores
     >>> scores = leak_scores(rng.normal(size=1000))
     >>> [leak.pull for leak in detectable_leak(scores, n_test=500, n_control=500) if 0 < leak.share < 1]
     [0.25, 0.5, 1.0]
@@ -266,7 +269,8 @@ def examples_needed(
 
     Examples
     --------
-    >>> from heldout.statistics import leak_scores
+    >>> import numpy as np
+    >>> from heldout.statistics import examples_needed, leak_scores
     >>> scores = leak_scores(np.random.default_rng(0).normal(size=1000))
     >>> examples_needed(scores, share=0.3, pull=1.0) < examples_needed(scores, share=0.1, pull=1.0)
     True

@@ -32,13 +32,14 @@ class IndependenceTestResult:
         Mean T; with groups the mean of their means.
     log_p_value, p_value : float
         The first is finite even where the second underflows.
-    method, alternative : str
+    method, alternative, tolerance
         The test.
     n_examples, n_groups : int
         What it rests on; the second is None without groups.
 
     Examples
     --------
+    >>> from heldout import independence_test
     >>> found = independence_test([0.5] * 100 + [0.0] * 900, lower=-0.96, upper=0.5)
     >>> found.statistic, found.p_value < 1e-10
     (0.05, True)
@@ -90,7 +91,7 @@ def independence_test(
     Parameters
     ----------
     T : (n_examples,)
-        One statistic an example, for instance from `heldout.score_map_statistics`.
+        One statistic per example, for instance from `heldout.score_map_statistics`.
     lower, upper : float
         The range that the rule guarantees (`Translations.statistic_range`), never the data's own.
     method : {"betting", "mixture", "bernstein", "bernstein_uncapped"}
@@ -119,6 +120,8 @@ def independence_test(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import independence_test
     >>> T = np.zeros(10_000)
     >>> T[:120] = 0.5
     >>> print(independence_test(T, lower=-24 / 25, upper=0.5, method="bernstein"))
@@ -193,8 +196,13 @@ class NModelTestResult:
 
     Examples
     --------
-    >>> n_model_test(np.zeros((4, 100)), lower=-0.96, upper=0.5, group_size=2).p_values
-    (1.0, 1.0)
+    >>> import numpy as np
+    >>> from heldout import n_model_test
+    >>> T = np.zeros((4, 1000))
+    >>> T[:2, :60] = 0.5  # two of four trainings are right on 60 examples and wrong beside them
+    >>> found = n_model_test(T, lower=-0.96, upper=0.5, group_size=2)
+    >>> [test.statistic for test in found.groups], [p < 0.001 for p in found.p_values]
+    ([0.03, 0.0], [True, False])
     """
 
     groups: tuple[IndependenceTestResult, ...]
@@ -266,6 +274,8 @@ def n_model_test(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import n_model_test
     >>> T = np.zeros((4, 1000))
     >>> T[0, :30] = 0.5
     >>> n_model_test(T, lower=-0.96, upper=0.5, group_size=2, method="mixture").p_values[1]

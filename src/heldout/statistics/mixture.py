@@ -49,6 +49,8 @@ def mixture_log_evalue(
 
     Examples
     --------
+    >>> import math
+    >>> from heldout.statistics import mixture_log_evalue
     >>> mixture_log_evalue([0.0] * 10, lower=-0.96, upper=0.5)
     0.0
     >>> mixture_log_evalue([0.5] * 100, lower=-0.96, upper=0.5) > math.log(1e10)

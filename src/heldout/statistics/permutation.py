@@ -32,11 +32,19 @@ class ControlTestResult(Record):
         Of the difference, 95 %.
     p_value, p_greater, p_two_sided : float
         Of the declared alternative, and of each.
+    standard_error_test : float
+        What of the standard error comes from the test set.
     n_test, n_control, n_unmatched : int
         Examples; those of classes that only one of the two sets has.
+    n_groups_test, n_groups_control : int or None
+        Groups, where they were given: each counts once, with its mean.
+    alternative, n_resamples
+        What was asked for.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import control_test
     >>> found = control_test([1.0] * 50 + [0.0] * 50, [0.0] * 200, rng=np.random.default_rng(0))
     >>> round(found.difference, 6), found.p_value
     (0.5, 0.0001)
@@ -81,9 +89,13 @@ class ControlTestsResult:
         One per statistic.
     p_value, p_greater, p_two_sided : float
         Of the smallest of their p-values, for the declared alternative and for each.
+    alternative : str
+        The declared one.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.statistics import control_tests
     >>> rng = np.random.default_rng(0)
     >>> found = control_tests(rng.normal(1, 1, (2, 50)), rng.normal(0, 1, (2, 50)), rng=rng, n_resamples=999)
     >>> len(found.each), found.p_value
@@ -185,6 +197,8 @@ def control_test(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import control_test
     >>> rng = np.random.default_rng(0)
     >>> same = control_test(rng.normal(1, 1, 200), rng.normal(1, 1, 300), rng=rng)
     >>> same.p_value > 0.05
@@ -245,6 +259,8 @@ def control_tests(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.statistics import control_tests
     >>> rng = np.random.default_rng(0)
     >>> x, y = rng.normal(1, 1, (2, 200)), rng.normal(0, 1, (2, 300))
     >>> found = control_tests(x, y, rng=rng, n_resamples=999)

@@ -41,6 +41,7 @@ class Detectable:
 
     Examples
     --------
+    >>> from heldout.statistics import Detectable
     >>> found = Detectable(0.003, 0.004)
     >>> found.low, found.high
     (0.003, 0.004)
@@ -103,6 +104,8 @@ def detectable_effect(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.statistics import detectable_effect
     >>> T = np.zeros(10_000)
     >>> T[:200], T[200:400] = -0.5, 0.5
     >>> found = detectable_effect(T, lower=-24 / 25, upper=0.5, rng=np.random.default_rng(0))
@@ -222,6 +225,8 @@ def detectable_difference(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.statistics import detectable_difference
     >>> T = np.repeat([-0.5, 0.0, 0.5], [100, 800, 100])
     >>> found = detectable_difference(T, standard_error_test=0.001, standard_error_control=0.0, level=0.05,
     ...                               alternative="two-sided")

@@ -32,11 +32,21 @@ class SeenExamples(Record):
         Of each example's rank among the control's.
     order, listed : int arrays
         All examples, most suspicious first, and those that can be listed.
+    n_listed, n_groups_listed : int
+        Examples that can be listed, the first so many of `order`; their groups, where groups were given.
     q, floor : float
         Rate of the list; the smallest p there is.
+    fewest, n_compared : int
+        Examples (or groups) in the shortest list that there can be; those that have a p.
+    within_class : bool
+        Whether examples are ranked among the control's of their class only.
+    other_sizes : bool
+        Groups have other sizes in one set than in the other, so that none can be ranked.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.statistics import seen_examples
     >>> found = seen_examples([9.0, 0.5, 8.0], np.arange(99) / 99.0)
     >>> found.n_listed, found.listed.tolist()
     (2, [0, 2])
@@ -114,6 +124,8 @@ def seen_examples(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout.statistics import seen_examples
     >>> found = seen_examples([9.0, 0.5, 8.0], np.arange(99) / 99.0)
     >>> found.p_values.round(2).tolist(), found.listed.tolist(), found.fewest
     ([0.01, 0.5, 0.01], [0, 2], 1)
@@ -190,6 +202,7 @@ def benjamini_hochberg(p_values: ArrayLike, q: float) -> int:
 
     Examples
     --------
+    >>> from heldout.statistics import benjamini_hochberg
     >>> benjamini_hochberg([0.01, 0.9, 0.02, 0.075], 0.1)
     3
     """

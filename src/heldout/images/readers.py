@@ -1,0 +1,361 @@
+"""What a path, an array or a dataset means: folders, CSV lists and .npz files to sources of pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heldout.checks import EXAMPLE, LABEL, PICTURE, TEXT, need, pick
+from heldout.errors import InputError
+from heldout.files import Npz, read_npy, read_table
+from heldout.images.sources import MAX_PIXELS, ArraySource, DatasetSource, FileSource, ImageSource
+
+SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
+MOST_NAMED = 1_000_000  # classes of which each gets a name
+
+
+def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | None = None) -> ArraySource:
+    """Pictures (n, height, width[, channels]) and their labels, already in memory.
+
+    Parameters
+    ----------
+    pictures : (n, height, width) or (n, height, width, channels)
+        uint8 or float.
+    labels : (n,)
+        Classes from 0, or names, which are numbered in their order.
+    ids : n str, optional
+        Names of the examples; numbered without.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from heldout.images import from_arrays
+    >>> from_arrays(np.zeros((2, 4, 4), np.uint8), ["dog", "cat"]).labels.tolist()
+    [1, 0]
+    """
+    return ArraySource(np.asarray(pictures), labels, ids=ids)
+
+
+def from_dataset(dataset: Any, labels: ArrayLike | None = None) -> DatasetSource:
+    """A torch `Dataset` with items (picture, label); pass `labels` to spare one reading of all items.
+
+    Parameters
+    ----------
+    dataset : sequence of (picture, label)
+        A torch `Dataset`, say. Pictures are tensors (channels first), arrays or PIL images.
+    labels : (n,), optional
+        Classes; `dataset.targets`, or one reading of all items, without.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from heldout.images import from_dataset
+    >>> from_dataset([(np.zeros((4, 4, 3), np.uint8), 1), (np.zeros((4, 4, 3), np.uint8), 0)]).labels.tolist()
+    [1, 0]
+    """
+    return DatasetSource(dataset, labels)
+
+
+def from_folder(
+    root: str | Path,
+    *,
+    channels: int = 3,
+    class_names: Sequence[str] | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> FileSource:
+    """A folder with one subfolder per class.
+
+    Classes are numbered in the order of their names, or of `class_names` where given: a control must be
+    numbered as its test set, also where it lacks a class.
+
+    Parameters
+    ----------
+    root : path
+        The folder.
+    channels : {3, 1}
+        Read pictures as RGB, or as grey.
+    class_names : sequence of str, optional
+        Names of the class folders, in the order of their numbers.
+    max_pixels : int
+        Larger files are refused.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`; pictures are opened one at a time.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from heldout.images import from_folder
+    >>> root = Path(tempfile.mkdtemp())
+    >>> for name in ("cat", "dog"):
+    ...     (root / name).mkdir()
+    ...     Image.new("RGB", (4, 4)).save(root / name / "1.png")
+    >>> from_folder(root).ids, from_folder(root).class_names
+    (['cat/1.png', 'dog/1.png'], ['cat', 'dog'])
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise InputError(f"{root} is not a folder.")
+    found = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))
+    if not found:
+        raise InputError(
+            f"{root}: no class folders. Put each class into a subfolder of its own, or give a CSV of "
+            "file names and labels (`labels`)."
+        )
+    numbers = _class_numbers(found, class_names, str(root))
+    names, labels = [], []
+    for class_name in found:
+        files = sorted(
+            p.relative_to(root).as_posix() for p in (root / class_name).rglob("*") if p.suffix.lower() in SUFFIXES
+        )
+        if not files:
+            raise InputError(f"{root / class_name}: the class folder holds no pictures; fill or remove it.")
+        names += files
+        labels += [numbers[class_name]] * len(files)
+    return FileSource(
+        root,
+        names,
+        np.array(labels),
+        class_names=list(numbers),
+        channels=channels,
+        numbered_by_name=True,
+        max_pixels=max_pixels,
+    )
+
+
+def from_csv(
+    root: str | Path,
+    table: str | Path,
+    *,
+    channels: int = 3,
+    class_names: Sequence[str] | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> FileSource:
+    """A folder and a CSV with a header: file name, label, and perhaps the name of the label and further columns.
+
+    A label is a number, or a name; names are numbered in their order, or in that of `class_names`. Beside numbers, a
+    third column that has one value for each label is its name. Every column past the second can name groups.
+
+    Parameters
+    ----------
+    root, table : path
+        The folder, and the CSV file.
+    channels, class_names, max_pixels
+        As in `from_folder`.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`; pictures are opened one at a time.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from heldout.images import from_csv
+    >>> root = Path(tempfile.mkdtemp())
+    >>> Image.new("RGB", (4, 4)).save(root / "1.png")
+    >>> _ = (root / "labels.csv").write_text("file,label,patient\\n1.png,2,p7\\n")
+    >>> from_csv(root, root / "labels.csv").labels.tolist()
+    [2]
+    """
+    root, table = Path(root), Path(table)
+    rows, columns = _listed(root, table)
+    raw = [row[1].strip() for row in rows]
+    by_name = not all(value.isdecimal() for value in raw)
+    if by_name:
+        numbers = _class_numbers(sorted(set(raw)), class_names, str(table))
+        class_names = list(numbers)
+    else:
+        numbers = {value: int(value) for value in raw}
+        class_names = _names_beside(rows) if class_names is None else class_names
+    return FileSource(
+        root,
+        [row[0] for row in rows],
+        np.array([numbers[value] for value in raw]),
+        class_names=class_names,
+        channels=channels,
+        numbered_by_name=by_name,
+        columns=columns,
+        max_pixels=max_pixels,
+    )
+
+
+def _listed(root: Path, table: Path) -> tuple[list[list[str]], dict[str, NDArray[Any]]]:
+    """Rows of a CSV whose pictures are all there, once, and labelled; its columns beyond the first two."""
+    header, rows = read_table(table, what="the label table", example="file,label")
+    if (root / header[0]).is_file():
+        raise InputError(f"{table}: the first line names a picture; put a header such as `file,label` above it.")
+    names = [row[0] for row in rows]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{table} names {twice!r} more than once; examples must be different pictures.")
+    missing = [name for name in names if not (root / name).is_file()]
+    if missing:
+        raise InputError(f"{table} names {len(missing)} pictures that {root} does not hold, first {missing[0]!r}.")
+    columns = {
+        name.strip(): np.array([row[i] if i < len(row) else "" for row in rows])
+        for i, name in enumerate(header)
+        if i >= 2
+    }
+    bare = next((row[0] for row in rows if row[1].strip() == ""), None)
+    if bare is not None:
+        raise InputError(f"{table}: the picture {bare!r} has no label.")
+    return rows, columns
+
+
+def _names_beside(rows: Sequence[Sequence[str]]) -> list[str] | None:
+    """Names of numbered classes, from a third column that has one value for each label; None where it does not."""
+    pairs = {(int(row[1]), row[2]) for row in rows if len(row) > 2}
+    known = dict(pairs)
+    if not known or len(known) < len(pairs) or max(known) >= MOST_NAMED:
+        return None
+    return [known.get(i, f"class {i}") for i in range(max(known) + 1)]
+
+
+def _class_numbers(found: Sequence[str], wanted: Sequence[str] | None, what: str) -> dict[str, int]:
+    """Number classes by their place in `found`, or in `wanted`."""
+    strangers = [name for name in found if wanted is not None and name not in wanted]
+    if strangers:
+        raise InputError(f"{what} has the class {strangers[0]!r}, which the test set does not have.")
+    return {name: i for i, name in enumerate(found if wanted is None else wanted)}
+
+
+def from_npz(
+    path: str | Path,
+    *,
+    images_key: str | None = None,
+    labels_key: str | None = None,
+    labels: ArrayLike | None = None,
+    class_names: Sequence[str] | None = None,
+) -> ArraySource:
+    """Arrays of an `.npz` file; stored without compression they are mapped, and packed large ones read row by row.
+
+    Labels that are text are numbered in the order of `class_names`, of the file's own array of that name, or of
+    themselves.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    images_key, labels_key : str, optional
+        Its keys; found by their usual names without.
+    labels : (n,), optional
+        Labels, where the file holds none.
+    class_names : sequence of str, optional
+        Names of the classes, in the order of their numbers.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from heldout.images import from_npz
+    >>> path = Path(tempfile.mkdtemp()) / "test.npz"
+    >>> np.savez(path, images=np.zeros((2, 4, 4), np.uint8), labels=[0, 1])
+    >>> from_npz(path).labels.tolist()
+    [0, 1]
+    """
+    path = Path(path)
+    with Npz(path) as arrays:
+        keys = list(arrays)
+        key = need(keys, images_key, PICTURE, source=str(path), what="pictures")
+        labels_at = None if labels is not None else need(keys, labels_key, LABEL, source=str(path), what="labels")
+        pictures = arrays.rows(key)
+        given = labels if labels_at is None else arrays[labels_at]
+        if "class_names" in arrays:
+            class_names = [str(name) for name in arrays["class_names"]]
+        elif np.asarray(given).dtype.kind not in TEXT:
+            class_names = None
+        ids_at = pick(keys, None, EXAMPLE, source=str(path), taken=(key, labels_at or ""))
+        ids = None
+        if ids_at is not None and arrays.shape(ids_at) == (len(pictures),):
+            ids = [str(name) for name in arrays[ids_at]]
+        columns = {
+            name: arrays[name]
+            for name in keys
+            if name not in (key, ids_at, "class_names") and arrays.shape(name) == (len(pictures),)
+        }
+    assert given is not None
+    return ArraySource(pictures, given, ids=ids, class_names=class_names, columns=columns, what=str(path))
+
+
+def open_source(
+    path: str | Path,
+    *,
+    labels: str | Path | None = None,
+    images_key: str | None = None,
+    labels_key: str | None = None,
+    channels: int = 3,
+    class_names: Sequence[str] | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> ImageSource:
+    """What a path means: a folder of class folders, a folder with a CSV (`labels`), or an npz file.
+
+    `max_pixels` is the size of the largest picture file that is read.
+
+    Parameters
+    ----------
+    path : path
+        Folder or file.
+    labels : path, optional
+        A CSV of file names and labels, or a .npy file of labels.
+    images_key, labels_key : str, optional
+        As in `from_npz`.
+    channels, class_names, max_pixels
+        As in `from_folder`.
+
+    Returns
+    -------
+    ImageSource
+        For `LabelledImages`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from heldout.images import open_source
+    >>> path = Path(tempfile.mkdtemp()) / "test.npz"
+    >>> np.savez(path, images=np.zeros((2, 4, 4), np.uint8), labels=[0, 1])
+    >>> len(open_source(path).ids)
+    2
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path} does not exist.")
+    if path.is_dir():
+        if labels is not None:
+            return from_csv(path, labels, channels=channels, class_names=class_names, max_pixels=max_pixels)
+        return from_folder(path, channels=channels, class_names=class_names, max_pixels=max_pixels)
+    if path.suffix == ".npz":
+        given = None if labels is None else read_npy(labels)
+        return from_npz(path, images_key=images_key, labels_key=labels_key, labels=given, class_names=class_names)
+    raise InputError(
+        f"{path} is neither a folder nor an .npz file; give a folder with one subfolder per class, a folder and a CSV "
+        "of labels, or an .npz file of pictures and labels."
+    )
