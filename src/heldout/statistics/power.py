@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import logsumexp, softmax
-from scipy.stats import norm
+from scipy.special import logsumexp, ndtri, softmax
 
 from heldout.errors import InputError
 from heldout.statistics.bernstein import bernstein_log_pvalue
@@ -229,7 +228,7 @@ def detectable_difference(
     (0.0028, 0.00284)
     """
     tail = level if alternative == "greater" else level / 2.0
-    z, z_power = float(norm.isf(tail)), float(norm.ppf(POWER))
+    z, z_power = float(-ndtri(tail)), float(ndtri(POWER))
     distinct, counts = np.unique(np.asarray(T_test, dtype=np.float64), return_counts=True)
     shares = counts / counts.sum()
     null = math.hypot(standard_error_test, standard_error_control)
