@@ -81,8 +81,8 @@ def demo(run, honest_onnx, leaked_onnx):
 
 def test_trainings(run):
     code, out, err = run(
-        "--train", "MINE:nearest", "MINE:train", "--data", "train.npz", "--label-noise", "0:0.4:0.2", "--repetitions", 2,
-        "--validation", "fresh.npz",
+        "--train", "MINE:nearest", "MINE:train", "--data", "train.npz", "--label-noise", "0:0.4:0.2",
+        "--repetitions", 2, "--validation", "fresh.npz",
     )  # fmt: skip
     assert code == 0
     assert "PMV k_S" in out

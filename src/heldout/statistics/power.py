@@ -102,10 +102,10 @@ def detectable_effect(
 
     Examples
     --------
-    >>> T = np.zeros(10_000)
-    >>> T[:200], T[200:400] = -0.5, 0.5
+    >>> T = np.zeros(2_000)
+    >>> T[:40], T[40:80] = -0.5, 0.5
     >>> found = detectable_effect(T, lower=-24 / 25, upper=0.5, rng=np.random.default_rng(0))
-    >>> 0.0028 < found.tilted < found.turned < 0.0038
+    >>> 0.0068 < found.tilted < found.turned < 0.0088
     True
     """
     check_alternative(alternative)
