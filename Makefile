@@ -11,14 +11,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: $(VENV)/.installed-demo  ## audit two embedded models, one of which saw the test set
 	$(BIN)/heldout demo
 
+# worksteal: tests of one file stay together, so that what they share is made once, not in both workers.
 # Two workers on two cores: more threads would only wait for each other (a training in the suite took 5 times as long).
 test test-all: export OMP_NUM_THREADS := 1
 
 test: $(VENV)/.installed-dev  ## all tests but the slow ones
-	$(BIN)/pytest -q -n 2 -m "not slow"
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
 
 test-all: $(VENV)/.installed-dev  ## all tests, the long statistical ones too
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist worksteal
 
 lint: $(VENV)/.installed-dev  ## style, types, and the direction of imports
 	$(BIN)/ruff check .

@@ -52,7 +52,7 @@ def test_reading_by_going_through_all_hits():
     """(1) and (3): x flat, every combination of hits behind three answers."""
     n, points, x = 60, 5, 31
     rng = np.random.default_rng(2)
-    for _ in range(5):
+    for _ in range(2):
         parking = some_parking(points=points, most=n - points)
         codes, moves = [], []
         for _ in range(3):

@@ -52,8 +52,17 @@ def test_where_labels_are_named_often_it_is_the_forced_choice(n, m, k):
     assert found == pytest.approx(forecast(n, m, k), abs=5e-4)
 
 
-@pytest.mark.parametrize("attack", VOTES)
-@pytest.mark.parametrize(("n", "m", "k"), [(4000, 1000, 800), (4000, 100, 100), (4000, 10, 300)])
+SETTINGS = {"nb": (4000, 1000, 800), "majority": (4000, 100, 100), "plurality": (4000, 10, 300)}
+
+
+@pytest.mark.parametrize(
+    ("attack", "n", "m", "k"),
+    [
+        (a, *at) if SETTINGS[a] == at else pytest.param(a, *at, marks=pytest.mark.slow)
+        for a in VOTES
+        for at in SETTINGS.values()
+    ],
+)
 def test_simulated(attack, n, m, k):
     """Also where a label is named less than once on average, where the forced choice is far too low."""
     result = stress(n, m, queries=k, attack=attack, trials=30, seed=1)

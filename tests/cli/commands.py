@@ -53,7 +53,7 @@ def write_inputs(folder: Path) -> None:
 def commands(folder: Path) -> dict[str, list[str]]:
     """Name to arguments; `write_inputs` wrote the files."""
     f = folder
-    audit = ["audit", *PICTURES, "--radius", "1", "--limit", "150", "--seed", "0"]
+    audit = ["audit", *PICTURES, "--radius", "1", "--limit", "80", "--seed", "0"]
     honest, leaked = f"{DATA}/honest.onnx", f"{DATA}/leaked.onnx"
     scores = ["audit", "--scores", f"{f}/test.csv", "--control-scores", f"{f}/control.csv"]
     stress = ["stress", "--queries", "40", "--trials", "3", "--n-jobs", "1"]
@@ -82,7 +82,8 @@ def commands(folder: Path) -> dict[str, list[str]]:
                          "100"],
         "stress_public": [*stress, "--examples", "300", "--classes", "3", "--public", "0.3"],
         "memorization_curve": ["memorization", "curve", "--model", honest, leaked, *PICTURES, "--limit", "60",
-                               "--perturbation", "gaussian", "spatial", "--strengths", "spatial=0:2"],
+                               "--perturbation", "gaussian", "spatial", "--strengths", "spatial=0:2", "--shifts", "3",
+                               "--turns", "3"],
         "memorization_train": ["memorization", "retrain", "--train", "heldout_trainings:nearest",
                                "heldout_trainings:five", "--data", f"{f}/points.npz",
                                "--label-noise", "0:0.4:0.2", "--repetitions", "3",

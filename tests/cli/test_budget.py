@@ -17,6 +17,15 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "cifar10_predictions.npz"
 FOUR = ["--examples", "50000", "--error", "0.244", "--similarity", "0.85", "--epsilon", "0.01", "--delta", "0.05"]
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> Path:
+    """Eight of these models on the first 1,500 pictures: the same answers in a third of the time."""
+    path = tmp_path_factory.mktemp("small") / "predictions.npz"
+    with np.load(EXAMPLE) as data:
+        np.savez(path, models=data["models"][:8], labels=data["labels"][:1500], preds=data["preds"][:8, :1500])
+    return path
+
+
 @pytest.fixture
 def run(capsys):
     def call(*argv) -> tuple[int, str, str]:
@@ -41,41 +50,41 @@ def test_four_numbers(run):
     assert "plugged in" in out
 
 
-def test_command_line_and_python_agree(run, tmp_path):
-    code, out, err = run(EXAMPLE, "--exclude", "alexnet*", "--epsilon", "0.012", "--json", "--out", tmp_path / "out")
-    result = budget(load_predictions(EXAMPLE, exclude=["alexnet*"]), epsilon=0.012)
+def test_command_line_and_python_agree(run, small, tmp_path):
+    code, out, err = run(small, "--exclude", "alexnet*", "--epsilon", "0.03", "--json", "--out", tmp_path / "out")
+    result = budget(load_predictions(small, exclude=["alexnet*"]), epsilon=0.03)
     assert code == 0
     assert json.loads(out) == json.loads(json.dumps(result.to_dict()))
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == json.loads(out)
     assert BudgetResult.load(tmp_path / "out" / "result").to_dict() == result.to_dict()
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "shake_shake_26_2x64d_SSI_cutout16" in page
+    assert "densenet_BC_100_12" in page
     assert f"report: {tmp_path / 'out' / 'report.html'}" in err
-    assert "29 models, 10,000 examples" in err
+    assert "7 models, 1,500 examples" in err
 
 
-def test_fail_under(run):
-    further = budget(load_predictions(EXAMPLE)).further_models
-    assert run(EXAMPLE, "--fail-under", further)[0] == 0
-    code, _, err = run(EXAMPLE, "--fail-under", further + 1)
+def test_fail_under(run, small):
+    further = budget(load_predictions(small)).further_models
+    assert run(small, "--fail-under", further)[0] == 0
+    code, _, err = run(small, "--fail-under", further + 1)
     assert code == 1
     assert f"{further:,} further models fit, fewer than --fail-under {further + 1}" in err
     assert "name one" in err  # --epsilon
-    assert "name one" not in run(EXAMPLE, "--fail-under", further, "--epsilon", "0.01")[2]
-    assert run(EXAMPLE, "--fail-under", 0)[0] == 2
+    assert "name one" not in run(small, "--fail-under", further, "--epsilon", "0.03")[2]
+    assert run(small, "--fail-under", 0)[0] == 2
     alone = run("--examples", 5000, "--error", "0.2", "--similarity", "0.9", "--fail-under", 1, "--needed")
     assert alone[1].startswith("From numbers: 5,000 examples, error 0.2 and similarity 0.9")
     assert "follows what else is given; name one" in alone[2]  # there are no models to follow
 
 
-def test_needed(run):
+def test_needed(run, small):
     """Only the answer; with --json everything, and the gap that was asked for."""
-    code, out, _ = run(EXAMPLE, "--needed", "--epsilon", "0.005", "--gap", "0.02")
+    code, out, _ = run(small, "--needed", "--epsilon", "0.005", "--gap", "0.02")
     assert code == 0
     assert "Examples for ±0.005" in out
     assert "Examples for a gap of 0.02" in out
     assert "eaderboard" not in out
-    code, full, _ = run(EXAMPLE, "--needed", "--epsilon", "0.005", "--gap", "0.02", "--json")
+    code, full, _ = run(small, "--needed", "--epsilon", "0.005", "--gap", "0.02", "--json")
     needed = json.loads(full)["needed"]
     assert (code, needed["epsilon"], needed["gap"]) == (0, 0.005, 0.02)
     assert f"{needed['examples_for_epsilon']:,}" in out
@@ -83,18 +92,18 @@ def test_needed(run):
     code, out, _ = run(*FOUR, "--needed")
     assert code == 0
     assert "one such model" in out
-    assert run(EXAMPLE, "--gap", "0")[0] == 2
-    assert run(EXAMPLE, "--seed", "-1")[0] == 2
+    assert run(small, "--gap", "0")[0] == 2
+    assert run(small, "--seed", "-1")[0] == 2
 
 
-def test_keys_and_orientation(run, tmp_path):
-    with np.load(EXAMPLE) as data:
+def test_keys_and_orientation(run, small, tmp_path):
+    with np.load(small) as data:
         np.savez(tmp_path / "turned.npz", who=data["models"], y_val=data["labels"], p_val=data["preds"].T)
     code, out, _ = run(
         tmp_path / "turned.npz", "--names-key", "who", "--labels-key", "y_val", "--predictions-key", "p_val", "--json"
     )
     assert code == 0
-    answer, usual = json.loads(out), json.loads(run(EXAMPLE, "--json")[1])
+    answer, usual = json.loads(out), json.loads(run(small, "--json")[1])
     assert answer["models"] == usual["models"]
     assert answer["data_digest"] == usual["data_digest"]
 
@@ -108,7 +117,7 @@ def test_less_alike_than_chance_gives_the_union_bound_and_says_why(run):
 
 def test_a_reader_who_has_seen_enough(tmp_path):
     """`heldout budget ... | head -1` is no bug of anybody's."""
-    argv = [sys.executable, "-m", "heldout", "budget", str(EXAMPLE), "--json"]
+    argv = [sys.executable, "-m", "heldout", "budget", *FOUR, "--json"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         err = process.stderr.read().decode()
@@ -126,13 +135,6 @@ def test_a_full_disk_is_one_sentence(tmp_path):
     assert done.returncode == 2
     assert "No space left" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_results_on_stdout_only():
-    done = subprocess.run(
-        [sys.executable, "-m", "heldout", "budget", str(EXAMPLE), "--json"], capture_output=True, text=True, check=True
-    )
-    assert json.loads(done.stdout)["n_models"] == 30
 
 
 @pytest.fixture

@@ -148,13 +148,13 @@ def check_killed(launch, folder: Path, name: str, moments: list[list[float]], pa
 
 def test_workers_end_with_a_killed_parent(launch, tmp_path):
     """The quick one: a training with two workers, killed as soon as the first has finished something."""
-    whole, _ = launch("training", "whole", pause=0.02).communicate()
+    whole, _ = launch("training", "whole").communicate()
     process = launch("training", "killed", pause=0.02)
     while not any((tmp_path / "killed" / "checkpoint").rglob("*.npz")):
         assert process.poll() is None
         time.sleep(0.01)
     end(process)
-    check_same(tmp_path, "killed", launch("training", "killed", "--resume", pause=0.02), whole)
+    check_same(tmp_path, "killed", launch("training", "killed", "--resume"), whole)
 
 
 @pytest.mark.slow

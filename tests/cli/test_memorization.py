@@ -81,7 +81,7 @@ def demo(run, honest_onnx, leaked_onnx):
 
 def test_trainings(run):
     code, out, err = run(
-        "--train", "MINE:nearest", "MINE:train", "--data", "train.npz", "--label-noise", "0:0.4:0.2", "--n-jobs", 2,
+        "--train", "MINE:nearest", "MINE:train", "--data", "train.npz", "--label-noise", "0:0.4:0.2",
         "--repetitions", 2, "--validation", "fresh.npz",
     )  # fmt: skip
     assert code == 0

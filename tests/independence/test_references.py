@@ -271,6 +271,7 @@ def test_one_sided_and_planned_audits(torus_images, honest_onnx, leaked_onnx):
     assert plain["control"]["leak"]["alternative"] == "greater"
 
 
+@pytest.mark.slow
 def test_a_leak_that_only_references_see(digits):
     """Forests on the digits: 30 of 400 test pictures in the training data, and an honest twin."""
     x, y = digits

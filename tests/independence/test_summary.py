@@ -592,7 +592,9 @@ def test_words_for_what_is_done_to_a_picture() -> None:
 
 
 @needs_chromium
-@pytest.mark.parametrize("name", ["many", "seen", "scores", "demo"])
+@pytest.mark.parametrize(
+    "name", ["seen", "demo", *(pytest.param(n, marks=pytest.mark.slow) for n in ("many", "scores"))]
+)
 def test_it_fits_a_phone(name: str, tmp_path: Any) -> None:
     page = made(name).html(command="heldout audit " + "very-long-path/" * 20)
     found = look(page, tmp_path)

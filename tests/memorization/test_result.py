@@ -67,7 +67,7 @@ EQUAL = {
 }
 
 
-@pytest.mark.parametrize(("true", "likeness"), [("sudden", 0.9), ("straight", 0.0), ("level", 0.0)])  # all: at length
+@pytest.mark.parametrize(("true", "likeness"), [("sudden", 0.9), ("level", 0.0)])  # all: at length
 def test_models_that_are_alike_are_seldom_told_apart(rng, true, likeness):
     """Equal true curves, shared examples, six models: family-wise, any ">" is rarer than 5 %."""
     assert (told_apart([EQUAL[true]] * 6, 300, rng, likeness=likeness, repeats=25) <= 0.16).all()
@@ -91,7 +91,7 @@ def test_equal_metrics_of_unequal_curves_are_seldom_told_apart(rng):
     assert max(told) <= 0.05 + 3 * (0.05 * 0.95 / 150) ** 0.5
 
 
-@pytest.mark.parametrize("likeness", [0.7, 0.9])
+@pytest.mark.parametrize("likeness", [pytest.param(0.7, marks=pytest.mark.slow), 0.9])
 def test_pairs_tell_more_than_intervals(rng, likeness):
     """k_max 0.50 against 0.56 on the same 1,000 examples: told apart nine times in ten at least; unpaired, less."""
     curves = [[1, 0.95, 0.39, 0.3, 0.25, 0.2], [1, 0.95, 0.45, 0.36, 0.28, 0.2]]
@@ -322,7 +322,7 @@ def test_the_digits(digits):
     x, y = digits
     data, fresh = (x[:1200], y[:1200]), (x[1200:], y[1200:])
     models = {"nearest neighbour": KNeighborsClassifier(1), "logistic": LogisticRegression(C=0.01, max_iter=300)}
-    curves = [label_noise_curve(m, data, validation=fresh, name=name, n_jobs=2) for name, m in models.items()]
+    curves = [label_noise_curve(m, data, validation=fresh, name=name) for name, m in models.items()]
     result = MemorizationResult.of(curves, source="digits")
     k_s, k_ptv, gap = result.columns
     assert (k_s.title, k_ptv.title, gap) == ("PMV k_S", "PTV k_PTV", GAP)

@@ -604,7 +604,7 @@ def test_fits_a_phone(name: str, tmp_path: Path) -> None:
 
 
 @needs_chromium
-@pytest.mark.parametrize(("name", "width"), [("disputed", 1200), ("plain", 500)])
+@pytest.mark.parametrize(("name", "width"), [("disputed", 1200), pytest.param("plain", 500, marks=pytest.mark.slow)])
 def test_no_table_is_cut(name: str, width: int, tmp_path: Path) -> None:
     found = look(VARIANTS[name]().html(), tmp_path, width=width)
     assert set(found["cut"]) == {0}  # type: ignore[call-overload]

@@ -195,7 +195,9 @@ def test_renders_alone(tmp_path) -> None:
 
 
 @needs_chromium
-@pytest.mark.parametrize("name", ["similar", "full", "hostile", "trials"])
+@pytest.mark.parametrize(
+    "name", ["full", "hostile", *(pytest.param(n, marks=pytest.mark.slow) for n in ("similar", "trials"))]
+)
 def test_fits_a_phone(name: str, tmp_path) -> None:
     check_fits_a_phone(result_of(name), tmp_path)
 

@@ -220,6 +220,6 @@ def test_several_pairs(name: str) -> None:
 
 
 @needs_chromium
-@pytest.mark.parametrize("name", ["hostile", "sequential", "all"])
+@pytest.mark.parametrize("name", ["hostile", pytest.param("sequential", marks=pytest.mark.slow), "all"])
 def test_fits_a_phone(name: str, tmp_path: Path) -> None:
     check_fits_a_phone(made(name), tmp_path)

@@ -6,7 +6,8 @@ upper 32 bits u of the i-th output of a SplitMix64 stream [1]_ that starts at a 
 them keeping it: k queries on n points with m classes take O(n + k) memory, not O(n k) or O(n m).
 
 Two passes do all the work, each linear in n k and flat in m: `count_hits` for the oracle, `winners` for the analyst.
-They are compiled where numba is there (the extra `attack`) and the same to the last bit where it is not.
+They are compiled where numba is there (the extra `attack`) and there is enough to do, and the same to the last bit
+otherwise.
 
 References
 ----------
@@ -15,6 +16,7 @@ References
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -34,6 +36,8 @@ TIES = 1 << 62  # the stream that breaks ties, beyond all queries
 CERTAIN, IMPOSSIBLE = 1e15, 1e30  # stand for infinite weights and priors: sums stay numbers, and no other comes near
 POINTS = 1024  # points a piece
 QUERIES = 512  # queries a block: their counters stay near the processor
+CALL = 400  # points that NumPy has done in the time it takes to start on a query
+WORTH = 20_000_000  # labels that NumPy draws in the time in which numba is loaded, compiled before
 
 
 def mix(z: Words) -> Words:
@@ -95,7 +99,7 @@ def count_hits(
     `tell` hears after each block which share of these queries it had; `n_jobs` threads share the blocks.
     """
     hidden = np.where((truth >= 0) & (truth < queries.m), truth, queries.m).astype(np.int64)
-    compiled = _compiled()
+    compiled = _fastest(queries.n, stop - start)
     count = _count_numpy if compiled is None else compiled.count
     first, last = start // 2, (stop + 1) // 2
     hits = np.zeros((last - first, 2), dtype=np.int64)
@@ -140,7 +144,7 @@ def winners(
     keys = queries.keys(0, (int(ends[-1]) + 1) // 2)
     added = np.zeros(2 * len(keys))
     added[: ends[-1]] = np.clip(weights[: ends[-1]], -CERTAIN, CERTAIN)
-    compiled = _compiled()
+    compiled = _fastest(queries.n, int(ends[-1]))
     vote = _vote_numpy if compiled is None else compiled.vote
     out = np.empty((len(ends), queries.n), dtype=np.int32)
     ties = queries.words(TIES)
@@ -185,7 +189,7 @@ def tally(
     added[:k] = weights
     bounds = np.array([*(s // 2 for s in starts), len(keys)], dtype=np.int64)
     ties = queries.words(TIES)
-    compiled = _compiled()
+    compiled = _fastest(queries.n, k)
     add = _tally_numpy if compiled is None else compiled.tally
 
     def piece(a: int, b: int) -> None:
@@ -288,6 +292,16 @@ def _tally_numpy(
             words = mix(keys[p] + steps[free])
             for half in (0, 1):
                 rows[free, _half(words, half, m)] += weights[2 * p + half]
+
+
+def _fastest(n: int, k: int) -> Any:
+    """The passes in machine code, or None while all that was asked for is done sooner than numba is loaded."""
+    global _drawn
+    _drawn += k * (n + CALL)
+    return _compiled() if _drawn > WORTH or "numba" in sys.modules else None
+
+
+_drawn = 0  # labels, in this process
 
 
 @cache

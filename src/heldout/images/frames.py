@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -302,10 +303,11 @@ class Pad:
                 f"a margin of {margin} pixels is needed, but a picture of {height} x {width} can be mirrored for "
                 f"{min(height, width) - 1} only; pad with zero or edge."
             )
-        sides = ((margin, margin), (margin, margin), (0, 0))
         if self.mode == "zero":
-            return np.pad(picture, sides)
-        return np.pad(picture, sides, mode=self.mode)
+            padded = np.zeros((height + 2 * margin, width + 2 * margin, *picture.shape[2:]), dtype=picture.dtype)
+            padded[margin : margin + height, margin : margin + width] = picture
+            return padded
+        return _continued(picture, margin, self.mode)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON.
@@ -365,7 +367,7 @@ class Wrap:
         (height + 2 margin, width + 2 margin, channels)
             Raw pixels.
         """
-        return np.pad(picture, ((margin, margin), (margin, margin), (0, 0)), mode="wrap")
+        return _continued(picture, margin, "wrap")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON.
@@ -453,3 +455,16 @@ def resized(picture: Pixels, shape: tuple[int, int], interpolation: str) -> Pixe
     ]
     stacked = np.stack(channels, axis=-1)
     return stacked if picture.dtype != np.uint8 else np.clip(np.rint(stacked), 0, 255).astype(np.uint8)
+
+
+def _continued(picture: Pixels, margin: int, mode: str) -> Pixels:
+    """`np.pad` of height and width, which takes twenty times as long for small pictures."""
+    height, width = picture.shape[:2]
+    rows, columns = _places(height, margin, mode), _places(width, margin, mode)
+    return picture.take(rows, axis=0).take(columns, axis=1)
+
+
+@lru_cache(maxsize=64)
+def _places(size: int, margin: int, mode: Any) -> NDArray[np.intp]:
+    """Which of `size` pixels stand where, with a margin on both sides."""
+    return np.pad(np.arange(size), margin, mode=mode)

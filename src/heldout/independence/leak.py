@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm, rankdata
+from scipy.special import ndtri
 
 from heldout.errors import InputError
 from heldout.groups import group_codes
@@ -27,6 +27,7 @@ from heldout.statistics.leak import (
 from heldout.statistics.leak_power import DetectableLeak, detectable_leak, effective_sizes, two_valued
 from heldout.statistics.permutation import ControlTestResult
 from heldout.statistics.power import LEVEL
+from heldout.statistics.ranks import average_ranks
 from heldout.statistics.seen import SeenExamples, seen_examples
 
 SAME = 1.0 - 1e-9  # correlation from which on a reference is the model itself
@@ -231,7 +232,7 @@ def check_references(
             f"`references` has shape {others.shape}; it must be ({len(names)}, {len(x)}): a row for each name, with a "
             "score for each example."
         )
-    ranks = rankdata(x)
+    ranks = average_ranks(x)
     for i, (name, y) in enumerate(zip(names, others, strict=True)):
         if not np.isfinite(y).all():
             raise InputError(f"the reference {name} has {int((~np.isfinite(y)).sum())} scores that are not finite.")
@@ -240,14 +241,14 @@ def check_references(
                 f"the reference {name} scores every example {y[0]:g}, so it cannot tell which ones are hard; leave it "
                 "out."
             )
-        alike = _correlation(ranks, rankdata(y))
+        alike = _correlation(ranks, average_ranks(y))
         same = np.array_equal(x, y) or _correlation(x, y) > SAME or alike > SAME_RANKS
         if not same and excess is not None and references_excess is not None:
             own, other = np.asarray(excess), np.asarray(references_excess)[i]
             same = bool(np.array_equal(own > 0, other > 0)) and (
                 _same_inside(x, y)
                 if (own > 0).sum() < FEW_WRONG
-                else _correlation(rankdata(own), rankdata(other)) > SAME_RANKS
+                else _correlation(average_ranks(own), average_ranks(other)) > SAME_RANKS
             )
         if same:
             raise InputError(
@@ -256,7 +257,7 @@ def check_references(
                 "than of the control."
             )
         against = alike * math.sqrt(len(x) - 1)
-        if against < norm.ppf(OTHER_WAY):
+        if against < ndtri(OTHER_WAY):
             raise InputError(
                 f"the reference {name} points the other way: what the model finds easy it finds hard (rank "
                 f"correlation {against / math.sqrt(len(x) - 1):.2f}); is its direction right, and are its examples in "
@@ -267,7 +268,9 @@ def check_references(
 def _same_inside(x: Floats, y: Floats) -> bool:
     """Whether two models' margins have one order, where neither is at an end of its range, as clipped ones are."""
     inside = (x > x.min()) & (x < x.max()) & (y > y.min()) & (y < y.max())
-    return int(inside.sum()) >= FEW_INSIDE and _correlation(rankdata(x[inside]), rankdata(y[inside])) > SAME_MARGINS
+    if int(inside.sum()) < FEW_INSIDE:
+        return False
+    return _correlation(average_ranks(x[inside]), average_ranks(y[inside])) > SAME_MARGINS
 
 
 def _joined_groups(

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from heldout.checkpoints import CheckpointFolder, hash_of
 from heldout.errors import InputError
@@ -22,7 +21,7 @@ from heldout.independence.untouched import original_answers
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
 from heldout.scorers.batches import check_input, excess_scores, filled, score_batch
-from heldout.statistics.binomial import sign_test_log_pvalue
+from heldout.statistics.binomial import sign_test_log_pvalue, upper_tail
 
 SAMPLE = 1000  # pictures of a set whose accuracy is looked at, unless an exact accuracy is expected
 REPEATED = 64  # pictures that are scored twice
@@ -310,7 +309,7 @@ def near_chance(looks: list[Preflight]) -> str | None:
         sum(int(look.untouched_clearly_right.sum()) for look in looks),
         sum(int(look.clearly_right.sum()) for look in looks),  # where the model was made for enlarged pictures
     )
-    near = binomtest(clearly_right, len(labels), chance, alternative="greater").pvalue > 0.001
+    near = upper_tail(clearly_right, len(labels), chance) > 0.001
     if not near or len(labels) < 20:
         return None
     of = "pictures of test set and control" if len(looks) > 1 else "pictures"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest, norm, rankdata
+from scipy.special import ndtri
 
 from heldout.errors import InputError
 from heldout.frames import is_frame
@@ -20,7 +20,9 @@ from heldout.predictions.load_scores import as_scores, load_scores
 from heldout.predictions.score_kinds import MARGIN, TASK, LargerIs
 from heldout.predictions.scores import Scores
 from heldout.predictions.values import listing
+from heldout.statistics.binomial import upper_tail
 from heldout.statistics.leak import MARGIN_CLIP
+from heldout.statistics.ranks import average_ranks
 
 FEWEST = 10  # examples in each set; below, nothing could be found that is worth a test
 CLIP = (0.01, 0.99)  # quantiles of both sets together, for scores without a scale of their own
@@ -290,8 +292,8 @@ def check_help(own: Sequence[Scores], parts: Sequence[Scores], name: str) -> Non
     x, y = (np.concatenate([part.turned for part in of]) for of in (own, parts))
     if x.min() == x.max() or y.min() == y.max():
         return
-    found = float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
-    if found + norm.isf(CHANCE_LEVEL) / np.sqrt(len(x) - 1) < HELPS:
+    found = float(np.corrcoef(average_ranks(x), average_ranks(y))[0, 1])
+    if found - ndtri(CHANCE_LEVEL) / np.sqrt(len(x) - 1) < HELPS:
         raise InputError(
             f"the reference {name} is no help: its scores have nothing to do with the model's (rank correlation "
             f"{found:.2f} on {len(x):,} examples). Are its examples the same, in the same order? If so leave it out, "
@@ -329,7 +331,7 @@ def check_chance(parts: Sequence[Scores], name: str, chance: float | None) -> No
     if chance is None:
         return
     n, n_right = sum(len(m) for m in marks), sum(int(m.sum()) for m in marks)
-    if binomtest(n_right, n, chance, alternative="greater").pvalue > CHANCE_LEVEL:
+    if upper_tail(n_right, n, chance) > CHANCE_LEVEL:
         raise InputError(
             f"the reference {name} {does} on {100 * n_right / n:.1f} % of {n:,} examples, no better than a guess "
             f"({100 * chance:.1f} %): it disagrees with the labels, or was scored on other examples. Leave it out, or "

@@ -18,7 +18,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from heldout.errors import InputError
 from heldout.results import Record
@@ -31,7 +30,7 @@ from heldout.reuse.thresholds import (
     exact,
     independent_similarity,
 )
-from heldout.statistics.binomial import lower_tail, upper_tail
+from heldout.statistics.binomial import lower_tail, probability_of, upper_tail
 from heldout.statistics.joint_binomial import Coupling
 from heldout.statistics.search import first_where
 
@@ -273,7 +272,7 @@ class SimilarityBound:
         found = self._found.get((count, above))
         if found is None:
             off = self._off_above if above else self._off_below
-            pmf = binom.pmf(count, self._trials, self._rates)
+            pmf = probability_of(count, self._trials, self._rates)
             found = self._found[count, above] = float(pmf[-1]), float(np.sum(off * pmf[:-1]))
         return found
 

@@ -22,10 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, owens_t
-from scipy.stats import binom
 
 from heldout.reuse.similarity import SimilarityResult, condensed_row
-from heldout.statistics.binomial import lower_tail, upper_tail
+from heldout.statistics.binomial import lower_quantile, lower_tail, upper_quantile, upper_tail
 from heldout.statistics.joint_binomial import joint_tail
 from heldout.statistics.search import first_where
 
@@ -177,8 +176,8 @@ def pool_level(pool: PoolBound, tree: Tree, delta: float, *, steps: int = 8) -> 
         return delta
 
     def holds(level: float) -> bool:
-        high = binom.isf(level / 2, pool.n, pool.p).astype(np.int64) + 1
-        low = binom.ppf(level / 2, pool.n, pool.p).astype(np.int64) - 1  # P(S <= ppf - 1) < level / 2
+        high = upper_quantile(level / 2, pool.n, pool.p) + 1
+        low = lower_quantile(level / 2, pool.n, pool.p) - 1  # P(S <= ppf - 1) < level / 2
         union = pool.union(low, high)
         kept = pool.hunter_worsley(low, high, tree) / union if union > 0 else 1.0
         return k * level * kept <= delta

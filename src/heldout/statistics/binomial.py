@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincc
-from scipy.stats import beta
+from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
 from heldout.checks import check_share
 from heldout.errors import InputError
@@ -44,6 +43,45 @@ def lower_tail(threshold: ArrayLike, n: ArrayLike, p: ArrayLike) -> NDArray[np.f
     b, n, p = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (threshold, n, p)))
     tail = betaincc(np.clip(b + 1, 1, np.maximum(n, 1)), np.maximum(n - b, 1), p)
     return np.where(b < 0, 0.0, np.where(b >= n, 1.0, tail))
+
+
+def probability_of(count: ArrayLike, n: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
+    """P(X = count) for X ~ Bin(n, p), element by element.
+
+    Examples
+    --------
+    >>> probability_of([0, 1, 4], 3, 0.5).tolist()
+    [0.125, 0.375, 0.0]
+    """
+    from scipy.stats import binom  # takes a second to load, which only those who need it should wait for
+
+    return np.asarray(binom.pmf(count, n, p))
+
+
+def upper_quantile(tail: float, n: ArrayLike, p: ArrayLike) -> NDArray[np.int64]:
+    """The smallest x with P(X > x) <= tail for X ~ Bin(n, p), element by element.
+
+    Examples
+    --------
+    >>> upper_quantile(0.2, [3, 10], 0.5).tolist()
+    [2, 6]
+    """
+    from scipy.stats import binom
+
+    return np.asarray(binom.isf(tail, n, p)).astype(np.int64)
+
+
+def lower_quantile(tail: float, n: ArrayLike, p: ArrayLike) -> NDArray[np.int64]:
+    """The smallest x with P(X <= x) >= tail for X ~ Bin(n, p), element by element.
+
+    Examples
+    --------
+    >>> lower_quantile(0.2, [3, 10], 0.5).tolist()
+    [1, 4]
+    """
+    from scipy.stats import binom
+
+    return np.asarray(binom.ppf(tail, n, p)).astype(np.int64)
 
 
 def log_upper_tail(threshold: int, n: int, p: float) -> float:
@@ -141,6 +179,6 @@ def clopper_pearson(
     ((name, value),) = given.items()
     check_share(value, name)
     tail = (value if name == "level" else 1.0 - value) / 2.0
-    low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, n - successes + 1))
-    high = 1.0 if successes == n else float(beta.isf(tail, successes + 1, n - successes))
+    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, tail))
+    high = 1.0 if successes == n else float(betainccinv(successes + 1, n - successes, tail))
     return low, high

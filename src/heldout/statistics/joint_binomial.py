@@ -18,9 +18,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom
 
-from heldout.statistics.binomial import lower_tail, upper_tail
+from heldout.statistics.binomial import lower_tail, probability_of, upper_tail
 
 Side = Literal["upper", "lower"]
 TAILS = {"upper": upper_tail, "lower": lower_tail}
@@ -55,7 +54,7 @@ class Coupling:
         first, steps, _, last = _grid(np.array([n]), x1, x2, w, points_per_width)
         each = int(steps[0]) if step is None else step
         values = np.arange(first[0], last[0] + 1, each)
-        return values, binom.pmf(values, n, self.w) * each
+        return values, probability_of(values, n, self.w) * each
 
 
 def joint_tail(
@@ -134,7 +133,7 @@ def _joint_tail_together(
             np.arange(size.sum()) - np.repeat(offset, size)
         )
         given = [np.repeat(v, size) for v in (n[at], w[some], first[at], x1[some], second[at], x2[some])]
-        summand = binom.pmf(values, given[0], given[1]) * one(given[2], values, given[3])
+        summand = probability_of(values, given[0], given[1]) * one(given[2], values, given[3])
         summand *= other(given[4], values, given[5])
         answer[at] = np.add.reduceat(summand, offset) * step[some]  # (14)
     return answer

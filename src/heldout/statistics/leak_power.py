@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import ndtr
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from heldout.checks import check_share
 from heldout.errors import InputError
@@ -421,7 +420,7 @@ def _correlation(covariance: Floats) -> float:
 
 def critical_value(correlation: float | None, level: float, alternative: Alternative) -> float:
     """c of (2); without a correlation that of one normal number."""
-    low = float(norm.isf(level if alternative == "greater" else level / 2.0))
+    low = float(-ndtri(level if alternative == "greater" else level / 2.0))
     if correlation is None:
         return low
 
@@ -446,4 +445,4 @@ def in_box(lower: Floats, upper: Floats, mean: Floats, sd: Floats, correlation: 
     z = (b - a) / 2.0 * nodes + (a + b) / 2.0
     rest = math.sqrt(1.0 - correlation**2)
     inside = ndtr((b2 - correlation * z) / rest) - ndtr((a2 - correlation * z) / rest)
-    return float((b - a) / 2.0 * np.sum(weights * norm.pdf(z) * inside))  # (3)
+    return float((b - a) / 2.0 * np.sum(weights * (np.exp(-(z**2) / 2.0) / math.sqrt(2.0 * math.pi)) * inside))  # (3)

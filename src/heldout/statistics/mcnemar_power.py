@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from scipy.stats import binom
 
-from heldout.statistics.binomial import upper_tail
+from heldout.statistics.binomial import probability_of, upper_quantile, upper_tail
 from heldout.statistics.search import first_where
 
 POWER = 0.8
@@ -55,9 +54,9 @@ def mcnemar_power(n: int, disagreement: float, gap: float, *, level: float) -> f
         spread = math.sqrt(n * max(psi - gap * gap, 1e-300))
         return float(ndtr((n * gap + ndtri(level / 2) * math.sqrt(mean) - 1) / spread))  # (2)
     m = np.arange(max(0, math.floor(mean - 9 * sd)), min(n, math.ceil(mean + 9 * sd)) + 1)
-    critical = binom.isf(level / 2, m, 0.5) + 1
+    critical = upper_quantile(level / 2, m, 0.5) + 1
     told = upper_tail(critical, m, min(1.0, (1 + gap / psi) / 2))
-    return float(np.sum(binom.pmf(m, n, psi) * told))  # (1)
+    return float(np.sum(probability_of(m, n, psi) * told))  # (1)
 
 
 def examples_for_gap(gap: float, disagreement: float, *, level: float, power: float = POWER) -> int | None:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import logsumexp, softmax
-from scipy.stats import norm
+from scipy.special import logsumexp, ndtri, softmax
 
 from heldout.errors import InputError
 from heldout.statistics.bernstein import bernstein_log_pvalue
@@ -106,10 +105,10 @@ def detectable_effect(
     --------
     >>> import numpy as np
     >>> from heldout.statistics import detectable_effect
-    >>> T = np.zeros(10_000)
-    >>> T[:200], T[200:400] = -0.5, 0.5
+    >>> T = np.zeros(2_000)
+    >>> T[:40], T[40:80] = -0.5, 0.5
     >>> found = detectable_effect(T, lower=-24 / 25, upper=0.5, rng=np.random.default_rng(0))
-    >>> 0.0028 < found.tilted < found.turned < 0.0038
+    >>> 0.0068 < found.tilted < found.turned < 0.0088
     True
     """
     check_alternative(alternative)
@@ -234,7 +233,7 @@ def detectable_difference(
     (0.0028, 0.00284)
     """
     tail = level if alternative == "greater" else level / 2.0
-    z, z_power = float(norm.isf(tail)), float(norm.ppf(POWER))
+    z, z_power = float(-ndtri(tail)), float(ndtri(POWER))
     distinct, counts = np.unique(np.asarray(T_test, dtype=np.float64), return_counts=True)
     shares = counts / counts.sum()
     null = math.hypot(standard_error_test, standard_error_control)

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2_contingency
 
 from heldout.checks import check_share
-from heldout.groups import group_codes, group_sizes, sizes_differ
+from heldout.groups import group_codes, group_sizes, homogeneity_p_value, sizes_differ
 from heldout.results import Record
 from heldout.statistics.checks import Floats
 from heldout.statistics.permutation import SEVERAL, one_row_per_group, read_sets
@@ -182,7 +181,7 @@ def _mixes_differ(strata: NDArray[Any], strata_control: NDArray[Any]) -> bool:
     if len(classes) < 2 or not len(strata):
         return False
     counts = [[int((of == c).sum()) for c in classes] for of in (strata, strata_control)]
-    return bool(chi2_contingency(counts).pvalue <= OTHER_MIX)
+    return homogeneity_p_value(counts) <= OTHER_MIX
 
 
 def benjamini_hochberg(p_values: ArrayLike, q: float) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import t as student
+from scipy.special import stdtr
 
 EXACT = 16  # differences up to which every flip is counted
 DRAWS = 9_999
@@ -42,7 +42,7 @@ def sign_flip_p_value(differences: ArrayLike, *, seed: int = 0) -> float:
         return float(np.mean(np.abs(sums) >= least))
     if n > MOST:
         spread = d.std(ddof=1)
-        return 0.0 if spread == 0 else float(2 * student.sf(abs(d.mean()) / (spread / np.sqrt(n)), n - 1))
+        return 0.0 if spread == 0 else float(2 * stdtr(n - 1, -abs(d.mean()) / (spread / np.sqrt(n))))
     rng = np.random.default_rng(seed)
     beyond = 0
     for start in range(0, DRAWS, step := max(1, BLOCK // n)):
