@@ -172,7 +172,7 @@ def plain_bar(total: int, label: str, *, unit: str, shown: bool) -> Any:
         return progress_lines(total, label, unit)
     from tqdm import tqdm
 
-    class Bar(tqdm):  # type: ignore[type-arg]
+    class Bar(tqdm):  # type: ignore[misc]
         def resumed(self, count: int) -> None:
             if shown:
                 write_line(continued(label, count, total, unit))

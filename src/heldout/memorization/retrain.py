@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.checkpoints import Checkpoint, CheckpointFolder
+from heldout.checkpoints import Checkpoint, CheckpointFolder, hash_of
 from heldout.checks import check_count, check_labels, number_labels
 from heldout.checks import check_seed as check_seed_of
 from heldout.errors import InputError
@@ -228,7 +228,7 @@ def _gathered(
         else:
             noisy[i, j], clean[i, j], right[i, j] = result
             done[i, j] = True
-        bar.update(number >= len(kept))
+        bar.update(int(number >= len(kept)))
     checked = False
     for place, result in repeated.items():
         if done[place] and not isinstance(result, str):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checkpoints import hash_of
 from heldout.checks import check_labels, number_labels
 from heldout.errors import InputError
 from heldout.groups import group_codes
