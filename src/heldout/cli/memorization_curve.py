@@ -61,8 +61,8 @@ def add_options(verb: Parser) -> None:
         "How far have these models memorised their training pictures? They are perturbed more and more, and accuracy "
         "falls sooner where a model knows them by heart.",
         usage="heldout memorization curve --model M ... --images PATH [options]",
-        essential="--model --images --labels --perturbation --strengths --validation --limit --fail-over --out --format "
-        "--resume",
+        essential="--model --images --labels --perturbation --strengths --validation --limit --fail-over --out "
+        "--format --resume",
         examples=EXAMPLES,
         details=DETAILS,
     )

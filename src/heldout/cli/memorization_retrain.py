@@ -48,8 +48,8 @@ def add_options(verb: Parser) -> None:
         "How far does this training method memorise? It is trained again and again on labels that are more and more "
         "wrong; one that memorises learns the wrong ones too.",
         usage="heldout memorization retrain --train T ... --data FILE [options]",
-        essential="--train --data --label-noise --repetitions --n-jobs --validation --limit --fail-over --out --format "
-        "--resume",
+        essential="--train --data --label-noise --repetitions --n-jobs --validation --limit --fail-over --out "
+        "--format --resume",
         examples=EXAMPLES,
         details=DETAILS,
     )
