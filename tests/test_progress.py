@@ -26,7 +26,7 @@ def test_a_log_file_gets_lines(capsys, monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(progress, "_spoke", 0.0)
     with plain_bar(1000, "work", unit="steps", shown=True) as bar:
-        bar.update(100)  # done before, in another run
+        bar.resumed(100)  # as its checkpoint says
         for _ in range(9):
             now[0] += 5
             bar.update(50)
@@ -34,6 +34,7 @@ def test_a_log_file_gets_lines(capsys, monkeypatch):
     assert out == ""
     lines = err.splitlines()
     assert lines == [
+        "work: continuing: 100 of 1,000 steps were done.",
         "work: 200 of 1,000 steps, 10 a second, about 80 s left",
         "work: 300 of 1,000 steps, 10 a second, about 70 s left",
         "work: 400 of 1,000 steps, 10 a second, about 60 s left",

@@ -123,24 +123,24 @@ class Checkpoint:
         size: int,
         work: Callable[[int, int], Mapping[str, NDArray[Any]]],
         *,
-        tell: Callable[[int], None] | None = None,
+        bar: Any = None,
     ) -> Arrays:
         """Arrays of n rows, made `size` rows at a time by work(start, stop); rows that are kept are not made again.
 
-        `tell` hears how many rows more are there.
+        `bar` (`heldout.progress.plain_bar`) hears how many were kept, and how many more are there.
         """
         kept = self.load()
         parts: list[Mapping[str, NDArray[Any]]] = [] if not kept else [kept]
         done = len(next(iter(kept.values()))) if kept else 0
-        if tell is not None and done:
-            tell(done)
+        if bar is not None and done:
+            bar.resumed(done)
         began, first = time.monotonic(), done
         try:
             for start in range(done, n, size):
                 parts.append(work(start, min(n, start + size)))
                 done = min(n, start + size)
-                if tell is not None:
-                    tell(done - start)
+                if bar is not None:
+                    bar.update(done - start)
                 self.keep(lambda: joined(parts))
         finally:  # also where something stops it
             if done > first and time.monotonic() - began >= min(SHORT, SECONDS):
@@ -190,12 +190,27 @@ def joined(parts: list[Mapping[str, NDArray[Any]]]) -> Arrays:
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]} if parts else {}
 
 
-def hash_of(*arrays: NDArray[Any]) -> str:
-    """Sixteen characters that tell arrays from others: their values, types and shapes."""
+def hash_of(*values: Any) -> str:
+    """Sixteen characters that tell values from others: of arrays their values, types and shapes.
+
+    Anything else is hashed as it would be pickled, which raises where that is impossible.
+
+    Examples
+    --------
+    >>> hash_of(np.arange(3)) == hash_of(np.arange(3)), hash_of(np.arange(3)) == hash_of(np.arange(3.0))
+    (True, False)
+    >>> hash_of({"depth": 2}) == hash_of({"depth": 3})
+    False
+    """
     digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+    for value in values:
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            digest.update(f"{value.dtype.str}{value.shape}".encode())
+            digest.update(np.ascontiguousarray(value).tobytes())
+        else:
+            import joblib
+
+            digest.update(joblib.hash(value).encode())
     return digest.hexdigest()[:16]
 
 

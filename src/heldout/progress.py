@@ -124,7 +124,7 @@ class progress_lines:
 
     def __init__(self, total: int, label: str, unit: str) -> None:
         self._total, self._label, self._unit = total, label, unit
-        self.n, self._first = 0, 0  # n is done
+        self.n, self._first = 0, 0  # done, and done before this run
         self._began = self._wrote = time.monotonic()
 
     def __enter__(self) -> progress_lines:
@@ -134,12 +134,15 @@ class progress_lines:
     def update(self, count: int = 1) -> None:
         """So many more are done."""
         now = time.monotonic()
-        if self.n == 0 and now - self._began < 0.1:
-            self._first = count  # what was done before this run
         self.n += count
         if now - max(self._wrote, _spoke) >= SECONDS_BETWEEN_LINES:
             self._wrote = now
             write_line(self._line())
+
+    def resumed(self, count: int) -> None:
+        """So many were done before this run, as its checkpoint says."""
+        self.n = self._first = count
+        write_line(continued(self._label, count, self._total, self._unit))
 
     def _line(self) -> str:
         rate = (self.n - self._first) / max(time.monotonic() - self._began, 1e-9)
@@ -169,4 +172,21 @@ def plain_bar(total: int, label: str, *, unit: str, shown: bool) -> Any:
         return progress_lines(total, label, unit)
     from tqdm import tqdm
 
-    return tqdm(total=total, desc=label, unit=f" {unit}", mininterval=0.2, delay=2, disable=not shown)
+    class Bar(tqdm):  # type: ignore[misc]
+        def resumed(self, count: int) -> None:
+            if shown:
+                write_line(continued(label, count, total, unit))
+                self.initial = self.n = count  # the rate is that of this run
+
+    return Bar(total=total, desc=label, unit=f" {unit}", mininterval=0.2, delay=2, disable=not shown)
+
+
+def continued(label: str, done: int, total: int, unit: str) -> str:
+    """What `--resume` says of every part of the work, whatever the verb.
+
+    Examples
+    --------
+    >>> continued("test set", 1200, 2000, "pictures")
+    'test set: continuing: 1,200 of 2,000 pictures were done.'
+    """
+    return f"{label}: continuing: {done:,} of {total:,} {unit} were done."

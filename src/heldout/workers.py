@@ -14,6 +14,7 @@ from typing import Any
 
 SECONDS = 1.0  # between two looks for the parent
 PR_SET_PDEATHSIG = 1  # of prctl(2)
+SYNCHRONIZE = 0x100000  # of OpenProcess
 
 _watched: set[int] = set()
 
@@ -21,24 +22,42 @@ _watched: set[int] = set()
 def end_with(parent: int, by_kernel: bool) -> None:
     """In a worker: end as soon as the process that started it has ended, however it ended.
 
-    A thread looks for the parent once a second, on every system with parents. It waits for code that holds the
+    A thread looks for the parent once a second; on Windows, where a process keeps the number of a parent that is gone,
+    it waits for the parent's handle. It waits for code that holds the
     interpreter's lock; so on Linux the kernel is asked too. That signal comes when the *thread* that started the worker
     ends, so it is asked for (`by_kernel`) only where this is the main thread.
     """
-    if parent in _watched or not hasattr(os, "getppid"):
+    if parent in _watched:
         return
     _watched.add(parent)
     if by_kernel and sys.platform == "linux":
         with suppress(AttributeError, OSError):  # of another C library: then the thread is left
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if not hasattr(os, "getppid"):  # nobody to look for
+        return
     if os.getppid() != parent:  # it ended before we could ask
         os._exit(1)
     threading.Thread(target=_watch, args=(parent,), name="heldout-parent", daemon=True).start()
 
 
 def _watch(parent: int) -> None:
+    if os.name == "nt":
+        _wait_on_windows(parent)
     while os.getppid() == parent:
         time.sleep(SECONDS)
+    os._exit(1)
+
+
+def _wait_on_windows(parent: int) -> None:
+    """Until that process has ended, and this one with it; nothing where there is no handle to be had."""
+    import importlib
+
+    winapi: Any = importlib.import_module("_winapi")
+    try:
+        handle = winapi.OpenProcess(SYNCHRONIZE, False, parent)
+    except OSError:
+        return
+    winapi.WaitForSingleObject(handle, winapi.INFINITE)
     os._exit(1)
 
 
@@ -47,7 +66,7 @@ def guard() -> dict[str, Any]:
     from joblib._parallel_backends import LokyBackend
     from joblib.parallel import get_active_backend
 
-    if not isinstance(get_active_backend()[0], LokyBackend) or not hasattr(os, "getppid"):
+    if not isinstance(get_active_backend()[0], LokyBackend):
         return {}
     by_kernel = threading.current_thread() is threading.main_thread()
     return {"initializer": end_with, "initargs": (os.getpid(), by_kernel)}

@@ -11,13 +11,22 @@ from scipy.stats import norm
 from heldout.attack.confidence import query_weights
 from heldout.attack.forecast import (
     EFFICIENCY,
+    detectability,
     forced_choice,
     forecast,
-    forecast_top,
     forecast_with_prior,
 )
 from heldout.attack.outlook import expected_accuracy, queries_to_reach
 from heldout.errors import InputError
+
+
+def forecast_top(n_points: int, top: int, k: int, *, share: float) -> float:
+    """Expected accuracy on the attacked points, where the label is among the top R with probability `share`.
+
+    Only those points answer to a query, so they alone carry the signal and its noise:
+    share · mAFC(sqrt(k/(q · share) · R/(R-1)), R).
+    """
+    return share * forced_choice(detectability(k, n_points * share, top), top) if share else 0.0
 
 
 @pytest.mark.parametrize("m", [2, 3, 10, 1000, 100_000])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heldout.attack.inputs import read_labels, read_prior
+from heldout.attack.inputs import read_named_labels, read_prior
 from heldout.attack.knowledge import with_prior, without_prior
 from heldout.attack.ranks import prior_from_ranks, rank_profile
 from heldout.errors import InputError
@@ -63,9 +63,9 @@ def test_files(tmp_path, rng):
     np.save(tmp_path / "probs.npy", probabilities)
     np.savez(tmp_path / "both.npz", labels=truth, top5=ranks, models=["a1", "a2", "b1", "b2"])
     np.savez(tmp_path / "odd.npz", first=truth, second=truth)
-    np.testing.assert_array_equal(read_labels(tmp_path / "labels.npy"), truth)
-    np.testing.assert_array_equal(read_labels(tmp_path / "both.npz"), truth)
-    np.testing.assert_array_equal(read_labels(tmp_path / "odd.npz", key="second"), truth)
+    np.testing.assert_array_equal(read_named_labels(tmp_path / "labels.npy").values, truth)
+    np.testing.assert_array_equal(read_named_labels(tmp_path / "both.npz").values, truth)
+    np.testing.assert_array_equal(read_named_labels(tmp_path / "odd.npz", key="second").values, truth)
     prior, words = read_prior(tmp_path / "probs.npy")
     np.testing.assert_array_equal(prior, probabilities)
     assert words == "probabilities from probs.npy"
@@ -86,12 +86,12 @@ def test_files(tmp_path, rng):
     with pytest.raises(InputError, match="holds probabilities"):
         read_prior(tmp_path / "probs.npy", models=["a*"])
     with pytest.raises(InputError, match="holds 'first', 'second'; name the array with `labels_key"):
-        read_labels(tmp_path / "odd.npz")
+        read_named_labels(tmp_path / "odd.npz")
     with pytest.raises(InputError, match="is not a file"):
-        read_labels(tmp_path / "absent.npy")
+        read_named_labels(tmp_path / "absent.npy")
     (tmp_path / "text.npy").write_text("0\n1\n")
     with pytest.raises(InputError, match="is damaged or cut short"):
-        read_labels(tmp_path / "text.npy")
+        read_named_labels(tmp_path / "text.npy")
     (tmp_path / "cut.npz").write_bytes((tmp_path / "both.npz").read_bytes()[:2000])
     with pytest.raises(InputError, match="is damaged or cut short"):
         read_prior(tmp_path / "cut.npz")

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from heldout.attack.bounds import accuracy_bound, exact_accuracy_bound, expected_accuracy_bound, possible_answers
-from heldout.attack.forecast import forecast, forecast_top
+from heldout.attack.forecast import forecast
 from heldout.attack.outlook import queries_to_reach
 from heldout.attack.public import PublicSplit
 from heldout.attack.result import Noticed, StressResult, StressRun
 from heldout.attack.stress import _regime, stress
 from heldout.attack.summary import HOW, NOTES, TITLES, points
 from heldout.summary import LineChart, Table, fixed, percent
+from tests.attack.test_forecast import forecast_top
 from tests.report.browser import needs_chromium
 from tests.report.kitchen_sink import HOSTILE
 from tests.report.pages import words

@@ -65,9 +65,9 @@ def test_one_cell_as_json(needed):
 def test_a_table_from_pictures(needed, demo_arrays, honest_onnx, leaked_onnx, tmp_path):
     path = tmp_path / "control.npz"
     np.savez(path, images=demo_arrays["control_images"][:150], labels=demo_arrays["control_labels"][:150])
-    code, out, err = needed("--model", leaked_onnx, "--reference", honest_onnx, "--control", path, "--wrap")
+    code, out, err = needed("--model", leaked_onnx, "--reference", honest_onnx, "--control", path)
     assert code == 0, err
     assert "margin less 1 reference" in out
-    code, out, _ = needed("--model", leaked_onnx, "--control", path, "--wrap", "--limit", 100)
+    code, out, _ = needed("--model", leaked_onnx, "--control", path, "--limit", 100)
     assert code == 0
     assert "control of 100" in out

@@ -205,4 +205,4 @@ def test_wrong_labels(run, tmp_path):
     assert answer["second_labels"]["n_examples"] == 10_000
     assert answer["adjusted_similarity"]["right"] == pytest.approx(0.4061, abs=1e-4)
     assert run(EXAMPLE, "--label-noise", "0.95")[0] == 2
-    assert "needs a file of predictions" in run(*FOUR, "--label-noise", "0.01")[2]
+    assert "only on a file of predictions" in run(*FOUR, "--label-noise", "0.01")[2]

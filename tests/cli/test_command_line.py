@@ -117,7 +117,7 @@ def test_every_command_takes_help_all(command, capsys):
 
 def test_arguments_are_told_by_the_option_of_that_name():
     parser = build_parser()
-    budget, audit = (option_names(parser.verb(name)) for name in ("budget", "audit"))
+    budget, audit = (option_names(parser.verbs()[name]) for name in ("budget", "audit"))
     assert in_options("`format` and `resume=True`", budget) == "--input-format and `resume=True`"
     assert in_options("`format` and `resume=True`", audit) == "`format` and --resume"
 

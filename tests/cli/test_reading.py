@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from heldout.cli import main
-from heldout.cli.reading import READING, refuse_reading
+from heldout.cli.reading import refuse_reading
 from heldout.errors import InputError
 
 DATA = Path(__file__).parents[1] / "predictions" / "data"
@@ -281,8 +281,8 @@ class TestStress:
 
 
 def test_options_of_files_without_a_file():
-    args = argparse.Namespace(**dict.fromkeys(READING))
-    refuse_reading(args, "none is given")
-    args.metric = "acc"
-    with pytest.raises(InputError, match="--metric says how a file is read, but none is given; leave it out"):
-        refuse_reading(args, "none is given")
+    args = argparse.Namespace(typed=frozenset({"seed"}))
+    refuse_reading(args)
+    args.typed = frozenset({"metric", "exclude"})
+    with pytest.raises(InputError, match=r"--metric, --exclude have no effect on numbers, .*; leave them out"):
+        refuse_reading(args)

@@ -64,7 +64,7 @@ def test_it_is_the_leak_test_with_its_list_and_its_power():
     assert (found.seen.listed < 60).mean() > 0.8
     assert found.seen.n_listed == listed.n_listed > 20
     assert found.spoke.difference > 0
-    assert len(found.residuals_test) == len(found.residuals_control) == N
+    assert len(found.scores.residuals) == 2 * N
     # the classes are nearly as common in both sets: sizes are worth nearly what they are
     power = detectable_leak(found.scores, n_test=N, n_control=N, classes=classes)
     assert [a.share for a in found.detectable] == pytest.approx([b.share for b in power], rel=0.02)
@@ -80,7 +80,7 @@ def test_histograms_hold_every_residual():
     found = weighed(n_seen=60)
     r = found.residuals
     assert (sum(r.test), sum(r.control), len(r.edges)) == (N, N, len(r.test) + 1)
-    assert (r.mean_test, r.mean_control) == (found.residuals_test.mean(), found.residuals_control.mean())
+    assert (r.mean_test, r.mean_control) == (found.scores.residuals[:N].mean(), found.scores.residuals[N:].mean())
 
 
 def test_where_the_mean_counts_alone_so_it_does_in_what_could_be_found():

@@ -11,12 +11,25 @@ from scipy.stats import binom, binomtest
 
 from heldout.errors import InputError
 from heldout.reuse import bounds
-from heldout.reuse.bounds import LARGEST, Setting, SimilarityBound, naive_bayes_probability
+from heldout.reuse.bounds import (
+    LARGEST,
+    NAIVE_BAYES_POINTS,
+    Setting,
+    SimilarityBound,
+    log_inside_of,
+    naive_bayes_sum,
+)
 from heldout.reuse.thresholds import both_wrong, error_thresholds, exact
 from heldout.statistics.binomial import lower_tail, upper_tail
 
 # error, similarity, published gains of the similarity and of the Naive Bayes bound (table 1; n = 10,000)
 TABLE_1 = [(0.032, 0.975, 9.9, 1.6e4), (0.031, 0.976, 12.0, 3.4e4)]
+
+
+def naive_bayes_probability(setting: Setting, k: float) -> float:
+    """P(some of k models is off) under Assumption A1 (15), in closed form."""
+    values, weights = setting.coupling.nodes(setting.n, points_per_width=NAIVE_BAYES_POINTS)
+    return naive_bayes_sum(weights, log_inside_of(setting, values), k)
 
 
 def setting(n, p, eta, epsilon):

@@ -291,8 +291,8 @@ def test_load_scorer(tmp_path, monkeypatch):
         ("zoo_for_tests:broken", "no weights"),
         ("zoo_for_tests:leaves", "SystemExit"),
         ("half_written:make", "SyntaxError"),
-        (":make", "--model :make"),
-        (".zoo:make", "--model .zoo:make"),
+        (":make", "`model=:make`"),
+        (".zoo:make", "`model=.zoo:make`"),
         ("model.pt", "give an .onnx file or package.module:factory"),
     ]:
         with pytest.raises(InputError, match=sentence):

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
-from heldout.checks import check_share
 from heldout.errors import InputError
 
 # The signal that a weight keeps of NB's, whose weight is linear in a query's luck Z: E[Z sign Z] for the vote of Blum
@@ -73,22 +72,6 @@ def forecast(n: int, m: int, k: int, *, attack: str = "nb", efficiency: float | 
     _check(n, m, k)
     kept = EFFICIENCY[attack] if efficiency is None else efficiency
     return forced_choice(kept * detectability(k, n, m), m)
-
-
-def forecast_top(
-    n_points: int, top: int, k: int, *, share: float, attack: str = "nb", efficiency: float | None = None
-) -> float:
-    """Expected accuracy on the attacked points, where the label is among the top R with probability `share`.
-
-    Only those points answer to a query, so they alone carry the signal and its noise:
-    share · mAFC(sqrt(k/(q · share) · R/(R-1)), R).
-    """
-    _check(n_points, top, k)
-    check_share(share, "share", zero=True, one=True)
-    if share == 0:
-        return 0.0
-    kept = EFFICIENCY[attack] if efficiency is None else efficiency
-    return share * forced_choice(kept * detectability(k, n_points * share, top), top)
 
 
 def forecast_with_prior(prior: NDArray[np.float64], n: int, k: int) -> float:

@@ -30,11 +30,6 @@ class Labels(NamedTuple):
     ids: tuple[str, ...] | None
 
 
-def read_labels(path: str | Path, *, key: str | None = None) -> NDArray[Any]:
-    """The labels in a file, as class numbers; class names are numbered in their order."""
-    return read_named_labels(path, key=key).values
-
-
 def read_named_labels(path: str | Path, *, key: str | None = None) -> Labels:
     """Labels, with the names of classes and the ids of examples.
 

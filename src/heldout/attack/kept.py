@@ -89,6 +89,7 @@ class KeptTrials:
             if what.startswith("found "):
                 self._finished.setdefault(name, {})[what.removeprefix("found ")] = self._stored[key]
         self._lock, self._began = threading.Lock(), time.monotonic()
+        self.queries = round(float(self._stored.get("queries", 0)))  # that are done, which a bar counts
 
     def finished(self, name: str) -> Arrays | None:
         """What a trial found, where it is finished."""
@@ -122,6 +123,7 @@ class KeptTrials:
         with self._lock:
             finished, running = dict(self._finished), dict(self._running)
         found = {f"{name}: found {key}": value for name, one in finished.items() for key, value in one.items()}
+        found["queries"] = np.array(self.queries)
         for name, replay in running.items():
             found |= {f"{name}: {key}": value for key, value in replay.state().items()}
         return found

@@ -186,12 +186,16 @@ def _simulations(
     work = [task, *(t for group in others.values() for t in group), *([task] if public is not None else [])]
     with plain_bar(sum(t.trials * t.queries for t in work), "queries", unit="queries", shown=progress) as bar:
         lock, so_far = threading.Lock(), 0.0
+        if kept.queries:
+            bar.resumed(kept.queries)
 
         def tell(done: float) -> None:
             nonlocal so_far
             with lock:
                 so_far += done
-                bar.update(round(so_far) - bar.n)
+                more = max(0, round(so_far) - kept.queries)  # none while that is told again which was kept
+                kept.queries += more
+                bar.update(more)
 
         def simulated(of: Task, name: str) -> StressRun:
             return _simulate(of, delta, n_jobs, tell, kept, name)

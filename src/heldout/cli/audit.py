@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 from heldout.cli import unfinished
 from heldout.cli.audit_gate import GATE, check_gate, reasons
 from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
 from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
-from heldout.cli.common import make_folder, refuse_idle, say, typed
+from heldout.cli.common import make_folder, refuse_alone, refuse_idle, say
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
-from heldout.cli.pictures import add_pixel_options, check_effect, frame_of, groups_of, labelled, scorer_options
+from heldout.cli.pictures import add_pixel_options, check_effect, models_of, pictures
 from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
-from heldout.images import LabelledImages, open_source
 from heldout.independence.audit import audit_many
 from heldout.independence.result import AuditResult
 from heldout.orbit import RULES, Translations
-from heldout.scorers import load_scorer
 
 FORMATS = """\
 pictures (--images, --control):
@@ -166,9 +163,9 @@ def run(args: argparse.Namespace) -> int:
             "set, and on fresh pictures of the same source."
         )
     if not args.control:
-        alone = typed(args, ("control_labels", "control_groups", "control_images_key", "control_labels_key"))
-        if alone:
-            raise InputError(f"{', '.join(alone)} {'goes' if len(alone) == 1 else 'go'} with --control.")
+        refuse_alone(
+            args, ("control_labels", "control_groups", "control_images_key", "control_labels_key"), "--control"
+        )
         refuse_idle(args, ("resamples",), "without a --control, with which the test set is permuted")
     check_effect(args, args.images, args.control)
     make_folder(args.out)
@@ -181,35 +178,28 @@ def run(args: argparse.Namespace) -> int:
 
 def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: Path | None) -> AuditResult:
     """Models and pictures are read and audited; both may be code of the user's."""
-    models = [load_scorer(spec, **scorer_options(args)) for spec in args.model]
-    references = [load_scorer(spec, option="--reference", **scorer_options(args)) for spec in args.reference]
-    channels = args.channels or getattr(models[0], "channels", None) or 3
-
-    def images(
-        path: str,
-        labels: str | None,
-        images_key: str | None,
-        labels_key: str | None,
-        groups: str | None,
-        class_names: Sequence[str] | None = None,
-    ) -> LabelledImages:
-        source = open_source(
-            path,
-            labels=labels,
-            images_key=images_key,
-            labels_key=labels_key,
-            channels=channels,
-            class_names=class_names,
-            max_pixels=args.max_pixels,
-        )
-        return labelled(args, source, frame_of(args, models[0], source.read(0).shape), groups_of(source, groups))
-
-    test = images(args.images, args.labels, args.images_key, args.labels_key, args.groups)
+    models, references = models_of(args)
+    test = pictures(
+        args,
+        models[0],
+        args.images,
+        labels=args.labels,
+        images_key=args.images_key,
+        labels_key=args.labels_key,
+        groups=args.groups,
+    )
     control = None
     if args.control:
-        keys = args.control_images_key or args.images_key, args.control_labels_key or args.labels_key
-        groups = args.control_groups or args.groups
-        control = images(args.control, args.control_labels, *keys, groups, class_names=test.source.class_names)
+        control = pictures(
+            args,
+            models[0],
+            args.control,
+            labels=args.control_labels,
+            images_key=args.control_images_key or args.images_key,
+            labels_key=args.control_labels_key or args.labels_key,
+            groups=args.control_groups or args.groups,
+            class_names=test.source.class_names,
+        )
     return audit_many(
         models,
         test,

@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 
 from heldout.cli.audit_scores import PICTURE_OPTIONS, SCORE_OPTIONS, read_scores
-from heldout.cli.common import make_folder, say, typed
+from heldout.cli.common import make_folder, refuse_alone, refuse_idle, say, typed
 from heldout.cli.ending import finish
-from heldout.cli.pictures import check_effect, frame_of, groups_of, labelled, scorer_options
+from heldout.cli.pictures import check_effect, models_of, pictures
 from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
-from heldout.images import open_source
 from heldout.independence.needed import SHARES, AuditNeeds, audit_scores_needed
 from heldout.independence.pictures_needed import audit_needed
-from heldout.scorers import load_scorer
 from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.leak_power import PULLS
 
@@ -46,9 +44,7 @@ def add_needed_options(verb: argparse.ArgumentParser) -> None:
 def check_needed(args: argparse.Namespace) -> None:
     """Refuse options of audits among those of forecasts, and the other way round."""
     if not args.needed:
-        wrong = typed(args, ("examples", "share", "pull"))
-        if wrong:
-            raise InputError(f"{', '.join(wrong)} {'goes' if len(wrong) == 1 else 'go'} with --needed.")
+        refuse_alone(args, ("examples", "share", "pull"), "--needed")
         return
     wrong = typed(args, _OF_RUNS.split())
     if wrong:
@@ -63,12 +59,16 @@ def check_needed(args: argparse.Namespace) -> None:
             f"(pictures); {many}."
         )
     of_pictures = args.control is not None
-    wrong = typed(args, SCORE_OPTIONS if of_pictures else PICTURE_OPTIONS)
-    if wrong:
-        goes = "goes" if len(wrong) == 1 else "go"
-        raise InputError(f"{', '.join(wrong)} {goes} with {'--control-scores' if of_pictures else '--control'}.")
-    if of_pictures and args.model is None:
+    if not of_pictures:
+        refuse_alone(args, PICTURE_OPTIONS, "--control")
+        refuse_idle(args, ("seed",), "on scores, of which nothing is drawn")
+        return
+    refuse_alone(args, SCORE_OPTIONS, "--control-scores")
+    if args.model is None:
         raise InputError("--control holds pictures: --needed takes a --model to look at them with.")
+    refuse_idle(args, ("wrap", "pad"), "with --needed, which looks at pictures that nothing has moved")
+    if args.limit is None:
+        refuse_idle(args, ("seed",), "without --limit, of which it draws the pictures")
 
 
 def run_audit_needed(args: argparse.Namespace) -> int:
@@ -108,21 +108,21 @@ def _of_scores(args: argparse.Namespace) -> AuditNeeds:
 
 def _of_pictures(args: argparse.Namespace) -> AuditNeeds:
     check_effect(args, args.control)
-    models = [load_scorer(spec, **scorer_options(args)) for spec in args.model]
-    references = [load_scorer(spec, option="--reference", **scorer_options(args)) for spec in args.reference]
-    source = open_source(
+    models, references = models_of(args)
+    control = pictures(
+        args,
+        models[0],
         args.control,
         labels=args.control_labels,
         images_key=args.control_images_key,
         labels_key=args.control_labels_key,
-        channels=args.channels or getattr(models[0], "channels", None) or 3,
-        max_pixels=args.max_pixels,
+        groups=args.control_groups or args.groups,
+        need_room=False,
     )
-    frame = frame_of(args, models[0], source.read(0).shape, need_room=False)
     shares, pulls = _cells(args)
     return audit_needed(
         models,
-        labelled(args, source, frame, groups_of(source, args.control_groups or args.groups)),
+        control,
         references=references,
         examples=args.examples,
         shares=shares,

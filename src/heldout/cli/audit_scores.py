@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from heldout.cli.audit_gate import check_gate, reasons
-from heldout.cli.common import make_folder, say, typed
+from heldout.cli.common import make_folder, refuse_alone, say, typed
 from heldout.cli.ending import finish
 from heldout.errors import InputError
 from heldout.independence.scores import audit_scores
@@ -93,9 +93,7 @@ def check_either(args: argparse.Namespace) -> None:
                 "nothing is run, and the control is --control-scores or --control-ids."
             )
         return
-    wrong = typed(args, SCORE_OPTIONS)
-    if wrong:
-        raise InputError(f"{', '.join(wrong)} {'goes' if len(wrong) == 1 else 'go'} with --scores, which is not given.")
+    refuse_alone(args, SCORE_OPTIONS, "--scores")
     lacking = [f"--{name}" for name in ("model", "images") if getattr(args, name) is None]
     if lacking:
         raise InputError(

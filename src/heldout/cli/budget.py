@@ -112,8 +112,6 @@ def run(args: argparse.Namespace) -> int:
         make_folder(args.out)
     if args.paths and args.per_task:
         return _per_task(args)
-    if args.per_task:
-        raise InputError("--per-task needs files of predictions; numbers alone say nothing about tasks.")
     result = from_file(args) if args.paths else from_numbers(args)
     code = finish(result, args, failed=_reasons(args, result), printed=result.needed_summary() if args.needed else None)
     if isinstance(result, BudgetResult) and result.pool is None and result.testable.reason is not None:
@@ -210,20 +208,16 @@ def _folder_names(tasks: list[str]) -> dict[str, str]:
 
 def from_numbers(args: argparse.Namespace) -> BudgetResult:
     """What the set could take, from n, error and similarity."""
-    if args.groups is not None:
-        raise InputError("--groups needs a file of predictions; numbers alone say nothing about groups of examples.")
-    for name in ("label_noise", "second_labels", "probabilities"):
-        if getattr(args, name) is not None:
-            raise InputError(f"--{name.replace('_', '-')} needs a file of predictions.")
-    if args.paths == [] and (args.examples, args.error, args.similarity) != (None, None, None):
-        refuse_reading(args, "numbers are given in place of one")
+    if (args.examples, args.error, args.similarity) != (None, None, None):
+        refuse_reading(args)
+        of_files = ("groups", "label_noise", "second_labels", "probabilities", "per_task", "seed")
+        refuse_idle(args, of_files, "on numbers alone, only on a file of predictions")
     given = {"--examples": args.examples, "--error": args.error, "--similarity": args.similarity}
     lacking = [name for name, value in given.items() if value is None]
     if lacking:
         raise InputError(
             f"give a file of predictions, or --examples, --error and --similarity; {', '.join(lacking)} not given."
         )
-    refuse_idle(args, ("seed",), "on numbers, from which nothing is drawn")
     return budget_from_numbers(
         args.examples, args.error, args.similarity, epsilon=args.epsilon, delta=args.delta, gap=args.gap
     )

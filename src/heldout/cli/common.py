@@ -44,7 +44,17 @@ def refuse_idle(args: argparse.Namespace, names: Sequence[str], reason: str) -> 
     """Refuse options that would do nothing: whoever types one believes that it does something."""
     idle = typed(args, names)
     if idle:
-        raise InputError(f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect {reason}; leave it out.")
+        raise InputError(
+            f"{', '.join(idle)} {'has' if len(idle) == 1 else 'have'} no effect {reason}; leave "
+            f"{'it' if len(idle) == 1 else 'them'} out."
+        )
+
+
+def refuse_alone(args: argparse.Namespace, names: Sequence[str], owner: str) -> None:
+    """Refuse options of something that is not given."""
+    alone = typed(args, names)
+    if alone:
+        raise InputError(f"{', '.join(alone)} {'goes' if len(alone) == 1 else 'go'} with {owner}, which is not given.")
 
 
 def different(specs: Sequence[str], names: Sequence[str]) -> list[str]:

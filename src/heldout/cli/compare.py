@@ -132,4 +132,4 @@ def _reasons(fail_under: float | None, pairs: tuple[CompareResult, ...]) -> list
         return []
     judged = ((pair, pair.judged(pair.ruling.log_p_value, fail_under)) for pair in pairs if pair.difference < 0)
     worse = [pair for pair, ruling in judged if ruling.direction == "second"]
-    return [worse_text(pair, fail_under) for pair in worse[:5]]
+    return [f"{worse_text(pair, fail_under)}, below --fail-under {fail_under:g}." for pair in worse[:5]]

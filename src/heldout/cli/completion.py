@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from heldout.cli.common import EXIT_FINE
-from heldout.cli.parser import Parser
+from heldout.cli.parser import Parser, Word
 
 SHELLS = ("bash", "zsh", "fish")
 # After a dash options; after an option with choices these; else the words of the command, and where none fits, files.
@@ -33,20 +32,6 @@ complete -o default -F _heldout heldout
 """
 
 
-class Word(NamedTuple):
-    """An option, or a word that may follow a command, and what may follow it in turn."""
-
-    text: str
-    what: str
-    choices: tuple[str, ...] = ()
-    takes: bool = False  # a value
-
-    @property
-    def is_option(self) -> bool:
-        """Whether it begins with dashes."""
-        return self.text.startswith("--")
-
-
 def add_options(verb: Parser) -> None:
     """What can be asked."""
     verb.describe(
@@ -69,21 +54,11 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_FINE
 
 
-def _commands(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, list[Word]]]:
+def _commands(parser: Parser, path: str) -> Iterator[tuple[str, list[Word]]]:
     """Every command, as `memorization/curve`, with its options and the words that may follow it."""
-    found: list[Word] = []
-    for action in parser._actions:
-        choices = tuple(str(choice) for choice in action.choices or ())
-        for option in action.option_strings:
-            if option.startswith("--"):
-                found.append(Word(option, action.help or "", choices, action.nargs != 0))
-        if isinstance(action, argparse._SubParsersAction):
-            found += [Word(choice.dest, choice.help or "") for choice in action._choices_actions]
-            for name, sub in action.choices.items():
-                yield from _commands(sub, f"{path}/{name}".lstrip("/"))
-        elif not action.option_strings:
-            found += [Word(choice, "") for choice in choices]
-    yield path, found
+    for name, sub in parser.verbs().items():
+        yield from _commands(sub, f"{path}/{name}".lstrip("/"))
+    yield path, parser.words()
 
 
 def bash(commands: dict[str, list[Word]], *, zsh: bool = False) -> str:

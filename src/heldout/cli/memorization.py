@@ -6,11 +6,20 @@ import argparse
 
 from heldout.checks import check_seed
 from heldout.cli import memorization_curve, memorization_retrain, unfinished
-from heldout.cli.common import EXIT_BAD_INPUT, EXIT_FINE, tell
-from heldout.cli.ending import add_ending, finish
+from heldout.cli.common import EXIT_BAD_INPUT, refuse_alone, tell
+from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.streams import user_prints_to_stderr
+from heldout.memorization.result import MemorizationResult
 
+GATE = Gate(
+    option="--fail-over",
+    metavar="G",
+    help="exit 1 when a model's gap between training and validation accuracy exceeds G (0.1; needs --validation)",
+    what="a gap in accuracy, from 0 to below 1",
+    below=1,
+)
+SHOWN = 5  # models that a gate names
 WAYS = {
     "curve": (memorization_curve, "finished models, whose training pictures are perturbed more and more"),
     "retrain": (memorization_retrain, "training methods, trained on labels that are more and more wrong"),
@@ -34,22 +43,40 @@ def add_options(verb: Parser) -> None:
                          help="examples that depend on each other: a CSV file (id,group), an array of the .npz file, "
                          "or a regular expression on file names; intervals are then for groups drawn anew")  # fmt: skip
         run.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
-        add_ending(run, out="heldout-memorization")  # unfinished work has to go somewhere
+        add_ending(run, GATE, out="heldout-memorization")  # unfinished work has to go somewhere
         run.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
         way.set_defaults(command=run_way, measure=module.measure, parser=way)
 
 
 def run_way(args: argparse.Namespace) -> int:
     """Either way: the curves, what they say, and what is left to do."""
+    GATE.check(args)
+    if args.validation is None:
+        refuse_alone(args, (GATE.name,), "--validation")
     check_seed(args.seed)
     with user_prints_to_stderr():
         result = args.measure(args)
     # where trainings failed, --resume does only these, once they are repaired
-    finish(result, args, unfinished=None if result.failures else unfinished.folder(args))
+    code = finish(
+        result,
+        args,
+        failed=_reasons(args.fail_over, result),
+        unfinished=None if result.failures else unfinished.folder(args),
+    )
     if not result.failures:
-        return EXIT_FINE
+        return code
     tell(
         f"heldout: {len(result.failures)} trainings failed, first {result.failures[0]}. The others are kept: "
         "repair it and continue with --resume."
     )
     return EXIT_BAD_INPUT
+
+
+def _reasons(fail_over: float | None, result: MemorizationResult) -> list[str]:
+    """The models whose gap is larger."""
+    gaps = {name: model.gap.value for name, model in result.measured.items() if model.gap is not None}
+    return [
+        f"{name}: the gap between training and validation accuracy is {gap:.4f}, more than --fail-over {fail_over:g}."
+        for name, gap in gaps.items()
+        if fail_over is not None and gap > fail_over
+    ][:SHOWN]

@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from heldout.cli.common import different, refuse_idle, say
+from heldout.checks import check_count
+from heldout.cli.common import different, refuse_alone, refuse_idle, say
 from heldout.cli.parser import Parser, did_you_mean
-from heldout.cli.pictures import add_pixel_options, check_effect, frame_of, groups_of, labelled, scorer_options
+from heldout.cli.pictures import add_pixel_options, check_effect, models_of, pictures
 from heldout.cli.unfinished import checkpoints
 from heldout.errors import InputError
 from heldout.groups import group_codes
-from heldout.images import LabelledImages, open_source
+from heldout.images import LabelledImages
 from heldout.memorization.inputs import parse_strengths_of
 from heldout.memorization.perturb import (
     CORRUPTIONS,
@@ -27,7 +29,7 @@ from heldout.memorization.perturb import (
 )
 from heldout.memorization.perturbed import answers, check_strengths, limited_text, perturbation_curve, subset
 from heldout.memorization.result import Audited, MemorizationResult
-from heldout.scorers import Scorer, load_scorer
+from heldout.scorers import Scorer
 
 ALL = "corruptions"
 EXAMPLES = """\
@@ -48,7 +50,8 @@ pictures (--images):     a folder of class folders, a folder and a CSV (--labels
 strengths:               0:8 (steps of 1), 0:0.5:0.1 (from, to, step), 0,1,2,4; of one perturbation: gaussian=0:64:8
 results (--out):         heldout-memorization unless another folder is given
 
-exit codes: 0 fine, 2 bad input, 3 a bug in heldout, 130 stopped (continue with --resume)
+exit codes: 0 fine, 1 a gap is larger than --fail-over, 2 bad input, 3 a bug in heldout,
+            130 stopped (continue with --resume)
 """
 
 
@@ -58,7 +61,8 @@ def add_options(verb: Parser) -> None:
         "How far have these models memorised their training pictures? They are perturbed more and more, and accuracy "
         "falls sooner where a model knows them by heart.",
         usage="heldout memorization curve --model M ... --images PATH [options]",
-        essential="--model --images --labels --perturbation --strengths --validation --limit --out --format --resume",
+        essential="--model --images --labels --perturbation --strengths --validation --limit --fail-over --out "
+        "--format --resume",
         examples=EXAMPLES,
         details=DETAILS,
     )
@@ -96,10 +100,10 @@ def add_options(verb: Parser) -> None:
 
 def measure(args: argparse.Namespace) -> MemorizationResult:
     """Curves of models as they are."""
-    if args.validation_labels and not args.validation:
-        raise InputError("--validation-labels goes with --validation.")
-    if args.batch_size is not None and args.batch_size < 1:
-        raise InputError(f"--batch-size {args.batch_size}: give 1 or more.")
+    if args.validation is None:
+        refuse_alone(args, ("validation_labels",), "--validation")
+    if args.batch_size is not None:
+        check_count(args.batch_size, "batch_size")
     check_effect(args, args.images, args.validation)
     ways = perturbations(args)
     names_of_ways = {way.name for way, _ in ways}
@@ -109,33 +113,24 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     if not names_of_ways & {"spatial", "spatial-random"}:
         refuse_idle(args, ("padding",), "without --perturbation spatial or spatial-random")
     if not args.audit:
-        refuse_idle(args, ("radius",), "without --audit")
+        refuse_idle(args, ("radius", "wrap"), "without --audit")
     strengths = {way.name: np.array(values) for way, values in ways}
-    models = [load_scorer(spec, **scorer_options(args)) for spec in args.model]
+    models, _ = models_of(args)
     names = different(args.model, [model.name for model in models])
     for model in models:  # all of them before the first takes its time
         for way, _ in ways:
             way.check(model, strengths[way.name])
-    channels = args.channels or getattr(models[0], "channels", None) or 3
-
-    def pictures(path: str, labels: str | None, class_names: Sequence[str] | None = None) -> LabelledImages:
-        source = open_source(
-            path,
-            labels=labels,
-            images_key=args.images_key,
-            labels_key=args.labels_key,
-            channels=channels,
-            class_names=class_names,
-            max_pixels=args.max_pixels,
-        )
-        shape = source.read(0).shape
-        frame = frame_of(args, models[0], shape, need_room=args.audit)
-        return labelled(args, source, frame, groups_of(source, args.groups))
-
-    images = pictures(args.images, args.labels)
+    how: dict[str, Any] = {
+        "images_key": args.images_key,
+        "labels_key": args.labels_key,
+        "groups": args.groups,
+        "need_room": args.audit,
+    }
+    images = pictures(args, models[0], args.images, labels=args.labels, **how)
     fresh = None
     if args.validation:
-        fresh = pictures(args.validation, args.validation_labels, images.source.class_names)
+        how["class_names"] = images.source.class_names
+        fresh = pictures(args, models[0], args.validation, labels=args.validation_labels, **how)
     folder, _ = checkpoints(args)
     pixel_range = None if args.pixel_range is None else (args.pixel_range[0], args.pixel_range[1])
     curves, validation, audits = [], {}, {}
@@ -213,6 +208,12 @@ def perturbations(args: argparse.Namespace) -> list[tuple[Perturbation, Sequence
     }
     ways = [own.get(name) or as_perturbation(name) for name in names]
     explicit = {text.rpartition("=")[0] for text in texts}
+    for_all = [text for text in texts if "=" not in text]
+    if for_all and not any(way.even for way in ways):
+        raise InputError(
+            f"--strengths {for_all[0]} has no effect on {', '.join(names[:3])}, measured at the severities 0 to 5; "
+            f"--strengths {names[0]}=0,3,5 chooses some."
+        )
     found: list[tuple[Perturbation, Sequence[float]]] = []
     for way in ways:
         # A range for all perturbations does not fit severities, which end at 5.

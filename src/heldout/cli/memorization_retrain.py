@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from heldout.checkpoints import hash_of
 from heldout.cli.common import different, say
 from heldout.cli.parser import Parser
 from heldout.cli.unfinished import checkpoints
@@ -36,7 +37,8 @@ trainings (--train):     package.module:name, a scikit-learn estimator or a func
 rates (--label-noise):   0:0.5:0.1 (from, to, step), or 0,0.1,0.3
 results (--out):         heldout-memorization unless another folder is given
 
-exit codes: 0 fine, 2 bad input or a training that failed, 3 a bug in heldout, 130 stopped (continue with --resume)
+exit codes: 0 fine, 1 a gap is larger than --fail-over, 2 bad input or a training that failed,
+            3 a bug in heldout, 130 stopped (continue with --resume)
 """
 
 
@@ -46,7 +48,8 @@ def add_options(verb: Parser) -> None:
         "How far does this training method memorise? It is trained again and again on labels that are more and more "
         "wrong; one that memorises learns the wrong ones too.",
         usage="heldout memorization retrain --train T ... --data FILE [options]",
-        essential="--train --data --label-noise --repetitions --n-jobs --validation --limit --out --format --resume",
+        essential="--train --data --label-noise --repetitions --n-jobs --validation --limit --fail-over --out "
+        "--format --resume",
         examples=EXAMPLES,
         details=DETAILS,
     )
@@ -80,7 +83,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     rates = parse_strengths(args.label_noise, name="label_noise")
     check_rates(rates)
     sys.path.insert(0, os.getcwd())  # for workers too, which import the user's module anew
-    trainings = [as_training(load_object(spec, "--train")) for spec in args.train]
+    trainings = [as_training(load_object(spec, "train")) for spec in args.train]
     names = different(args.train, [spec.partition(":")[2] for spec in args.train])
     x, y = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
     fresh: tuple[NDArray[Any], NDArray[Any]] | None = None
@@ -93,12 +96,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     x, y = x[rows], y[rows]
     folder, goes_on = checkpoints(args)
     if goes_on:
-        n = len(trainings) * args.repetitions * len(rates)
-        done = sum(not path.stem.endswith("-again") for path in folder.rglob("*.npz"))
-        say(
-            f"{done:,} of {n:,} trainings were done; of a training function only the name is compared, not what it "
-            "does."
-        )
+        say("of a training function only the name is compared with that of the unfinished work, not what it does.")
     curves = [
         label_noise_curve(
             train,
@@ -119,7 +117,4 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         )
         for number, (name, train) in enumerate(zip(names, trainings, strict=True))
     ]
-    import joblib
-
-    digest = joblib.hash((x, y))[:16]
-    return MemorizationResult.of(curves, source=args.data, digest=digest, notes=notes, seed=args.seed)
+    return MemorizationResult.of(curves, source=args.data, digest=hash_of(x, y), notes=notes, seed=args.seed)

@@ -7,13 +7,27 @@ import difflib
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from heldout.errors import InputError
 
 
+class Word(NamedTuple):
+    """An option, or a word that may follow a command, and what may follow it in turn."""
+
+    text: str
+    what: str
+    choices: tuple[str, ...] = ()
+    takes: bool = False  # a value
+
+    @property
+    def is_option(self) -> bool:
+        """Whether it begins with dashes."""
+        return self.text.startswith("--")
+
+
 class Parser(argparse.ArgumentParser):
-    """The parser of a verb.
+    """The parser of a verb; what argparse keeps to itself is asked for in here alone.
 
     `--help` shows the options used most, and examples; `--help-all` shows everything. The parsed arguments hold
     `typed`: the names, in Python, of the options that were typed, also where the value is the default.
@@ -67,14 +81,38 @@ class Parser(argparse.ArgumentParser):
     def options(self) -> list[str]:
         """Every option, as it is typed; of a verb that is two commands, those of both."""
         own = [option for action in self._actions for option in action.option_strings]
-        ways = [w for a in self._actions if isinstance(a, argparse._SubParsersAction) for w in a.choices.values()]
-        return own + [option for way in ways if self.ways for option in way.options()]
+        return own + [option for way in self.verbs().values() if self.ways for option in way.options()]
 
-    def verb(self, name: str) -> Parser:
-        """The parser of one verb."""
-        actions = [a for a in self._actions if isinstance(a, argparse._SubParsersAction)]
-        found: Parser = actions[0].choices[name]
+    def by_argument(self) -> dict[str, str]:
+        """The options, by the names of their values in Python; the first of several (--format, not --json)."""
+        found: dict[str, str] = {}
+        for action in self._actions:
+            if action.option_strings:
+                found.setdefault(action.dest, action.option_strings[0])
         return found
+
+    def words(self) -> list[Word]:
+        """What may be typed next: options, and words with a meaning."""
+        found: list[Word] = []
+        for action in self._actions:
+            choices = tuple(str(choice) for choice in action.choices or ())
+            for option in action.option_strings:
+                if option.startswith("--"):
+                    found.append(Word(option, action.help or "", choices, action.nargs != 0))
+            if isinstance(action, argparse._SubParsersAction):
+                found += [Word(choice.dest, choice.help or "") for choice in action._choices_actions]
+            elif not action.option_strings:
+                found += [Word(choice, "") for choice in choices]
+        return found
+
+    def verbs(self) -> dict[str, Parser]:
+        """The parser of each verb, or of each way of a verb."""
+        return {
+            name: parser
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for name, parser in action.choices.items()
+        }
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """As argparse, with the choice that was meant."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 from heldout.cli.common import refuse_idle
 from heldout.errors import InputError
 from heldout.groups import resolve_groups
-from heldout.images import Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap
+from heldout.images import Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap, open_source
 from heldout.images.frames import PAD_MODES
 from heldout.images.sources import MAX_PIXELS
-from heldout.scorers import Scorer
+from heldout.scorers import Scorer, load_scorer
 
 
 def add_pixel_options(verb: Any, *, pad: bool = False) -> None:
@@ -50,26 +51,63 @@ def add_max_pixels(group: Any) -> None:
 
 
 def check_effect(args: argparse.Namespace, *paths: str | None) -> None:
-    """Refuse options of picture files where all pictures are arrays, and of arrays where all are files."""
+    """Refuse options of picture files where all pictures are arrays, of arrays where all are files, and idle keys."""
     given = [Path(path) for path in paths if path is not None]
     if all(path.suffix == ".npz" for path in given):
         refuse_idle(args, ("channels", "max_pixels"), "on arrays (.npz), only on picture files")
     elif all(path.is_dir() for path in given):
         keys = ("images_key", "labels_key", "control_images_key", "control_labels_key")
         refuse_idle(args, keys, "on picture files, only on arrays (.npz)")
+    second = "control" if hasattr(args, "control_labels") else "validation"  # which is read with the keys of the first
+    if getattr(args, f"{second}_labels", None) is not None:
+        refuse_idle(args, (f"{second}_labels_key",), f"beside --{second}-labels, which holds the labels")
+    keyed = getattr(args, f"{second}_labels", None) is None and getattr(args, f"{second}_labels_key", None) is None
+    if args.labels is not None and (len(given) == 1 or not keyed):
+        refuse_idle(args, ("labels_key",), "beside --labels, which holds the labels")
 
 
-def scorer_options(args: argparse.Namespace) -> dict[str, Any]:
-    """What the command line says of how models run, where it says anything."""
+def models_of(args: argparse.Namespace) -> tuple[list[Scorer], list[Scorer]]:
+    """The models, and the references, as the options say that they run."""
     options = {"batch_size": args.batch_size, "device": args.device, "bf16": args.bf16 or None}
-    return {key: value for key, value in options.items() if value is not None}
+    known = {key: value for key, value in options.items() if value is not None}
+    models = [load_scorer(spec, **known) for spec in args.model]
+    return models, [load_scorer(spec, name="references", **known) for spec in getattr(args, "reference", [])]
 
 
-def labelled(
-    args: argparse.Namespace, source: ImageSource, frame: Frame, groups: NDArray[Any] | None = None
+def pictures(
+    args: argparse.Namespace,
+    model: Scorer,
+    path: str,
+    *,
+    labels: str | None,
+    images_key: str | None,
+    labels_key: str | None,
+    groups: str | None,
+    class_names: Sequence[str] | None = None,
+    need_room: bool = True,
 ) -> LabelledImages:
-    """Pictures in a frame, scaled as the options say."""
-    return LabelledImages(source, frame, mean=args.mean, std=args.std, scale=args.scale, bgr=args.bgr, groups=groups)
+    """Pictures in the frame that the options ask for, scaled as they say; where they leave it open, as the model says.
+
+    `need_room` as in `frame_of`; `class_names` are those of another set, by which this one is numbered.
+    """
+    source = open_source(
+        path,
+        labels=labels,
+        images_key=images_key,
+        labels_key=labels_key,
+        channels=args.channels or getattr(model, "channels", None) or 3,
+        class_names=class_names,
+        max_pixels=args.max_pixels,
+    )
+    return LabelledImages(
+        source,
+        frame_of(args, model, source.read(0).shape, need_room=need_room),
+        mean=args.mean,
+        std=args.std,
+        scale=args.scale,
+        bgr=args.bgr,
+        groups=groups_of(source, groups),
+    )
 
 
 def groups_of(source: ImageSource, spec: str | None) -> NDArray[Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from heldout.cli.common import say
+from heldout.cli.common import refuse_idle, say
 from heldout.errors import InputError
 from heldout.predictions import Predictions, load_predictions
 
@@ -108,8 +108,6 @@ def read_predictions(args: argparse.Namespace, paths: Any, **rest: Any) -> Predi
     return table.thresholded(args.threshold)
 
 
-def refuse_reading(args: argparse.Namespace, why: str) -> None:
-    """Options that say how files are read mean nothing where none is read."""
-    for name in READING:
-        if getattr(args, name) not in (None, []):
-            raise InputError(f"--{name.replace('_', '-')} says how a file is read, but {why}; leave it out.")
+def refuse_reading(args: argparse.Namespace) -> None:
+    """Options that say how files are read mean nothing where numbers stand in place of one."""
+    refuse_idle(args, READING, "on numbers, which are given in place of a file")

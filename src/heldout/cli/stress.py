@@ -9,7 +9,7 @@ from heldout.attack.inputs import KINDS, read_named_labels, read_prior
 from heldout.attack.stress import stress
 from heldout.attack.task import ATTACKS
 from heldout.cli import unfinished
-from heldout.cli.common import make_folder, say
+from heldout.cli.common import make_folder, refuse_alone, say
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.errors import InputError
@@ -106,16 +106,14 @@ def run(args: argparse.Namespace) -> int:
     GATE.check(args)
     if args.n_jobs == 0:
         raise InputError("--n-jobs 0: give a number of threads, or -1 for all cores.")
-    owners = {"labels_key": "labels"} | dict.fromkeys(
-        ("prior_key", "prior_kind", "models_axis", "prior_models"), "prior"
-    )
-    for option, owner in owners.items():
-        if getattr(args, option) not in (None, []) and getattr(args, owner) is None:
-            raise InputError(f"--{option.replace('_', '-')} says how --{owner} is read; give that too.")
+    if args.labels is None:
+        refuse_alone(args, ("labels_key",), "--labels")
+    if args.prior is None:
+        refuse_alone(args, ("prior_key", "prior_kind", "models_axis", "prior_models"), "--prior")
     if args.labels is None and args.prior is None and (args.examples is None or args.classes is None):
         raise InputError("the test set is not known: give --examples and --classes, or --labels, or --prior.")
-    if args.resume and args.out is None:
-        raise InputError("--resume goes with --out, the folder in which unfinished work is kept.")
+    if args.out is None:
+        refuse_alone(args, ("resume",), "--out")
     checkpoints = unfinished.folder(args)
     if args.out is not None:
         make_folder(args.out)

@@ -41,7 +41,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         asked = next((a for a in arguments if a in VERBS), asked)
     parser = build_parser(asked)
     if asked in VERBS and first.startswith("-") and first not in parser.options():
-        verb = parser.verb(asked)
+        verb = parser.verbs()[asked]
         if first in verb.options():
             parser.error(f"put {first} after the verb: heldout {asked} ... {first}")
         parser.error(f"{first} is not an option of heldout {asked}{did_you_mean(first, verb.options())}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
 import shlex
 from collections.abc import Mapping
+
+from heldout.cli.parser import Parser
 
 # Arguments that the command line calls otherwise; a whole `name=value` where the value makes the option.
 OTHER_NAMES = {
@@ -24,12 +25,9 @@ OTHER_NAMES = {
 ARGUMENT = re.compile(r"`([a-z_][a-z0-9_]*)(?:=([^`]*))?`")
 
 
-def option_names(verb: argparse.ArgumentParser) -> dict[str, str]:
+def option_names(verb: Parser) -> dict[str, str]:
     """The options of a verb, by the names that arguments have in Python."""
-    own: dict[str, str] = {}
-    for action in verb._actions:
-        if action.option_strings:
-            own.setdefault(action.dest, action.option_strings[0])  # --format, of which --json is short for one
+    own = verb.by_argument()
     own.pop("format", None)  # of what is printed; the library's `format` is that of a file
     return own | {name: option for name, option in OTHER_NAMES.items() if option in own.values()}
 

@@ -42,7 +42,7 @@ def pixel_hashes(
 
     kept = checkpoint or Checkpoint(None, {}, of="search")
     with plain_bar(len(rows), f"{label}: looking for duplicates", unit="pictures", shown=progress) as bar:
-        hashes = kept.rows(len(rows), PART, read, tell=bar.update).get("hashes", ())
+        hashes = kept.rows(len(rows), PART, read, bar=bar).get("hashes", ())
     return [h.tobytes() for h in hashes]
 
 

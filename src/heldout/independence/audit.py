@@ -31,7 +31,7 @@ from heldout.independence.result import AuditResult
 from heldout.independence.untouched import ORIGINAL, chosen_pictures
 from heldout.orbit import Rule, Translations
 from heldout.orbit.rules import check_rule
-from heldout.progress import progress_bar
+from heldout.progress import continued, progress_bar
 from heldout.scorers import Scorer, as_scorer
 from heldout.statistics.betting import fewest_examples
 from heldout.statistics.checks import Alternative, check_alternative, check_tolerance
@@ -227,7 +227,7 @@ def audit_many(
             path = folder / f"{job.name}-{job.number}.npz" if folder else None
             if resume and path is not None and path.exists():
                 engine.load(path)
-                say(f"{job.label}: continuing: {engine.finished:,} of {len(job.set.rows):,} pictures were done.")
+                say(continued(job.label, engine.finished, len(job.set.rows), "pictures"))
             engine.run(checkpoint=path, progress=tell)
         engines[job.name].append(engine)
 

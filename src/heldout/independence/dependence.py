@@ -88,8 +88,8 @@ def check_groups_apart(test: Iterable[str], control: Iterable[str]) -> None:
         raise InputError(
             f"{len(shared):,} group{'s' * (len(shared) > 1)} of `groups` ({_some([repr(g) for g in shared])}) "
             f"{'are' if len(shared) > 1 else 'is'} in both test set and control, so that the two depend on each other "
-            "whatever the model did. Draw the control as whole groups (heldout split --groups); if equal names mean "
-            "different groups in the two sets, rename them."
+            "whatever the model did. Draw the control as whole groups (heldout split takes `groups`); if equal names "
+            "mean different groups in the two sets, rename them."
         )
 
 

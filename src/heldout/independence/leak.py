@@ -87,16 +87,6 @@ class LeakEvidence(Record):
         return self.test.disagree and max(self.test.mean.p_value, self.test.sparse.p_value) <= level
 
     @property
-    def residuals_test(self) -> Floats:
-        """(n_test,) scores less what was expected."""
-        return self.scores.residuals[: self.n_test]
-
-    @property
-    def residuals_control(self) -> Floats:
-        """(n_control,)."""
-        return self.scores.residuals[self.n_test :]
-
-    @property
     def references(self) -> tuple[str, ...]:
         """Names of the models that were compared with."""
         return self.reference_names

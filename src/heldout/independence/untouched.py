@@ -102,7 +102,7 @@ def _read(
 
     kept = checkpoint or Checkpoint(None, {}, of="audit")
     with plain_bar(len(rows), label, unit="pictures", shown=progress) as bar:
-        found = kept.rows(len(rows), batch_size, score, tell=bar.update)
+        found = kept.rows(len(rows), batch_size, score, bar=bar)
     return Answers(**found)
 
 

@@ -172,7 +172,7 @@ def _measured(
             finished, level = int(stored["finished"]), int(stored["level"])
         except (KeyError, ValueError) as error:
             raise checkpoint.damaged(error) from error
-        bar.update(finished * len(levels) + level * min(block, n - finished))
+        bar.resumed(finished * len(levels) + level * min(block, n - finished))
 
     def state() -> dict[str, NDArray[Any]]:
         return {"correct": np.packbits(correct, axis=1), **standing.arrays}
@@ -233,7 +233,7 @@ def answers(
         }
     kept = Checkpoint(checkpoint, known, of="validation")
     with plain_bar(len(rows), f"{label or model.name}, validation", unit="pictures", shown=progress) as bar:
-        return kept.rows(len(rows), size, right, tell=bar.update)["right"]
+        return kept.rows(len(rows), size, right, bar=bar)["right"]
 
 
 def check_strengths(strengths: Sequence[float]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.checkpoints import Checkpoint, CheckpointFolder
+from heldout.checkpoints import Checkpoint, CheckpointFolder, hash_of
 from heldout.checks import check_count, check_labels, number_labels
 from heldout.checks import check_seed as check_seed_of
 from heldout.errors import InputError
@@ -157,7 +157,9 @@ def retrain(
                     return_as="generator_unordered" if one_by_one else "list",
                     **(guard() if several else {}),
                 )(delayed(_one)(task, place) for task, place in todo)
-            return _gathered(chain(done, work), data, levels, repetitions, seed, name, bar)
+            if done:
+                bar.resumed(len(done))
+            return _gathered(done, work, data, levels, repetitions, seed, name, bar)
         except (BrokenProcessPool, PicklingError) as error:
             raise InputError(
                 f"{name}: a worker died, or could not take the training over ({type(error).__name__}): no memory, or "
@@ -201,7 +203,14 @@ def _checked(
 
 
 def _gathered(
-    work: Any, data: _Data, levels: NDArray[np.float64], repetitions: int, seed: int, name: str, bar: Any
+    kept: Sequence[_Done],
+    work: Iterable[_Done],
+    data: _Data,
+    levels: NDArray[np.float64],
+    repetitions: int,
+    seed: int,
+    name: str,
+    bar: Any,
 ) -> Retrainings:
     """What all trainings said, in the order of rates and repetitions."""
     shape = (len(levels), repetitions)
@@ -209,7 +218,7 @@ def _gathered(
     right = np.zeros((*shape, 0 if data.validation is None else len(data.validation[1])), dtype=bool)
     done, failures = np.zeros(shape, dtype=bool), []
     repeated: dict[tuple[int, int], _Answers | str] = {}
-    for (i, j, again), result in work:
+    for number, ((i, j, again), result) in enumerate(chain(kept, work)):
         if again:
             repeated[i, j] = result
         elif isinstance(result, str):
@@ -219,7 +228,7 @@ def _gathered(
         else:
             noisy[i, j], clean[i, j], right[i, j] = result
             done[i, j] = True
-        bar.update(1)
+        bar.update(int(number >= len(kept)))
     checked = False
     for place, result in repeated.items():
         if done[place] and not isinstance(result, str):
@@ -475,13 +484,10 @@ def _fingerprint(train: Any, data: _Data, seed: int, threads: int) -> dict[str, 
 
 
 def _hashed(value: Any) -> str:
-    import joblib
-
     try:
-        found: str = joblib.hash(value)
+        return hash_of(value)
     except Exception as error:
         raise InputError(
             f"a checkpoint must be told from another, but the training cannot be hashed ({type(error).__name__}); give "
             "a plain function, or no checkpoint."
         ) from error
-    return found[:16]

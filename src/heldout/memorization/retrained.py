@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checkpoints import hash_of
 from heldout.checks import check_labels, number_labels
 from heldout.errors import InputError
 from heldout.groups import group_codes
@@ -181,13 +182,11 @@ def _key(x: Any, y: ArrayLike, classes: int | None, seed: int) -> str:
 
     scikit-learn's methods get the same pictures flattened, so the shape of one example does not matter.
     """
-    import joblib
-
     truth = check_labels(number_labels(y)[0])
     try:
         table = np.asarray(x)
         table = np.ascontiguousarray(table).reshape(len(truth), -1) if table.dtype.kind in "biufc" else x
-        return str(joblib.hash((table, truth, classes, seed)))[:16]
+        return hash_of(table, truth, classes, seed)
     except Exception:  # examples that cannot be hashed
         return ""
 

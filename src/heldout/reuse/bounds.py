@@ -190,20 +190,14 @@ def union_bound_models(setting: Setting, delta: float) -> int:
     return whole_models(delta, setting.one_model)
 
 
-def naive_bayes_probability(setting: Setting, k: float) -> float:
-    """P(some of k models is off) under Assumption A1 (15), in closed form."""
-    values, weights = setting.coupling.nodes(setting.n, points_per_width=NAIVE_BAYES_POINTS)
-    return naive_bayes_sum(weights, _log_inside(setting, values), k)
-
-
 def naive_bayes_models(setting: Setting, delta: float) -> int:
     """The largest k whose probability (15) is at most delta."""
     values, weights = setting.coupling.nodes(setting.n, points_per_width=NAIVE_BAYES_POINTS)
-    log_inside = _log_inside(setting, values)
+    log_inside = log_inside_of(setting, values)
     return largest_where(lambda k: naive_bayes_sum(weights, log_inside, k) <= delta)
 
 
-def _log_inside(setting: Setting, values: NDArray[np.int64]) -> NDArray[np.float64]:
+def log_inside_of(setting: Setting, values: NDArray[np.int64]) -> NDArray[np.float64]:
     """log P(one model is not off | ΣW)."""
     x = setting.coupling.x1
     off = np.minimum(1.0, upper_tail(setting.hi, values, x) + lower_tail(setting.lo, values, x))

@@ -110,9 +110,8 @@ def moved_text(result: CompareResult) -> str:
 
 
 def worse_text(result: CompareResult, fail_under: float) -> str:
-    """Why a check failed."""
-    p = _p_text(result.ruling.log_p_value, fail_under)
-    return f"{result.first} is worse than {result.second} (p = {p}, below --fail-under {fail_under:g})."
+    """Why a check failed: the first model is worse, with a p that is below the threshold."""
+    return f"{result.first} is worse than {result.second}: p = {_p_text(result.ruling.log_p_value, fail_under)}"
 
 
 def _p_text(log_p: float, level: float) -> str:

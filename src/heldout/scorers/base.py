@@ -58,7 +58,7 @@ class Scorer(Protocol):
         ...
 
     def digest(self) -> str:
-        """Tells this model from another, for `--resume`.
+        """Tells this model from another, for `resume`.
 
         Returns
         -------
@@ -190,15 +190,15 @@ def _refuse_idle(what: str, options: dict[str, Any], *known: str) -> dict[str, A
     return {name: value for name, value in options.items() if name in known}
 
 
-def load_scorer(spec: str, *, option: str = "--model", **options: Any) -> Scorer:
-    """What `--model` means: `file.onnx`, or `package.module:factory`, called without arguments.
+def load_scorer(spec: str, *, name: str = "model", **options: Any) -> Scorer:
+    """What a model is called by: `file.onnx`, or `package.module:factory`, called without arguments.
 
     Parameters
     ----------
     spec : str
         A file, or a module and a name in it: a scorer, a torch module, or a function that returns a model.
-    option : str
-        What messages call `spec`.
+    name : str
+        What messages call the argument that `spec` is of.
     **options
         As in `as_scorer`.
 
@@ -218,35 +218,36 @@ def load_scorer(spec: str, *, option: str = "--model", **options: Any) -> Scorer
     ...     load_scorer("weights.bin")
     ... except InputError as error:
     ...     print(error)
-    --model weights.bin: give an .onnx file or package.module:factory.
+    `model=weights.bin`: give an .onnx file or package.module:factory.
     """
     if ":" not in spec or Path(spec).exists():
         if not spec.endswith(".onnx"):
-            raise InputError(f"{option} {spec}: give an .onnx file or package.module:factory.")
+            raise InputError(f"`{name}={spec}`: give an .onnx file or package.module:factory.")
         return as_scorer(spec, **options)
-    factory, attribute = load_object(spec, option), spec.partition(":")[2]
+    factory, attribute = load_object(spec, name), spec.partition(":")[2]
     if callable(factory) and not is_model(factory):
         try:
             factory = factory()
         except (Exception, SystemExit) as error:
-            raise InputError(f"{option} {spec}: the factory fails: {type(error).__name__}: {error}") from error
+            raise InputError(f"`{name}={spec}`: the factory fails: {type(error).__name__}: {error}") from error
     scorer = as_scorer(factory, **options)
     scorer.name = attribute
     return scorer
 
 
-def load_object(spec: str, option: str) -> Any:
+def load_object(spec: str, name: str) -> Any:
     """What `package.module:name` names; the user's own module is most often in the working directory."""
     module_name, _, attribute = spec.partition(":")
     if not module_name or not attribute:
-        raise InputError(f"{option} {spec}: give package.module:name.")
+        raise InputError(f"`{name}={spec}`: give package.module:name.")
     if module_name.endswith(".py"):
-        raise InputError(f"{option} {spec}: give the module's name, {module_name.removesuffix('.py')}:{attribute}.")
+        known = f"{module_name.removesuffix('.py')}:{attribute}"
+        raise InputError(f"`{name}={spec}`: give the module's name, {known}.")
     sys.path.insert(0, "")
     try:
         return getattr(importlib.import_module(module_name), attribute)
     except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
-        raise InputError(f"{option} {spec}: {type(error).__name__}: {error}.") from error
+        raise InputError(f"`{name}={spec}`: {type(error).__name__}: {error}.") from error
     finally:
         sys.path.remove("")
 

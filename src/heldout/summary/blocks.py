@@ -12,6 +12,21 @@ from numpy.typing import NDArray
 from heldout.summary.charts import Chart
 from heldout.summary.tables import Column, Table
 
+__all__ = [
+    "Block",
+    "Facts",
+    "Fold",
+    "Note",
+    "Picture",
+    "Pictures",
+    "Points",
+    "Prose",
+    "RangeRow",
+    "Ranges",
+    "SideBySide",
+    "kept_facts",
+]
+
 
 def kept_facts(*rows: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
     """Names and values without those that have no value, for `lines` and `origin` of a summary."""

@@ -16,6 +16,27 @@ from heldout.summary.names import as_it_is
 from heldout.summary.numbers import NOT_DEFINED, minus
 from heldout.summary.tables import Cell, Table
 
+__all__ = [
+    "LOG_SCALE",
+    "Axis",
+    "AxisKind",
+    "Chart",
+    "Distribution",
+    "Guide",
+    "HeatMap",
+    "Histogram",
+    "Interval",
+    "IntervalChart",
+    "LineChart",
+    "Mark",
+    "Outlines",
+    "Point",
+    "PointDensity",
+    "Series",
+    "Style",
+    "Variant",
+]
+
 Point = tuple[float, float]
 Style = Literal["a", "b", "c", "d", "e", "f"]
 Variant = Literal[0, 1, 2]  # of a style, where there are more lines than styles: solid, dashed, dotted

@@ -6,6 +6,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+__all__ = [
+    "Cell",
+    "Column",
+    "Row",
+    "Table",
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
