@@ -120,10 +120,8 @@ class Record:
 
     def __repr__(self) -> str:
         values = {f.name: getattr(self, f.name) for f in fields_of(self) if f.repr}
-        plain_ones = {name: v for name, v in values.items() if v is None or isinstance(v, (str, int, float))}
-        told = [f"{name}={short_text(v)}" for name, v in plain_ones.items()]
-            f"{name}={short_text(v)}" for name, v in values.items() if v is None or isinstance(v, (str, int, float))
-        ]
+        shown = {name: v for name, v in values.items() if v is None or isinstance(v, (str, int, float))}
+        told = [f"{name}={short_text(v)}" for name, v in shown.items()]
         return f"{type(self).__name__}({', '.join([*told[:6], *(['...'] if len(values) > len(told[:6]) else [])])})"
 
 

@@ -9,17 +9,14 @@ from heldout.summary import (
     Block,
     Cell,
     Column,
-    Distribution,
     Facts,
     Figure,
     Fold,
     HeatMap,
-    Histogram,
     Interval,
     IntervalChart,
     LineChart,
     Note,
-    Outlines,
     Picture,
     Pictures,
     PointDensity,
@@ -33,6 +30,8 @@ from heldout.summary import (
     SideBySide,
     Summary,
     Table,
+    Vertical,
+    histogram,
 )  # fmt: skip
 
 MARKUP = "</title><script>alert('&amp;')</script>\"><img src=x onerror=alert(1)>"  # shown as it stands
@@ -49,11 +48,7 @@ def kitchen_sink(name: str = HOSTILE) -> Summary:
     )
     line = LineChart(title="Lines", caption="With **bands**.", x=axis, y=Axis(label="y"), series=lines)
     charts = (
-        Histogram(title="Bars", x=axis, y_label="count", edges=edges, counts=(3, 1)),
-        Outlines(
-            title="Outlines", x=axis, y_label="count", edges=edges,
-            distributions=(Distribution(name=name, counts=(1, 2), mean=0.6, mean_text="mean 0.6"),),
-        ),
+        histogram("Outlines", axis, "count", edges, (name, (1, 2), "a"), verticals=(Vertical(x=0.6, text="mean 0.6"),)),
         IntervalChart(title="Intervals", x_label="x", intervals=(Interval(name=name, value=0.1, text="0.1"),)),
         HeatMap(title="Map", values=np.eye(3), legend="s", names=(name, "b", "c"), cell_hover=True),
         PointDensity(title="Points", x=axis, y=axis, x_edges=edges, y_edges=edges, counts=np.eye(2, dtype=np.int64)),

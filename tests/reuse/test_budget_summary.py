@@ -15,7 +15,7 @@ from heldout.predictions import Predictions
 from heldout.reuse.budget import budget, budget_from_numbers
 from heldout.reuse.budget_summary.board import BOARD
 from heldout.reuse.result import Budget, BudgetResult, ScoreBudgetResult
-from heldout.summary import PERCENT, HeatMap, LineChart, Note, Outlines, PointDensity, Ranges, Table
+from heldout.summary import PERCENT, HeatMap, LineChart, Note, PointDensity, Ranges, Table
 from heldout.summary.numbers import bar_text, count_words, exact_text, of_text, pvalue_text
 from tests.report.browser import needs_chromium
 from tests.report.kitchen_sink import HOSTILE
@@ -417,10 +417,10 @@ def test_assumption() -> None:
 def test_how_alike() -> None:
     result = variant("similar")
     assert result.pool is not None
-    (histogram,) = blocks(result, Outlines, "How alike the models are")
+    (histogram,) = blocks(result, LineChart, "How alike the models are")
     (density,) = blocks(result, PointDensity, "How alike the models are")
-    assert [d.mean for d in histogram.distributions] == [result.independent_similarity, result.mean_similarity]
-    assert {sum(d.counts) for d in histogram.distributions} == {66} == {int(density.counts.sum())}
+    assert [mean.x for mean in histogram.verticals] == [result.independent_similarity, result.mean_similarity]
+    assert {sum(s.y[1:]) for s in histogram.series} == {66} == {int(density.counts.sum())}
     (chart,) = blocks(result, HeatMap, "Who resembles whom")
     assert chart.names is not None
     order = [result.pool.names.index(name) for name in chart.names]

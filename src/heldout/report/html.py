@@ -104,8 +104,8 @@ def _legend(charts: Sequence[kit.Chart]) -> list[tuple[Markup, Markup | str]]:
         marks = {m.style: m.text for m in chart.marks} if isinstance(chart, kit.LineChart) else {}
         for one in chart.drawn:
             text = marks.get(one.style)
-            drawn = replace(one, markers=True) if text and isinstance(one, kit.Series) else one
-            found[one.name, one.style] = _safe(svg.swatch(drawn)), _named(one.name) + (f": {text}" if text else "")
+            swatch = svg.swatch(replace(one, markers=True) if text else one)
+            found[one.name, one.style] = _safe(swatch), _named(one.name) + (f": {text}" if text else "")
     return list(found.values()) if len(found) > 1 else []
 
 

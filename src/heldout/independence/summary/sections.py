@@ -222,13 +222,14 @@ def statistic(result: AuditResult) -> page.Section:
     """How T is spread over the examples."""
     h, counts, n = result.drawn.statistic, result.test.counts, result.n_examples
     n_drawn, n_pairs = h.n_below + h.n_above, sum(counts.values())
-    chart = page.Histogram(
-        title=f"The {n_drawn:,} values of T that are not zero",
-        x=page.Axis(label="T of one example (zeros left out)", spec=".3f"),
-        y_label="examples",
-        edges=h.edges,
-        counts=h.counts,
-        styles=tuple("a" if low + high < 0 else "b" for low, high in pairwise(h.edges)),
+    below = [count * (low + high < 0) for count, (low, high) in zip(h.counts, pairwise(h.edges), strict=True)]
+    chart = page.histogram(
+        f"The {n_drawn:,} values of T that are not zero",
+        page.Axis(label="T of one example (zeros left out)", spec=".3f"),
+        "examples",
+        h.edges,
+        ("below zero", below, "a"),
+        ("above zero", [count - left for count, left in zip(h.counts, below, strict=True)], "b"),
     )
     pairs = " (pairs of model and example)" if result.n_models > 1 else ""
     return page.Section.of(
@@ -253,15 +254,15 @@ def models(result: AuditResult) -> Iterator[page.Section]:
     if n == 1:
         return
     histograms = tuple(
-        page.Histogram(
-            title=f"N = {of.size}: {len(of.log_p_values)} groups",
+        page.histogram(
+            f"N = {of.size}: {len(of.log_p_values)} groups",
+            page.Axis(label="betting p on the test set alone", spec=".1f"),
+            "groups",
+            [i / 10 for i in range(11)],
+            ("groups", of.counts, "a"),
             caption=f"{sum(p <= math.log(LEVEL) for p in of.log_p_values)} of {len(of.log_p_values)} at or below "
             f"{LEVEL:g}; smallest {page.pvalue_text(min(of.log_p_values))}, largest "
             f"{page.pvalue_text(max(of.log_p_values))}",
-            x=page.Axis(label="betting p on the test set alone", spec=".1f"),
-            y_label="groups",
-            edges=tuple(i / 10 for i in range(11)),
-            counts=of.counts,
         )
         for of in result.drawn.model_groups
     )

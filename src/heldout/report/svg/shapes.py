@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from heldout.summary import SUBSCRIPT, Distribution, Point, Series, Style, Variant
+from heldout.summary import SUBSCRIPT, Point, Series, Style, Variant
 
 WIDTH = 420.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
@@ -78,13 +78,11 @@ def line_class(s: Series) -> str:
     return f"{s.style} line" if s.variant is None else f"{s.style} v{s.variant} line"
 
 
-def swatch(drawn: Series | Distribution) -> str:
+def swatch(drawn: Series) -> str:
     """A piece of what is drawn, for a legend."""
-    if isinstance(drawn, Distribution):
-        parts = [rect(f"{drawn.style} wash", 8, 2, 16, 10)]
-    else:
-        parts = [f'<path class="{line_class(drawn)}" d="M2 7h28"/>'] if drawn.joined else []
-        parts += [marker(16, 7, drawn.style, None, variant=drawn.variant)] if drawn.markers else []
+    parts = [f'<path class="{line_class(drawn)}" d="M2 7h28"/>'] if drawn.joined and not drawn.filled else []
+    parts += [rect(f"{drawn.style} wash", 8, 2, 16, 10)] if drawn.filled else []
+    parts += [marker(16, 7, drawn.style, None, variant=drawn.variant)] if drawn.markers else []
     return svg_element(14, f"line of {drawn.name}", parts, width=32)
 
 

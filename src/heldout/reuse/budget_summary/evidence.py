@@ -162,7 +162,7 @@ def _curve(
         x=page.Axis(label=x, range=(min(ends), max(ends) + 1e-9)),
         y=page.Axis(label="models", kind="log", range=(max(1.0, lowest / 5), top), spec=",.0f"),
         series=series,
-        x_reference=here,
+        verticals=(page.Vertical(x=here),),
         marks=marks,
     )
 
@@ -213,21 +213,17 @@ def _pictures(result: BudgetResult, pairs: Alike) -> page.SideBySide:
     counts, edges = pairs.counts, pairs.edges
     assert counts is not None
     assert edges is not None
-    sides: tuple[tuple[str, NDArray[np.int64], float, page.Style], ...] = (
-        ("if independent", counts.sum(axis=1), result.independent_similarity, "b"),
-        ("observed", counts.sum(axis=0), result.mean_similarity, "a"),
-    )
-    outlines = (
-        page.Distribution(name=n, counts=tuple(c.tolist()), mean=m, mean_text=f"mean {page.fixed(m, 3)}", style=style)
-        for n, c, m, style in sides
-    )
-    histogram = page.Outlines(
-        title=f"All {counts.sum():,} pairs of models",
+    chance, seen = result.independent_similarity, result.mean_similarity
+    means: tuple[tuple[float, page.Style], ...] = ((chance, "b"), (seen, "a"))
+    histogram = page.histogram(
+        f"All {counts.sum():,} pairs of models",
+        page.Axis(label="similarity of two models", spec=".3f"),
+        "pairs of models",
+        edges.tolist(),
+        ("if independent", counts.sum(axis=1).tolist(), "b"),
+        ("observed", counts.sum(axis=0).tolist(), "a"),
         caption="Similarity as observed, and as it would be if errors were independent (figure 1a of the paper).",
-        x=page.Axis(label="similarity of two models", spec=".3f"),
-        y_label="pairs of models",
-        edges=tuple(edges.tolist()),
-        distributions=tuple(outlines),
+        verticals=tuple(page.Vertical(x=m, text=f"mean {page.fixed(m, 3)}", style=style) for m, style in means),
     )
     density = page.PointDensity(
         title="The same pairs one by one",
