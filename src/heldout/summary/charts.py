@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from heldout.summary.names import as_it_is
 from heldout.summary.numbers import NOT_DEFINED, minus
-from heldout.summary.tables import Cell, Table
+from heldout.summary.tables import Cell, Point, Table
 
-Point = tuple[float, float]
 Style = Literal["a", "b", "c", "d", "e", "f"]
 Variant = Literal[0, 1, 2]  # of a style, where there are more lines than styles: solid, dashed, dotted
 Counts = tuple[str, Sequence[int], Style]
@@ -224,37 +223,6 @@ def histogram(title: str, x: Axis, y_label: str, edges: Sequence[float], *counts
     return LineChart(title=title, x=replace(x, range=(edges[0], edges[-1])), y=y, series=series, **options)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Interval:
-    """A row of `IntervalChart`: a dot, with whiskers where `interval` is given."""
-
-    name: str
-    value: float
-    text: str
-    interval: Point | None = None
-    style: Style = "a"
-
-
-@dataclass(frozen=True, kw_only=True)
-class IntervalChart(_Chart):
-    """Estimates with their intervals, one row each, all on one axis."""
-
-    x_label: str
-    intervals: tuple[Interval, ...]
-    reference: float | None = None
-
-    @property
-    def ends(self) -> tuple[float, ...]:
-        """What the axis must hold."""
-        found = [v for i in self.intervals for v in (i.value, *(i.interval or ()))]
-        return (*found, *(() if self.reference is None else (self.reference,)))
-
-    @property
-    def description(self) -> str:
-        """The title and every row in words."""
-        return f"{self._of(self.x_label)}: " + "; ".join(f"{i.name} {i.text}" for i in self.intervals)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HeatMap(_Chart):
     """A square matrix as colours, with a name per row.
@@ -286,4 +254,4 @@ class PointDensity(_Chart):
     diagonal: str | None = None  # draw y = x, and name it
 
 
-Chart = LineChart | IntervalChart | HeatMap | PointDensity
+Chart = LineChart | HeatMap | PointDensity

@@ -26,7 +26,7 @@ def outlines(edges: tuple[float, ...], *counts: Counts, means: tuple[Vertical, .
 
 
 def whisker(**fields: Any) -> str:
-    return svg.range_mark("0.25 (a <b>)", 0.25, (0.2, 0.35), (0.1, 0.5, 0.2), **fields)
+    return svg.range_mark("0.25 (a <b>)", (0.2, 0.25, 0.35), (0.1, 0.5, 0.2), **fields)
 
 
 def test_whisker_spans_its_interval() -> None:
@@ -123,7 +123,7 @@ def test_blank_heat_map() -> None:
 def test_every_class_has_a_style() -> None:
     drawings = [
         heat_map(np.random.default_rng(0).random((9, 9)), names=tuple("abcdefghi")),
-        whisker(style="d", reference=0.3),
+        whisker(reference=0.3),
         outlines((0.0, 1.0), ("n", (1,), "a"), means=(Vertical(x=0.5, text="m", style="a"), Vertical(x=0.6))),
     ]
     for drawing in drawings:
