@@ -60,7 +60,8 @@ def _block(block: Block) -> list[str]:
         case Facts():
             return [_facts(block.rows)]
         case Table():
-            return _table(block)
+            first, *rest = block.split()
+            return [*_table(first), *(p for part in rest for p in _folded(f"{len(part.rows)} more", _table(part)))]
         case Fold():
             return _folded(block.title, [part for inner in block.blocks for part in _block(inner)])
         case SideBySide():

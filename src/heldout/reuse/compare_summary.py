@@ -38,8 +38,7 @@ NULLS = {
 NOT_EQUAL = "“Not told apart” is not “equal”: every difference inside the interval is compatible with these scores."
 LIMITS = (
     NOT_EQUAL,
-    "The pair must have been named beforehand: the best looking of many needs --all-pairs, which adjusts for their "
-    "number.",
+    "The pair must have been named beforehand: the best looking of many needs --all-pairs, which adjusts for that.",
     "Without --sequential this is one look. To look while examples come in, use it from the start.",
 )
 READ = "Read the examples below: who is right where only one is says more than the difference."

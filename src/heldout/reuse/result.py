@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heldout.frames import Source
 from heldout.report import Result
 from heldout.results import Record, today
+from heldout.reuse import tables
 from heldout.reuse.adjusted import Adjusted
 from heldout.reuse.alike import Alike
 from heldout.reuse.bounds import LARGEST, TestableModels
@@ -113,8 +114,7 @@ class Pool(Record):
     @property
     def named_neighbours(self) -> list[dict[str, Any]]:
         """`neighbours` as plain rows."""
-        pairs = ((c, self.named((c.better, c.worse))) for c in self.neighbours)
-        return [asdict(c) | {"better": better, "worse": worse} for c, (better, worse) in pairs]
+        return tables.neighbour_rows(self)
 
     @property
     def named_groups(self) -> list[list[str]]:
@@ -124,16 +124,7 @@ class Pool(Record):
     @property
     def models(self) -> list[dict[str, Any]]:
         """The leaderboard as plain rows."""
-        columns = {**self.columns, "low": "low", "high": "high", "n_examples": "n_observed"}
-        band = {model: number for number, members in enumerate(self.groups, start=1) for model in members}
-        rows = []
-        for place, i in enumerate(self.order.tolist(), start=1):
-            row = {"name": self.names[i], "place": place, "group": band[i]}
-            row |= {key: getattr(self, name)[i].item() for key, name in columns.items()}
-            if self.ranks is not None:
-                row["rank_low"], row["rank_high"] = self.ranks[i].tolist()
-            rows.append(row)
-        return rows
+        return tables.model_rows(self)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -185,10 +176,7 @@ class PoolResult(Pool):
     @property
     def pairs(self) -> dict[str, Any]:
         """Columns: how alike any two models are, in the order of the table."""
-        first, second = (self.named(models.tolist()) for models in np.triu_indices(len(self.names), 1))
-        alike = self.similarity
-        columns = {"similarity": alike.agreement(), "if_independent": alike.baseline(), "kappa": alike.kappa()}
-        return {"first": first, "second": second, **columns}
+        return tables.pair_columns(self.names, self.similarity)
 
     @property
     def named_assumption(self) -> dict[str, Any] | None:

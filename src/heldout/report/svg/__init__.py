@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from heldout.report.svg.densities import density
-from heldout.report.svg.heat_maps import heat_map
+from heldout.report.svg.heat_maps import density, heat_map
 from heldout.report.svg.lines import line_chart
 from heldout.report.svg.shapes import range_mark, swatch
 from heldout.summary import Chart, HeatMap, LineChart, PointDensity

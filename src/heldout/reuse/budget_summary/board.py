@@ -15,16 +15,14 @@ Rows = tuple[tuple[str, str], ...]
 OPEN, ALL, TOP = 30, 200, 50  # rows unfolded; pools up to this size are shown whole; rows of larger ones
 BOARD = "The leaderboard, with error bars that hold for all at once"
 BANDS = (
-    "**Bands**: a new band starts with the first model that can be told from the first of the band above it. Within a "
-    "band no model can be told from its first; two others of it may well differ. A bar at the left marks bands of two "
-    "or more."
+    "**Bands** start with a model that can be told from the first of the band above. Within a band no model can be "
+    "told from its first; two others may well differ. A bar at the left marks bands of two or more."
 )
 EXCLUDED = (
     "A model is excluded from the top T where T others are better, each by a one-sided test at a level that pays for "
-    "all models. A model that truly belongs there, named beforehand, is on each list with probability {sure}; that "
-    "asks less than to have every rank right at once, so it may exclude models whose range of ranks still reaches so "
-    "high. The first was chosen for coming out highest; the drop is what winners lose from the examples they are "
-    "chosen on to those left out, on average over many random splits of these {unit}."
+    "all models. One that truly belongs there, named beforehand, is on each list with probability {sure}: less than "
+    "to have every rank right at once, so ranges of ranks may reach higher. The drop is what winners lose from the "
+    "examples they are chosen on to those left out, on average over many random splits of these {unit}."
 )
 
 
@@ -126,7 +124,7 @@ def wrong_labels(pool: PoolResult) -> Iterator[page.Section]:
     """In all, and model by model; nothing where it was not asked for."""
     noise, second, s = pool.label_noise, pool.second_labels, pool.similarity
     columns = {
-        "Model": [page.Cell(text=page.name_text(name), hover=name) for name in pool.names],
+        "Model": list(pool.names),
         f"Error,{page.PERCENT}": _percents(s.errors.tolist()),
     }
     if noise is None and second is None:
@@ -151,9 +149,8 @@ def wrong_labels(pool: PoolResult) -> Iterator[page.Section]:
         more=max(0, s.n_models - TOP),
     )
     note = (
-        "At random: which labels are wrong has nothing to do with the models, and a wrong label is any of the other "
-        "classes; an error below 0 is one of fewer errors than wrong labels. The worst case puts them where they do "
-        "most harm to each statement."
+        "At random: which labels are wrong has nothing to do with the models, and they are any of the other classes; "
+        "errors below 0 are fewer than wrong labels. The worst case puts them where they do most harm to a statement."
     )
     yield page.Section.of("Model by model", table, page.Note(note), level=3)
 
