@@ -148,8 +148,7 @@ def _headline(result: StressResult) -> str:
     run, gain = result.run, 100 * result.advantage
     size = page.fixed(abs(gain), 1 if abs(gain) >= 0.1 else 2)
     who = "this analyst" if run.attack == "nb" else f"this analyst ({_title(run)})"
-    part, coarser = "", [r for r in result.by_digits if r.digits == 2 and run.digits is None]
-    aside = "".join(f" (two-digit answers: {page.fixed(100 * r.advantage[-1], 1, sign=True)})" for r in coarser)
+    part, aside = "", ""
     if (split := result.public) is not None:
         error = f" ± {page.fixed(100 * split.std_private / math.sqrt(run.trials), 1)}" if run.trials > 1 else ""
         other = f" (private, not known: {page.fixed(100 * split.gain_private, 1, sign=True)}{error})"
