@@ -12,9 +12,9 @@ import pytest
 
 import heldout
 from heldout import frames
+from heldout.codec import same
 from heldout.errors import InputError, MissingExtraError
 from heldout.images import LabelledImages, Wrap, from_arrays
-from heldout.results import same
 
 MAKERS = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
 TABLES = {

@@ -20,9 +20,10 @@ import pytest
 from numpy.typing import NDArray
 
 import heldout
+from heldout.codec import pack, same, unpack
 from heldout.errors import InputError
 from heldout.orbit import Translations
-from heldout.results import FORMAT, Record, pack, same, unpack
+from heldout.results import FORMAT, Record
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from heldout.independence.verdict import judge
 from heldout.orbit import Translations
 from heldout.report import Result
 from heldout.statistics import holm, n_model_test
-from heldout.summary import Fold, Histogram, Pictures, Points, Section, SideBySide, Table
+from heldout.summary import Fold, LineChart, Pictures, Points, Section, SideBySide, Table
 from heldout.summary.numbers import NOT_DEFINED, fixed, p_text, percent, pvalue_text
 from tests.report.browser import PHONE, look, needs_chromium
 from tests.report.kitchen_sink import HOSTILE, MARKUP
@@ -283,7 +283,7 @@ def test_many_models() -> None:
     rows = table(result, "Each model alone").rows
     assert [row.cells[3] for row in rows] == [pvalue_text(p) for p in alone]
     (charts,) = [b for b in section(result, "One model against many").blocks if isinstance(b, SideBySide)]
-    assert [c.counts for c in charts.charts if isinstance(c, Histogram)] == [of.counts for of in groups]
+    assert [c.series[0].y[1:] for c in charts.charts if isinstance(c, LineChart)] == [of.counts for of in groups]
     assert str(result).count("halves.<locals>.logits  ") == 10  # rows that are printed
     assert made("plain").drawn.model_groups == ()
 

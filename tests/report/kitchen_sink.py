@@ -9,30 +9,26 @@ from heldout.summary import (
     Block,
     Cell,
     Column,
-    Distribution,
     Facts,
     Figure,
     Fold,
     HeatMap,
-    Histogram,
-    Interval,
-    IntervalChart,
     LineChart,
     Note,
-    Outlines,
     Picture,
     Pictures,
     PointDensity,
     Points,
     Prose,
-    RangeRow,
-    Ranges,
     Row,
     Section,
     Series,
     SideBySide,
     Summary,
     Table,
+    Vertical,
+    histogram,
+    interval_cell,
 )  # fmt: skip
 
 MARKUP = "</title><script>alert('&amp;')</script>\"><img src=x onerror=alert(1)>"  # shown as it stands
@@ -49,12 +45,7 @@ def kitchen_sink(name: str = HOSTILE) -> Summary:
     )
     line = LineChart(title="Lines", caption="With **bands**.", x=axis, y=Axis(label="y"), series=lines)
     charts = (
-        Histogram(title="Bars", x=axis, y_label="count", edges=edges, counts=(3, 1)),
-        Outlines(
-            title="Outlines", x=axis, y_label="count", edges=edges,
-            distributions=(Distribution(name=name, counts=(1, 2), mean=0.6, mean_text="mean 0.6"),),
-        ),
-        IntervalChart(title="Intervals", x_label="x", intervals=(Interval(name=name, value=0.1, text="0.1"),)),
+        histogram("Outlines", axis, "count", edges, (name, (1, 2), "a"), verticals=(Vertical(x=0.6, text="mean 0.6"),)),
         HeatMap(title="Map", values=np.eye(3), legend="s", names=(name, "b", "c"), cell_hover=True),
         PointDensity(title="Points", x=axis, y=axis, x_edges=edges, y_edges=edges, counts=np.eye(2, dtype=np.int64)),
     )  # fmt: skip
@@ -62,7 +53,7 @@ def kitchen_sink(name: str = HOSTILE) -> Summary:
     picture = Picture(pixels=pixels, alt=name, caption="1", alert=True)
     rows = (
         Row(
-            cells=(name, Cell(text="0.05", note="0.01 to 0.1", hover=name, mark="most"), name),
+            cells=(name, Cell(text="0.05", note="0.01 to 0.1", hover=name), name),
             chosen=True,
             role="verdict",
         ),
@@ -78,18 +69,14 @@ def kitchen_sink(name: str = HOSTILE) -> Summary:
         rows=rows,
         more=7,
     )
-    board = Ranges(
-        caption="Leaderboard",
-        columns=("Rank", "Model", "Error, %", "Interval, %", "Next"),
-        rows=tuple(
-            RangeRow(
-                name=name + str(i), value=0.1 * i, low=0.1 * i - 0.05, high=0.1 * i + 0.05, value_text=f"{10 * i}",
-                interval_text=f"{10 * i - 5} to {10 * i + 5}", rank=f"{i}", next=">", next_note="p = 0.01",
-                band=i, tied=i > 1,
-            )
+    board = Table.ranges(
+        "Leaderboard",
+        ("Rank", "Model", "Error, %", "Interval, %", "Next"),
+        [
+            Row(cells=(f"{i}", name + str(i), f"{i}", interval_cell(i, (i - 1, i + 1)), "> 0.01"), band=i, tied=i > 1)
             for i in (1, 2, 3)
-        ),
-    )  # fmt: skip
+        ],
+    )
     return Summary(
         kind="Everything",
         headline=f"All of it, for {name}",

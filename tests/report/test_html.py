@@ -12,19 +12,17 @@ import pytest
 from heldout.report import to_html, to_text
 from heldout.summary import (
     Axis,
-    Interval,
-    IntervalChart,
     LineChart,
     Mark,
     Picture,
     Pictures,
     Prose,
-    RangeRow,
-    Ranges,
+    Row,
     Section,
     Series,
     SideBySide,
     Table,
+    interval_cell,
     symbols,
 )
 from tests.report.browser import PHONE, look, needs_chromium
@@ -80,27 +78,22 @@ def test_charts_side_by_side_have_one_legend() -> None:
 
 
 def test_estimates_stand_on_one_axis() -> None:
-    rows = (
-        Interval(name=symbols("Test error R_S"), value=0.1, text="0.1", interval=(0.05, 0.2)),
-        Interval(name="other", value=0.4, text="0.4", style="d"),
-    )
-    chart = IntervalChart(title="l", x_label="x", intervals=rows, reference=0.0)
-    page = to_html(shown(chart))
-    assert "<strong>Test error R<sub>S</sub></strong> <span>0.1</span>" in page
+    rows = [(symbols("Test error R_S"), 0.1, (0.05, 0.2)), ("other", 0.4, None)]
+    names = ("Estimate", "Value", "Interval")
+    page = to_html(shown(Table.estimates("l", names, rows, reference=0.0)))
+    assert '<th scope="row">Test error R<sub>S</sub><small class="folded">Interval: +0.0500 to +0.2000</small>' in page
     assert 'class="whisker" d="M12.5 12H50M12.5 7V17M50 7V17"' in page
     assert (page.count('class="whisker"'), page.count('<path class="dot"')) == (1, 2)
     assert page.count('<path class="reference" d="M0 0V24"/>') == 2
-    assert chart.description == symbols("l (x): Test error R_S 0.1; other 0.4")
-    equal = (Interval(name="zero", value=0.0, text="0", interval=(0.0, 0.0)),)
-    check_drawings(to_html(shown(replace(chart, intervals=equal))))
+    check_drawings(to_html(shown(Table.estimates("l", names, [("zero", 0.0, (0.0, 0.0))]))))
 
 
 def test_a_leaderboard_finds_round_ends() -> None:
-    rows = tuple(
-        RangeRow(name=n, value=v, low=v - 0.1, high=v + 0.1, value_text=f"{v}", interval_text="", rank="1")
-        for n, v in (("a", 0.22), ("b", 0.71))
-    )
-    page = to_html(shown(Ranges(caption="c", columns=("Rank", "Model", "v", "Interval", "Next"), rows=rows)))
+    rows = [
+        Row(cells=("1", name, f"{v}", interval_cell(v, (v - 0.1, v + 0.1)), ""))
+        for name, v in (("a", 0.22), ("b", 0.71))
+    ]
+    page = to_html(shown(Table.ranges("c", ("Rank", "Model", "v", "Interval", "Next"), rows)))
     assert "<span>0.0</span><span>1.0</span>" in page
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from heldout.report import to_markdown
-from heldout.summary import Axis, Interval, IntervalChart, LineChart, Series, Table
+from heldout.summary import Axis, LineChart, Series, Table
 from tests.report.kitchen_sink import kitchen_sink, shown
 
 
@@ -30,11 +30,11 @@ def test_units_and_captions_are_told() -> None:
     text = to_markdown(
         shown(
             LineChart(title="Falls", x=Axis(label="pixels"), y=Axis(label="accuracy, %"), series=(line,)),
-            IntervalChart(title="Gap", x_label="points", intervals=(Interval(name="a", value=1.0, text="1"),)),
+            Table.estimates("Gap in points", ("Estimate", "Value", "Interval"), [("a", 1.0, (0.5, 1.5))], 1),
             Table.of("Errors in %", ("Model", "Error"), [("a", "5")]),
         )
     )
     assert "*Falls (accuracy, %)*" in text
     assert "| pixels | a |" in text
-    assert "Gap (points): a 1" in text
+    assert "| a | 1.0 | 0.5 to 1.5 |" in text
     assert "*Errors in %*" in text

@@ -12,7 +12,7 @@ import pytest
 
 from heldout import CompareAllResult, CompareResult, Predictions, compare, compare_all
 from heldout.reuse.compare_summary import COLUMN, FEWEST, LISTED, NULLS, OPEN, TESTS
-from heldout.summary import IntervalChart, LineChart, Ranges, Table, fixed, name_text, pair, pvalue_text, shorten
+from heldout.summary import LineChart, Table, fixed, name_text, pair, pvalue_text, shorten
 from tests.report.browser import needs_chromium
 from tests.report.kitchen_sink import HOSTILE
 from tests.report.summaries import blocks, check_fits_a_phone, check_renderings, check_renders_alone, facts, section
@@ -150,11 +150,12 @@ def test_p_beside_its_level(p: float, text: str) -> None:
 @pytest.mark.parametrize("name", PAIRS)
 def test_charts(name: str) -> None:
     result = made(name)
-    for chart in blocks(result, IntervalChart):
-        (row,) = chart.intervals
-        assert (row.value, row.interval, chart.reference) == (result.difference, result.interval, 0)
-        assert pair(result.interval, sign=True) in row.text
-    assert len(blocks(result, IntervalChart)) == (name != "moved")
+    estimates = [table for table in blocks(result, Table) if table.reference is not None]
+    for table in estimates:
+        ((low, value, high),) = table.spans
+        assert (value, (low, high), table.reference) == (result.difference, result.interval, 0)
+        assert str(table.rows[0].cells[2]) == pair(result.interval, sign=True)
+    assert len(estimates) == (name != "moved")
     assert len(blocks(result, LineChart)) == (result.sequence is not None)
     for chart in blocks(result, LineChart):
         s, (band,) = result.sequence, chart.series
@@ -170,15 +171,13 @@ def test_discordant_examples(name: str) -> None:
     result = made(name)
     for anchor, n, sign in (("first", result.first_only, 1), ("second", result.second_only, -1)):
         rows = [row for row in result.parted if sign * (row.first - row.second) > 0]
-        tables = blocks(result, Table, anchor)
+        tables = [part for table in blocks(result, Table, anchor) for part in table.split()]
         assert bool(tables) == bool(rows)
         if not rows:
             continue
         assert section(result, anchor).printed
-        assert len(tables[0].rows) + tables[0].more == n
-        assert len(tables[0].rows) == min(OPEN, len(rows))
-        for fold in section(result, anchor).blocks[1:]:
-            assert fold.title == f"The next {len(tables[1].rows)} of these {tables[0].more:,}"
+        assert sum(len(table.rows) for table in tables) + tables[-1].more == n
+        assert len(tables[0].rows) == (OPEN if len(rows) > OPEN + 5 else len(rows))
         shown = [row.cells for table in tables for row in table.rows]
         assert [cells[0] for cells in shown] == [row.id or f"{row.position}" for row in rows[:LISTED]]
         names = [column.name for column in tables[0].columns]
@@ -197,20 +196,22 @@ def test_discordant_examples(name: str) -> None:
 def test_several_pairs(name: str) -> None:
     result = made(name)
     assert isinstance(result, CompareAllResult)
-    summary, (board,) = result.summary(), blocks(result, Ranges, "pairs")
+    summary, (board,) = result.summary(), blocks(result, Table, "pairs")
     assert summary.headline.startswith(f"{result.n_told_apart} of {result.n_pairs} pair")
     assert len(board.rows) == result.n_pairs
-    for row, own in zip(board.rows, sorted(result.pairs, key=lambda pair: pair.log_p_value), strict=True):
+    pairs = sorted(result.pairs, key=lambda pair: pair.log_p_value)
+    for row, (low, value, high), own in zip(board.rows, board.spans, pairs, strict=True):
+        rank, pair_name, _, interval, differ = map(str, row.cells)
         sign = {"first better": " > ", "second better": " < "}.get(own.verdict, " ~ ")
-        assert sign in row.name
-        assert len(row.name) <= 40
-        assert (row.value, row.rank, row.next, row.next_note) == (
-            own.difference, pvalue_text(own.ruling.log_p_value), f"{own.n_discordant:,}", ""
+        assert sign in pair_name
+        assert len(pair_name) <= 40
+        assert (value, rank, differ) == (
+            own.difference, pvalue_text(own.ruling.log_p_value), f"{own.n_discordant:,}"
         )  # fmt: skip
         if own.verdict == "order matters":
-            assert (row.low, row.high, row.interval_text) == (own.difference, own.difference, "no interval")
+            assert (low, high, interval) == (own.difference, own.difference, "no interval")
         else:
-            assert (row.low, row.high) == own.interval
+            assert (low, high) == own.interval
     closing = " ".join(summary.closing)
     assert all(own.test in closing and own.null in closing for own in result.pairs)
     assert len(summary.sentences) == 1 + bool(result.skipped)

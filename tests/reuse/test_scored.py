@@ -12,7 +12,7 @@ import pytest
 import heldout
 from heldout.errors import InputError
 from heldout.predictions import Predictions, load_predictions
-from heldout.reuse.score_budget import ScoreBudgetResult
+from heldout.reuse.result import ScoreBudgetResult
 from heldout.reuse.scored import ScoredPool
 from heldout.statistics.bounded_differences import bounded_log_p_values
 from heldout.statistics.stepdown import holm_log_adjusted

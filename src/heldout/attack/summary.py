@@ -51,22 +51,20 @@ NOTES = {
     "bayes_better": "Naive Bayes on all examples gains more here: {accuracy:.4f} by its forecast (--attack nb).",
 }
 LIMITS = (
-    "It accuses nobody. The analyst is simulated and does nothing but game the score; nothing says that anybody did.",
-    "A gain is not skill. On fresh data the accuracy stays where it was.",
-    "Hiding the examples is no protection. The attack sees none of them, only scores and what its prior knows; only a "
-    "linear scan and a reconstruction have to tell them apart, for instance by a number.",
+    "It accuses nobody: the analyst is simulated and does nothing but game the score. A gain is not skill.",
+    "Hiding the examples is no protection. The attack sees only scores and what its prior knows; only a linear scan "
+    "and a reconstruction have to tell examples apart, for instance by a number.",
     "It is one attack and not the worst case, though with exact answers to random submissions nothing that decides "
     "each example for itself does better than naive Bayes on all of them (Theorem 4.2). Only the upper bound is for "
-    "all attacks, also those nobody has thought of, and for analysts who choose each question by the answers so far.",
+    "all attacks, also those nobody has thought of and those that choose each question by the answers so far.",
     "The upper bound holds only if labels are as likely as the prior says or, without one, all equally likely. Whoever "
-    "knows more, from a good model, from looking at the examples or from how common a class is, starts higher and may "
-    "pass it.",
+    "knows more, from a model, the examples or how common a class is, starts higher and may pass it.",
     "A forecast of first order may be far off for small test sets and few answers.",
 )
 PUBLIC = (
-    "All numbers but those of the two parts are of an analyst who knows which examples are public: it attacks these "
-    "alone. One who does not know asks about all, and puts the answers together as if they were about all. On the "
-    "private part its votes are noise, and where they replace a better guess it loses.",
+    "All numbers but those of the two parts are of an analyst who knows which examples are public and attacks these "
+    "alone. One who does not know asks about all as if the answers were about all: on the private part its votes are "
+    "noise, and where they replace a better guess it loses.",
     "A hidden half stops such an analyst: labels of private examples are in no answer. It does not stop the choice of "
     "the best of many honest models by their public score, some of which is luck.",
 )
@@ -150,8 +148,7 @@ def _headline(result: StressResult) -> str:
     run, gain = result.run, 100 * result.advantage
     size = page.fixed(abs(gain), 1 if abs(gain) >= 0.1 else 2)
     who = "this analyst" if run.attack == "nb" else f"this analyst ({_title(run)})"
-    part, coarser = "", [r for r in result.by_digits if r.digits == 2 and run.digits is None]
-    aside = "".join(f" (two-digit answers: {page.fixed(100 * r.advantage[-1], 1, sign=True)})" for r in coarser)
+    part, aside = "", ""
     if (split := result.public) is not None:
         error = f" ± {page.fixed(100 * split.std_private / math.sqrt(run.trials), 1)}" if run.trials > 1 else ""
         other = f" (private, not known: {page.fixed(100 * split.gain_private, 1, sign=True)}{error})"

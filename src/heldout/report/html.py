@@ -43,8 +43,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     environment.filters["tick"] = number_text
-    filters = (_anchor, _axis, _css, _drawing, _estimate, _kind, _legend, _linked, _named, _picture, _prose, _range)
-    environment.filters |= {filter.__name__.lstrip("_"): filter for filter in (*filters, _symbols, _taken)}
+    filters = (_anchor, _axis, _css, _drawing, _folds, _kind, _legend, _linked, _named, _picture, _prose, _symbols)
+    environment.filters |= {filter.__name__.lstrip("_"): filter for filter in (*filters, _taken, _whisker)}
     return environment
 
 
@@ -79,17 +79,22 @@ def _linked(text: str) -> Markup:
     return _safe(re.sub(r"&lt;(https://([^&]+))&gt;", r'<a href="\1">\2</a>', str(escape(text))))
 
 
-def _named(name: str) -> Markup | str:
+def _named(name: str) -> Markup:
     short = kit.shorten(name, LONGEST)
-    return name if short == name else _safe('<span title="{}">{}</span>').format(name, short)
+    return _taken(name) if short == name else _safe('<span title="{}">{}</span>').format(name, _taken(short))
 
 
 def _anchor(section: kit.Section) -> str:
     return section.anchor or re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-")
 
 
-def _css(column: kit.Column) -> Markup:
-    classes = [name for name, told in (("n", column.align == "right"), ("minor", column.minor)) if told]
+def _folds(i: int, table: kit.Table) -> bool:
+    """Whether a column stands below the name of the row on a phone."""
+    return table.columns[i].minor or (table.drawn is not None and i >= table.drawn)
+
+
+def _css(i: int, table: kit.Table) -> Markup:
+    classes = ["n"] * (table.columns[i].align == "right") + ["minor"] * _folds(i, table)
     return _safe(f' class="{" ".join(classes)}"' if classes else "")
 
 
@@ -97,15 +102,15 @@ def _kind(block: kit.Block) -> str:
     return type(block).__name__
 
 
-def _legend(charts: Sequence[kit.Chart]) -> list[tuple[Markup, Markup | str]]:
+def _legend(charts: Sequence[kit.Chart]) -> list[tuple[Markup, Markup]]:
     """What is drawn, each once: a piece of it and its name, with the text of its mark. A single one needs none."""
-    found: dict[tuple[str, str], tuple[Markup, Markup | str]] = {}
+    found: dict[tuple[str, str], tuple[Markup, Markup]] = {}
     for chart in charts:
         marks = {m.style: m.text for m in chart.marks} if isinstance(chart, kit.LineChart) else {}
         for one in chart.drawn:
             text = marks.get(one.style)
-            drawn = replace(one, markers=True) if text and isinstance(one, kit.Series) else one
-            found[one.name, one.style] = _safe(svg.swatch(drawn)), _named(one.name) + (f": {text}" if text else "")
+            swatch = svg.swatch(replace(one, markers=True) if text else one)
+            found[one.name, one.style] = _safe(swatch), _named(one.name) + (f": {text}" if text else "")
     return list(found.values()) if len(found) > 1 else []
 
 
@@ -116,18 +121,15 @@ def _drawing(chart: kit.Chart, *, narrow: bool = False) -> Markup:
     return _safe(svg.draw(chart))
 
 
-def _axis(block: kit.Ranges | kit.IntervalChart) -> tuple[float, float, float]:
-    """Round ends of an axis, and the step of its grid."""
-    return round_axis(min(block.ends), max(block.ends))
+def _axis(table: kit.Table) -> tuple[float, float, float]:
+    """Round ends of the axis that all spans share, and the step of its grid."""
+    ends = [end for span in table.spans for end in span] + ([] if table.reference is None else [table.reference])
+    return round_axis(min(ends), max(ends))
 
 
-def _range(row: kit.RangeRow, axis: tuple[float, float, float]) -> Markup:
-    return _safe(svg.range_mark(f"{row.value_text} ({row.interval_text})", row.value, (row.low, row.high), axis))
-
-
-def _estimate(row: kit.Interval, chart: kit.IntervalChart) -> Markup:
-    ends, told = row.interval, f"{row.name}: {row.text}"
-    return _safe(svg.range_mark(told, row.value, ends, _axis(chart), style=row.style, reference=chart.reference))
+def _whisker(cell: kit.Cell, table: kit.Table) -> Markup:
+    assert cell.span is not None
+    return _safe(svg.range_mark(cell.text, cell.span, _axis(table), reference=table.reference))
 
 
 def _picture(picture: kit.Picture, side: int) -> Markup:

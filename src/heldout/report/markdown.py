@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 
 from heldout.report.inline import one_line, pieces, writable
-from heldout.summary import Block, Chart, Facts, Fold, Note, Pictures, Points, Prose, Ranges, SideBySide, Summary, Table
+from heldout.summary import Block, Chart, Facts, Fold, Note, Pictures, Points, Prose, SideBySide, Summary, Table
 
 _MARKS = {"plain": "{}", "code": "`{}`", "strong": "**{}**"}
-_CELLS = {"": "{}", "most": "**{}**", "least": "*{}*"}
 ALIGN = {"left": ":--", "right": "--:"}
 
 
@@ -61,9 +60,8 @@ def _block(block: Block) -> list[str]:
         case Facts():
             return [_facts(block.rows)]
         case Table():
-            return _table(block)
-        case Ranges():
-            return _table(block.table())
+            first, *rest = block.split()
+            return [*_table(first), *(p for part in rest for p in _folded(f"{len(part.rows)} more", _table(part)))]
         case Fold():
             return _folded(block.title, [part for inner in block.blocks for part in _block(inner)])
         case SideBySide():
@@ -86,7 +84,7 @@ def _table(table: Table) -> list[str]:
     lines = [[escaped(c.name) for c in table.columns], [ALIGN[c.align] for c in table.columns]]
     for row in table.rows:
         role = f" *({escaped(row.role)})*" if row.role else ""
-        first, *others = (_CELLS[getattr(cell, "mark", "")].format(escaped(str(cell))) for cell in row.cells)
+        first, *others = (escaped(str(cell)) for cell in row.cells)
         lines.append([first + role, *others])
     caption = [f"*{escaped(table.caption)}*"] if table.caption else []
     return [*caption, _rows(lines), *([f"{table.more:,} more are in the saved result."] if table.more else [])]

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from heldout.report.inline import bare, one_line, writable
-from heldout.summary import Block, Facts, LineChart, Note, Points, Prose, Ranges, SideBySide, Summary, Table
+from heldout.summary import Block, Facts, LineChart, Note, Points, Prose, SideBySide, Summary, Table
 
 WIDTH = 118
 NAME = 28  # characters of a name before its value
@@ -55,8 +55,6 @@ def _block(block: Block) -> list[str]:
             return _facts(block.rows)
         case Table():
             return _table(block)
-        case Ranges():
-            return _table(block.table())
         case SideBySide():
             return [line for chart in block.charts for line in _block(chart)]
         case LineChart(printed=True):

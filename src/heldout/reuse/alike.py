@@ -35,6 +35,11 @@ class Clustered:
         """Whether a row stands for several models."""
         return self.n_models > len(self.rows)
 
+    def closest(self, row: int) -> tuple[float, int] | None:
+        """How alike a row is to the others on average, and the closest of them; None where none is known."""
+        others = np.where(np.arange(len(self.rows)) == row, np.nan, self.values[row])
+        return (float(np.nanmean(others)), int(np.nanargmax(others))) if np.isfinite(others).any() else None
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Alike:

@@ -38,8 +38,7 @@ NULLS = {
 NOT_EQUAL = "“Not told apart” is not “equal”: every difference inside the interval is compatible with these scores."
 LIMITS = (
     NOT_EQUAL,
-    "The pair must have been named beforehand: the best looking of many needs --all-pairs, which adjusts for their "
-    "number.",
+    "The pair must have been named beforehand: the best looking of many needs --all-pairs, which adjusts for that.",
     "Without --sequential this is one look. To look while examples come in, use it from the start.",
 )
 READ = "Read the examples below: who is right where only one is says more than the difference."
@@ -200,7 +199,7 @@ def _sections(result: CompareResult, facts: tuple[tuple[str, str], ...]) -> Iter
     open_still = result.ruling.outcome == "not told apart" and result.binary and alone
     enough = [ENOUGH.format(max(abs(result.difference), 0.001))] if open_still else []
     if math.isfinite(result.interval[0]):
-        yield page.Section.of("The difference", _chart(result))
+        yield _interval_section(result)
     if result.sequence is not None:
         yield page.Section.of("Look by look", _looks(result, result.sequence))
     yield page.Section.of("What it does not mean", page.Points(LIMITS))
@@ -211,17 +210,18 @@ def _sections(result: CompareResult, facts: tuple[tuple[str, str], ...]) -> Iter
             yield _side(result, rows[:LISTED], first=first)
 
 
-def _chart(result: CompareResult) -> page.IntervalChart:
-    text = f"{_difference(result)} ({_interval(result)})"
-    better, sure = page.shorten(page.name_text(result.first), COLUMN), page.sure_text(result.interval_level)
-    return page.IntervalChart(
-        title=f"{page.quoted(result.first)} less {page.quoted(result.second)}",
-        x_label=f"difference of mean scores; {better} is better on the right",
-        intervals=(page.Interval(name="Difference", value=result.difference, text=text, interval=result.interval),),
-        reference=0.0,
-        caption=f"An interval made this way holds the true difference in {sure} of test sets. Without --sequential, "
-        f"zero is inside exactly where p is above {result.interval_level:g}.",
+def _interval_section(result: CompareResult) -> page.Section:
+    sure = page.sure_text(result.interval_level)
+    title = f"{page.quoted(result.first)} less {page.quoted(result.second)}"
+    rows = [("Difference of mean scores", result.difference, result.interval)]
+    columns = ("Estimate", "Value", f"{sure} interval")
+    told = (
+        f"Right of the dashed line {page.quoted(result.first)} is better. An interval made this way holds the true "
+        f"difference in {sure} of test sets. Without --sequential, zero is inside exactly where p is above "
+        f"{result.interval_level:g}."
     )
+    table = page.Table.estimates(title, columns, rows, _digits(result), reference=0.0)
+    return page.Section.of("The difference", table, page.Note(told))
 
 
 def _looks(result: CompareResult, s: ConfidenceSequence) -> page.LineChart:
@@ -253,38 +253,23 @@ def _side(result: CompareResult, rows: list[Parted], *, first: bool) -> page.Sec
         if labelled:
             said = [f"{row.label}", f"{row.first_answer}", f"{row.second_answer}"]
         cells.append((f"{row.position}" if row.id is None else row.id, *said, row.text or "")[: len(columns)])
-    words, more = columns if labelled else ["Text"], n - len(cells[:OPEN])
-    opened = page.Table.of(title, columns, cells[:OPEN], words=words, more=more, rows_printed=SHOWN)
-    folded = page.Table.of(f"{title}, further examples", columns, cells[OPEN:], words=words)
-    fold = page.Fold(title=f"The next {len(folded.rows)} of these {more:,}", blocks=(folded,)) if folded.rows else None
-    heading, anchor = f"{title} ({page.counted(n, 'example')})", "first" if first else "second"
-    return page.Section.of(heading, opened, fold, printed=True, anchor=anchor)
+    words, more, anchor = columns if labelled else ["Text"], n - len(cells), "first" if first else "second"
+    table = page.Table.of(title, columns, cells, words=words, more=more, rows_open=OPEN, rows_printed=SHOWN)
+    return page.Section.of(f"{title} ({page.counted(n, 'example')})", table, printed=True, anchor=anchor)
 
 
-def _board(result: CompareAllResult) -> page.Ranges:
+def _board(result: CompareAllResult) -> page.Table:
     pairs, sure = sorted(result.pairs, key=lambda pair: pair.log_p_value), page.sure_text(result.one.level)
-    return page.Ranges(
-        caption=BOARD.format(sure),
-        columns=("p, Holm", "Pair", "Difference", f"{sure}, all at once", "Differ"),
-        rows=tuple(_board_row(row) for row in pairs[:PAIRS]),
-        more=max(0, len(pairs) - PAIRS),
-        rows_printed=PAIRS_SHOWN,
-    )
+    columns = ("p, Holm", "Pair", "Difference", f"{sure}, all at once", "Differ")
+    rows, more = (_board_row(row) for row in pairs[:PAIRS]), max(0, len(pairs) - PAIRS)
+    return page.Table.ranges(BOARD.format(sure), columns, rows, more=more, rows_printed=PAIRS_SHOWN)
 
 
-def _board_row(row: CompareResult) -> page.RangeRow:
+def _board_row(row: CompareResult) -> page.Row:
     first, second = (name.translate(page.TURNS) for name in (row.first, row.second))
     short = [page.shorten(a, max(PAIR // 2, PAIR - len(b))) for a, b in ((first, second), (second, first))]
     sign = {"first": " > ", "second": " < ", None: " ~ "}[row.ruling.direction]
-    low, high = row.interval if math.isfinite(row.interval[0]) else (row.difference, row.difference)
-    return page.RangeRow(
-        name=sign.join(short),
-        value=row.difference,
-        low=low,
-        high=high,
-        value_text=_difference(row),
-        interval_text=_interval(row),
-        rank=_p_text(row.ruling.log_p_value, row.level),
-        next=f"{row.n_discordant:,}",
-        next_hover=f"{first}{sign}{second}: the scores differ on {page.counted(row.n_discordant, 'example')}",
-    )
+    told = f"{first}{sign}{second}: the scores differ on {page.counted(row.n_discordant, 'example')}"
+    between = page.interval_cell(row.difference, row.interval, _digits(row), sign=True)
+    p, differ = _p_text(row.ruling.log_p_value, row.level), page.Cell(text=f"{row.n_discordant:,}", hover=told)
+    return page.Row(cells=(p, sign.join(short), _difference(row), between, differ))

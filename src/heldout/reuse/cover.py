@@ -42,6 +42,12 @@ class CoverCurve:
         """Size of a cover at similarity `eta`: an upper bound of the covering number."""
         return int(self.size[np.searchsorted(self.eta, _check_eta(eta))])
 
+    def steps(self, most: int) -> tuple[list[float], list[float]]:
+        """The last similarity of every size, and that size; some of them where there are more than `most`."""
+        ends = np.flatnonzero(np.append(self.size[1:] != self.size[:-1], True))
+        kept = ends if len(ends) <= most else ends[np.unique(np.linspace(0, len(ends) - 1, most).round().astype(int))]
+        return self.eta[kept].tolist(), self.size[kept].astype(float).tolist()
+
     def to_dict(self) -> dict[str, Any]:
         """The steps as plain lists."""
         return {"eta": self.eta.tolist(), "size": self.size.tolist()}

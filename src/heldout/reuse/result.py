@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.frames import from_rows
+from heldout.frames import Source
 from heldout.report import Result
 from heldout.results import Record, today
+from heldout.reuse import tables
 from heldout.reuse.adjusted import Adjusted
 from heldout.reuse.alike import Alike
 from heldout.reuse.bounds import LARGEST, TestableModels
@@ -113,26 +114,22 @@ class Pool(Record):
     @property
     def named_neighbours(self) -> list[dict[str, Any]]:
         """`neighbours` as plain rows."""
-        pairs = ((c, self.named((c.better, c.worse))) for c in self.neighbours)
-        return [asdict(c) | {"better": better, "worse": worse} for c, (better, worse) in pairs]
+        return tables.neighbour_rows(self)
+
+    @property
+    def neighbour_columns(self) -> dict[str, list[Any]]:
+        """`neighbours` for a frame."""
+        return tables.neighbour_columns(self)
 
     @property
     def named_groups(self) -> list[list[str]]:
         """`groups` by name."""
         return [self.named(group) for group in self.groups]
 
+    @property
     def models(self) -> list[dict[str, Any]]:
         """The leaderboard as plain rows."""
-        columns = {**self.columns, "low": "low", "high": "high", "n_examples": "n_observed"}
-        band = {model: number for number, members in enumerate(self.groups, start=1) for model in members}
-        rows = []
-        for place, i in enumerate(self.order.tolist(), start=1):
-            row = {"name": self.names[i], "place": place, "group": band[i]}
-            row |= {key: getattr(self, name)[i].item() for key, name in columns.items()}
-            if self.ranks is not None:
-                row["rank_low"], row["rank_high"] = self.ranks[i].tolist()
-            rows.append(row)
-        return rows
+        return tables.model_rows(self)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -182,6 +179,11 @@ class PoolResult(Pool):
     second_labels: SecondLabels | None = None
 
     @property
+    def pairs(self) -> dict[str, Any]:
+        """Columns: how alike any two models are, in the order of the table."""
+        return tables.pair_columns(self.names, self.similarity)
+
+    @property
     def named_assumption(self) -> dict[str, Any] | None:
         """`assumption`, with names."""
         return None if self.assumption is None else self.assumption.to_dict(self.names)
@@ -211,6 +213,9 @@ class ScorePool(Pool):
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Budget(Result):
     """What a budget of right and wrong and one of scores have in common.
+
+    Its tables (`to_frame`) are "models", the leaderboard, best first, and "neighbours", each model against the next one
+    down; without a pool one row of numbers.
 
     Parameters
     ----------
@@ -244,6 +249,7 @@ class Budget(Result):
         "first": "first", "top": "top", "winner": "pool.winner", "models": "models", "notes": "notes",
         "adaptive": "adaptive",
     }  # fmt: skip
+    tabled: ClassVar[dict[str, Source]] = {"models": "pool.models", "neighbours": "pool.neighbour_columns"}
     adaptive = False  # nothing here holds for models that were tuned on the test set
 
     n_examples: int
@@ -295,7 +301,7 @@ class Budget(Result):
     @property
     def models(self) -> list[dict[str, Any]]:
         """The leaderboard as plain rows."""
-        return [] if self.pool is None else self.pool.models()
+        return [] if self.pool is None else self.pool.models
 
     @property
     def further(self) -> TestableModels:
@@ -320,20 +326,6 @@ class Budget(Result):
         from heldout.reuse.budget_summary import notes_of
 
         return notes_of(self.tasks, trials_agree=self.trials_agree)
-
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            "models", the leaderboard, best first, and "neighbours", each model against the next one down; without a
-            pool "result", one row: what was asked, and how many models fit by each bound.
-        """
-        pool = self.pool
-        if pool is None:
-            return super().tables()
-        return {"models": lambda: from_rows(self.models), "neighbours": lambda: from_rows(_neighbours(pool))}
 
     def summary(self) -> Summary:
         """What the budget says.
@@ -364,6 +356,9 @@ class Budget(Result):
 class BudgetResult(Budget):
     """How many models a test set can still measure, and what is known of those it has.
 
+    Its tables (`to_frame`) are "models", the leaderboard, best first, "neighbours", each model against the next one
+    down, and "pairs", how alike any two models are; without a pool one row of numbers.
+
     Parameters
     ----------
     equal : TestableModels or None
@@ -391,6 +386,12 @@ class BudgetResult(Budget):
         "assumption_a1": "pool.named_assumption", "label_noise": "pool.label_noise",
         "second_labels": "pool.second_labels", "plug_in": "plug_in",
     }  # fmt: skip
+    tabled = {**Budget.tabled, "pairs": "pool.pairs"}  # noqa: RUF012
+    alone = ("", (
+        "n_examples", ("error", "mean_error"), ("similarity", "mean_similarity"), "epsilon", "delta",
+        ("models_union", "testable.union"), ("models_similarity", "testable.similarity"),
+        ("models_naive_bayes", "testable.naive_bayes"), ("reason", "testable.reason"),
+    ))  # fmt: skip
     plug_in = True  # errors and similarities, as if they were the true ones
 
     mean_error: float
@@ -409,26 +410,13 @@ class BudgetResult(Budget):
             return None
         return float(curve.x[np.argmax(curve.union >= 1)])
 
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            As of `ScoreBudgetResult`, and "pairs", how alike any two models are.
-        """
-        pool = self.pool
-        return super().tables() if pool is None else {**super().tables(), "pairs": lambda: _pairs(pool)}
-
-    def _row(self) -> dict[str, list[Any]]:
-        fits = {f"models_{bound}": k for bound, k in self.testable.to_dict().items()}
-        asked = {"n_examples": self.n_examples, "error": self.mean_error, "similarity": self.mean_similarity}
-        return from_rows([asked | self.target | fits | {"reason": self.testable.reason}])
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ScoreBudgetResult(Budget):
     """What a test set says of k models whose predictions have scores between 0 and 1.
+
+    Its tables (`to_frame`) are "models", the leaderboard, best first, and "neighbours", each model against the next one
+    down.
 
     Parameters
     ----------
@@ -494,17 +482,3 @@ class ScoreBudgetResult(Budget):
             "share_of_gap": self.pair_trial_share,
             "gap_with_twice_as_many": self.shrinks(MORE_TRIALS, pairs=True),
         }
-
-
-def _neighbours(pool: Pool) -> list[dict[str, Any]]:
-    """Neighbours with plain p-values, beside their logarithms, which do not underflow."""
-    logs = {"p_value": "log_p_value", "adjusted_p_value": "log_adjusted"}
-    return [row | {name: math.exp(row[log]) for name, log in logs.items()} for row in pool.named_neighbours]
-
-
-def _pairs(pool: PoolResult) -> dict[str, Any]:
-    """All pairs of models, in the order of the table."""
-    first, second = np.triu_indices(len(pool.names), 1)
-    alike = pool.similarity
-    columns = {"similarity": alike.agreement(), "if_independent": alike.baseline(), "kappa": alike.kappa()}
-    return {"first": pool.named(first.tolist()), "second": pool.named(second.tolist()), **columns}

@@ -26,8 +26,10 @@ from numpy.typing import NDArray
 
 from heldout.groups import group_sizes
 from heldout.predictions import Predictions
+from heldout.progress import plain_bar
 from heldout.reuse.bounds import TestableModels, whole_models
 from heldout.reuse.grouped import ExampleGroups, Grouping, group_moments
+from heldout.reuse.leaderboard import ScoreComparison, TestedPairs
 from heldout.statistics.binomial import sign_test_log_pvalue
 from heldout.statistics.bounded_differences import bounded_log_p_values
 from heldout.statistics.grouped import Floats, GroupMoments
@@ -179,3 +181,46 @@ class ScoredPool:
         own = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
         error = np.sqrt(moments.within * moments.spread(np.clip(own, 0.0, 1.0))[0]) / moments.n
         return log_p, np.asarray(moments.total / moments.n), np.asarray(error)
+
+
+class ScorePairs(TestedPairs):
+    """Pairs of models with scores: differences, their standard errors, and what trials make of these."""
+
+    def __init__(self, pool: ScoredPool, delta: float, *, progress: bool = False) -> None:
+        k = pool.table.n_models
+        super().__init__(k, delta)
+        parts: list[tuple[Floats, Floats, Floats, Floats]] = []
+        with plain_bar(k - 1, "pairs of models", unit="models", shown=progress and k > 200) as bar:
+            for i in range(k - 1):
+                others = np.arange(i + 1, k)
+                log_p, difference, error = pool.log_p_values(i, others)
+                parts.append((log_p, difference, error, pool.pair_trial_shares(i, others, error)))
+                bar.update()
+        self._log_p, self.difference, self.error, self.trial_share = (
+            np.concatenate(part) for part in zip(*parts, strict=True)
+        )
+
+    @property
+    def log_p(self) -> Floats:
+        """(pairs,) two-sided, of each pair alone, in pdist's order."""
+        return self._log_p
+
+    @cached_property
+    def sign(self) -> NDArray[np.int8]:
+        """(pairs,) 1 where the first is better on the examples both have, -1 where the second is."""
+        return np.asarray(np.sign(self.difference), dtype=np.int8)
+
+    def compare(self, better: int, worse: int) -> ScoreComparison:
+        """One pair, held to what all of them leave it."""
+        place = self.place(better, worse)
+        difference = float(self.difference[place]) * (1 if better < worse else -1)
+        told = float(self.log_p[place]) <= math.log(self.level)
+        return ScoreComparison(
+            better=better,
+            worse=worse,
+            difference=difference,
+            log_p_value=float(self.log_p[place]),
+            log_adjusted=float(self.log_adjusted[place]),
+            survives=told and difference > 0,
+            contradicted=told and difference < 0,
+        )

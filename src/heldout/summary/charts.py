@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -14,32 +14,11 @@ from numpy.typing import NDArray
 
 from heldout.summary.names import as_it_is
 from heldout.summary.numbers import NOT_DEFINED, minus
-from heldout.summary.tables import Cell, Table
+from heldout.summary.tables import Cell, Point, Table
 
-__all__ = [
-    "LOG_SCALE",
-    "Axis",
-    "AxisKind",
-    "Chart",
-    "Distribution",
-    "Guide",
-    "HeatMap",
-    "Histogram",
-    "Interval",
-    "IntervalChart",
-    "LineChart",
-    "Mark",
-    "Outlines",
-    "Point",
-    "PointDensity",
-    "Series",
-    "Style",
-    "Variant",
-]
-
-Point = tuple[float, float]
 Style = Literal["a", "b", "c", "d", "e", "f"]
 Variant = Literal[0, 1, 2]  # of a style, where there are more lines than styles: solid, dashed, dotted
+Counts = tuple[str, Sequence[int], Style]
 AxisKind = Literal["linear", "log", "decades"]
 LOG_SCALE = " (log scale)"
 
@@ -86,8 +65,8 @@ class Series:
     """A line, with a band around it where `low` and `high` are given, or with `whiskers` an error bar at each point.
 
     A `y` that is NaN leaves a gap, and is called `missing` among the numbers. Without `markers` a point only answers to
-    a pointer; points that are not `joined` have no line. With `step` y[i] holds on (x[i - 1], x[i]]. A series that is
-    not `drawn` stands among the numbers only.
+    a pointer; points that are not `joined` have no line. With `step` y[i] holds on (x[i - 1], x[i]], as do all lines of
+    its chart, and what is below a `filled` one is shaded. A series that is not `drawn` stands among the numbers only.
     """
 
     name: str
@@ -101,6 +80,7 @@ class Series:
     joined: bool = True
     whiskers: bool = False
     step: bool = False
+    filled: bool = False
     faint: bool = False
     drawn: bool = True
     missing: str = "not defined"
@@ -112,6 +92,15 @@ class Guide:
 
     start: Point
     end: Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vertical:
+    """A vertical line, dashed unless it has the style of a series, with a few words above it."""
+
+    x: float
+    text: str = ""
+    style: Style | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +128,7 @@ class _Chart:
         return self.title
 
     @property
-    def drawn(self) -> tuple[Series | Distribution, ...]:
+    def drawn(self) -> tuple[Series, ...]:
         """What a legend names."""
         return ()
 
@@ -174,7 +163,7 @@ class LineChart(_Chart):
     y: Axis
     series: tuple[Series, ...]
     reference: tuple[float, str] | None = None  # a dashed horizontal line
-    x_reference: float | None = None  # a dashed vertical line; the label of the axis says what it is
+    verticals: tuple[Vertical, ...] = ()
     marks: tuple[Mark, ...] = ()
     guides: tuple[Guide, ...] = ()
     line_of: str = ""
@@ -183,7 +172,7 @@ class LineChart(_Chart):
     @property
     def description(self) -> str:
         """The title, and where each line ends."""
-        known = [(s.name, [y for y in s.y if math.isfinite(y)]) for s in self.drawn]
+        known = [(s.name, [y for y in s.y if math.isfinite(y)]) for s in self.drawn if not s.filled]
         ends = ", ".join(f"{name} {self.y.text(ys[-1])}" for name, ys in known if ys)
         return f"{self.title}; in the end: {ends}" if ends else self.title
 
@@ -192,110 +181,46 @@ class LineChart(_Chart):
         """Without those that stand among the numbers only."""
         return tuple(s for s in self.series if s.drawn)
 
+    @property
+    def stepped(self) -> bool:
+        """Whether lines hold over ranges."""
+        return any(s.step for s in self.series)
+
     def hover(self, series: Series) -> tuple[str, ...]:
         """What a pointer is told at each point of a line."""
         return tuple(f"{series.name} at {self.x.text(x)}: {self._cell(series, i)}" for i, x in enumerate(series.x))
 
     def table(self) -> Table:
-        """One row per x that any line has, or one per line; what is measured is in the caption."""
+        """One row per x that any line has (per range between two, if they are steps), or one per line; what is measured
+        is in the caption."""
         places = sorted({x for s in self.series for x in s.x})
+        texts = [self.x.text(x) for x in places]
+        if self.stepped:
+            places, texts = places[1:], [f"{a} to {b}" for a, b in pairwise(texts)]
         cells = [{x: self._cell(s, i) for i, x in enumerate(s.x)} for s in self.series]
-        caption, xs, names = self._of(self.y.label), map(self.x.text, places), [s.name for s in self.series]
+        caption, names = self._of(self.y.label), [s.name for s in self.series]
         if self.line_of:
             rows = ((name, *(own.get(x, "") for x in places)) for name, own in zip(names, cells, strict=True))
-            return _numbers(f"{caption}, by {self.x.label}", (self.line_of, *xs), rows, wide=True)
-        rows = ((text, *(own.get(x, "") for own in cells)) for text, x in zip(xs, places, strict=True))
+            return _numbers(f"{caption}, by {self.x.label}", (self.line_of, *texts), rows, wide=True)
+        rows = ((text, *(own.get(x, "") for own in cells)) for text, x in zip(texts, places, strict=True))
         return _numbers(caption, (self.x.label, *names), rows)
 
     def _cell(self, s: Series, i: int) -> str | Cell:
         value = self.y.text(s.y[i]) if math.isfinite(s.y[i]) else s.missing
         if s.low is None or s.high is None or not math.isfinite(s.low[i]):
             return value
-        return Cell(text=value, note=_between(self.y, (s.low[i], s.high[i])))
+        return Cell(text=value, note=f"{self.y.text(s.low[i])} to {self.y.text(s.high[i])}")
 
 
-def _between(axis: Axis, ends: Point) -> str:
-    return f"{axis.text(ends[0])} to {axis.text(ends[1])}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Histogram(_Chart):
-    """Counts over ranges."""
-
-    x: Axis
-    y_label: str
-    edges: tuple[float, ...]  # one more than counts
-    counts: tuple[int, ...]
-    styles: tuple[Style, ...] | None = None  # one per bar
-
-    def table(self) -> Table:
-        """One row per bar."""
-        rows = zip(pairwise(self.edges), self.counts, strict=True)
-        texts = ((_between(self.x, ends), f"{count:,}") for ends, count in rows)
-        return _numbers(self.title, (self.x.label, self.y_label), texts)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Distribution:
-    """Counts over the edges of `Outlines`; its mean gets a line of its own."""
-
-    name: str
-    counts: tuple[int, ...]
-    mean: float
-    mean_text: str
-    style: Style = "a"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outlines(_Chart):
-    """Outlines of several histograms over each other."""
-
-    x: Axis
-    y_label: str
-    edges: tuple[float, ...]
-    distributions: tuple[Distribution, ...]
-
-    @property
-    def drawn(self) -> tuple[Distribution, ...]:
-        """All of them."""
-        return self.distributions
-
-    def table(self) -> Table:
-        """One row per range, one column per distribution."""
-        rows = zip(pairwise(self.edges), *(d.counts for d in self.distributions), strict=True)
-        texts = ((_between(self.x, ends), *(f"{c:,}" for c in counts)) for ends, *counts in rows)
-        return _numbers(self._of(self.y_label), (self.x.label, *(d.name for d in self.distributions)), texts)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interval:
-    """A row of `IntervalChart`: a dot, with whiskers where `interval` is given."""
-
-    name: str
-    value: float
-    text: str
-    interval: Point | None = None
-    style: Style = "a"
-
-
-@dataclass(frozen=True, kw_only=True)
-class IntervalChart(_Chart):
-    """Estimates with their intervals, one row each, all on one axis."""
-
-    x_label: str
-    intervals: tuple[Interval, ...]
-    reference: float | None = None
-
-    @property
-    def ends(self) -> tuple[float, ...]:
-        """What the axis must hold."""
-        found = [v for i in self.intervals for v in (i.value, *(i.interval or ()))]
-        return (*found, *(() if self.reference is None else (self.reference,)))
-
-    @property
-    def description(self) -> str:
-        """The title and every row in words."""
-        return f"{self._of(self.x_label)}: " + "; ".join(f"{i.name} {i.text}" for i in self.intervals)
+def histogram(title: str, x: Axis, y_label: str, edges: Sequence[float], *counts: Counts, **options: Any) -> LineChart:
+    """Counts over the ranges between edges, each with a name and a style, over each other."""
+    series = tuple(
+        Series(name=name, x=tuple(edges), y=(some[0], *some), style=style, markers=False, step=True, filled=True)
+        for name, some, style in counts
+    )
+    top = max(1, *(count for _, some, _ in counts for count in some))
+    y = Axis(label=y_label, whole=True, range=(0, top), spec=",.0f")
+    return LineChart(title=title, x=replace(x, range=(edges[0], edges[-1])), y=y, series=series, **options)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -329,4 +254,4 @@ class PointDensity(_Chart):
     diagonal: str | None = None  # draw y = x, and name it
 
 
-Chart = LineChart | Histogram | Outlines | IntervalChart | HeatMap | PointDensity
+Chart = LineChart | HeatMap | PointDensity

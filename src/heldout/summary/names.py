@@ -6,19 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = [
-    "LONGEST",
-    "SUBSCRIPT",
-    "TURNS",
-    "as_it_is",
-    "listed",
-    "name_text",
-    "names_text",
-    "quoted",
-    "shorten",
-    "symbols",
-]
-
 TURNS = dict.fromkeys([0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])  # controls of direction
 ISOLATE, ISOLATE_END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"  # around a name in a sentence
 SUBSCRIPT = "\N{INVISIBLE SEPARATOR}"  # before the index of a symbol; an underscore where there are no subscripts

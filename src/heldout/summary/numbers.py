@@ -4,29 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = [
-    "KNOWN",
-    "LARGEST",
-    "NOT_DEFINED",
-    "PERCENT",
-    "WORDS",
-    "bar_text",
-    "count_words",
-    "counted",
-    "exact_text",
-    "fixed",
-    "minus",
-    "of_text",
-    "p_text",
-    "pair",
-    "percent",
-    "pvalue_text",
-    "scientific",
-    "share_text",
-    "sure_text",
-    "times_text",
-]
-
 LARGEST = 10**18  # counts from here on are not told
 NOT_DEFINED = "not defined"
 PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line

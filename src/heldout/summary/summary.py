@@ -8,15 +8,6 @@ from typing import Any, Literal
 from heldout.groups import FEW
 from heldout.summary.blocks import Block, Prose, kept_facts
 
-__all__ = [
-    "Figure",
-    "Section",
-    "Summary",
-    "Tone",
-    "few_groups",
-    "origin",
-]
-
 Tone = Literal["quiet", "found", "neutral"]
 
 

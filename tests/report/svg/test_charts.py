@@ -11,7 +11,7 @@ import pytest
 from heldout.report import svg
 from heldout.report.svg.axes import decade_ticks, linear_ticks, log_ticks
 from heldout.report.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH
-from heldout.summary import Axis, Histogram
+from heldout.summary import Axis, histogram
 from tests.report.svg import drawn, series
 
 
@@ -75,12 +75,14 @@ def test_single_point() -> None:
         assert len(root.findall("circle")) == 1
 
 
-def test_histogram_bars_have_their_heights() -> None:
-    chart = Histogram(title="l", x=Axis(label="x"), y_label="y", edges=(-1, 0, 1, 2), counts=(2, 0, 4))
+def test_a_histogram_tells_every_range() -> None:
+    chart = histogram("l", Axis(label="x"), "y", (-1, 0, 1, 2), ("examples", (2, 0, 4), "a"))
     root = ET.fromstring(svg.draw(chart))
-    heights = [float(r.attrib["height"]) for r in root.findall("rect")]
-    assert heights[1] == pytest.approx(2 * heights[0], abs=0.2)
-    assert root.findall("rect")[0].findtext("title") == "−1 to 0: 2"
+    assert [r.findtext("title") for r in root.findall("rect")] == [
+        "−1 to 0: examples 2", "0 to 1: examples 0", "1 to 2: examples 4",
+    ]  # fmt: skip
+    assert chart.rows()[0] == ("−1 to 0", "2")
+    assert chart.description == "l"
 
 
 def test_neighbouring_names_of_ticks_do_not_overlap() -> None:

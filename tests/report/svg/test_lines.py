@@ -14,7 +14,7 @@ from heldout.report import svg
 from heldout.report.svg.axes import Scale
 from heldout.report.svg.lines import EDGE, NARROW, SMALL
 from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, marker
-from heldout.summary import TURNS, Axis, Guide, LineChart, Mark, Series
+from heldout.summary import TURNS, Axis, Guide, LineChart, Mark, Series, Vertical
 from heldout.summary.charts import Style, Variant
 from tests.report.svg import STYLE, drawn, series
 
@@ -64,7 +64,7 @@ def test_marks_stand_on_their_point() -> None:
         Mark(x=5, y=2.0, text="a hundred", hover="100 models"),
         Mark(x=5, y=2.05, text="some more", hover="112"),
     )
-    root = drawn(flat, y={"kind": "decades", "range": (0.0, 4.0)}, x_reference=5.0, marks=marks)
+    root = drawn(flat, y={"kind": "decades", "range": (0.0, 4.0)}, verticals=(Vertical(x=5.0),), marks=marks)
     (middle,) = [e for e in root.findall("path") if e.attrib["class"] == "reference"]
     x = float(middle.attrib["d"].split("M")[1].split()[0])
     circles = [c for c in root.findall("circle") if c.attrib["class"] == "a fill"]

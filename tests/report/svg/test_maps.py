@@ -12,7 +12,8 @@ import pytest
 from heldout.report import svg
 from heldout.report.svg.heat_maps import N_COLOURS, colour_edges, colours
 from heldout.report.svg.shapes import LEFT, RIGHT, WIDTH
-from heldout.summary import Axis, Distribution, HeatMap, Outlines, PointDensity
+from heldout.summary import Axis, HeatMap, PointDensity, Vertical, histogram
+from heldout.summary.charts import Counts
 from tests.report.svg import STYLE
 
 
@@ -20,13 +21,12 @@ def heat_map(values: np.ndarray, **fields: object) -> str:
     return svg.draw(HeatMap(title="l", values=values, **{"legend": "s", **fields}))  # type: ignore[arg-type]
 
 
-def outlines(edges: tuple[float, ...], *distributions: Distribution) -> str:
-    axis = Axis(label="x", spec=".3f")
-    return svg.draw(Outlines(title="l", x=axis, y_label="y", edges=edges, distributions=distributions))
+def outlines(edges: tuple[float, ...], *counts: Counts, means: tuple[Vertical, ...] = ()) -> str:
+    return svg.draw(histogram("l", Axis(label="x", spec=".3f"), "y", edges, *counts, verticals=means))
 
 
 def whisker(**fields: Any) -> str:
-    return svg.range_mark("0.25 (a <b>)", 0.25, (0.2, 0.35), (0.1, 0.5, 0.2), **fields)
+    return svg.range_mark("0.25 (a <b>)", (0.2, 0.25, 0.35), (0.1, 0.5, 0.2), **fields)
 
 
 def test_whisker_spans_its_interval() -> None:
@@ -39,19 +39,19 @@ def test_whisker_spans_its_interval() -> None:
 
 
 def test_overlaid_histograms() -> None:
-    many = Distribution(name="observed", counts=(0, 4, 2), mean=0.5, mean_text="mean 0.5", style="a")
-    other = Distribution(name="if independent", counts=(3, 0, 0), mean=0.2, mean_text="mean 0.2", style="b")
-    root = ET.fromstring(outlines((0.0, 0.3, 0.6, 0.9), many, other))
-    areas = {p.attrib["class"]: p.attrib["d"] for p in root.findall("path") if "wash" in p.attrib["class"]}
-    heights = {name: [float(v) for v in re.findall(r"V([\d.]+)", d)] for name, d in areas.items()}
+    means = (Vertical(x=0.5, text="mean 0.5", style="a"), Vertical(x=0.2, text="mean 0.2", style="b"))
+    counts: tuple[Counts, ...] = (("observed", (0, 4, 2), "a"), ("if independent", (3, 0, 0), "b"))
+    root = ET.fromstring(outlines((0.0, 0.3, 0.6, 0.9), *counts, means=means))
+    areas = {p.attrib["class"]: p.attrib["points"].split() for p in root.iter("polygon")}
+    heights = {name: [float(p.split(",")[1]) for p in points] for name, points in areas.items()}
     bottom = heights["a wash"][-1]
-    first, second, third = (bottom - v for v in heights["a wash"][:3])
+    first, second, third = (bottom - heights["a wash"][i] for i in (3, 5, 7))
     assert first == 0
     assert second == pytest.approx(2 * third, abs=0.2)
-    assert bottom - heights["b wash"][0] == pytest.approx(0.75 * second, abs=0.2)
+    assert bottom - heights["b wash"][3] == pytest.approx(0.75 * second, abs=0.2)
     (mean,) = [p for p in root.findall("path") if p.attrib["class"] == "b line"]
     x = float(mean.attrib["d"][1:].split()[0])
-    assert x == pytest.approx(LEFT + 0.2 / 0.9 * (WIDTH - LEFT - RIGHT), abs=0.1)
+    assert x == pytest.approx(LEFT + 8 + 0.2 / 0.9 * (WIDTH - LEFT - RIGHT - 16), abs=0.1)
     told = [r.findtext("title") for r in root.findall("rect") if r.attrib["class"] == "hit"]
     assert told[1] == "0.300 to 0.600: observed 4, if independent 0"
 
@@ -123,8 +123,8 @@ def test_blank_heat_map() -> None:
 def test_every_class_has_a_style() -> None:
     drawings = [
         heat_map(np.random.default_rng(0).random((9, 9)), names=tuple("abcdefghi")),
-        whisker(style="d", reference=0.3),
-        outlines((0.0, 1.0), Distribution(name="n", counts=(1,), mean=0.5, mean_text="m")),
+        whisker(reference=0.3),
+        outlines((0.0, 1.0), ("n", (1,), "a"), means=(Vertical(x=0.5, text="m", style="a"), Vertical(x=0.6))),
     ]
     for drawing in drawings:
         for names in re.findall(r'class="([^"]+)"', drawing):

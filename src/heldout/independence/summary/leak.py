@@ -284,25 +284,23 @@ def disagree_text(first: str, second: str, of: ControlTestResult) -> str:
     )
 
 
-def residual_chart(leak: LeakEvidence, what: str, caption: str = "") -> page.Outlines:
+def residual_chart(leak: LeakEvidence, what: str, caption: str = "") -> page.LineChart:
     """Residuals of both sets over each other; `what` says what they are. The control's counts are scaled."""
     r, n = leak.residuals, leak.n_test
     scaled = tuple(round(count * n / sum(r.control)) for count in r.control)
     control = "control" if n == sum(r.control) else f"control, scaled to {n:,}"
-    sets: tuple[tuple[str, tuple[int, ...], float, page.Style], ...]
-    sets = (("test set", r.test, r.mean_test, "b"), (control, scaled, r.mean_control, "a"))
-    return page.Outlines(
-        title=capital(what),
+    means: tuple[tuple[str, float, page.Style], ...] = (("test", r.mean_test, "b"), ("control", r.mean_control, "a"))
+    lines = (page.Vertical(x=m, text=f"{name} {page.fixed(m, 3, sign=True)}", style=style) for name, m, style in means)
+    return page.histogram(
+        capital(what),
+        page.Axis(label=what, spec=".3g"),
+        "examples",
+        r.edges,
+        ("test set", r.test, "b"),
+        (control, scaled, "a"),
         caption=caption,
-        x=page.Axis(label=what, spec=".3g"),
-        y_label="examples",
-        edges=r.edges,
-        distributions=tuple(
-            page.Distribution(name=name, counts=counts, mean=mean, style=style,
-                              mean_text=f"{name.split()[0].strip(',')} {page.fixed(mean, 3, sign=True)}")
-            for name, counts, mean, style in sets
-        ),
-    )  # fmt: skip
+        verticals=tuple(lines),
+    )
 
 
 def flipped(of: ControlTestResult) -> ControlTestResult:

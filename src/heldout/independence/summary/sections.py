@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from heldout import summary as page
@@ -12,14 +12,13 @@ from heldout.independence.evidence import CONFIDENCE
 from heldout.independence.result import AuditResult
 from heldout.independence.summary import leak as words
 from heldout.independence.untouched import ORIGINAL
-from heldout.statistics import ControlTestResult
 from heldout.statistics.power import LEVEL
 
 FIRST = 8  # pictures that are shown unfolded
 MODELS_SHOWN, MODELS_PRINTED = 200, 10  # rows of the table of models
 SURE = f"{100 * CONFIDENCE:g}{page.PERCENT}"
 Group = tuple[str, tuple[page.Picture, ...], tuple[str, ...]]
-Estimate = tuple[str, float, tuple[float, float] | None, page.Style]
+Estimate = tuple[str, float, tuple[float, float] | None]
 
 
 def two_estimates(result: AuditResult) -> page.Section:
@@ -27,20 +26,17 @@ def two_estimates(result: AuditResult) -> page.Section:
     e, c = result.evidence, result.evidence.control
     framed = ", in the frame" if ORIGINAL in result.untouched_pictures else ""
     estimates: list[Estimate] = [
-        (page.symbols(f"Test error R_S{framed}"), e.test_error, e.intervals["test_error"], "a"),
-        (page.symbols("Adversarial estimate R_g"), e.adversarial_estimate, e.intervals["adversarial_estimate"], "b"),
-        ("Adversarial error, unweighted", e.adversarial_error, None, "d"),
+        (page.symbols(f"Test error R_S{framed}"), e.test_error, e.intervals["test_error"]),
+        (page.symbols("Adversarial estimate R_g"), e.adversarial_estimate, e.intervals["adversarial_estimate"]),
+        ("Adversarial error, unweighted", e.adversarial_error, None),
     ]
     if c is not None:
-        estimates.insert(2, (f"Control error{framed}", c.frame_error, c.frame_error_interval, "c"))
-    chart = page.IntervalChart(
-        title="Estimates of the error rate",
-        caption=f"Intervals have {SURE} confidence: Bernstein's for R_g and for averages over models, exact ones for "
+        estimates.insert(2, (f"Control error{framed}", c.frame_error, c.frame_error_interval))
+    note = (
+        f"Intervals have {SURE} confidence: Bernstein's for R_g and for averages over models, exact ones for "
         "the error rates of one model, Korn and Graubard's with groups. Whether they overlap is not the test: T is "
         "measured example by example, which is far sharper. The unweighted adversarial error is a worst case, or an "
-        "average over moves, and no estimate of the true error.",
-        x_label=f"error rate, with {SURE} intervals",
-        intervals=_intervals(estimates, 4),
+        "average over moves, and no estimate of the true error."
     )
     return page.Section.of(
         "Two estimates of one error",
@@ -49,16 +45,8 @@ def two_estimates(result: AuditResult) -> page.Section:
         f"**{page.fixed(e.statistic, 5, sign=True)}**.",
         page.Note("T = L(g(x))·h(g(x)) − L(x) for every picture x: L is 1 where the model is wrong and 0 where it is "
                   "right, g(x) is the moved picture, and h is its weight, which makes up for choosing the move."),
-        chart,
-    )  # fmt: skip
-
-
-def _intervals(rows: Iterable[Estimate], digits: int, *, sign: bool = False) -> tuple[page.Interval, ...]:
-    """Rows of a chart, with their numbers."""
-    return tuple(
-        page.Interval(name=name, value=value, interval=ends, style=style, text=page.fixed(value, digits, sign=sign)
-                      + (f"  ({page.pair(ends, digits, sign=sign)})" if ends else ""))
-        for name, value, ends, style in rows
+        page.Table.estimates("Estimates of the error rate", ("Estimate", "Error rate", f"{SURE} interval"), estimates),
+        page.Note(note),
     )  # fmt: skip
 
 
@@ -104,25 +92,19 @@ def control(result: AuditResult) -> Iterator[page.Section]:
     c = result.evidence.control
     if c is None:
         return
-    tests: list[tuple[str, ControlTestResult, page.Style]] = [
-        ("T, within class", c.statistic, "b"),
-        ("Error rate, within class", words.flipped(c.error_rate), "a"),
-    ]
-    rows = [(name, of.difference, of.interval if of.standard_error > 0 else None, style) for name, of, style in tests]
-    chart = page.IntervalChart(
-        title="Test minus control",
-        caption="T is above zero where moves hurt more on the test set than on fresh data: the model fits the test "
-        "pictures as they stand. The error rate is below zero where the test set is easier than fresh data; it is the "
-        "stronger of the two for gross leaks.",
-        x_label=f"test minus control, with 95{page.PERCENT} intervals",
-        intervals=_intervals(rows, 5, sign=True),
-        reference=0.0,
-    )
+    tests = {"T, within class": c.statistic, "Error rate, within class": words.flipped(c.error_rate)}
+    rows = [(name, of.difference, of.interval if of.standard_error > 0 else None) for name, of in tests.items()]
+    columns = ("Test minus control", "Difference", f"95{page.PERCENT} interval")
     yield page.Section.of(
         "Against the control",
         "What shifting costs on its own, it costs on the control too; only the difference speaks about the test set. "
         "Differences are taken within every class and weighted, so they need not equal the plain ones.",
-        chart,
+        page.Table.estimates("Test minus control", columns, rows, 5, reference=0.0),
+        page.Note(
+            "T is above zero where moves hurt more on the test set than on fresh data: the model fits the test "
+            "pictures as they stand. The error rate is below zero where the test set is easier than fresh data; it is "
+            "the stronger of the two for gross leaks."
+        ),
         page.Note(
             f"{c.statistic.n_resamples:,} permutations within class, of whole groups where there are any. One-sided "
             "p-values look for overfitting only: a higher T, a lower error on the test set. They count only where that "
@@ -222,13 +204,14 @@ def statistic(result: AuditResult) -> page.Section:
     """How T is spread over the examples."""
     h, counts, n = result.drawn.statistic, result.test.counts, result.n_examples
     n_drawn, n_pairs = h.n_below + h.n_above, sum(counts.values())
-    chart = page.Histogram(
-        title=f"The {n_drawn:,} values of T that are not zero",
-        x=page.Axis(label="T of one example (zeros left out)", spec=".3f"),
-        y_label="examples",
-        edges=h.edges,
-        counts=h.counts,
-        styles=tuple("a" if low + high < 0 else "b" for low, high in pairwise(h.edges)),
+    below = [count * (low + high < 0) for count, (low, high) in zip(h.counts, pairwise(h.edges), strict=True)]
+    chart = page.histogram(
+        f"The {n_drawn:,} values of T that are not zero",
+        page.Axis(label="T of one example (zeros left out)", spec=".3f"),
+        "examples",
+        h.edges,
+        ("below zero", below, "a"),
+        ("above zero", [count - left for count, left in zip(h.counts, below, strict=True)], "b"),
     )
     pairs = " (pairs of model and example)" if result.n_models > 1 else ""
     return page.Section.of(
@@ -253,15 +236,15 @@ def models(result: AuditResult) -> Iterator[page.Section]:
     if n == 1:
         return
     histograms = tuple(
-        page.Histogram(
-            title=f"N = {of.size}: {len(of.log_p_values)} groups",
+        page.histogram(
+            f"N = {of.size}: {len(of.log_p_values)} groups",
+            page.Axis(label="betting p on the test set alone", spec=".1f"),
+            "groups",
+            [i / 10 for i in range(11)],
+            ("groups", of.counts, "a"),
             caption=f"{sum(p <= math.log(LEVEL) for p in of.log_p_values)} of {len(of.log_p_values)} at or below "
             f"{LEVEL:g}; smallest {page.pvalue_text(min(of.log_p_values))}, largest "
             f"{page.pvalue_text(max(of.log_p_values))}",
-            x=page.Axis(label="betting p on the test set alone", spec=".1f"),
-            y_label="groups",
-            edges=tuple(i / 10 for i in range(11)),
-            counts=of.counts,
         )
         for of in result.drawn.model_groups
     )

@@ -170,31 +170,21 @@ def boards(result: MemorizationResult) -> Iterator[page.Section]:
         yield page.Section.of(phrases.title(r.column), _board(r), level=3, anchor=f"rank-{i}")
 
 
-def _board(r: Ranking) -> page.Ranges:
+def _board(r: Ranking) -> page.Table:
     rows = []
     for e, after in itertools.zip_longest(r.most_memorised_first, r.models[1:]):
         sure = after is not None and r.differs(e.model, after)
-        rows.append(
-            page.RangeRow(
-                name=page.name_text(e.model),
-                value=e.value,
-                low=e.low,
-                high=e.high,
-                value_text=page.fixed(e.value),
-                interval_text=page.pair((e.low, e.high)),
-                rank="–".join(f"{rank}" for rank in dict.fromkeys(e.ranks)),
-                next="" if after is None else ">" if sure else "~",
-                next_hover="memorised significantly more than the next" if sure else "no significant difference",
-            )
+        told = "memorised significantly more than the next" if sure else "no significant difference"
+        sign = "" if after is None else page.Cell(text=">" if sure else "~", hover=told)
+        ranks, between = (
+            "–".join(f"{rank}" for rank in dict.fromkeys(e.ranks)),
+            page.interval_cell(e.value, (e.low, e.high)),
         )
+        rows.append(page.Row(cells=(ranks, page.name_text(e.model), page.fixed(e.value), between, sign)))
     ends = "the same" if r.tied else "differ significantly" if r.ends_differ else "do not differ significantly"
     pairs = f"{len(r.significant)} of {math.comb(len(r.models), 2)}"
-    return page.Ranges(
-        caption=f"{DIRECTIONS[r.memorised][1]}; first and last: {ends}; pairs that differ significantly: {pairs}",
-        columns=("Rank", "Model", r.metric, "Interval", "Next"),
-        rows=tuple(rows),
-        rows_open=OPEN_ROWS,
-    )
+    caption = f"{DIRECTIONS[r.memorised][1]}; first and last: {ends}; pairs that differ significantly: {pairs}"
+    return page.Table.ranges(caption, ("Rank", "Model", r.metric, "Interval", "Next"), rows, rows_open=OPEN_ROWS)
 
 
 def disagreements(result: MemorizationResult) -> Blocks:

@@ -10,17 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from heldout.report.svg.bins import density, histogram, outlines
-from heldout.report.svg.heat_maps import heat_map
+from heldout.report.svg.heat_maps import density, heat_map
 from heldout.report.svg.lines import line_chart
 from heldout.report.svg.shapes import range_mark, swatch
-from heldout.summary import Chart, HeatMap, Histogram, LineChart, Outlines, PointDensity
+from heldout.summary import Chart, HeatMap, LineChart, PointDensity
 
 __all__ = ["draw", "range_mark", "swatch"]
 
-DRAWN: dict[type, Callable[[Any], str]] = {
-    LineChart: line_chart, Histogram: histogram, Outlines: outlines, HeatMap: heat_map, PointDensity: density,
-}  # fmt: skip
+DRAWN: dict[type, Callable[[Any], str]] = {LineChart: line_chart, HeatMap: heat_map, PointDensity: density}
 
 
 def draw(chart: Chart) -> str:

@@ -1,4 +1,4 @@
-"""A matrix as colours, with a name per row."""
+"""A matrix as colours, with a name per row; counts over a grid."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.report.svg.shapes import CHARACTER, RIGHT, WIDTH, rect, svg_element, text, title
-from heldout.summary.charts import HeatMap
+from heldout.report.svg.axes import Scale, axes
+from heldout.report.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH, line, rect, svg_element, text, title
+from heldout.summary.charts import HeatMap, PointDensity
 from heldout.summary.names import shorten, symbols
 from heldout.summary.numbers import fixed
 
@@ -20,6 +21,7 @@ SMALL = 0.82  # size of .small texts beside ordinary ones
 LOWEST, HIGHEST = 10.0, 40.0  # height of a row with a name
 NARROW = int((WIDTH - RIGHT - NAMES) / LOWEST)  # rows up to which cells are square on an ordinary sheet
 HOVER = 60  # characters of a name in a cell's hover text
+HEIGHT = 320.0  # of counts over a grid
 MAX_CELLS = 1_600  # cells that get a hover text of their own
 
 
@@ -128,3 +130,32 @@ def _colour_legend(edges: Sequence[float], words: str, left: float, y: float) ->
     for i, edge in enumerate(edges if n > 1 else edges[:1]):
         parts.append(text(left + i * width, y + 21, fixed(edge, digits), "middle", "small"))
     return [*parts, text(left, y + 38, symbols(words), "start")]
+
+
+def density(chart: PointDensity) -> str:
+    """Counts over a grid, stronger where there are more (on a logarithmic scale), each on hover."""
+    xs, ys, counts = chart.x_edges, chart.y_edges, chart.counts
+    across = Scale(low=xs[0], high=xs[-1], start=LEFT, end=WIDTH - RIGHT)
+    up = Scale(low=ys[0], high=ys[-1], start=HEIGHT - BOTTOM, end=TOP + 20)
+    parts, most = axes(across, up, chart.x.label, chart.y.label), max(1, int(counts.max()))
+    for i, j in np.argwhere(counts).tolist():
+        told = f"{xs[i]:.3f} to {xs[i + 1]:.3f}, {ys[j]:.3f} to {ys[j + 1]:.3f}: {counts[i, j]:,}"
+        x, y = across.place(xs[i]), up.place(ys[j + 1])
+        css = f"cells heat-{strength(int(counts[i, j]), most)}"
+        parts.append(rect(css, x, y, across.place(xs[i + 1]) - x, up.place(ys[j]) - y, title(told)))
+    low, high = max(across.low, up.low), min(across.high, up.high)
+    if chart.diagonal is not None and low < high:
+        parts.append(line("reference", across.place(low), up.place(low), across.place(high), up.place(high)))
+    parts.append(text(WIDTH - RIGHT - 2, up.start - 8, chart.diagonal or "", "end", "halo"))
+    return svg_element(HEIGHT, chart.description, parts)
+
+
+def strength(count: int, most: int) -> int:
+    """A colour from 2 (one) to 8 (the most): even a single point is seen.
+
+    Examples
+    --------
+    >>> [strength(count, 1000) for count in (1, 30, 1000)], strength(1, 1)
+    ([2, 5, 8], 8)
+    """
+    return N_COLOURS - 1 if most == 1 else 2 + round((N_COLOURS - 3) * math.log(count) / math.log(most))

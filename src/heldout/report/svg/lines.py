@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from heldout.report.svg import shapes
 from heldout.report.svg.axes import Scale, axes, room
-from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, line, marker, text, title
-from heldout.summary import Axis, LineChart, Point, Series
+from heldout.report.svg.shapes import BOTTOM, CHARACTER, LEFT, RIGHT, TOP, WIDTH, line, marker, rect, text, title
+from heldout.summary import Axis, LineChart, Point, Series, Vertical
 
 HEIGHT, SMALL = 290.0, 190.0  # of a chart, and of a small multiple
+WORDS = 20.0  # room for those above vertical lines
 NARROW = 300.0  # width of a small multiple
 CROSSBAR = 3.0  # half the width of an error bar's ends
 EDGE = 1.5  # around the window, so that a line along its edge is as thick as others
@@ -23,7 +24,8 @@ def line_chart(chart: LineChart) -> str:
     bottom, right = height - BOTTOM, width - RIGHT
     across = _scale(chart.x, [v for s in chart.drawn for v in s.x], LEFT + 8, right - 8)
     ys = [v for s in chart.drawn for values in (s.y, s.low or (), s.high or ()) for v in values if math.isfinite(v)]
-    up = _scale(chart.y, ys + ([chart.reference[0]] if chart.reference else []), bottom, TOP + 20)
+    top = TOP + 20 + (WORDS if any(v.text for v in chart.verticals) else 0)
+    up = _scale(chart.y, ys + ([chart.reference[0]] if chart.reference else []), bottom, top)
     parts = axes(across, up, chart.x.heading, chart.y.heading, width=width)
     for g in chart.guides:
         places = [(across.place(x), up.place(y)) for x, y in (g.start, g.end)]
@@ -31,12 +33,13 @@ def line_chart(chart: LineChart) -> str:
     if chart.reference is not None:
         y = up.place(chart.reference[0])
         parts += [line("reference", LEFT, y, right, y), text(right - 2, y + 14, chart.reference[1], "end")]
-    if chart.x_reference is not None:
-        x = across.place(chart.x_reference)
-        parts.append(line("reference", x, up.end, x, bottom))
     window = [part for kind in (_band, _lines) for s in chart.drawn for part in kind(s, across, up)]
     parts.append(_window(across, up, window))
-    parts += [part for s in chart.drawn for part in _points(s, chart.hover(s), across, up)]
+    parts += _verticals(chart.verticals, across, up)
+    if chart.stepped:
+        parts += _ranges(chart, across, up)
+    else:
+        parts += [part for s in chart.drawn for part in _points(s, chart.hover(s), across, up)]
     inside = [m for m in chart.marks if across.holds(m.x) and up.holds(m.y)]
     parts += [marker(across.place(m.x), up.place(m.y), m.style, m.hover, size=5) for m in inside]
     return shapes.svg_element(height, chart.description, parts, width=width)
@@ -82,10 +85,35 @@ def _lines(s: Series, across: Scale, up: Scale) -> list[str]:
             parts.append(f'<path class="{s.style} bar" d="M{place:.1f} {bottom:.1f}V{top:.1f}{ends}"/>')
     points = list(zip(s.x, s.y, strict=True))
     places = [(across.place(x), up.place(y)) for x, y in (_stairs(points) if s.step else points)]
+    if s.filled:
+        first, last = ((across.place(x), up.start) for x in (s.x[0], s.x[-1]))
+        return [f'<polygon class="{s.style} wash" points="{_joined([first, *places, last])}"/>']
     for defined, run in groupby(places if s.joined else [], key=lambda place: math.isfinite(place[1])):
         joined = _joined(run)
         if defined and " " in joined:
             parts.append(f'<polyline class="{shapes.line_class(s)}" points="{joined}"/>')
+    return parts
+
+
+def _verticals(lines: Sequence[Vertical], across: Scale, up: Scale) -> list[str]:
+    """Lines, and above them their words, turned away from each other where there are two."""
+    inside, parts = sorted((v for v in lines if across.holds(v.x)), key=lambda v: v.x), []
+    for i, v in enumerate(inside):
+        x, width = across.place(v.x), len(v.text) * CHARACTER + 4
+        left = ((i == 0 and len(inside) > 1) or x + width > WIDTH) and x - width >= 0
+        parts.append(
+            line(f"{v.style} line" if v.style else "reference", x, up.end - (12 if v.text else 0), x, up.start)
+        )
+        parts.append(text(x + (-4 if left else 4), up.end - 4, v.text, "end" if left else "start", "strong halo"))
+    return parts
+
+
+def _ranges(chart: LineChart, across: Scale, up: Scale) -> list[str]:
+    """What a pointer is told over each range of a chart of steps: the values of all its lines."""
+    parts, places = [], sorted({x for s in chart.series for x in s.x})
+    for (a, b), row in zip(pairwise(map(across.place, places)), chart.rows(), strict=True):
+        told = ", ".join(f"{s.name} {value}" for s, value in zip(chart.series, row[1:], strict=True))
+        parts.append(rect("hit", a, up.end, b - a, up.start - up.end, title(f"{row[0]}: {told}")))
     return parts
 
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from heldout.summary import SUBSCRIPT, Distribution, Point, Series, Style, Variant
+from heldout.summary import SUBSCRIPT, Series, Style, Variant
 
 WIDTH = 420.0
 LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 12.0, 44.0
-Ends = tuple[float, float, float]  # of an axis, and the step of its grid
+Ends = tuple[float, float, float]  # of an axis, and the step of its grid; or low, value and high
 CHARACTER = 6.4  # estimated width of a character at the charts' font size
 
 
@@ -78,24 +78,20 @@ def line_class(s: Series) -> str:
     return f"{s.style} line" if s.variant is None else f"{s.style} v{s.variant} line"
 
 
-def swatch(drawn: Series | Distribution) -> str:
+def swatch(drawn: Series) -> str:
     """A piece of what is drawn, for a legend."""
-    if isinstance(drawn, Distribution):
-        parts = [rect(f"{drawn.style} wash", 8, 2, 16, 10)]
-    else:
-        parts = [f'<path class="{line_class(drawn)}" d="M2 7h28"/>'] if drawn.joined else []
-        parts += [marker(16, 7, drawn.style, None, variant=drawn.variant)] if drawn.markers else []
+    parts = [f'<path class="{line_class(drawn)}" d="M2 7h28"/>'] if drawn.joined and not drawn.filled else []
+    parts += [rect(f"{drawn.style} wash", 8, 2, 16, 10)] if drawn.filled else []
+    parts += [marker(16, 7, drawn.style, None, variant=drawn.variant)] if drawn.markers else []
     return svg_element(14, f"line of {drawn.name}", parts, width=32)
 
 
-def range_mark(
-    label: str, value: float, ends: Point | None, axis: Ends, *, style: Style = "a", reference: float | None = None
-) -> str:
+def range_mark(label: str, span: Ends, axis: Ends, *, reference: float | None = None) -> str:
     """A dot on a whisker; the drawing stretches with its cell, so that all of a table share one axis.
 
     Examples
     --------
-    >>> 'class="whisker" d="M25 12H75M25 7V17M75 7V17"' in range_mark("a", 0.2, (0.1, 0.3), (0.0, 0.4, 0.1))
+    >>> 'class="whisker" d="M25 12H75M25 7V17M75 7V17"' in range_mark("a", (0.1, 0.2, 0.3), (0.0, 0.4, 0.1))
     True
     """
     low, high, step = axis
@@ -103,14 +99,15 @@ def range_mark(
     def at(v: float) -> str:
         return f"{100 * (v - low) / (high - low):.3f}".rstrip("0").rstrip(".")
 
-    grid = "".join(f"M{at(low + i * step)} 0V24" for i in range(round((high - low) / step) + 1))
-    parts = [f'<path class="grid" d="{grid}"/>']
-    if reference is not None:
-        parts.append(f'<path class="reference" d="M{at(reference)} 0V24"/>')
-    if ends is not None:
-        a, b = map(at, ends)
-        parts.append(f'<path class="whisker" d="M{a} 12H{b}M{a} 7V17M{b} 7V17"/>')
+    a, value, b = map(at, span)
+    parts = {
+        "grid": "".join(f"M{at(low + i * step)} 0V24" for i in range(round((high - low) / step) + 1)),
+        "reference": "" if reference is None else f"M{at(reference)} 0V24",
+        "whisker": "" if a == b else f"M{a} 12H{b}M{a} 7V17M{b} 7V17",
+        "dot": f"M{value} 12h0",
+    }
+    drawn = "".join(f'<path class="{css}" d="{path}"/>' for css, path in parts.items() if path)
     return (
-        f'<svg class="range {style}" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(label)}">{title(label)}{"".join(parts)}<path class="dot" d="M{at(value)} 12h0"/></svg>'
+        '<svg class="range a" viewBox="0 0 100 24" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(label)}">{title(label)}{drawn}</svg>'
     )

@@ -25,7 +25,10 @@ METHOD = (
 MOST_TASKS, LONGEST = 20, 48  # tasks that are named, and characters of a name
 ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 WORTHWHILE = 0.2  # of an error bar that endlessly many trials would take off
-NOT_TUNED = "models chosen without looking at this test set; a model tuned on it is not covered."
+NOT_TUNED = (
+    "models chosen without looking at this test set. Tuning, early stopping, or picking what to try next by its scores "
+    "is adaptive use, which no number here covers."
+)
 PLUG_IN = (
     "Errors and similarities are plugged in as if they were the true ones, and further models are taken to be like "
     f"these. The bounds hold for independent examples, and for {NOT_TUNED}"
@@ -40,15 +43,12 @@ SCORES = (
     f"{NOT_TUNED}"
 )
 WITHOUT_PREDICTIONS = (
-    "Leaderboard with intervals for all models at once, rank ranges, and which differences are significant",
-    "Who may be first, and what the winner’s score is worth",
-    "Similarity of every pair, against chance and as a map",
-    "Covering curve and Theorem 2",
-    "Difficulty of the examples, and whether Assumption A1 fits",
+    "What needs predictions (`heldout budget predictions.npz`): the leaderboard with intervals and ranks, who may be "
+    "first, similarity of every pair, covering curve and Theorem 2, difficulty, and whether Assumption A1 fits."
 )
 WITHOUT_RIGHT_AND_WRONG = (
-    "Similarity of every pair, similarity and Naive Bayes bounds, difficulty: they are for right and wrong. "
-    "`--threshold 0.5` counts a score of 0.5 or more as right."
+    "What is for right and wrong (`--threshold 0.5` counts a score of 0.5 or more as right): similarity of every pair, "
+    "similarity and Naive Bayes bounds, difficulty."
 )
 
 
@@ -290,10 +290,8 @@ def _means(result: Budget) -> page.Points | None:
     errors, alone = isinstance(result, BudgetResult), result.example_groups is None
     flat = None if result.pool is None or np.ptp(result.pool.values) else result.pool.values[0]
     return _points(
-        result.pool is not None
-        and "One model alone would have a narrower error bar; its width is the price of looking at so many.",
-        flat in (0.0, 1.0)
-        and f"Every model has the same mean, {flat:g}: the set is too easy or too hard. That so many fit says no more.",
+        result.pool is not None and "One model alone would have a narrower error bar: its width is the price of many.",
+        flat in (0.0, 1.0) and f"Every model has the mean {flat:g}: the set is too easy or too hard to say more.",
         errors
         and alone
         and "Similar models cost less: a sample that is too easy for one of them tends to be too easy for the others. "
@@ -305,8 +303,6 @@ def _not_means(result: Budget) -> page.Points | None:
     """What must not be read into the numbers."""
     pool, bar = result.pool, page.bar_text(result.epsilon)
     return _points(
-        "It does not cover models chosen by looking at this test set. Tuning, early stopping, or picking what to try "
-        "next by its scores is adaptive use, and none of the numbers here hold for it.",
         f"An error bar of {bar} on every model is not a ranking: two models less than {2 * result.epsilon:g} apart may "
         "still be in the wrong order. Ranks need the paired comparison.",
         result.testable.naive_bayes
@@ -314,12 +310,11 @@ def _not_means(result: Budget) -> page.Points | None:
         "independently. No data can promise that; where they contradict it, the table of every bound says so.",
         isinstance(pool, PoolResult)
         and pool.alike.below_chance
-        and "Pairs that are wrong together less often than independent models would be leave no common cause of errors "
-        "to build on; the pool’s error bar takes the exact joint law instead.",
+        and "Pairs less alike than chance have no common cause of errors; their exact joint law is taken instead.",
         pool is not None
         and pool.n_missing
-        and "What is missing is left out, never filled in. That is fair only if it is missing for reasons that have "
-        "nothing to do with the prediction. It can move places, so places and ranks need not agree.",
+        and "What is missing is left out, which is fair only if it is missing for reasons that have nothing to do with "
+        "the prediction. It can move places, so places and ranks need not agree.",
     )
 
 
@@ -333,22 +328,13 @@ def _next_steps(result: Budget) -> page.Points | None:
     pays = isinstance(result, ScoreBudgetResult) and 1 - result.shrinks(math.inf) >= WORTHWHILE  # not where it is NaN
     return _points(
         result.too_few and "Collect examples from more groups: those there are say nothing.",
-        not (room or result.too_few)
-        and "Ask for a wider error bar, or collect more examples: see how many are needed.",
-        pool
-        and "Publish the interval and the range of ranks with every score, and announce no winner among those that may "
-        "be first; give the first its corrected score.",
-        "Count every model that was ever scored on this set, also those nobody published: they use up the same budget.",
+        not (room or result.too_few) and "Ask for a wider error bar, or collect more examples (how many: below).",
+        pool and "Publish intervals and ranks with every score, and no winner among those that may be first.",
+        "Count every model that was ever scored on this set, published or not: all use up the same budget.",
         pays and "More trials pay: see what they would bring.",
-        share is not None
-        and math.isfinite(share)
-        and not pays
-        and "Spend on examples before trials: four times as many examples halve the error bars.",
+        share is not None and share >= 0 and not pays and "Spend on examples: four times as many halve error bars.",
         share is not None and math.isnan(share) and "Run some examples twice, to see how much of a score is chance.",
         room and pool and f"In CI, `{command}` fails once fewer further models fit.",
-        not pool
-        and "With the models’ predictions, `heldout budget predictions.npz` adds error bars for all of them at once, "
-        "which differences are significant, and how alike they are.",
     )
 
 
@@ -357,16 +343,14 @@ def _not_computed(result: Budget) -> page.Points | None:
     if not isinstance(result, BudgetResult):
         return page.Points((WITHOUT_RIGHT_AND_WRONG,))
     if (pool := result.pool) is None:
-        return page.Points(WITHOUT_PREDICTIONS)
+        return page.Points((WITHOUT_PREDICTIONS,))
     complete, sizes = pool.similarity.n_complete, pool.cover.size
     why = result.testable.reason or "there is no common cause of errors"
     return _points(
         result.too_few and f"Every bound: {why}",
         not complete and "Difficulty of the examples: none has a prediction of every model",
         complete and pool.difficulty_forecast is None and f"Forecast of Assumption A1: {why}",
-        result.equal is None
-        and "Curves, and what would fit were all models equal: examples come in groups, or no models have the mean "
-        "error and the mean similarity",
+        result.equal is None and "What would fit were all models equal: grouped examples, or no model has both means",
         sizes[0] == sizes[-1] and "Covering curve: it takes all models at every similarity",
         pool.ranks is None and "Rank ranges: the pool is too large to compare every pair",
     )

@@ -15,16 +15,14 @@ Rows = tuple[tuple[str, str], ...]
 OPEN, ALL, TOP = 30, 200, 50  # rows unfolded; pools up to this size are shown whole; rows of larger ones
 BOARD = "The leaderboard, with error bars that hold for all at once"
 BANDS = (
-    "**Bands**: a new band starts with the first model that can be told from the first of the band above it. Within a "
-    "band no model can be told from its first; two others of it may well differ. A bar at the left marks bands of two "
-    "or more."
+    "**Bands** start with a model that can be told from the first of the band above. Within a band no model can be "
+    "told from its first; two others may well differ. A bar at the left marks bands of two or more."
 )
 EXCLUDED = (
     "A model is excluded from the top T where T others are better, each by a one-sided test at a level that pays for "
-    "all models. A model that truly belongs there, named beforehand, is on each list with probability {sure}; that "
-    "asks less than to have every rank right at once, so it may exclude models whose range of ranks still reaches so "
-    "high. The first was chosen for coming out highest; the drop is what winners lose from the examples they are "
-    "chosen on to those left out, on average over many random splits of these {unit}."
+    "all models. One that truly belongs there, named beforehand, is on each list with probability {sure}: less than "
+    "to have every rank right at once, so ranges of ranks may reach higher. The drop is what winners lose from the "
+    "examples they are chosen on to those left out, on average over many random splits of these {unit}."
 )
 
 
@@ -46,40 +44,36 @@ def sections(result: Budget, pool: Pool) -> Iterator[page.Section]:
     scored, sure, k = not isinstance(pool, PoolResult), page.sure_text(result.delta), len(pool.order)
     what, unit = ("score", "") if scored else ("error", ", %")
     columns = ("Place" if pool.ranks is None else "Rank", "Model", what.title() + unit, f"Interval{unit}", "Next (p)")
-    rows = tuple(_rows(pool, scale=1 if scored else 100, digits=4 if scored else 2))
+    rows = list(_rows(pool, scale=1 if scored else 100, digits=4 if scored else 2))
     told = (
         f"With probability {sure} every interval below covers its model’s true {what}, all together. Comparisons are "
         f"paired, family-wise {sure}, for independent {pool.unit}."
     )
-    ranges = page.Ranges(caption="Leaderboard", columns=columns, rows=rows, more=k - len(rows), rows_open=OPEN)
-    yield page.Section.of(BOARD, told, ranges, printed=True, anchor="leaderboard")
+    table = page.Table.ranges("Leaderboard", columns, rows, more=k - len(rows), rows_open=OPEN)
+    yield page.Section.of(BOARD, told, table, printed=True, anchor="leaderboard")
     yield page.Section.of("How to read the leaderboard", *_key(result, pool, sure), level=3)
     yield _who_is_first(pool, sure)
 
 
-def _rows(pool: Pool, *, scale: int, digits: int) -> Iterator[page.RangeRow]:
+def _rows(pool: Pool, *, scale: int, digits: int) -> Iterator[page.Row]:
     band_of = {model: (b, len(band) > 1) for b, band in enumerate(pool.groups) for model in band}
     shown = pool.order[: None if len(pool.order) <= ALL else TOP].tolist()
     for place, (i, c) in enumerate(zip(shown, [*pool.neighbours, None], strict=False), start=1):
         low, value, high = (scale * float(a[i]) for a in (pool.low, pool.values, pool.high))
-        sign = "" if c is None else ">" if c.survives else "<" if c.contradicted else "≈"
-        hover = f"difference {c.difference:.4f}" if isinstance(c, ScoreComparison) else ""
-        if isinstance(c, Comparison):
-            hover = f"only this one right: {c.better_only:,} examples; only the next: {c.worse_only:,}"
-        yield page.RangeRow(
-            name=pool.names[i],
-            value=value,
-            low=low,
-            high=high,
-            value_text=page.fixed(value, digits),
-            interval_text=page.pair((low, high), digits),
-            rank=f"{place}" if pool.ranks is None else "–".join(dict.fromkeys(map(str, pool.ranks[i].tolist()))),
-            next=sign,
-            next_note="" if c is None else page.pvalue_text(c.log_adjusted),
-            next_hover=hover,
-            band=band_of[i][0],
-            tied=band_of[i][1],
-        )
+        rank = f"{place}" if pool.ranks is None else "–".join(dict.fromkeys(map(str, pool.ranks[i].tolist())))
+        between = page.interval_cell(value, (low, high), digits)
+        cells = (rank, pool.names[i], page.fixed(value, digits), between, "" if c is None else _next(c))
+        band, tied = band_of[i]
+        yield page.Row(cells=cells, band=band, tied=tied)
+
+
+def _next(c: Comparison | ScoreComparison) -> page.Cell:
+    """How a model compares with the next one down."""
+    sign = ">" if c.survives else "<" if c.contradicted else "≈"
+    told = f"difference {c.difference:.4f}" if isinstance(c, ScoreComparison) else (
+        f"only this one right: {c.better_only:,} examples; only the next: {c.worse_only:,}"
+    )  # fmt: skip
+    return page.Cell(text=f"{sign} {page.pvalue_text(c.log_adjusted)}", hover=told)
 
 
 def _key(result: Budget, pool: Pool, sure: str) -> Iterator[page.Block]:
@@ -130,7 +124,7 @@ def wrong_labels(pool: PoolResult) -> Iterator[page.Section]:
     """In all, and model by model; nothing where it was not asked for."""
     noise, second, s = pool.label_noise, pool.second_labels, pool.similarity
     columns = {
-        "Model": [page.Cell(text=page.name_text(name), hover=name) for name in pool.names],
+        "Model": list(pool.names),
         f"Error,{page.PERCENT}": _percents(s.errors.tolist()),
     }
     if noise is None and second is None:
@@ -155,9 +149,8 @@ def wrong_labels(pool: PoolResult) -> Iterator[page.Section]:
         more=max(0, s.n_models - TOP),
     )
     note = (
-        "At random: which labels are wrong has nothing to do with the models, and a wrong label is any of the other "
-        "classes; an error below 0 is one of fewer errors than wrong labels. The worst case puts them where they do "
-        "most harm to each statement."
+        "At random: which labels are wrong has nothing to do with the models, and they are any of the other classes; "
+        "errors below 0 are fewer than wrong labels. The worst case puts them where they do most harm to a statement."
     )
     yield page.Section.of("Model by model", table, page.Note(note), level=3)
 

@@ -55,10 +55,9 @@ def bounds(result: BudgetResult) -> Iterator[page.Section]:
     table = page.Table.of("All bounds", columns, rows, chosen=chosen, role="the answer")
     yield page.Section.of("Every bound", table, page.Facts(_facts(result)), printed=True, anchor="bounds")
     told = (
-        "Numbers in brackets are the equations of the paper. Models that fit come in the pool’s own kinds, each with "
-        "its own error and similarities. **Were all equal** is the paper’s plug-in: every model with the mean error "
-        f"{result.mean_error:.4f} and the mean similarity {result.mean_similarity:.4f}. The nearer an error is to "
-        f"50{page.PERCENT}, the wider an error bar it needs, so of unequal models far fewer may fit."
+        "Numbers in brackets are the equations of the paper. Models that fit are like those of the pool, with their "
+        f"errors and similarities. **Were all equal** is the paper’s plug-in: mean error {result.mean_error:.4f} and "
+        f"mean similarity {result.mean_similarity:.4f} for every model, of which far more may fit."
     )
     rests_on = tuple((TITLES[name], text) for name, text in (IN_GROUPS if grouped else RESTS_ON).items())
     theorems = () if pool is None or grouped else _theorems(pool)
@@ -88,21 +87,16 @@ def _theorems(pool: PoolResult) -> Rows:
     """Theorem 2 on the pool's own cover, and what adaptive use would need; both are for independent examples."""
     t, k = pool.theorem2, pool.similarity.n_models
     four, five, six = (page.bar_text(t[name], full=True) for name in ("epsilon", "equation_5", "equation_6"))
-    return (
-        (
-            "Theorem 2, this pool’s cover",
-            f"{four} by (4), at eta = {page.fixed(t['eta'], 3)}, where {page.fixed(t['cover'], 0)} of the {k:,} models "
-            f"cover the rest; in closed form {five} by (5), {six} by (6). It shows how things grow; its constants are "
-            "too large to compete with exact tails.",
-        ),
-        (
-            "Corollary 4, adaptive use",
-            f"{page.bar_text(pool.adaptive, full=True)} (nothing at all from ±100 points on) would be guaranteed for "
-            f"all if each of the {k:,} models had been chosen after seeing the exact scores of those before it (alpha "
-            "= 0, whatever their similarity). Anything better needs the cover of all models that might have been "
-            "submitted, had the scores been different. That cannot be read off the models seen.",
-        ),
+    covered = (
+        f"{four} by (4), at eta = {page.fixed(t['eta'], 3)}, where {page.fixed(t['cover'], 0)} of the {k:,} models "
+        f"cover the rest; {five} by (5), {six} by (6). It shows how things grow; exact tails are far narrower."
     )
+    adaptive = (
+        f"{page.bar_text(pool.adaptive, full=True)} (nothing at all from ±100 points on) if each of the {k:,} models "
+        "had been chosen after seeing the exact scores of those before it (alpha = 0, whatever their similarity). "
+        "Anything better needs the cover of all that might have been submitted, which the models seen do not show."
+    )
+    return ("Theorem 2, this pool’s cover", covered), ("Corollary 4, adaptive use", adaptive)
 
 
 def depends(result: BudgetResult) -> page.Section:
@@ -162,7 +156,7 @@ def _curve(
         x=page.Axis(label=x, range=(min(ends), max(ends) + 1e-9)),
         y=page.Axis(label="models", kind="log", range=(max(1.0, lowest / 5), top), spec=",.0f"),
         series=series,
-        x_reference=here,
+        verticals=(page.Vertical(x=here),),
         marks=marks,
     )
 
@@ -213,21 +207,17 @@ def _pictures(result: BudgetResult, pairs: Alike) -> page.SideBySide:
     counts, edges = pairs.counts, pairs.edges
     assert counts is not None
     assert edges is not None
-    sides: tuple[tuple[str, NDArray[np.int64], float, page.Style], ...] = (
-        ("if independent", counts.sum(axis=1), result.independent_similarity, "b"),
-        ("observed", counts.sum(axis=0), result.mean_similarity, "a"),
-    )
-    outlines = (
-        page.Distribution(name=n, counts=tuple(c.tolist()), mean=m, mean_text=f"mean {page.fixed(m, 3)}", style=style)
-        for n, c, m, style in sides
-    )
-    histogram = page.Outlines(
-        title=f"All {counts.sum():,} pairs of models",
+    chance, seen = result.independent_similarity, result.mean_similarity
+    means: tuple[tuple[float, page.Style], ...] = ((chance, "b"), (seen, "a"))
+    histogram = page.histogram(
+        f"All {counts.sum():,} pairs of models",
+        page.Axis(label="similarity of two models", spec=".3f"),
+        "pairs of models",
+        edges.tolist(),
+        ("if independent", counts.sum(axis=1).tolist(), "b"),
+        ("observed", counts.sum(axis=0).tolist(), "a"),
         caption="Similarity as observed, and as it would be if errors were independent (figure 1a of the paper).",
-        x=page.Axis(label="similarity of two models", spec=".3f"),
-        y_label="pairs of models",
-        edges=tuple(edges.tolist()),
-        distributions=tuple(outlines),
+        verticals=tuple(page.Vertical(x=m, text=f"mean {page.fixed(m, 3)}", style=style) for m, style in means),
     )
     density = page.PointDensity(
         title="The same pairs one by one",
@@ -264,12 +254,11 @@ def _row_texts(c: Clustered, pool: PoolResult) -> Iterator[str]:
     """What a pointer on a row is told."""
     names = [page.name_text(name) for name in pool.names]
     for i, row in enumerate(c.rows):
-        others, who = c.values[i].copy(), " to ".join(dict.fromkeys(names[int(j)] for j in (row[0], row[-1])))
-        others[i] = np.nan
+        who, near = " to ".join(dict.fromkeys(names[int(j)] for j in (row[0], row[-1]))), c.closest(i)
         told = f"{page.counted(len(row), 'model')}, {who}: error {page.percent(float(pool.values[row].mean()))}"
-        if np.isfinite(others).any():
-            closest = names[int(c.rows[int(np.nanargmax(others))][0])]
-            told += f", {np.nanmean(others):.3f} alike to the others on average, closest to {closest}"
+        if near is not None:
+            closest = names[int(c.rows[near[1]][0])]
+            told += f", {near[0]:.3f} alike to the others on average, closest to {closest}"
         yield told
 
 
@@ -285,9 +274,7 @@ def _cover(pool: PoolResult) -> page.LineChart | None:
     curve, k = pool.cover, pool.similarity.n_models
     if curve.size[0] == curve.size[-1]:
         return None
-    ends = np.append(curve.size[1:] != curve.size[:-1], True)  # the last eta of every size
-    keep = np.nonzero(ends)[0][thinned(int(ends.sum()), MAX_STEPS)]
-    eta, size = curve.eta[keep].tolist(), [float(s) for s in curve.size[keep]]
+    eta, size = curve.steps(MAX_STEPS)
     start = max(0.0, eta[0] - 0.03)
     samples = ", ".join(f"{curve.at(level):,} for {level:g}" for level in LEVELS if start < level < eta[-1])
     line = page.Series(name="models in the cover", x=(start, *eta), y=(size[0], *size), markers=False, step=True)

@@ -1,0 +1,235 @@
+"""What holds for all models of a pool at once: right or wrong, examples alone or in groups; scores."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout._version import __version__
+from heldout.errors import InputError
+from heldout.predictions import Predictions
+from heldout.progress import plain_bar
+from heldout.reuse.adjusted import Adjusted
+from heldout.reuse.alike import how_alike
+from heldout.reuse.cover import CoverCurve, cover_curve
+from heldout.reuse.few import nothing_fits, nothing_needed, too_few_groups
+from heldout.reuse.first import may_be_among
+from heldout.reuse.grouped import GroupedPool, Grouping
+from heldout.reuse.leaderboard import (
+    MOST_RANKED,
+    PairTests,
+    leaderboard_order,
+    neighbour_comparisons,
+    rank_ranges,
+    simultaneous_intervals,
+    tied_groups,
+)
+from heldout.reuse.like_these import assumption_fit, difficulty_forecast
+from heldout.reuse.needed import round_up, score_needed
+from heldout.reuse.pool import PoolBound, Tree, pool_level, pool_reach
+from heldout.reuse.result import PoolResult, ScoreBudgetResult, ScorePool
+from heldout.reuse.scored import ScoredPool, ScorePairs
+from heldout.reuse.similarity import SimilarityResult
+from heldout.reuse.theorems import corollary4, theorem2_epsilon, theorem2_equation5, theorem2_equation6
+from heldout.reuse.winner import Winner, expected_drop
+from heldout.statistics.grouped import Floats
+
+
+def independent_pool(
+    bound: PoolBound, winner: Winner, n_missing: int, delta: float, *, progress: bool
+) -> tuple[PoolResult, Tree]:
+    """What holds for the pool where examples are independent, and the tree over its pairs."""
+    counts = bound.similarity
+    with plain_bar(6, "bounds for all models at once", unit="steps", shown=progress) as bar:
+        by_union = pool_reach(bound, None, delta)
+        tree = bound.tree(bound.limits(by_union)[1])
+        bar.update()
+        by_similarity = pool_reach(bound, tree, delta, most=by_union)
+        bar.update()
+        level = pool_level(bound, tree, delta)
+        bar.update()
+        low, high = simultaneous_intervals(counts, level)
+        order = leaderboard_order(counts)
+        tests = PairTests(counts, delta)
+        neighbours, groups = neighbour_comparisons(tests, order), tied_groups(tests, order)
+        bar.update()
+        ranks, top = rank_ranges(tests) if tests.complete else None, may_be_among(tests, order)
+        bar.update()
+        curve = cover_curve(counts)
+        bar.update()
+    result = PoolResult(
+        names=counts.names,
+        values=counts.errors,
+        n_observed=counts.observed,
+        similarity=counts,
+        alike=how_alike(counts, order),
+        cover=curve,
+        epsilon={"union": by_union / bound.largest, "similarity": by_similarity / bound.largest},
+        level={"union": delta / counts.n_models, "similarity": level, "pairs": tests.level},
+        low=low,
+        high=high,
+        order=order,
+        neighbours=neighbours,
+        n_significant=tests.n_significant,
+        ranks=ranks,
+        top=top,
+        winner=winner,
+        groups=groups,
+        theorem2=_theorem2(counts, curve, delta),
+        adaptive=corollary4(counts.n_examples, counts.n_models, alpha=0.0, delta=delta)[0],
+        difficulty_forecast=difficulty_forecast(bound),
+        n_missing=n_missing,
+        assumption=assumption_fit(bound, delta),
+        example_groups=None,
+        adjusted=Adjusted(right=counts.mean_kappa),
+    )
+    return result, tree
+
+
+def _theorem2(counts: SimilarityResult, curve: CoverCurve, delta: float) -> dict[str, float]:
+    """The eta at which (4) gives the smallest epsilon on this pool's own cover, and (5), (6) there."""
+    n, k = int(counts.observed.min()), counts.n_models
+    points = [
+        (theorem2_epsilon(n, k, eta=float(eta), cover=int(size), delta=delta), float(eta), int(size))
+        for eta, size in zip(curve.eta, curve.size, strict=True)
+    ]
+    usable = [point for point in points if not math.isnan(point[0])]
+    if not usable:
+        return {"eta": math.nan, "cover": math.nan, "epsilon": math.nan, "equation_5": math.nan, "equation_6": math.nan}
+    epsilon, eta, size = min(usable)
+    return {
+        "eta": eta,
+        "cover": float(size),
+        "epsilon": epsilon,
+        "equation_5": theorem2_equation5(n, k, eta=eta, cover=size, delta=delta),
+        "equation_6": theorem2_equation6(n, k, eta=eta, cover=size, delta=delta),
+    }
+
+
+def grouped_pool(grouped: GroupedPool, winner: Winner, n_missing: int, delta: float) -> PoolResult:
+    """What holds for the pool where whole groups of examples are the unit."""
+    counts = grouped.similarity
+    low, high = grouped.intervals(delta)
+    order = leaderboard_order(counts)
+    reach, level = grouped.reach(delta), delta / counts.n_models
+    tests = PairTests(counts, delta, grouped)
+    return PoolResult(
+        names=counts.names,
+        values=counts.errors,
+        n_observed=counts.observed,
+        similarity=counts,
+        alike=how_alike(counts, order),
+        cover=cover_curve(counts),
+        epsilon={"union": reach, "similarity": reach},
+        level={"union": level, "similarity": level, "pairs": tests.level},
+        low=low,
+        high=high,
+        order=order,
+        neighbours=neighbour_comparisons(tests, order),
+        n_significant=tests.n_significant,
+        ranks=rank_ranges(tests) if tests.complete else None,
+        top=may_be_among(tests, order),
+        winner=winner,
+        groups=tied_groups(tests, order),
+        theorem2=dict.fromkeys(("eta", "cover", "epsilon", "equation_5", "equation_6"), math.nan),
+        adaptive=math.nan,
+        difficulty_forecast=None,
+        n_missing=n_missing,
+        assumption=None,
+        example_groups=grouped.described(),
+        adjusted=Adjusted(right=counts.mean_kappa),
+    )
+
+
+def score_budget(
+    table: Predictions,
+    grouping: Grouping | None,
+    *,
+    epsilon: float | None,
+    delta: float,
+    gap: float,
+    seed: int,
+    tasks: dict[str, int],
+    progress: bool = False,
+) -> ScoreBudgetResult:
+    """What a table of scores says of its models; `budget` calls it where cells are not right or wrong."""
+    pool = ScoredPool(table, grouping)
+    k = table.n_models
+    if k > MOST_RANKED:
+        raise InputError(
+            f"{table.source} has {k:,} models with scores, and every pair of them would be compared; at most "
+            f"{MOST_RANKED:,} are (`exclude`), or count a score of 0.5 or more as right (`threshold=0.5`)."
+        )
+    means, level = pool.means, delta / k
+    low, high = pool.intervals(level)
+    tests = ScorePairs(pool, delta, progress=progress)
+    order = np.argsort(-means, kind="stable")
+    between, within, share = pool.variances()
+    error_bar, groups = pool.reach(delta), pool.described()
+    target = round_up(error_bar) if epsilon is None else epsilon
+    codes = None if grouping is None else grouping.codes
+    rng = np.random.default_rng(seed)
+    drop = expected_drop(table.scores, observed=table.observed, codes=codes, rng=rng)
+    pairs = zip(order[:-1].tolist(), order[1:].tolist(), strict=True)
+    neighbours = tuple(tests.compare(better, worse) for better, worse in pairs)
+    best, second = order[:2].tolist()
+    lead = neighbours[0].difference, float(tests.error[tests.place(best, second)])
+    testable = pool.testable(target, delta)
+    needed = score_needed(pool, tests.error, lead, epsilon=target, delta=delta, gap=gap, reach=error_bar, rng=rng)
+    few = groups is not None and too_few_groups(groups, error_bar, delta)
+    if groups is not None and few:
+        testable, needed = nothing_fits(groups), nothing_needed(needed)
+    found = ScorePool(
+        names=table.names,
+        values=means,
+        low=low,
+        high=high,
+        n_observed=pool.moments.n.astype(np.int64),
+        epsilon={"union": error_bar, "similarity": error_bar},
+        level={"union": level, "similarity": math.nan},
+        order=order,
+        ranks=rank_ranges(tests),
+        neighbours=neighbours,
+        groups=tied_groups(tests, order),
+        n_significant=tests.n_significant or 0,
+        n_missing=table.n_missing,
+        top=may_be_among(tests, order),
+        winner=Winner(model=best, name=table.names[best], score=float(means[best]), expected_drop=drop),
+        example_groups=groups,
+        between=between,
+        within=within,
+        trial_share=share,
+    )
+    return ScoreBudgetResult(
+        n_examples=table.n_examples,
+        epsilon=target,
+        delta=delta,
+        testable=testable,
+        pool=found,
+        needed=needed,
+        trials=_trials(table),
+        median_trial_share=_median(share),
+        pair_trial_share=_median(tests.trial_share),
+        too_few=few,
+        tasks=tasks,
+        seed=seed,
+        source=table.source,
+        data_digest=table.digest(),
+        version=__version__,
+    )
+
+
+def _median(values: Floats) -> float:
+    """Of those that are known; NaN where none is."""
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else math.nan
+
+
+def _trials(table: Predictions) -> NDArray[np.int64]:
+    """(3,) fewest, median and most of a cell; zeros where nothing is known of them."""
+    if table.trials is None:
+        return np.zeros(3, dtype=np.int64)
+    there = table.trials if table.observed is None else table.trials[table.observed]
+    return np.array([there.min(), np.median(there), there.max()]).astype(np.int64)
