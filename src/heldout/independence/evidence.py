@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,12 @@ class ControlEvidence(Record):
             return self.leak.spoke
         return min(self.statistic, self.error_rate, key=lambda test: test.p_value)
 
+    @property
+    def error_difference(self) -> ControlTestResult:
+        """`error_rate` as the difference in errors: negative where the test set is the easier one."""
+        low, high = self.error_rate.interval
+        return replace(self.error_rate, difference=-self.error_rate.difference, interval=(-high, -low))
+
     def disagree(self, level: float) -> bool:
         """Whether each half would be the verdict on its own, in opposite directions."""
         if self.leak is not None:
@@ -140,8 +146,8 @@ class ControlEvidence(Record):
             "invariance_log_p_value": self.invariance_log_p_value,
             "difference": self.statistic.difference,
             "interval": plain(self.statistic.interval),
-            "error_difference": -self.error_rate.difference,
-            "error_interval": plain((-self.error_rate.interval[1], -self.error_rate.interval[0])),
+            "error_difference": self.error_difference.difference,
+            "error_interval": plain(self.error_difference.interval),
             "untouched_error": self.untouched_error,
             "frame_error": self.frame_error,
             "frame_error_interval": list(self.frame_error_interval),

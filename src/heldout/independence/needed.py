@@ -128,9 +128,7 @@ class AuditNeeds(Result):
     @property
     def notes(self) -> list[str]:
         """What a reader must know."""
-        from heldout.independence.summary import needed
-
-        return needed.notes_of(self)
+        return [*self.summary().warnings]
 
     def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
         """What `to_frame` makes frames of.

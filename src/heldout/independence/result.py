@@ -13,9 +13,8 @@ from heldout.independence.drawn import Drawn
 from heldout.independence.evidence import Evidence, Examples
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import KINDS
-from heldout.independence.verdict import Direction, Outcome, Verdict
+from heldout.independence.verdict import JudgedResult, Verdict
 from heldout.orbit import Rule, Translations
-from heldout.report import Result
 from heldout.results import today
 from heldout.statistics import NModelTestResult, n_model_test
 from heldout.statistics.checks import Alternative
@@ -55,7 +54,7 @@ class SeenPicture(LooksSeen):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AuditResult(Result):
+class AuditResult(JudgedResult):
     """Evidence for or against the independence of models and a test set.
 
     `test` and `control` hold what was found for every example; `evidence` holds every p-value and interval; `to_dict`
@@ -134,26 +133,9 @@ class AuditResult(Result):
         return self.evidence.ruling
 
     @property
-    def outcome(self) -> Outcome:
-        """ "no evidence"; with a control "easier" or "harder" than it; without one "rejected"."""
-        return self.evidence.outcome
-
-    @property
-    def direction(self) -> Direction | None:
-        """Whether the test set looks too easy or too hard, where something was found."""
-        return self.evidence.direction
-
-    @property
     def p_value(self) -> float:
         """The verdict's p-value."""
         return self.evidence.p_value
-
-    @property
-    def verdict(self) -> str:
-        """In plain words."""
-        from heldout.independence.summary import pictures
-
-        return pictures.verdict_text(self)
 
     @property
     def leak(self) -> LeakEvidence | None:
@@ -171,11 +153,6 @@ class AuditResult(Result):
         return len(self.test.statistics)
 
     @property
-    def references(self) -> tuple[str, ...]:
-        """Names of the models that the audited ones were compared with."""
-        return () if self.leak is None else self.leak.reference_names
-
-    @property
     def n_examples(self) -> int:
         """Of the test set."""
         return len(self.test)
@@ -184,13 +161,6 @@ class AuditResult(Result):
     def evaluations_per_image(self) -> float:
         """How often a model was shown each test picture, on average."""
         return self.evaluations / (len(self.test) * self.n_models)
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader must know of groups, and of a test set that is harder than the control."""
-        from heldout.independence.summary import pictures
-
-        return pictures.notes_of(self)
 
     def n_model_test(self, group_size: int) -> NModelTestResult:
         """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1).

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import PurePath
 
 from heldout import summary as page
+from heldout.independence.evidence import Evidence
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.verdict import Outcome, Verdict
+from heldout.independence.needed import AuditNeeds
+from heldout.independence.score_result import ScoreAuditResult
+from heldout.independence.verdict import Outcome
 from heldout.statistics import ControlTestResult
 from heldout.statistics.checks import Alternative
 from heldout.statistics.power import POWER
 from heldout.statistics.seen import SeenExamples
 
+Judged = Evidence | ScoreAuditResult  # p, level, planned audits and verdict have the same names in both
 # The title of a verdict in JSON, and the headline.
 HEADLINES: dict[Outcome, tuple[str, str]] = {
     "no evidence": ("NO EVIDENCE against independence", "No evidence against independence"),
@@ -27,7 +29,6 @@ MEAN_AND_TAIL = (
     "that an example was seen, in which those far above what was expected count: strong where a few were seen."
 )
 ROUGH = "intervals and detectable effects are rough"
-GAINS = "a plug-in estimate; the more a seen example gains, the smaller"
 
 
 def capital(sentence: str) -> str:
@@ -37,7 +38,7 @@ def capital(sentence: str) -> str:
 
 def titled(outcome: Outcome, sentence: str) -> str:
     """The verdict in one string, as JSON has it: its title in capitals, then the sentence."""
-    return f"{HEADLINES[outcome][0]} {sentence}".replace("\N{NO-BREAK SPACE}", " ")
+    return f"{HEADLINES[outcome][0]} {sentence[:1].lower()}{sentence[1:]}".replace("\N{NO-BREAK SPACE}", " ")
 
 
 def side_text(alternative: Alternative, tolerance: float | None = None) -> str:
@@ -66,15 +67,9 @@ def kind_text(kind: str) -> str:
     return "right or wrong" if kind == "correct" else kind.replace("_", " ")
 
 
-def level_text(level: float, planned_audits: int) -> str:
-    """The level that p is held to.
-
-    Examples
-    --------
-    >>> level_text(0.05, 1), level_text(0.05, 3)
-    ('0.05', '0.05, shared by 3 planned audits')
-    """
-    return f"{level:g}" + (f", shared by {planned_audits} planned audits" if planned_audits > 1 else "")
+def level_text(of: Judged | AuditNeeds) -> str:
+    """The level that p is held to."""
+    return f"{of.level:g}" + f", shared by {of.planned_audits} planned audits" * (of.planned_audits > 1)
 
 
 def limited(n: int, available: int, what: str) -> tuple[str, ...]:
@@ -88,10 +83,15 @@ def limited(n: int, available: int, what: str) -> tuple[str, ...]:
     return (f"Limited to {n:,} of {available:,} {what}, drawn at random.",) if n < available else ()
 
 
-def p_times_text(log_p: float, ruling: Verdict, planned_audits: int) -> str:
-    """p, and where there are several planned audits, p times their number."""
-    times = f", times {planned_audits} planned audits {page.pvalue_text(ruling.log_p_value)}"
-    return f"p = {page.pvalue_text(log_p)}{times if planned_audits > 1 else ''}"
+def tested_text(of: Judged, leak: LeakEvidence | None) -> str:
+    """p, where there are several planned audits times their number, and whether it is the leak test's."""
+    times = f", times {of.planned_audits} planned audits {page.pvalue_text(of.ruling.log_p_value)}"
+    told = f"p = {page.pvalue_text(of.log_p_value)}" + times * (of.planned_audits > 1)
+    if leak is None:
+        return told
+    return f"{told}, leak test" + ", by its upper tail alone" * (
+        of.ruling.found and leak.test.mean.p_value > leak.level
+    )
 
 
 def groups_text(n_groups: int | None) -> str:
@@ -99,38 +99,42 @@ def groups_text(n_groups: int | None) -> str:
     return "" if n_groups is None else f" in {n_groups:,} groups"
 
 
-def e_value_line(log_e_value: float) -> tuple[str, str]:
+def e_value_line(of: Judged) -> tuple[str, str]:
     """The e-value, finite where it overflows, and what to do with it."""
-    shown = f"{math.exp(min(log_e_value, 700.0)):.3g}"
+    shown = f"{math.exp(min(of.log_e_value, 700.0)):.3g}"
     return "E-value", f"{shown}  (average it over audits that share test set or control, multiply it over others)"
 
 
-def p_figure(ruling: Verdict, side: str, level: str) -> page.Figure:
+def p_figure(of: Judged, side: str) -> page.Figure:
     """The p-value of the verdict, and what it is."""
-    note = f"{side}; {'at most' if ruling.found else 'above'} the level of {level}"
-    return page.Figure(name="p-value", value=page.pvalue_text(ruling.log_p_value), note=note)
+    note = f"{side}; {'at most' if of.ruling.found else 'above'} the level of {level_text(of)}"
+    return page.Figure(name="p-value", value=page.pvalue_text(of.ruling.log_p_value), note=note)
 
 
-def against_control(
-    ruling: Verdict, test: ControlTestResult, references: Sequence[str], *, tested: str, found: str, n_models: int = 1
-) -> str:
-    """The sentence of a verdict against a control; `tested` is p and what was tested, `found` what would have been."""
-    given, untouched, known = "", "no model was", "or a control that was trained on"
-    if references:
-        given, untouched = "given what the references find hard, ", "no model and no reference was"
-        known = "a control that was trained on, or a reference that knows the test set"
+def against_control(of: Judged, test: ControlTestResult, leak: LeakEvidence | None, found: str, n_models: int) -> str:
+    """The sentence of a verdict against a control; `found` is what would have been found."""
+    ruling, references = of.ruling, bool(leak and leak.reference_names)
     model = "the model" if n_models == 1 else "a model"
-    looked = "not found easier" if test.alternative == "greater" else "not found easier or harder"
+    neither = "no model and no reference" if references else "no model"
+    looked = "not found easier" + " or harder" * (test.alternative != "greater")
     is_so = f"is {ruling.outcome} for {models_text(n_models)}" if ruling.found else f"was {looked}"
-    than = f"than the control of {test.n_control:,} examples{groups_text(test.n_groups_control)} ({tested})"
     then = {
         "no evidence": found,
-        "easier": f"If the control is a random draw from the same source that {untouched} trained or selected on, "
+        "easier": f"If the control is a random draw from the same source that {neither} was trained or selected on, "
         f"{model} and the test set are not independent: {model} has seen some of it, or was chosen by it.",
-        "harder": "This is not overfitting to the test set. Likely causes: sets of another difficulty, source or time, "
-        f"wrong labels in the test set, {known}.",
+        "harder": "This is not overfitting to the test set. Likely causes: sets of another difficulty, source or time; "
+        f"wrong labels; a control that was trained on{'; a reference that knows the test set' * references}.",
     }
-    return f"at level {ruling.level:g}: {given}the test set {is_so} {than}. {then[ruling.outcome]}"
+    return (
+        f"At level {ruling.level:g}: {'given what the references find hard, ' * references}the test set {is_so} than "
+        f"the control of {test.n_control:,} examples{groups_text(test.n_groups_control)} ({tested_text(of, leak)}). "
+        f"{then[ruling.outcome]}"
+    )
+
+
+def would_find(told: str, *, less: bool = True) -> str:
+    """What would have been found where nothing was."""
+    return f"What would have been found four times in five (a plug-in estimate): {told}{'; less may well be there' * less}."
 
 
 def source_text(source: str) -> str:
@@ -147,11 +151,6 @@ def models_text(n_models: int) -> str:
     ('the model', 'the 14 models, averaged,')
     """
     return "the model" if n_models == 1 else f"the {n_models} models, averaged,"
-
-
-def tail_text(leak: LeakEvidence, ruling: Verdict) -> str:
-    """Whether a verdict is the upper tail's alone."""
-    return ", by its upper tail alone" * (ruling.found and leak.test.mean.p_value > leak.level)
 
 
 def share_text(share: float) -> str:
@@ -172,34 +171,32 @@ def moves_text(two_valued: bool, share: str = "this share") -> str:
     return f"a seen example moves {share} of the way up to the 95{page.PERCENT} quantile of the scores"
 
 
-def found_shares(leak: LeakEvidence) -> str:
-    """The smallest to the largest share whose leak would have been found; empty where none is known."""
-    known = [found.share for found in leak.detectable if not math.isnan(found.share)]
-    return " to ".join(dict.fromkeys(share_text(share) for share in (min(known), max(known)))) if known else ""
-
-
-def if_gains(leak: LeakEvidence) -> str:
-    """What a seen example must gain for any leak to be found; empty where every gain that was tried is enough."""
-    known = [found.pull for found in leak.detectable if not math.isnan(found.share)]
-    enough = len(known) in (0, len(leak.detectable))
-    return "" if enough else f" if a seen example gains at least {page.percent(min(known), 0)} of what it can"
+def detectable_text(leak: LeakEvidence) -> tuple[str, str]:
+    """The smallest to the largest share whose leak would have been found, and what a seen example must gain for it;
+    empty where no share is known, and where every gain that was tried is enough."""
+    known = [found for found in leak.detectable if not math.isnan(found.share)]
+    if not known:
+        return "", ""
+    shares = sorted(found.share for found in known)
+    least = page.percent(min(found.pull for found in known), 0)
+    condition = f" if a seen example gains at least {least} of what it can" * (len(known) < len(leak.detectable))
+    return " to ".join(dict.fromkeys(map(share_text, (shares[0], shares[-1])))), condition
 
 
 def found_leak_text(leak: LeakEvidence) -> str:
     """The share of the test set whose leak would have been found."""
-    shares = found_shares(leak)
+    shares, condition = detectable_text(leak)
     if not shares:
-        return "Not even a leak of the whole test set would have been found four times in five: this says very little."
-    return (
-        f"A leak of {shares} of the test set would have been found four times in five{if_gains(leak)} ({GAINS}); a "
-        f"smaller one may well be there{', and so may one that a reference shares' if leak.reference_names else ''}."
-    )
+        return would_find("not even a leak of the whole test set, so this says very little", less=False)
+    return would_find(f"a leak of {shares} of the test set{condition}")
 
 
-def detectable_figure(leak: LeakEvidence, level: str, *, strong: bool) -> page.Figure:
+def detectable_figure(of: Judged, leak: LeakEvidence, *, strong: bool) -> page.Figure:
     """What would have been found."""
-    note = f"of the test set would have been found{if_gains(leak)} (level {level}, power {POWER:g}); {GAINS}"
-    return page.Figure(name="Detectable leak", value=found_shares(leak) or page.NOT_DEFINED, note=note, strong=strong)
+    shares, condition = detectable_text(leak)
+    note = f"of the test set would have been found{condition} (level {level_text(of)}, power {POWER:g}); a plug-in "
+    note += "estimate; the more a seen example gains, the smaller"
+    return page.Figure(name="Detectable leak", value=shares or page.NOT_DEFINED, note=note, strong=strong)
 
 
 def leak_lines(leak: LeakEvidence, within: str) -> tuple[tuple[str, str], ...]:
@@ -208,6 +205,7 @@ def leak_lines(leak: LeakEvidence, within: str) -> tuple[tuple[str, str], ...]:
     taken = f"{page.names_text(names)}; they take {page.percent(test.variance_removed, 0)} off the variance"
     less = " less what references expect" if names else ""
     once = ", each group counted once" if test.mean.n_groups_test is not None else ""
+    by = "the smaller of the two" if test.tail_counts else "the mean alone"
     shares = page.listed([share_text(found.share) for found in leak.detectable])
     pulls = page.listed([page.percent(found.pull, 0) for found in leak.detectable])
     return page.kept_facts(
@@ -215,34 +213,27 @@ def leak_lines(leak: LeakEvidence, within: str) -> tuple[tuple[str, str], ...]:
         ("Compared", f"{kind_text(leak.kind)}{less}, test minus control{within}{once}"),
         ("  Mean", difference_text(test.mean)),
         ("  Upper tail", difference_text(test.sparse)),
-        ("Leak test", f"p = {page.p_text(test.p_value)}, {side_text(test.alternative)}  ({counts_text(leak)}; {n:,} of "
-                      f"them, so never below {page.p_text(1 / (n + 1))})"),
+        ("Leak test", f"p = {page.p_text(test.p_value)}, {side_text(test.alternative)}  ({by}, under the same "
+                      f"permutations; {n:,} of them, so never below {page.p_text(1 / (n + 1))})"),
         ("Detectable leak", f"{shares} of the test set, where {moves_text(leak.two_valued, pulls)}  (level "
                             f"{leak.level:g}, power {POWER:g}, plug-in)"),
         ("Examples that look seen", seen_text(leak.seen)),
     )  # fmt: skip
 
 
-def counts_text(leak: LeakEvidence) -> str:
-    """Which of mean and tail the verdict is by."""
-    return f"{'the smaller of the two' if leak.test.tail_counts else 'the mean alone'}, under the same permutations"
-
-
 def seen_text(seen: SeenExamples) -> str:
     """How many examples look seen, how they were listed, and how short a list can be; or why there is no list."""
+    floor = f"smallest p with this control: {page.p_text(seen.floor)}"
     if seen.fewest is None:
-        why = f"the smallest p with this control is {page.p_text(seen.floor)}"
-        if seen.other_sizes:
-            why = "groups have other sizes in the control than in the test set"
-        return f"no list: {why if seen.n_compared or seen.other_sizes else 'nothing could be ranked among the control'}"
+        sizes = "groups have other sizes in the control than in the test set"
+        return f"no list ({sizes if seen.other_sizes else floor})"
     listed = f"{seen.n_listed:,} of {seen.n_compared:,} examples"
     if seen.n_groups_listed is not None:
         listed = f"{seen.n_groups_listed:,} of {seen.n_compared:,} groups ({seen.n_listed:,} examples)"
     among = "the control's of its class" if seen.within_class else "all of the control"
     return (
         f"{listed}; at most {100 * seen.q:g}{page.PERCENT} of a list are on it wrongly, on average (Benjamini and "
-        f"Hochberg, ranked among {among}; smallest p with this control: {page.p_text(seen.floor)}; shortest list "
-        f"possible: {seen.fewest:,})"
+        f"Hochberg, ranked among {among}; {floor}; shortest list possible: {seen.fewest:,})"
     )
 
 
@@ -254,25 +245,21 @@ def unmatched_text(test: ControlTestResult) -> str:
 
 def leak_notes(leak: LeakEvidence) -> list[str]:
     """Warnings: groups of other sizes, halves that disagree, and a harder test set where nobody looks for one."""
-    test, notes = leak.test, []
-    if not test.tail_counts:
-        notes.append(
-            "Groups have other sizes in the control than in the test set: the leak test counts its mean alone, and no "
-            "example can be listed as seen."
-        )
-    if leak.disagree(leak.level):
-        notes.append(disagree_text("the mean", "the upper tail", test.mean))
+    test = leak.test
     # By the mean or by the tail, each two-sided at half the level (Bonferroni): rough, since it is no verdict.
     halves = [("mean", test.mean), ("upper tail", test.sparse)][: 1 + test.tail_counts]
     p, name = min(((of.p_two_sided, name) for name, of in halves if of.difference < 0), default=(1.0, ""))
-    if test.alternative == "greater" and 2.0 * p <= leak.level:
-        means = "no leak, and a leak could hide behind it" if test.p_value > leak.level else "against the verdict"
-        notes.append(
-            f"By the {name} of the scores the test set is harder than the control (two-sided p = {page.p_text(p)}), "
-            f"which is {means}: the two sets differ in more than what the model may have seen, or the control was "
-            f"trained on{', or a reference knows the test set' if leak.reference_names else ''}."
-        )
-    return notes
+    means = "no leak, and a leak could hide behind it" if test.p_value > leak.level else "against the verdict"
+    told = (
+        (not test.tail_counts, "Groups have other sizes in the control than in the test set: the leak test counts its "
+                               "mean alone, and no example can be listed as seen."),
+        (leak.disagree(leak.level), disagree_text("the mean", "the upper tail", test.mean)),
+        (test.alternative == "greater" and 2.0 * p <= leak.level,
+         f"By the {name} of the scores the test set is harder than the control (two-sided p = {page.p_text(p)}), "
+         f"which is {means}: the two sets differ in more than what the model may have seen, or the control was "
+         f"trained on{', or a reference knows the test set' if leak.reference_names else ''}."),
+    )  # fmt: skip
+    return [text for holds, text in told if holds]
 
 
 def disagree_text(first: str, second: str, of: ControlTestResult) -> str:
@@ -286,28 +273,24 @@ def disagree_text(first: str, second: str, of: ControlTestResult) -> str:
 
 def residual_chart(leak: LeakEvidence, what: str, caption: str = "") -> page.Outlines:
     """Residuals of both sets over each other; `what` says what they are. The control's counts are scaled."""
-    r, n = leak.residuals, leak.n_test
-    scaled = tuple(round(count * n / sum(r.control)) for count in r.control)
-    control = "control" if n == sum(r.control) else f"control, scaled to {n:,}"
-    sets: tuple[tuple[str, tuple[int, ...], float, page.Style], ...]
-    sets = (("test set", r.test, r.mean_test, "b"), (control, scaled, r.mean_control, "a"))
+    r, n, n_control = leak.residuals, leak.n_test, sum(leak.residuals.control)
+    test, control = (page.fixed(mean, 3, sign=True) for mean in (r.mean_test, r.mean_control))
     return page.Outlines(
         title=capital(what),
         caption=caption,
         x=page.Axis(label=what, spec=".3g"),
         y_label="examples",
         edges=r.edges,
-        distributions=tuple(
-            page.Distribution(name=name, counts=counts, mean=mean, style=style,
-                              mean_text=f"{name.split()[0].strip(',')} {page.fixed(mean, 3, sign=True)}")
-            for name, counts, mean, style in sets
+        distributions=(
+            page.Distribution(name="test set", counts=r.test, mean=r.mean_test, mean_text=f"test {test}", style="b"),
+            page.Distribution(
+                name="control" if n == n_control else f"control, scaled to {n:,}",
+                counts=tuple(round(count * n / n_control) for count in r.control),
+                mean=r.mean_control,
+                mean_text=f"control {control}",
+            ),
         ),
-    )  # fmt: skip
-
-
-def flipped(of: ControlTestResult) -> ControlTestResult:
-    """The difference in errors, from that in minus errors, by which a test set is the easier one if greater."""
-    return replace(of, difference=-of.difference, interval=(-of.interval[1], -of.interval[0]))
+    )
 
 
 def difference_text(of: ControlTestResult) -> str:

@@ -7,7 +7,7 @@ from heldout.independence.needed import FEWEST, AuditNeeds
 from heldout.independence.summary import leak as words
 
 
-def notes_of(found: AuditNeeds) -> list[str]:
+def _notes(found: AuditNeeds) -> list[str]:
     """What a reader must know."""
     told = (
         (found.two_halves, "Without references the verdict is twice the smaller of two p-values, of T and of the error "
@@ -23,7 +23,7 @@ def notes_of(found: AuditNeeds) -> list[str]:
 
 def needed_summary(found: AuditNeeds) -> page.Summary:
     """The forecast as a summary."""
-    level = words.level_text(found.level, found.planned_audits)
+    level = words.level_text(found)
     groups, k = words.groups_text(found.n_groups), len(found.reference_names)
     less = f" less {page.counted(k, 'reference')}, {page.percent(found.variance_removed, 0)} of the variance off"
     rough = "simulated audits of 100 to 2,000 examples found leaks as often to within 0.07."
@@ -52,7 +52,7 @@ def needed_summary(found: AuditNeeds) -> page.Summary:
             page.Section.of(title, page.Table.of(title, columns, rows, rows_printed=len(rows)), printed=True)
             for title, rows in tables.items()
         ),
-        warnings=tuple(found.notes),
+        warnings=tuple(_notes(found)),
         closing=(
             "Examples: of the test set, and as many of the control. All of this is a forecast from the control, by a "
             f"normal law; {rough}",

@@ -26,6 +26,9 @@ ASSUMES_HALVES = (
 TAKEN_OFF = (
     "references (--reference-scores) that saw neither set take off most of what makes some items harder, not all"
 )
+RIGHT_OR_WRONG = (
+    "Right and wrong say little of a single example: margins or log-likelihoods of the target show a leak long before."
+)
 METHOD = (
     "permutation test of scores less what references lead one to expect; smallest p of two statistics after Westfall "
     "and Young (1993), list after Benjamini and Hochberg (1995)."
@@ -38,19 +41,12 @@ def assumption(result: ScoreAuditResult) -> str:
     return f"{ASSUMES_HALVES if result.halves else ASSUMES}; {TAKEN_OFF}{alone}"
 
 
-def verdict_text(result: ScoreAuditResult) -> str:
-    """The verdict in one string."""
-    return words.titled(result.outcome, _sentence(result))
-
-
 def _sentence(result: ScoreAuditResult) -> str:
-    p, leak = words.p_times_text(result.log_p_value, result.ruling, result.planned_audits), result.leak
-    tested = f"{p}, leak test on {words.kind_text(result.kind)}{words.tail_text(leak, result.ruling)}"
-    found = words.found_leak_text(leak)
-    return words.against_control(result.ruling, leak.test.mean, result.references, tested=tested, found=found)
+    leak = result.leak
+    return words.against_control(result, leak.test.mean, leak, words.found_leak_text(leak), 1)
 
 
-def notes_of(result: ScoreAuditResult) -> list[str]:
+def _notes(result: ScoreAuditResult) -> list[str]:
     """Warnings on groups, joins and references."""
     taken, mean = result.leak.test.variance_removed, result.leak.test.mean
     told = (
@@ -78,7 +74,7 @@ def score_summary(result: ScoreAuditResult) -> page.Summary:
     less = "what the references lead one to expect" if result.references else "the mean of both sets"
     caption = f"To the right the model does better than expected. {words.MEAN_AND_TAIL}"
     chart = words.residual_chart(result.leak, f"{words.kind_text(result.leak.kind)} less {less}", caption)
-    numbers = _numbers(result)
+    numbers, measured = _numbers(result), bool(words.detectable_text(result.leak)[0])
     return page.Summary(
         kind="Audit of scores: verdict",
         headline=words.HEADLINES[result.outcome][1],
@@ -87,10 +83,10 @@ def score_summary(result: ScoreAuditResult) -> page.Summary:
         subject=f"{page.quoted(result.model_name or 'model')}: {result.n_examples:,} test examples ({test}) and "
         f"{result.n_control:,} control examples ({control})",
         figures=_figures(result),
-        warnings=tuple(result.notes),
+        warnings=tuple(_notes(result)),
         lines=numbers,
         sections=(
-            *meaning.advice(result),
+            *meaning.advice(result, result.planned_audits, measured, (result.kind == "correct", RIGHT_OR_WRONG)),
             page.Section.of("Test set against control", chart),
             *_seen(result),
             page.Section.of("The numbers", page.Facts(numbers)),
@@ -108,19 +104,19 @@ def score_summary(result: ScoreAuditResult) -> page.Summary:
 
 
 def _figures(result: ScoreAuditResult) -> tuple[page.Figure, ...]:
-    name, level = words.kind_text(result.kind), words.level_text(result.level, result.planned_audits)
+    name = words.kind_text(result.kind)
     rows = {
         f"Mean {name}, test set": page.fixed(result.mean_test, 3),
         f"Mean {name}, control": page.fixed(result.mean_control, 3),
         "Variance taken off by references": page.share_text(result.leak.test.variance_removed),
     }
     return (
-        words.p_figure(result.ruling, words.side_text(result.leak.test.alternative), level),
+        words.p_figure(result, words.side_text(result.leak.test.alternative)),
         *(
             page.Figure(name=name, value=value, strong=False)
             for name, value in [*rows.items()][: None if result.references else 2]
         ),
-        words.detectable_figure(result.leak, level, strong=False),
+        words.detectable_figure(result, result.leak, strong=False),
     )
 
 
@@ -143,7 +139,7 @@ def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
         ("Compared within", result.strata),
         *words.leak_lines(result.leak, ", within class" if result.strata else ""),
         ("  The first of them", first),
-        words.e_value_line(result.log_e_value),
+        words.e_value_line(result),
     )
 
 

@@ -106,7 +106,7 @@ def control(result: AuditResult) -> Iterator[page.Section]:
         return
     tests: list[tuple[str, ControlTestResult, page.Style]] = [
         ("T, within class", c.statistic, "b"),
-        ("Error rate, within class", words.flipped(c.error_rate), "a"),
+        ("Error rate, within class", c.error_difference, "a"),
     ]
     rows = [(name, of.difference, of.interval if of.standard_error > 0 else None, style) for name, of, style in tests]
     chart = page.IntervalChart(
@@ -136,29 +136,29 @@ def growth(result: AuditResult) -> page.Section:
     curve = result.drawn.curve
     sizes = tuple(float(point.size) for point in curve)
 
-    def chart(title: str, y: page.Axis, lines: dict[str, list[Band]], unit: float = 1.0) -> page.LineChart:
-        ends = {name: [[getattr(b, end) / unit for b in bands] for end in ("mean", "low", "high")]
-                for name, bands in lines.items()}  # fmt: skip
-        styles: tuple[page.Style, ...] = ("a", "b")
-        return page.LineChart(
-            title=f"{title} against sample size",
-            x=page.Axis(label="sample size (log scale)", kind="log", whole=True, spec=",.0f"),
-            y=y,
-            series=tuple(
-                page.Series(name=name, x=sizes, y=tuple(mean), low=tuple(low), high=tuple(high), style=style)
-                for (name, (mean, low, high)), style in zip(ends.items(), styles, strict=True)
-            ),
-            reference=(math.log10(LEVEL), f"{LEVEL:g}") if y.kind == "decades" else None,
-        )
+    def line(name: str, field: str, style: page.Style, unit: float = 1.0) -> page.Series:
+        bands: list[Band] = [getattr(point, field) for point in curve]
+        mean, low, high = (tuple(getattr(b, end) / unit for b in bands) for end in ("mean", "low", "high"))
+        return page.Series(name=page.symbols(name), x=sizes, y=mean, low=low, high=high, style=style)
 
-    p = {"betting": [of.betting for of in curve], "Bernstein (v1)": [of.bernstein for of in curve]}
-    errors = {
-        page.symbols("test error R_S"): [of.test_error for of in curve],
-        page.symbols("adversarial estimate R_g"): [of.adversarial_estimate for of in curve],
-    }
+    x, ten = page.Axis(label="sample size (log scale)", kind="log", whole=True, spec=",.0f"), math.log(10.0)
     charts = (
-        chart("p-value", page.Axis(label="p (log scale)", kind="decades"), p, math.log(10.0)),
-        chart("Both error estimates", page.Axis(label="error rate", spec=".4f"), errors),
+        page.LineChart(
+            title="p-value against sample size",
+            x=x,
+            y=page.Axis(label="p (log scale)", kind="decades"),
+            series=(line("betting", "betting", "a", ten), line("Bernstein (v1)", "bernstein", "b", ten)),
+            reference=(math.log10(LEVEL), f"{LEVEL:g}"),
+        ),
+        page.LineChart(
+            title="Both error estimates against sample size",
+            x=x,
+            y=page.Axis(label="error rate", spec=".4f"),
+            series=(
+                line("test error R_S", "test_error", "a"),
+                line("adversarial estimate R_g", "adversarial_estimate", "b"),
+            ),
+        ),
     )
     note = page.Note(
         f"Means over {curve[0].n_subsets} random subsets per size, one at n = {curve[-1].size:,}. Bands of p-values go "
@@ -290,8 +290,9 @@ def p_values(result: AuditResult) -> page.Section:
     alone, planned = words.side_text(result.alternative, result.tolerance), e.planned_audits
     rows: list[tuple[str, str, str]] = []
     if leak is not None:
-        note = f"{words.side_text(leak.test.alternative)}; mean and tail: {words.counts_text(leak)}"
-        rows.append(("Leak test, against references", page.p_text(leak.p_value), note))
+        rows.append(
+            ("Leak test, against references", page.p_text(leak.p_value), words.side_text(leak.test.alternative))
+        )
     if c is not None:
         twice = min(1.0, 2 * min(c.statistic.p_value, c.error_rate.p_value))
         rows += [
