@@ -1,4 +1,7 @@
-"""Frames of pandas or polars, in and out, through narwhals: columns of plain values on our side."""
+"""Frames of pandas or polars, in and out, through narwhals: columns of plain values on our side.
+
+What frames can be made of a result is declared by its class: `tabled` maps the name of a table to a `Source`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,10 @@ BACKENDS: tuple[Backend, ...] = ("pandas", "polars")
 MAKERS = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")  # packages that frames come from
 KINDS = ("DataFrame", "LazyFrame", "Table")  # what they call them
 SOURCE = "DataFrame"
+
+Columns = Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]
+Names = tuple[str | tuple[str, str], ...]  # of columns, each with the path of its values where that is another
+Source = str | tuple[str, Names]  # a path to columns or rows; or to records, and which columns each of them has
 
 
 def is_frame(value: Any) -> bool:
@@ -70,7 +77,7 @@ def _texts(column: Any) -> list[str]:
     return ["" if gap else str(value) for value, gap in zip(column.to_list(), gaps, strict=True)]
 
 
-def to_frame(columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]], backend: str | None = None) -> Any:
+def to_frame(columns: Columns, backend: str | None = None) -> Any:
     """Columns of one length as a frame of pandas, or of polars where only that is installed or it is asked for.
 
     Parameters
@@ -122,3 +129,67 @@ def from_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
+
+
+def at(record: Any, path: str) -> Any:
+    """What a path of names or positions leads to, the record itself if it is empty; None where a part is not there.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> at(Fraction(1, 2), "denominator.real"), at(Fraction(1, 2), ""), at((3, 4), "1"), at(None, "real")
+    (2, Fraction(1, 2), 4, None)
+    """
+    for name in path.split(".") if path else ():
+        record = None if record is None else record[int(name)] if name.isdigit() else getattr(record, name)
+    return record
+
+
+def tables_of(result: Any) -> dict[str, Source]:
+    """The tables there are, else the result's own one row: those of records that are there, and those whose owner is.
+
+    "pool.models" is there where the pool is not None, ("runs", ...) where there are runs.
+    """
+    owners = {name: s.rpartition(".")[0] if isinstance(s, str) else s[0] for name, s in result.tabled.items()}
+    there = {name: s for name, s in result.tabled.items() if at(result, owners[name]) not in (None, ())}
+    return there or {"result": ""}
+
+
+def columns_of(result: Any, table: str | None = None) -> Columns:
+    """The columns of one of a result's tables, by its name; the first without."""
+    tables = tables_of(result)
+    name = next(iter(tables)) if table is None else table
+    if name not in tables:
+        raise InputError(f"`table` is {name!r}; it can be {' or '.join(map(repr, tables))}.")
+    return columns_at(result, tables[name])
+
+
+def columns_at(record: Any, source: Source) -> Columns:
+    """The columns of a table: what a path leads to, as columns or rows; or values of records, each repeated where the
+    record has several of another.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> run = SimpleNamespace(attack="nb", queries=np.array([1, 2]))
+    >>> columns_at(SimpleNamespace(runs=(run, run)), ("runs", ("attack", ("answers", "queries"))))
+    {'attack': ['nb', 'nb', 'nb', 'nb'], 'answers': [1, 2, 1, 2]}
+    >>> columns_at(SimpleNamespace(rows=[{"a": 1}, {"a": 2}]), "rows")
+    {'a': [1, 2]}
+    """
+    path, names = (source, None) if isinstance(source, str) else source
+    found = at(record, path)
+    if names is None and found is record:  # its numbers and texts, in one row
+        return {key: [value] for key, value in record.to_dict().items() if not isinstance(value, (list, dict))}
+    if names is None:
+        plain = isinstance(found, Mapping)
+        return found if plain else from_rows([row if isinstance(row, Mapping) else vars(row) for row in found])
+    paths = dict((name, name) if isinstance(name, str) else name for name in names)
+    columns: dict[str, list[Any]] = {name: [] for name in paths}
+    for one in found if isinstance(found, (tuple, list)) else (found,):
+        values = {name: at(one, place) for name, place in paths.items()}
+        arrays = {name: value.tolist() for name, value in values.items() if isinstance(value, np.ndarray)}
+        length = max(map(len, arrays.values()), default=1)
+        for name, value in values.items():
+            columns[name] += arrays.get(name, [value] * length)
+    return columns

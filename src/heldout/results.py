@@ -18,6 +18,7 @@ import numpy as np
 
 from heldout.errors import InputError
 from heldout.files import read_npz, write_npz, write_text
+from heldout.frames import at
 
 FORMAT = 4  # of saved results; 1 and 2 were written field by field, 3 did not know what a field may hold
 
@@ -62,7 +63,7 @@ class Record:
         paths = {f.name: f.name for f in _fields(self) if f.name not in self.unlisted}
         derived = self.derived
         paths |= derived if isinstance(derived, Mapping) else {path.rpartition(".")[2]: path for path in derived}
-        values = {key: plain(_at(self, path)) for key, path in paths.items()}
+        values = {key: plain(at(self, path)) for key, path in paths.items()}
         return dict(sorted(values.items(), key=lambda item: isinstance(item[1], (list, dict))))
 
     def save(self, path: str | Path) -> None:
@@ -195,13 +196,6 @@ def same(a: Any, b: Any) -> bool:
         x.shape == y.shape and x.dtype == y.dtype and np.array_equal(x, y, equal_nan=x.dtype.kind in "fc")
         for x, y in zip(arrays.values(), others.values(), strict=True)
     )
-
-
-def _at(record: Any, path: str) -> Any:
-    """What a path of names leads to; None where a part of it is not there."""
-    for name in path.split("."):
-        record = None if record is None else getattr(record, name)
-    return record
 
 
 def _fields(record: Any) -> tuple[dataclasses.Field[Any], ...]:

@@ -167,7 +167,7 @@ def test_groups_three_ways(run, repositories, tmp_path):
         assert answers[-1]["example_groups"].pop("from") == str(spec)
     for answer in answers:
         assert answer["example_groups"] == answers[0]["example_groups"]
-        assert [m["low"] for m in answer["models"]] == pytest.approx([m["low"] for m in expected.pool.models()])
+        assert [m["low"] for m in answer["models"]] == pytest.approx([m["low"] for m in expected.pool.models])
         assert answer["epsilon"]["union"] == pytest.approx(expected.pool.epsilon["union"])
     plain = json.loads(run(tmp_path / "without.csv", "--epsilon", "0.2", "--json")[1])
     assert plain["epsilon"]["union"] < answers[0]["epsilon"]["union"]

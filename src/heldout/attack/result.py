@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.attack.public import PublicSplit
-from heldout.frames import from_rows
 from heldout.report import Result
 from heldout.results import Record, today
 from heldout.summary import Summary
+
+COLUMNS = (  # of a run in a frame
+    "attack", "answers", "n_examples", "n_classes", "trials", "baseline", "queries", ("accuracy", "mean"), "std",
+    "advantage", "forecast", "upper_bound",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,22 +141,6 @@ class StressRun(Record):
         """(c,) what the answers are expected to give away."""
         return self.forecast - self.chance
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per number of answers, as `StressResult.to_frame` has them.
-
-        Returns
-        -------
-        list of dict
-            What was attacked and how, then the number of answers and what they gave away.
-        """
-        fixed = {"attack": self.attack, "answers": self.answers, "n_examples": self.n_examples}
-        fixed |= {"n_classes": self.n_classes, "trials": self.trials, "baseline": self.baseline}
-        columns = {
-            "queries": self.queries, "accuracy": self.mean, "std": self.std, "advantage": self.advantage,
-            "forecast": self.forecast, "upper_bound": self.upper_bound,
-        }  # fmt: skip
-        return [fixed | {name: column[i].item() for name, column in columns.items()} for i in range(len(self.queries))]
-
     @property
     def vacuous(self) -> bool:
         """Whether the upper bound excludes nothing at the full number of answers."""
@@ -170,6 +157,9 @@ class StressRun(Record):
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class StressResult(Result):
     """How far somebody could game a leaderboard.
+
+    Its tables (`to_frame`) are "queries", one row per number of answers, and "by_attack", "by_digits" and "by_classes",
+    the same rows for all that was compared, where something was.
 
     Parameters
     ----------
@@ -219,6 +209,10 @@ class StressResult(Result):
         "points": "run.points", "top": "run.top", "chosen_by_forecast": "run.chosen",
         "on_rounding_edge": "run.parked", "trials": "run.trials", "curve": "run", "queries_to_reach": "reach",
         "notes": "run.notes",
+    }  # fmt: skip
+
+    tabled: ClassVar = {
+        "queries": ("run", COLUMNS), **{name: (name, COLUMNS) for name in ("by_attack", "by_digits", "by_classes")},
     }  # fmt: skip
 
     run: StressRun
@@ -273,22 +267,6 @@ class StressResult(Result):
     def theorem_bound(self) -> float:
         """The same by Theorem 3.1 as printed."""
         return float(self.run.theorem_bound[-1])
-
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            "queries": one row per number of answers; "by_attack", "by_digits", "by_classes": the same rows for all that
-            was compared, where something was.
-        """
-        others = {"by_attack": self.by_attack, "by_digits": self.by_digits, "by_classes": self.by_classes}
-        runs = {"queries": (self.run,), **{name: some for name, some in others.items() if some}}
-        return {
-            name: lambda some=some: from_rows([row for run in some for row in run.rows()])  # type: ignore[misc]
-            for name, some in runs.items()
-        }
 
     def summary(self) -> Summary:
         """What it says.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from heldout._version import __version__
 from heldout.checks import check_count, check_seed
 from heldout.errors import InputError
-from heldout.frames import from_rows
 from heldout.groups import Codes
 from heldout.images import LabelledImages
 from heldout.independence.audit import check_level
@@ -60,6 +59,8 @@ Table = tuple[tuple[Any, ...], ...]  # a row for each share, a column for each p
 class AuditNeeds(Result):
     """What leak an audit would find, and how many examples it would take.
 
+    Its table (`to_frame`) is "cells", one row per share and pull.
+
     Attributes
     ----------
     shares, pulls : tuple of float
@@ -80,6 +81,7 @@ class AuditNeeds(Result):
     (400, True)
     """
 
+    tabled: ClassVar = {"cells": "cells"}
     unlisted = (
         "shares", "pulls", "power", "needed", "target", "reference_names", "two_valued", "two_halves", "n_available",
     )  # fmt: skip
@@ -129,16 +131,6 @@ class AuditNeeds(Result):
     def notes(self) -> list[str]:
         """What a reader must know."""
         return [*self.summary().warnings]
-
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            "cells": one row per share and pull.
-        """
-        return {"cells": lambda: from_rows(self.cells)}
 
     def summary(self) -> Summary:
         """What the forecast says.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +57,9 @@ class AuditResult(JudgedResult):
     """Evidence for or against the independence of models and a test set.
 
     `test` and `control` hold what was found for every example; `evidence` holds every p-value and interval; `to_dict`
-    is the JSON of `heldout audit --json`.
+    is the JSON of `heldout audit --json`. Its tables (`to_frame`) are "examples", one row per example of test set and
+    control, averaged over models (with references also its margin, what they lead one to expect, and the p-value of its
+    rank), and "models", one row per model and example.
 
     Attributes
     ----------
@@ -84,6 +85,7 @@ class AuditResult(JudgedResult):
     ('no evidence', 40, 1)
     """
 
+    tabled: ClassVar = {"examples": "_by_example", "models": "_by_model"}
     unlisted = (
         "test", "control", "evidence", "drawn", "orbit", "model_names", "class_names", "exhibits", "seen_pictures",
         "available",
@@ -187,20 +189,10 @@ class AuditResult(JudgedResult):
             seed=self.seed,
         )
 
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            "examples": one row per example of test set and control, averaged over models (with references also its
-            margin, what they lead one to expect, and the p-value of its rank); "models": one row per model and example.
-        """
-        return {"examples": self._by_example, "models": self._by_model}
-
     def _sets(self) -> dict[str, Examples]:
         return {"test": self.test} | ({} if self.control is None else {"control": self.control})
 
+    @property
     def _by_example(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}
         for name, some in self._sets().items():
@@ -223,6 +215,7 @@ class AuditResult(JudgedResult):
                 columns.setdefault(key, []).extend(values)
         return columns
 
+    @property
     def _by_model(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}
         for name, some in self._sets().items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -31,7 +30,9 @@ class ScoreAuditResult(JudgedResult):
     """Evidence for or against the independence of a model and a test set, from scores alone.
 
     `leak` holds the test, the residuals and what could have been found; `to_dict` is the JSON of
-    `heldout audit --scores ... --json`.
+    `heldout audit --scores ... --json`. Its table (`to_frame`) is "examples", one row per test example: its score as
+    it came, the score that is compared (larger is better), what was expected of it, and the p-value of its rank among
+    the control's.
 
     Attributes
     ----------
@@ -55,6 +56,7 @@ class ScoreAuditResult(JudgedResult):
     ('easier', 0.001)
     """
 
+    tabled: ClassVar = {"examples": "_by_example"}
     unlisted = ("ids", "values", "values_control", "model_name", "ruling")
     derived: ClassVar = {
         "verdict": "verdict", "outcome": "outcome", "direction": "direction", "p_value": "p_value",
@@ -121,17 +123,7 @@ class ScoreAuditResult(JudgedResult):
         """Examples of the control."""
         return len(self.values_control)
 
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            "examples": one row per test example, with its score as it came, the score that is compared (larger is
-            better), what was expected of it, and the p-value of its rank among the control's.
-        """
-        return {"examples": self._by_example}
-
+    @property
     def _by_example(self) -> dict[str, Any]:
         seen = np.zeros(self.n_examples, dtype=np.bool_)
         seen[self.leak.seen.listed] = True

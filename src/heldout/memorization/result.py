@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from heldout._version import __version__
-from heldout.frames import from_rows
 from heldout.memorization import models as several
 from heldout.memorization.curve import LEVEL, Curve
 from heldout.memorization.metrics import Estimate
@@ -25,7 +24,8 @@ __all__ = ["Audited", "MemorizationResult"]
 class MemorizationResult(Result):
     """Curves of one or several models, their metrics with intervals, and who memorised more.
 
-    `MemorizationResult.of` makes it from curves.
+    `MemorizationResult.of` makes it from curves. Its tables (`to_frame`) are "curves", one row per model, perturbation
+    and strength, and "metrics", one row per model and metric.
 
     Parameters
     ----------
@@ -65,6 +65,7 @@ class MemorizationResult(Result):
 
     verb: ClassVar[str] = "memorization"
     level: ClassVar[float] = LEVEL
+    tabled: ClassVar = {"curves": "_points", "metrics": "_metrics"}
     unlisted: ClassVar = ("measured", "source", "digest", "preprocessing", "class_names")
     derived: ClassVar = {
         "verb": "verb", "level": "level", "data": "data", "models": "measured", "notes": "remarks",
@@ -178,16 +179,7 @@ class MemorizationResult(Result):
 
         return remarks(self)
 
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            "curves": one row per model, perturbation and strength; "metrics": one row per model and metric.
-        """
-        return {"curves": lambda: from_rows(self._points()), "metrics": lambda: from_rows(self._metrics())}
-
+    @property
     def _points(self) -> list[dict[str, Any]]:
         return [
             {"model": curve.model, "perturbation": curve.perturbation, "unit": curve.unit}
@@ -196,6 +188,7 @@ class MemorizationResult(Result):
             for point in curve.points
         ]
 
+    @property
     def _metrics(self) -> list[dict[str, Any]]:
         return [
             {

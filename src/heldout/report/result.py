@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from heldout import frames
 from heldout.errors import InputError
@@ -28,6 +28,8 @@ class Result(Record):
     >>> result.to_dict()["n_examples"], result.to_frame(backend="polars").shape[0]
     (50000, 1)
     """
+
+    tabled: ClassVar[Mapping[str, frames.Source]] = {}  # what `to_frame` makes frames of, by name, the default first
 
     def summary(self) -> Summary:
         """What the result says; nothing is computed.
@@ -94,18 +96,15 @@ class Result(Record):
         write_text(file, self.html(command=command) if text is None else text)
         return file
 
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` can make a frame of, the default first.
+    def tables(self) -> tuple[str, ...]:
+        """Names of what `to_frame` can make a frame of.
 
         Returns
         -------
-        dict of str to function
-            Each returns columns of one length; here one row of the numbers and texts of `to_dict`.
+        tuple of str
+            The default first; ("result",), one row of the numbers and texts of `to_dict`, where nothing is `tabled`.
         """
-        return {"result": self._row}
-
-    def _row(self) -> dict[str, list[Any]]:
-        return {key: [value] for key, value in self.to_dict().items() if not isinstance(value, (list, dict))}
+        return tuple(frames.tables_of(self))
 
     def to_frame(self, table: str | None = None, *, backend: frames.Backend | None = None) -> Any:
         """The result as a frame of pandas or polars.
@@ -122,8 +121,4 @@ class Result(Record):
         pandas.DataFrame or polars.DataFrame
             The rows that the class tells of, or one row of its numbers.
         """
-        tables = self.tables()
-        name = next(iter(tables)) if table is None else table
-        if name not in tables:
-            raise InputError(f"`table` is {name!r}; it can be {' or '.join(map(repr, tables))}.")
-        return frames.to_frame(tables[name](), backend)
+        return frames.to_frame(frames.columns_of(self, table), backend)

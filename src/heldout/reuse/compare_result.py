@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.frames import from_rows
 from heldout.report import Result
 from heldout.results import today
 from heldout.statistics.confidence_sequence import ConfidenceSequence
@@ -19,6 +17,11 @@ from heldout.summary import Summary
 
 Outcome = Literal["told apart", "not told apart", "order matters"]
 Direction = Literal["first", "second"]
+PAIR = (  # columns of a frame
+    "first", "second", "score_first", "score_second", "difference", ("low", "interval.0"), ("high", "interval.1"),
+    "p_value", "adjusted_p_value", "verdict", "better", "first_only", "second_only", "n_examples", "n_groups",
+    "detectable_difference",
+)  # fmt: skip
 Basis = Literal["mcnemar", "scores", "groups", "sequence", "sequence of groups"]
 
 
@@ -74,6 +77,8 @@ class Parted:
 class CompareResult(Result):
     """Two models on the examples that both have.
 
+    Its tables (`to_frame`) are "pairs", here one row, and "examples", those on which the models part (`parted`).
+
     Parameters
     ----------
     difference : float
@@ -119,6 +124,8 @@ class CompareResult(Result):
         "verdict": "verdict", "outcome": "ruling.outcome", "direction": "ruling.direction", "better": "better",
         "test": "test", "null": "null", "sequence": "_looks", "examples": "_examples",
     }  # fmt: skip
+
+    tabled: ClassVar = {"pairs": ("", PAIR), "examples": "parted"}
 
     first: str
     second: str
@@ -225,17 +232,6 @@ class CompareResult(Result):
     def _examples(self) -> list[dict[str, Any]]:
         return [{name: value for name, value in vars(row).items() if value is not None} for row in self.parted]
 
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            "pairs", here one row, and "examples", those on which the models part (`parted`).
-        """
-        examples = [vars(example) for example in self.parted]
-        return {"pairs": lambda: from_rows([pair_row(self)]), "examples": lambda: from_rows(examples)}
-
     def summary(self) -> Summary:
         """What the comparison says.
 
@@ -253,7 +249,7 @@ class CompareResult(Result):
 class CompareAllResult(Result):
     """Several pairs at once, their p-values adjusted by Holm, their intervals valid at once (Bonferroni).
 
-    `skipped` has the names of pairs that share too little: fewer than two examples, or only one group.
+    Its table (`to_frame`) is "pairs", one row per pair, in the order given.
 
     Attributes
     ----------
@@ -276,6 +272,7 @@ class CompareAllResult(Result):
         "null": "one.null", "source": "one.source", "data_digest": "one.data_digest", "version": "one.version",
         "created": "one.created", "pairs": "_pairs",
     }  # fmt: skip
+    tabled: ClassVar = {"pairs": ("pairs", PAIR)}
     adjusted: ClassVar[str] = "holm"
 
     pairs: tuple[CompareResult, ...]
@@ -302,16 +299,6 @@ class CompareAllResult(Result):
         left = ("null", "source", "data_digest", "version", "created", "examples", "sequence")
         return [{k: v for k, v in pair.to_dict().items() if k not in left} for pair in self.pairs]
 
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            "pairs": one row per pair, in the order given.
-        """
-        return {"pairs": lambda: from_rows(list(map(pair_row, self.pairs)))}
-
     def summary(self) -> Summary:
         """What the comparisons say.
 
@@ -323,26 +310,3 @@ class CompareAllResult(Result):
         from heldout.reuse.compare_summary import all_summary
 
         return all_summary(self)
-
-
-def pair_row(pair: CompareResult) -> dict[str, Any]:
-    """A pair as a row of a frame."""
-    low, high = pair.interval
-    return {
-        "first": pair.first,
-        "second": pair.second,
-        "score_first": pair.score_first,
-        "score_second": pair.score_second,
-        "difference": pair.difference,
-        "low": low,
-        "high": high,
-        "p_value": pair.p_value,
-        "adjusted_p_value": pair.adjusted_p_value,
-        "verdict": pair.verdict,
-        "better": pair.better,
-        "first_only": pair.first_only,
-        "second_only": pair.second_only,
-        "n_examples": pair.n_examples,
-        "n_groups": pair.n_groups,
-        "detectable_difference": pair.detectable_difference,
-    }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.frames import from_rows
+from heldout.frames import Source
 from heldout.report import Result
 from heldout.results import Record, today
 from heldout.reuse.adjusted import Adjusted
@@ -121,6 +121,7 @@ class Pool(Record):
         """`groups` by name."""
         return [self.named(group) for group in self.groups]
 
+    @property
     def models(self) -> list[dict[str, Any]]:
         """The leaderboard as plain rows."""
         columns = {**self.columns, "low": "low", "high": "high", "n_examples": "n_observed"}
@@ -182,6 +183,14 @@ class PoolResult(Pool):
     second_labels: SecondLabels | None = None
 
     @property
+    def pairs(self) -> dict[str, Any]:
+        """Columns: how alike any two models are, in the order of the table."""
+        first, second = (self.named(models.tolist()) for models in np.triu_indices(len(self.names), 1))
+        alike = self.similarity
+        columns = {"similarity": alike.agreement(), "if_independent": alike.baseline(), "kappa": alike.kappa()}
+        return {"first": first, "second": second, **columns}
+
+    @property
     def named_assumption(self) -> dict[str, Any] | None:
         """`assumption`, with names."""
         return None if self.assumption is None else self.assumption.to_dict(self.names)
@@ -211,6 +220,9 @@ class ScorePool(Pool):
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Budget(Result):
     """What a budget of right and wrong and one of scores have in common.
+
+    Its tables (`to_frame`) are "models", the leaderboard, best first, and "neighbours", each model against the next one
+    down; without a pool one row of numbers.
 
     Parameters
     ----------
@@ -244,6 +256,7 @@ class Budget(Result):
         "first": "first", "top": "top", "winner": "pool.winner", "models": "models", "notes": "notes",
         "adaptive": "adaptive",
     }  # fmt: skip
+    tabled: ClassVar[dict[str, Source]] = {"models": "pool.models", "neighbours": "pool.named_neighbours"}
     adaptive = False  # nothing here holds for models that were tuned on the test set
 
     n_examples: int
@@ -295,7 +308,7 @@ class Budget(Result):
     @property
     def models(self) -> list[dict[str, Any]]:
         """The leaderboard as plain rows."""
-        return [] if self.pool is None else self.pool.models()
+        return [] if self.pool is None else self.pool.models
 
     @property
     def further(self) -> TestableModels:
@@ -320,20 +333,6 @@ class Budget(Result):
         from heldout.reuse.budget_summary import notes_of
 
         return notes_of(self.tasks, trials_agree=self.trials_agree)
-
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            "models", the leaderboard, best first, and "neighbours", each model against the next one down; without a
-            pool one row of numbers.
-        """
-        pool = self.pool
-        if pool is None:
-            return super().tables()
-        return {"models": lambda: from_rows(self.models), "neighbours": lambda: from_rows(pool.named_neighbours)}
 
     def summary(self) -> Summary:
         """What the budget says.
@@ -364,6 +363,9 @@ class Budget(Result):
 class BudgetResult(Budget):
     """How many models a test set can still measure, and what is known of those it has.
 
+    Its tables (`to_frame`) are "models", the leaderboard, best first, "neighbours", each model against the next one
+    down, and "pairs", how alike any two models are; without a pool one row of numbers.
+
     Parameters
     ----------
     equal : TestableModels or None
@@ -388,6 +390,7 @@ class BudgetResult(Budget):
         "assumption_a1": "pool.named_assumption", "label_noise": "pool.label_noise",
         "second_labels": "pool.second_labels", "plug_in": "plug_in",
     }  # fmt: skip
+    tabled = {**Budget.tabled, "pairs": "pool.pairs"}  # noqa: RUF012
     plug_in = True  # errors and similarities, as if they were the true ones
 
     mean_error: float
@@ -406,21 +409,13 @@ class BudgetResult(Budget):
             return None
         return float(curve.x[np.argmax(curve.union >= 1)])
 
-    def tables(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
-        """What `to_frame` makes frames of.
-
-        Returns
-        -------
-        dict
-            As of `ScoreBudgetResult`, and "pairs", how alike any two models are.
-        """
-        pool = self.pool
-        return super().tables() if pool is None else {**super().tables(), "pairs": lambda: _pairs(pool)}
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ScoreBudgetResult(Budget):
     """What a test set says of k models whose predictions have scores between 0 and 1.
+
+    Its tables (`to_frame`) are "models", the leaderboard, best first, and "neighbours", each model against the next one
+    down.
 
     Parameters
     ----------
@@ -485,11 +480,3 @@ class ScoreBudgetResult(Budget):
             "share_of_gap": self.pair_trial_share,
             "gap_with_twice_as_many": self.shrinks(MORE_TRIALS, pairs=True),
         }
-
-
-def _pairs(pool: PoolResult) -> dict[str, Any]:
-    """All pairs of models, in the order of the table."""
-    first, second = np.triu_indices(len(pool.names), 1)
-    alike = pool.similarity
-    columns = {"similarity": alike.agreement(), "if_independent": alike.baseline(), "kappa": alike.kappa()}
-    return {"first": pool.named(first.tolist()), "second": pool.named(second.tolist()), **columns}
