@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,6 +87,38 @@ class Examples:
         """Share of right examples that a move makes wrong; NaN where none is right."""
         right = self.kinds != WRONG
         return float(self.moved_losses[right].mean()) if right.any() else math.nan
+
+    def by_example(self, of: str) -> dict[str, Any]:
+        """Columns: one row per example of the set that is called `of`, averaged over models."""
+        return {
+            "set": [of] * len(self),
+            "id": self.ids,
+            "label": self.labels,
+            "group": [None] * len(self) if self.groups is None else self.groups,
+            "error": self.untouched_losses.mean(axis=0),
+            "error_in_frame": self.losses.mean(axis=0),
+            "error_moved": self.moved_losses.mean(axis=0),
+            "T": self.T,
+        }
+
+    def by_model(self, of: str, models: Sequence[str]) -> list[dict[str, Any]]:
+        """Columns of each model: one row per example of the set that is called `of`."""
+        return [
+            {
+                "model": [model] * len(self),
+                "set": [of] * len(self),
+                "id": self.ids,
+                "label": self.labels,
+                "kind": [KINDS[kind] for kind in self.kinds[i].tolist()],
+                "down": self.moves[i, :, 0],
+                "right": self.moves[i, :, 1],
+                "weight": self.weights[i],
+                "error": self.untouched_losses[i],
+                "error_moved": self.moved_losses[i],
+                "T": self.statistics[i],
+            }
+            for i, model in enumerate(models)
+        ]
 
     def most_telling(self, count: int) -> NDArray[np.intp]:
         """Examples of the first model that a move made wrong: largest T first, then the worst score."""

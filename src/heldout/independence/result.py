@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.frames import Columns, stacked
 from heldout.independence.drawn import Drawn
 from heldout.independence.evidence import Evidence, Examples
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.plan import KINDS
 from heldout.independence.verdict import JudgedResult, Verdict
 from heldout.orbit import Rule, Translations
 from heldout.results import today
@@ -189,53 +190,20 @@ class AuditResult(JudgedResult):
             seed=self.seed,
         )
 
+    @property
     def _sets(self) -> dict[str, Examples]:
         return {"test": self.test} | ({} if self.control is None else {"control": self.control})
 
     @property
-    def _by_example(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = {}
-        for name, some in self._sets().items():
-            one = {
-                "set": [name] * len(some),
-                "id": list(some.ids),
-                "label": some.labels.tolist(),
-                "group": [None] * len(some) if some.groups is None else some.groups.tolist(),
-                "error": some.untouched_losses.mean(axis=0).tolist(),
-                "error_in_frame": some.losses.mean(axis=0).tolist(),
-                "error_moved": some.moved_losses.mean(axis=0).tolist(),
-                "T": some.T.tolist(),
-            }
-            if self.leak is not None:
-                own = slice(0, len(self.test)) if name == "test" else slice(len(self.test), None)
-                one["margin"] = self.leak.scores.scores[own].tolist()
-                one["expected"] = self.leak.scores.expected[own].tolist()
-                one["p_value"] = self.leak.seen.p_values.tolist() if name == "test" else [None] * len(some)
-            for key, values in one.items():
-                columns.setdefault(key, []).extend(values)
-        return columns
+    def _by_example(self) -> Columns:
+        leak = ({}, {}) if self.leak is None else self.leak.by_example("margin")
+        sets = zip(self._sets.items(), leak, strict=False)
+        return stacked([{**examples.by_example(name), **margins} for (name, examples), margins in sets])
 
     @property
-    def _by_model(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = {}
-        for name, some in self._sets().items():
-            for i, model in enumerate(self.model_names):
-                one = {
-                    "model": [model] * len(some),
-                    "set": [name] * len(some),
-                    "id": list(some.ids),
-                    "label": some.labels.tolist(),
-                    "kind": [KINDS[kind] for kind in some.kinds[i].tolist()],
-                    "down": some.moves[i, :, 0].tolist(),
-                    "right": some.moves[i, :, 1].tolist(),
-                    "weight": some.weights[i].tolist(),
-                    "error": some.untouched_losses[i].tolist(),
-                    "error_moved": some.moved_losses[i].tolist(),
-                    "T": some.statistics[i].tolist(),
-                }
-                for key, values in one.items():
-                    columns.setdefault(key, []).extend(values)
-        return columns
+    def _by_model(self) -> Columns:
+        parts = [examples.by_model(name, self.model_names) for name, examples in self._sets.items()]
+        return stacked([*itertools.chain(*parts)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, the evidence among it; an undefined number is None.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.frames import Columns
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.verdict import JudgedResult, Verdict
 from heldout.results import today
@@ -124,17 +125,9 @@ class ScoreAuditResult(JudgedResult):
         return len(self.values_control)
 
     @property
-    def _by_example(self) -> dict[str, Any]:
-        seen = np.zeros(self.n_examples, dtype=np.bool_)
-        seen[self.leak.seen.listed] = True
-        return {
-            "id": list(self.ids),
-            "score": self.values,
-            "compared": self.leak.scores.scores[: self.n_examples],
-            "expected": self.leak.scores.expected[: self.n_examples],
-            "p_value": self.leak.seen.p_values,
-            "looks_seen": seen,
-        }
+    def _by_example(self) -> Columns:
+        listed = np.isin(np.arange(self.n_examples), self.leak.seen.listed)
+        return {"id": self.ids, "score": self.values, **self.leak.by_example("compared")[0], "looks_seen": listed}
 
     def summary(self) -> Summary:
         """What the audit says.

@@ -134,7 +134,8 @@ def against_control(of: Judged, test: ControlTestResult, leak: LeakEvidence | No
 
 def would_find(told: str, *, less: bool = True) -> str:
     """What would have been found where nothing was."""
-    return f"What would have been found four times in five (a plug-in estimate): {told}{'; less may well be there' * less}."
+    may = "; less may well be there" * less
+    return f"What would have been found four times in five (a plug-in estimate): {told}{may}."
 
 
 def source_text(source: str) -> str:
