@@ -21,7 +21,7 @@ from heldout.memorization.perturb.corruptions import CORRUPTIONS
 from heldout.memorization.ranking import GAP
 from heldout.memorization.result import Audited, MemorizationResult
 from heldout.memorization.retrained import LabelNoiseCurve
-from heldout.memorization.summary.phrases import perturbation_text
+from heldout.memorization.summary.answer import perturbation_text
 from heldout.memorization.summary.sections import LINES, MOST_STRENGTHS
 from heldout.summary import fixed, name_text, pair
 from tests.report.browser import PHONE, look, needs_chromium
@@ -464,9 +464,7 @@ def test_boards(name: str) -> None:
 def test_readings_against_the_closed_forms() -> None:
     rows = {row.cells[0]: bare(row.cells[2]) for row in section("one", "reading")[0].rows}
     a = float(one().curve("only", PMV).accuracy[0])
-    assert rows[page.symbols("PMV k_S")].endswith(
-        f"about A − (1 − A)/(m − 1): {fixed(a - (1 - a) / 9)} with 10 classes"
-    )
+    assert rows[page.symbols("PMV k_S")].endswith(f"A = {fixed(a)}: {fixed(a - (1 - a) / 9)} with 10 classes")
     assert rows[page.symbols("spatial k_max")].endswith(
         "the largest of 4 is from strength 1 to 2; an even fall from 1.0000 to 0.0000 has steps of 0.2500"
     )

@@ -16,7 +16,6 @@ from heldout.independence.leak import LeakEvidence
 from heldout.independence.verdict import JudgedResult, Verdict
 from heldout.orbit import Rule, Translations
 from heldout.results import today
-from heldout.statistics import NModelTestResult, n_model_test
 from heldout.statistics.checks import Alternative
 from heldout.summary import Summary
 
@@ -164,31 +163,6 @@ class AuditResult(JudgedResult):
     def evaluations_per_image(self) -> float:
         """How often a model was shown each test picture, on average."""
         return self.evaluations / (len(self.test) * self.n_models)
-
-    def n_model_test(self, group_size: int) -> NModelTestResult:
-        """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1).
-
-        Parameters
-        ----------
-        group_size : int
-            Models in each group.
-
-        Returns
-        -------
-        NModelTestResult
-            One test per group; groups share their examples.
-        """
-        lower, upper = self.orbit.statistic_range(self.rule)
-        return n_model_test(
-            self.test.statistics,
-            lower=lower,
-            upper=upper,
-            group_size=group_size,
-            alternative=self.alternative,
-            groups=self.test.groups,
-            tolerance=self.tolerance,
-            seed=self.seed,
-        )
 
     @property
     def _sets(self) -> dict[str, Examples]:

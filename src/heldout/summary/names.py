@@ -84,6 +84,17 @@ def names_text(names: Sequence[str], most: int = 12) -> str:
     return f"{', '.join(texts[:most])} and {rest:,} more" if rest > 0 else listed(texts)
 
 
+def that_hold(*rows: tuple[object, str]) -> tuple[str, ...]:
+    """The sentences whose condition holds.
+
+    Examples
+    --------
+    >>> that_hold((True, "It is."), (None, "It is not."))
+    ('It is.',)
+    """
+    return tuple(sentence for holds, sentence in rows if holds)
+
+
 def listed(parts: Sequence[str]) -> str:
     """Parts as a sentence lists them.
 

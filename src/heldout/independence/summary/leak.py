@@ -16,6 +16,9 @@ from heldout.statistics.checks import Alternative
 from heldout.statistics.power import POWER
 from heldout.statistics.seen import SeenExamples
 
+# What a test looks for, the effect that it would have found four times in five, and on which condition or why it is not
+# defined.
+Effects = dict[str, tuple[str, str]]
 Judged = Evidence | ScoreAuditResult  # p, level, planned audits and verdict have the same names in both
 # The title of a verdict in JSON, and the headline.
 HEADLINES: dict[Outcome, tuple[str, str]] = {
@@ -132,12 +135,6 @@ def against_control(of: Judged, test: ControlTestResult, leak: LeakEvidence | No
     )
 
 
-def would_find(told: str, *, less: bool = True) -> str:
-    """What would have been found where nothing was."""
-    may = "; less may well be there" * less
-    return f"What would have been found four times in five (a plug-in estimate): {told}{may}."
-
-
 def source_text(source: str) -> str:
     """Data by the name of their file; the origin has the whole path."""
     return page.quoted(PurePath(source).name or source)
@@ -172,32 +169,36 @@ def moves_text(two_valued: bool, share: str = "this share") -> str:
     return f"a seen example moves {share} of the way up to the 95{page.PERCENT} quantile of the scores"
 
 
-def detectable_text(leak: LeakEvidence) -> tuple[str, str]:
-    """The smallest to the largest share whose leak would have been found, and what a seen example must gain for it;
-    empty where no share is known, and where every gain that was tried is enough."""
+def detectable_leak(leak: LeakEvidence) -> Effects:
+    """The smallest to the largest share whose leak would have been found, by what a seen example gains."""
     known = [found for found in leak.detectable if not math.isnan(found.share)]
-    if not known:
-        return "", ""
-    shares = sorted(found.share for found in known)
-    least = page.percent(min(found.pull for found in known), 0)
-    condition = f" if a seen example gains at least {least} of what it can" * (len(known) < len(leak.detectable))
-    return " to ".join(dict.fromkeys(map(share_text, (shares[0], shares[-1])))), condition
+    value, when = page.NOT_DEFINED, "not even if all of it was seen, so this says very little"
+    if known:
+        shares = sorted(found.share for found in known)
+        value = " to ".join(dict.fromkeys(map(share_text, (shares[0], shares[-1]))))
+        least = page.percent(min(found.pull for found in known), 0)
+        when = f"if a seen example gains at least {least} of what it can" * (len(known) < len(leak.detectable))
+    return {"the share of the test set that was seen": (value, when)}
 
 
-def found_leak_text(leak: LeakEvidence) -> str:
-    """The share of the test set whose leak would have been found."""
-    shares, condition = detectable_text(leak)
-    if not shares:
-        return would_find("not even a leak of the whole test set, so this says very little", less=False)
-    return would_find(f"a leak of {shares} of the test set{condition}")
+def is_known(effects: Effects) -> bool:
+    """Whether anything is known of what would have been found."""
+    return any(value != page.NOT_DEFINED for value, _ in effects.values())
 
 
-def detectable_figure(of: Judged, leak: LeakEvidence, *, strong: bool) -> page.Figure:
+def would_find(effects: Effects, *, references: bool = False) -> str:
+    """What would have been found where nothing was."""
+    told = ", ".join(f"in {what} {value}{f' ({when})' * bool(when)}" for what, (value, when) in effects.items())
+    less = "; less may well be there" + ", and so may a leak that a reference shares" * references
+    return f"What would have been found four times in five (a plug-in estimate): {told}{less * is_known(effects)}."
+
+
+def detectable_figure(name: str, of: Judged, effects: Effects, *, strong: bool) -> page.Figure:
     """What would have been found."""
-    shares, condition = detectable_text(leak)
-    note = f"of the test set would have been found{condition} (level {level_text(of)}, power {POWER:g}); a plug-in "
-    note += "estimate; the more a seen example gains, the smaller"
-    return page.Figure(name="Detectable leak", value=shares or page.NOT_DEFINED, note=note, strong=strong)
+    (what, (value, when)), *others = effects.items()
+    notes = [f"in {what}{f' ({when})' * bool(when)}", *(f"in {half} {found}" for half, (found, _) in others)]
+    note = "; ".join([*notes, f"level {level_text(of)}, power {POWER:g}, plug-in"])
+    return page.Figure(name=name, value=value, note=note, strong=strong)
 
 
 def leak_lines(leak: LeakEvidence, within: str) -> tuple[tuple[str, str], ...]:
@@ -244,14 +245,14 @@ def unmatched_text(test: ControlTestResult) -> str:
     return f"{test.n_unmatched:,} examples {why}" if test.n_unmatched else ""
 
 
-def leak_notes(leak: LeakEvidence) -> list[str]:
+def leak_notes(leak: LeakEvidence) -> tuple[str, ...]:
     """Warnings: groups of other sizes, halves that disagree, and a harder test set where nobody looks for one."""
     test = leak.test
     # By the mean or by the tail, each two-sided at half the level (Bonferroni): rough, since it is no verdict.
     halves = [("mean", test.mean), ("upper tail", test.sparse)][: 1 + test.tail_counts]
     p, name = min(((of.p_two_sided, name) for name, of in halves if of.difference < 0), default=(1.0, ""))
     means = "no leak, and a leak could hide behind it" if test.p_value > leak.level else "against the verdict"
-    told = (
+    return page.that_hold(
         (not test.tail_counts, "Groups have other sizes in the control than in the test set: the leak test counts its "
                                "mean alone, and no example can be listed as seen."),
         (leak.disagree(leak.level), disagree_text("the mean", "the upper tail", test.mean)),
@@ -260,7 +261,6 @@ def leak_notes(leak: LeakEvidence) -> list[str]:
          f"which is {means}: the two sets differ in more than what the model may have seen, or the control was "
          f"trained on{', or a reference knows the test set' if leak.reference_names else ''}."),
     )  # fmt: skip
-    return [text for holds, text in told if holds]
 
 
 def disagree_text(first: str, second: str, of: ControlTestResult) -> str:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from heldout import summary as page
 from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
+from heldout.independence.summary import leak as words
 
 ENOUGH_REFERENCES = 3
 Told = tuple[object, str]  # when it is told, and the sentence
 
 
 def advice(
-    result: AuditResult | ScoreAuditResult, planned_audits: int, measured: bool, *more: Told
+    result: AuditResult | ScoreAuditResult, planned_audits: int, effects: words.Effects, *more: Told
 ) -> tuple[page.Section, ...]:
-    """Three lists of sentences; `measured` is whether it is known what would have been found, and `more` what one kind
-    of audit has to add on what to do next."""
+    """Three lists of sentences; `effects` would have been found, and `more` is what one kind of audit has to add to the
+    last one."""
     ruling, outcome, n = result.ruling, result.outcome, result.n_examples
     alone, references = ruling.rests_on == "betting", bool(result.references)
     premise = "test set and control are random draws from one source that influenced no model"
@@ -58,13 +59,10 @@ def advice(
             (not alone and len(result.references) < ENOUGH_REFERENCES,
              "Add references (`--reference`, `--reference-scores`): three take more noise off than one, and a leak "
              "that one of them shares is hidden by it alone."),
-            (not ruling.found and measured,
+            (not ruling.found and words.is_known(effects),
              "To see half as large an effect, use about four times as many examples"
              f"{' in both sets' * (not alone)} ({4 * n:,} instead of {n:,})."),
             *more,
         ),
     }  # fmt: skip
-    return tuple(
-        page.Section.of(title, page.Points(tuple(text for holds, text in rows if holds)))
-        for title, rows in lists.items()
-    )
+    return tuple(page.Section.of(title, page.Points(page.that_hold(*rows))) for title, rows in lists.items())

@@ -9,7 +9,7 @@ from heldout.independence.summary import leak as words
 
 def _notes(found: AuditNeeds) -> list[str]:
     """What a reader must know."""
-    told = (
+    told = page.that_hold(
         (found.two_halves, "Without references the verdict is twice the smaller of two p-values, of T and of the error "
                            "rate; this is the error rate's half alone. With references (--reference) the audit "
                            "compares margins, and finds more."),
@@ -18,7 +18,7 @@ def _notes(found: AuditNeeds) -> list[str]:
     )  # fmt: skip
     limited = words.limited(found.n_control, found.n_available or found.n_control, "pictures of the control")
     few = page.few_groups(found.n_groups, "the control", "the chances are too high, by up to 0.2 with 20 groups")
-    return [*(text for holds, text in told if holds), *few, *limited]
+    return [*told, *few, *limited]
 
 
 def needed_summary(found: AuditNeeds) -> page.Summary:

@@ -48,21 +48,21 @@ METHOD = (
 def audit_summary(result: AuditResult) -> page.Summary:
     """The result as a summary."""
     e, leak, numbers = result.evidence, result.leak, _numbers(result)
-    undefined = [why for _, why in detectable(result).values()]
-    measured = bool(words.detectable_text(leak)[0]) if leak else not all(undefined)
-    still = (not leak and not result.ruling.found and undefined[0], LARGER_RADIUS)
+    effects = words.detectable_leak(leak) if leak else detectable(result)
+    still = not leak and not result.ruling.found and effects["mean T"][0] == page.NOT_DEFINED
+    more = (still, LARGER_RADIUS), (result.n_models == 1, MORE_RUNS)
     return page.Summary(
         kind="Audit: verdict",
         headline=words.HEADLINES[result.outcome][1],
-        sentences=(words.capital(_sentence(result)),),
+        sentences=(words.capital(_sentence(result, effects)),),
         tone="found" if result.ruling.found else "quiet",
         subject=_subject(result),
-        figures=_figures(result),
+        figures=_figures(result, effects),
         warnings=tuple(_notes(result)),
         lines=numbers,
         sections=(
             sections.two_estimates(result),
-            *meaning.advice(result, e.planned_audits, measured, still, (result.n_models == 1, MORE_RUNS)),
+            *meaning.advice(result, e.planned_audits, effects, *more),
             page.Section.of("What was audited, and the numbers", page.Facts(numbers)),
             *sections.references(result),
             *sections.control(result),
@@ -98,13 +98,13 @@ def _notes(result: AuditResult) -> list[str]:
     return notes
 
 
-def _sentence(result: AuditResult) -> str:
+def _sentence(result: AuditResult, effects: words.Effects) -> str:
     """With a control: no evidence; easier, which is dependence if the control is a random draw from the same source;
     harder, which is not overfitting. Without one: no evidence, or rejected, which leaves open what fails."""
     e, c, leak, many = result.evidence, result.evidence.control, result.leak, result.n_models
+    found = words.would_find(effects, references=bool(leak))
     if c is not None:
-        test, found = (leak.test.mean, words.found_leak_text(leak)) if leak else (c.statistic, _found(result))
-        return words.against_control(e, test, leak, found, many)
+        return words.against_control(e, leak.test.mean if leak else c.statistic, leak, found, many)
     neutral = f"neutral up to {result.tolerance}" if result.tolerance else "neutral"
     grouped = words.groups_text(None if result.test.groups is None else result.test.n_groups)
     tested = f"{words.tested_text(e, None)}, betting, {_side(result)}, n = {result.n_examples:,}{grouped}"
@@ -117,34 +117,28 @@ def _sentence(result: AuditResult) -> str:
             "are quite neutral; do not call this overfitting before a control (--control) has told the two apart."
         )
     return (
-        f"At level {e.level:g}: nothing was found ({tested}). {_found(result)} This rests on two assumptions: "
+        f"At level {e.level:g}: nothing was found ({tested}). {found} This rests on two assumptions: "
         f"independence, which is tested, and that small shifts are {neutral} (they keep a picture's label and "
         "likelihood), which is not. Only a control (--control) can tell them apart."
     )
 
 
-def detectable(result: AuditResult, digits: int = 4) -> dict[str, tuple[str, str]]:
+def detectable(result: AuditResult, digits: int = 4) -> words.Effects:
     """Of each half of the test the effect that would have been found four times in five, both ends or one where they
     are the same; or that it is not defined, and why."""
-    e, c = result.evidence, result.evidence.control
-    halves = {"mean T": (e.detectable, NONE_POSITIVE if c is None and not result.drawn.statistic.n_above else "")}
+    e, c, told = result.evidence, result.evidence.control, {}
+    halves = {"mean T": (e.detectable, None if c is None else c.statistic)}
     if c is not None:
-        # Without any spread the formula gives 0: nothing was measured, which is not "everything is found".
-        of = {"mean T": (e.detectable, c.statistic), "the error rate": (c.detectable_error, c.error_rate)}
-        halves = {name: (found, "" if test.standard_error > 0 else NO_SPREAD) for name, (found, test) in of.items()}
-    told = {}
-    for name, (found, nothing) in halves.items():
+        halves["the error rate"] = (c.detectable_error, c.error_rate)
+    for name, (found, test) in halves.items():
+        why = "" if math.isfinite(found.high) else NOT_ENOUGH
+        if test is not None and not test.standard_error > 0:
+            why = NO_SPREAD  # the formula gives 0: nothing was measured, which is not "everything is found"
+        elif why and test is None and not result.drawn.statistic.n_above:
+            why = NONE_POSITIVE
         ends = dict.fromkeys(page.fixed(end, digits) for end in (found.low, found.high))
-        known = math.isfinite(found.high) and nothing != NO_SPREAD
-        told[name] = (" to ".join(ends), "") if known else (page.NOT_DEFINED, nothing or NOT_ENOUGH)
+        told[name] = (page.NOT_DEFINED if why else " to ".join(ends), why)
     return told
-
-
-def _found(result: AuditResult) -> str:
-    """What would have been found four times in five, by each half of the test."""
-    effects = detectable(result)
-    told = ", ".join(f"in {name} {text}{f' ({why})' * bool(why)}" for name, (text, why) in effects.items())
-    return words.would_find(told, less=not all(why for _, why in effects.values()))
 
 
 def _subject(result: AuditResult) -> str:
@@ -155,24 +149,19 @@ def _subject(result: AuditResult) -> str:
     return f"{page.names_text(result.model_names, 3)}: {result.n_examples:,} test examples{test}{fresh}{against}"
 
 
-def _figures(result: AuditResult) -> tuple[page.Figure, ...]:
+def _figures(result: AuditResult, effects: words.Effects) -> tuple[page.Figure, ...]:
     """What was found stands large where something was; what could have been found where nothing was."""
-    e, c, leak, found = result.evidence, result.evidence.control, result.leak, result.ruling.found
-    (effect, why), *others = detectable(result).values()
-    other = "".join(f"; on the error rate, the other half of the test, {text}" for text, _ in others)
-    note = f"{f'because {why}' if why else 'on T'}{other}; level {words.level_text(e)}, power {POWER:g}, plug-in"
+    e, c, found = result.evidence, result.evidence.control, result.ruling.found
     mean = "above zero where the moved pictures, properly weighted, are harder"
     mean += "; each group counts once" * (result.test.groups is not None)
-    rows: list[tuple[str, str | None, str, bool]] = [
-        ("Mean T", None if c else page.fixed(e.tested_statistic, sign=True), mean, found),
-        ("Error on the test set", page.percent(e.untouched_error) if c else None, "untouched pictures", found),
-        ("Error on the control", page.percent(c.untouched_error) if c else None, "untouched pictures", found),
-        ("Detectable effect", None if leak else effect, note, not found),
-    ]
+    rows = [("Mean T", page.fixed(e.tested_statistic, sign=True), mean)]
+    if c is not None:
+        errors = {"test set": e.untouched_error, "control": c.untouched_error}
+        rows = [(f"Error on the {of}", page.percent(v), "untouched pictures") for of, v in errors.items()]
     return (
         words.p_figure(e, _side(result)),
-        *(page.Figure(name=name, value=v, note=note, strong=strong) for name, v, note, strong in rows if v),
-        *((words.detectable_figure(e, leak, strong=not found),) if leak else ()),
+        *(page.Figure(name=name, value=value, note=note, strong=found) for name, value, note in rows),
+        words.detectable_figure(f"Detectable {'leak' if result.leak else 'effect'}", e, effects, strong=not found),
     )
 
 

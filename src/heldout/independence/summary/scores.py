@@ -41,15 +41,10 @@ def assumption(result: ScoreAuditResult) -> str:
     return f"{ASSUMES_HALVES if result.halves else ASSUMES}; {TAKEN_OFF}{alone}"
 
 
-def _sentence(result: ScoreAuditResult) -> str:
-    leak = result.leak
-    return words.against_control(result, leak.test.mean, leak, words.found_leak_text(leak), 1)
-
-
 def _notes(result: ScoreAuditResult) -> list[str]:
     """Warnings on groups, joins and references."""
     taken, mean = result.leak.test.variance_removed, result.leak.test.mean
-    told = (
+    told = page.that_hold(
         (result.n_repeated, f"{result.n_repeated:,} examples share their text with another one; such examples count as "
                             "one."),
         (mean.n_unmatched, f"Not compared: {words.unmatched_text(mean)}."),
@@ -64,29 +59,31 @@ def _notes(result: ScoreAuditResult) -> list[str]:
         *page.few_groups(mean.n_groups_test, "the test set", words.ROUGH),
         *page.few_groups(mean.n_groups_control, "the control", words.ROUGH),
         *words.leak_notes(result.leak),
-        *(text for holds, text in told if holds),
+        *told,
     ]
 
 
 def score_summary(result: ScoreAuditResult) -> page.Summary:
     """The result as a summary."""
-    test, control = map(words.source_text, result.sources)
+    leak, (test, control) = result.leak, map(words.source_text, result.sources)
+    effects = words.detectable_leak(leak)
+    found = words.would_find(effects, references=bool(result.references))
     less = "what the references lead one to expect" if result.references else "the mean of both sets"
     caption = f"To the right the model does better than expected. {words.MEAN_AND_TAIL}"
-    chart = words.residual_chart(result.leak, f"{words.kind_text(result.leak.kind)} less {less}", caption)
-    numbers, measured = _numbers(result), bool(words.detectable_text(result.leak)[0])
+    chart = words.residual_chart(leak, f"{words.kind_text(leak.kind)} less {less}", caption)
+    numbers = _numbers(result)
     return page.Summary(
         kind="Audit of scores: verdict",
         headline=words.HEADLINES[result.outcome][1],
-        sentences=(words.capital(_sentence(result)),),
+        sentences=(words.capital(words.against_control(result, leak.test.mean, leak, found, 1)),),
         tone="found" if result.ruling.found else "quiet",
         subject=f"{page.quoted(result.model_name or 'model')}: {result.n_examples:,} test examples ({test}) and "
         f"{result.n_control:,} control examples ({control})",
-        figures=_figures(result),
+        figures=_figures(result, effects),
         warnings=tuple(_notes(result)),
         lines=numbers,
         sections=(
-            *meaning.advice(result, result.planned_audits, measured, (result.kind == "correct", RIGHT_OR_WRONG)),
+            *meaning.advice(result, result.planned_audits, effects, (result.kind == "correct", RIGHT_OR_WRONG)),
             page.Section.of("Test set against control", chart),
             *_seen(result),
             page.Section.of("The numbers", page.Facts(numbers)),
@@ -94,29 +91,19 @@ def score_summary(result: ScoreAuditResult) -> page.Summary:
         closing=(f"This assumes that {result.assumes}.",),
         origin=page.origin(
             result,
-            ("Test set", result.sources[0]),
-            ("Control", result.sources[1]),
-            ("Digest of test scores", result.digests["test"]),
-            ("Digest of control scores", result.digests["control"]),
+            *zip(("Test set", "Control"), result.sources, strict=True),
+            *((f"Digest of {of} scores", result.digests[of]) for of in ("test", "control")),
         ),
         method=METHOD,
     )
 
 
-def _figures(result: ScoreAuditResult) -> tuple[page.Figure, ...]:
-    name = words.kind_text(result.kind)
-    rows = {
-        f"Mean {name}, test set": page.fixed(result.mean_test, 3),
-        f"Mean {name}, control": page.fixed(result.mean_control, 3),
-        "Variance taken off by references": page.share_text(result.leak.test.variance_removed),
-    }
+def _figures(result: ScoreAuditResult, effects: words.Effects) -> tuple[page.Figure, ...]:
+    name, means = words.kind_text(result.kind), {"test set": result.mean_test, "control": result.mean_control}
     return (
         words.p_figure(result, words.side_text(result.leak.test.alternative)),
-        *(
-            page.Figure(name=name, value=value, strong=False)
-            for name, value in [*rows.items()][: None if result.references else 2]
-        ),
-        words.detectable_figure(result, result.leak, strong=False),
+        *(page.Figure(name=f"Mean {name}, {of}", value=page.fixed(v, 3), strong=False) for of, v in means.items()),
+        words.detectable_figure("Detectable leak", result, effects, strong=False),
     )
 
 

@@ -35,10 +35,10 @@ def two_estimates(result: AuditResult) -> page.Section:
         estimates.insert(2, (f"Control error{framed}", c.frame_error, c.frame_error_interval, "c"))
     chart = page.IntervalChart(
         title="Estimates of the error rate",
-        caption=f"Intervals have {SURE} confidence: Bernstein's for R_g and for averages over models, exact ones for "
-        "the error rates of one model, Korn and Graubard's with groups. Whether they overlap is not the test: T is "
-        "measured example by example, which is far sharper. The unweighted adversarial error is a worst case, or an "
-        "average over moves, and no estimate of the true error.",
+        caption="Intervals are Bernstein's for R_g and for averages over models, exact ones for the error rates of one "
+        "model, Korn and Graubard's with groups. Whether they overlap is not the test: T is measured example by "
+        "example, which is far sharper. The unweighted adversarial error is a worst case, or an average over moves, "
+        "and no estimate of the true error.",
         x_label=f"error rate, with {SURE} intervals",
         intervals=_intervals(estimates, 4),
     )
@@ -72,8 +72,7 @@ def references(result: AuditResult) -> Iterator[page.Section]:
         "Models agree on what is hard. So the audited ones are compared with the references: how sure they are of the "
         "true label of each untouched picture (the margin: its log-odds, averaged over models, clipped to −5 and 10), "
         "less what the references lead one to expect. Seen pictures lie above that.",
-        words.residual_chart(leak, "margin less what the references lead one to expect"),
-        words.MEAN_AND_TAIL,
+        words.residual_chart(leak, "margin less what the references lead one to expect", words.MEAN_AND_TAIL),
     )
     shown: list[Group] = []
     for x in result.seen_pictures:
@@ -104,10 +103,8 @@ def control(result: AuditResult) -> Iterator[page.Section]:
     c = result.evidence.control
     if c is None:
         return
-    tests: list[tuple[str, ControlTestResult, page.Style]] = [
-        ("T, within class", c.statistic, "b"),
-        ("Error rate, within class", c.error_difference, "a"),
-    ]
+    tests: tuple[tuple[str, ControlTestResult, page.Style], ...]
+    tests = ("T, within class", c.statistic, "b"), ("Error rate, within class", c.error_difference, "a")
     rows = [(name, of.difference, of.interval if of.standard_error > 0 else None, style) for name, of, style in tests]
     chart = page.IntervalChart(
         title="Test minus control",
@@ -125,8 +122,7 @@ def control(result: AuditResult) -> Iterator[page.Section]:
         chart,
         page.Note(
             f"{c.statistic.n_resamples:,} permutations within class, of whole groups where there are any. One-sided "
-            "p-values look for overfitting only: a higher T, a lower error on the test set. They count only where that "
-            "was declared beforehand."
+            "p-values look for overfitting only, and count only where that was declared beforehand."
         ),
     )
 
@@ -163,12 +159,9 @@ def growth(result: AuditResult) -> page.Section:
     note = page.Note(
         f"Means over {curve[0].n_subsets} random subsets per size, one at n = {curve[-1].size:,}. Bands of p-values go "
         "from the smallest to the largest: subsets overlap, so they show how much the choice of examples decides and "
-        f"are no standard errors. Bands of errors are {SURE} Bernstein intervals, averaged. With a control these "
-        "p-values are not the verdict. v1: the first version of the paper, arXiv:1903.02380v1."
+        f"are no standard errors. Bands of errors are {SURE} Bernstein intervals, averaged."
     )
-    return page.Section.of(
-        "How the evidence grows: p-values of the test set alone", page.SideBySide(charts=charts), note
-    )
+    return page.Section.of("How the evidence of the test set alone grows", page.SideBySide(charts=charts), note)
 
 
 def exhibits(result: AuditResult) -> page.Section:
