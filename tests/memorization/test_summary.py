@@ -315,9 +315,9 @@ def alone(model: str, curves: Sequence[Curve]) -> MemorizationResult:
 HEADLINES: dict[str, tuple[Callable[[], MemorizationResult], str]] = {
     "plain": (plain, "The metrics disagree on one and three"),
     "turned": (lambda: result_of(plain().curves[::-1]), "The metrics disagree on one and three"),
-    "noise": (noise, "By PTV k_PTV, by heart is at the memorised end and learned at the other"),
+    "noise": (noise, "By PTV k_PTV, by heart memorised more than learned"),
     # Pictures do not overrule label noise.
-    "disputed": (disputed, "By PTV k_PTV, leaked is at the memorised end and honest at the other"),
+    "disputed": (disputed, "By PTV k_PTV, leaked memorised more than honest"),
     "close": (close, "No significant difference by spatial k_max between a and b"),
     "alike": (alike, "spatial k_max is 0.2000 for all models"),
     "one": (one, "only: PTV k_PTV 0.1050 (1 if every label is memorised)"),

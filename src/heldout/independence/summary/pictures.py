@@ -181,7 +181,7 @@ def _numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
         ("Adversarial error", f"{fixed(e.adversarial_error)}  (attack success {fixed(result.test.attack_success)})"),
         ("Adversarial estimate R_g", f"{fixed(e.adversarial_estimate)}  ({sure} "
                                      f"{page.pair(e.intervals['adversarial_estimate'])})"),
-        ("Mean T = R_g - R_S", fixed(e.statistic, 5, sign=True)),
+        ("Mean T = R_g − R_S", fixed(e.statistic, 5, sign=True)),
         ("  Each group counted once", None if result.test.groups is None else fixed(e.tested_statistic, 5, sign=True)),
         ("Variances", f"R_S {page.scientific(e.test_error_variance)}, R_g "
                       f"{page.scientific(e.adversarial_estimate_variance)}  (R_g's is never larger in "

@@ -118,7 +118,7 @@ def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
     first = ", ".join(page.quoted(example.id) for example in result.look_seen[:PRINTED])
     return page.kept_facts(
         ("Model", page.quoted(result.model_name) if result.model_name else None),
-        ("Scores", f"{words.kind_text(result.kind)}, larger is {direction}; {result.clipping}"),
+        ("Scores", f"{words.kind_text(result.kind)}, larger is {direction}; {result.clipping.replace(' -', ' −')}"),
         *(
             (name, f"mean {page.minus(f'{mean:.6g}')}  (n = {n:,}{words.groups_text(n_groups)}, {source})")
             for name, mean, n, n_groups, source in sets

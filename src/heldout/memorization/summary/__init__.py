@@ -48,7 +48,7 @@ def _sections(result: MemorizationResult, noticed: tuple[str, ...]) -> tuple[pag
         of("How accuracy falls", *sections.curves(result), printed=True, anchor="curves"),
         of("The metrics", *sections.metrics(result), printed=True, anchor="table"),
         *sections.boards(result),
-        of("Where the metrics disagree", *sections.disagreements(result), printed=True, anchor="disagreement"),
+        of("Whether the metrics agree", *sections.disagreements(result), printed=True, anchor="disagreement"),
         of("What the perturbations look like", *sections.pictures(result), anchor="pictures"),
         *meaning.advice(result),
         of("What went in", meaning.facts(result), anchor="facts"),
