@@ -10,8 +10,8 @@ from typing import Any
 from heldout.images import LabelledImages, Wrap, from_npz
 from heldout.independence.audit import audit
 from heldout.independence.result import AuditResult
-from heldout.independence.summary.leak import HEADLINES
 from heldout.independence.summary.pictures import detectable
+from heldout.independence.summary.words import HEADLINES
 from heldout.orbit import Translations
 from heldout.report import Result
 from heldout.scorers import OnnxScorer

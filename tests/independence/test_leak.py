@@ -8,7 +8,7 @@ import pytest
 
 from heldout.errors import InputError
 from heldout.independence.leak import LeakEvidence, check_references, weigh_leak
-from heldout.independence.summary.leak import leak_notes
+from heldout.independence.summary.words import leak_notes
 from heldout.statistics import detectable_leak, leak_scores, leak_test, seen_examples
 from heldout.statistics.leak import MARGIN_CLIP
 

@@ -82,7 +82,7 @@ class JudgedResult(Result):
     @property
     def verdict(self) -> str:
         """In plain words."""
-        from heldout.independence.summary.leak import titled
+        from heldout.independence.summary.words import titled
 
         return titled(self.outcome, self.summary().sentences[0])
 

@@ -8,8 +8,7 @@ from heldout import summary as page
 from heldout.images.preprocessing import preprocessing_text
 from heldout.independence.evidence import CONFIDENCE, Examples
 from heldout.independence.result import AuditResult
-from heldout.independence.summary import leak as words
-from heldout.independence.summary import meaning, sections
+from heldout.independence.summary import sections, words
 from heldout.independence.untouched import ORIGINAL
 from heldout.statistics.power import POWER
 
@@ -62,7 +61,7 @@ def audit_summary(result: AuditResult) -> page.Summary:
         lines=numbers,
         sections=(
             sections.two_estimates(result),
-            *meaning.advice(result, e.planned_audits, effects, *more),
+            *words.advice(result, e.planned_audits, effects, *more),
             page.Section.of("What was audited, and the numbers", page.Facts(numbers)),
             *sections.references(result),
             *sections.control(result),

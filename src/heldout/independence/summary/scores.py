@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from heldout import summary as page
 from heldout.independence.score_result import ScoreAuditResult
-from heldout.independence.summary import leak as words
-from heldout.independence.summary import meaning
+from heldout.independence.summary import words
 
 PRINTED = 5  # of the examples that look seen
 LISTED = 100  # of them on the page; all are in the saved result
@@ -83,7 +82,7 @@ def score_summary(result: ScoreAuditResult) -> page.Summary:
         warnings=tuple(_notes(result)),
         lines=numbers,
         sections=(
-            *meaning.advice(result, result.planned_audits, effects, (result.kind == "correct", RIGHT_OR_WRONG)),
+            *words.advice(result, result.planned_audits, effects, (result.kind == "correct", RIGHT_OR_WRONG)),
             page.Section.of("Test set against control", chart),
             *_seen(result),
             page.Section.of("The numbers", page.Facts(numbers)),

@@ -10,7 +10,7 @@ from heldout import summary as page
 from heldout.independence.drawn import Band
 from heldout.independence.evidence import CONFIDENCE
 from heldout.independence.result import AuditResult
-from heldout.independence.summary import leak as words
+from heldout.independence.summary import words
 from heldout.independence.untouched import ORIGINAL
 from heldout.statistics import ControlTestResult
 from heldout.statistics.power import LEVEL
@@ -76,7 +76,7 @@ def references(result: AuditResult) -> Iterator[page.Section]:
     )
     shown: list[Group] = []
     for x in result.seen_pictures:
-        label = class_text(x.label, result.class_names)
+        label = page.class_text(x.label, result.class_names)
         margin = f"margin {page.fixed(x.margin, 1, sign=True)}, expected {page.fixed(x.expected, 1, sign=True)}"
         picture = page.Picture(pixels=x.picture, alt=f"Test picture {x.id}, {label}")
         shown.append((label, (picture,), (f"example {x.id}", margin, f"p = {page.p_text(x.p_value)}")))
@@ -176,7 +176,9 @@ def exhibits(result: AuditResult) -> page.Section:
     )
     shown: list[Group] = []
     for x in result.exhibits:
-        label, before, after = (class_text(k, result.class_names) for k in (x.label, x.predicted, x.moved_predicted))
+        label, before, after = (
+            page.class_text(k, result.class_names) for k in (x.label, x.predicted, x.moved_predicted)
+        )
         move = move_text(x.move)
         pictures = (
             page.Picture(pixels=x.original, alt=f"Picture {x.id} as it stands, predicted {before}"),
@@ -186,17 +188,6 @@ def exhibits(result: AuditResult) -> page.Section:
         shown.append((f"{before} → {after}", pictures, lines))
     text = opening if shown else f"None to show: {why}."
     return page.Section.of("The most telling pictures", text, *_folded(shown))
-
-
-def class_text(number: int, names: Sequence[str] | None) -> str:
-    """A class by name where it has one.
-
-    Examples
-    --------
-    >>> class_text(1, ("cat", "dog")), class_text(7, ("cat", "dog")), class_text(0, None)
-    ('dog', 'class 7', 'class 0')
-    """
-    return names[number] if names is not None and 0 <= number < len(names) else f"class {number}"
 
 
 def move_text(move: tuple[int, int]) -> str:
@@ -281,11 +272,8 @@ def p_values(result: AuditResult) -> page.Section:
     e, c, leak = result.evidence, result.evidence.control, result.leak
     p, side = {name: page.pvalue_text(v) for name, v in e.log_p_values.items()}, words.side_text(result.alternative)
     alone, planned = words.side_text(result.alternative, result.tolerance), e.planned_audits
-    rows: list[tuple[str, str, str]] = []
-    if leak is not None:
-        rows.append(
-            ("Leak test, against references", page.p_text(leak.p_value), words.side_text(leak.test.alternative))
-        )
+    verdict_side = words.side_text(result.verdict_alternative)
+    rows = [("Leak test, against references", page.p_text(leak.p_value), verdict_side)] if leak else []
     if c is not None:
         twice = min(1.0, 2 * min(c.statistic.p_value, c.error_rate.p_value))
         rows += [

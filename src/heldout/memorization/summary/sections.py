@@ -288,8 +288,7 @@ def _strips(
     shown, strips = curve.exhibits, []
     assert shown is not None
     for k in _spread(len(shown.rows), most or len(shown.rows)):
-        label, row = int(shown.labels[k]), int(shown.rows[k])
-        name = names[label] if names is not None and 0 <= label < len(names) else f"class {label}"
+        name, row = page.class_text(int(shown.labels[k]), names), int(shown.rows[k])
         some = []
         for i in _spread(len(curve.strengths), MOST_STRENGTHS):
             right, strength = bool(shown.right[k, i]), f"{curve.strengths[i]:g}"
