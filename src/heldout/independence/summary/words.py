@@ -138,8 +138,8 @@ def against_control(of: Judged, test: ControlTestResult, leak: LeakEvidence | No
 
 
 def source_text(source: str) -> str:
-    """Data by the name of their file, whose whole path the origin has, or by the argument that they came as."""
-    return source if source in ("`test`", "`control`") else page.quoted(PurePath(source).name or source)
+    """Data by the name of their file, whose whole path the origin has, or by the `argument` that they came as."""
+    return page.quoted((PurePath(source).name or source).strip("`"))
 
 
 def models_text(n_models: int) -> str:
