@@ -10,8 +10,8 @@ from typing import Any
 from heldout.images import LabelledImages, Wrap, from_npz
 from heldout.independence.audit import audit
 from heldout.independence.result import AuditResult
-from heldout.independence.summary.leak import HEADLINES
-from heldout.independence.summary.pictures import effect_text
+from heldout.independence.summary.pictures import detectable
+from heldout.independence.summary.words import HEADLINES
 from heldout.orbit import Translations
 from heldout.report import Result
 from heldout.scorers import OnnxScorer
@@ -104,7 +104,7 @@ def _column(result: AuditResult) -> dict[str, str]:
         "Bernstein p": pvalue_text(e.log_p_values["bernstein"]),
         "control p (T)": p_text(control.statistic.p_value) if control else missing,
         "control p (error)": p_text(control.error_rate.p_value) if control else missing,
-        "detectable effect": effect_text(result),
+        "detectable effect": detectable(result)["mean T"][0],
     }
 
 

@@ -139,6 +139,23 @@ def from_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) ->
     return {name: [row.get(name) for row in rows] for name in names}
 
 
+def stacked(parts: Sequence[Columns]) -> dict[str, list[Any]]:
+    """Columns of several sets below each other; one that a set lacks has missing values there.
+
+    Examples
+    --------
+    >>> stacked([{"set": ["a"], "p": np.array([0.5])}, {"set": ["b", "b"]}])
+    {'set': ['a', 'b', 'b'], 'p': [0.5, None, None]}
+    """
+    found: dict[str, list[Any]] = {name: [] for part in parts for name in part}
+    for part in parts:
+        n = len(next(iter(part.values())))
+        for name, values in found.items():
+            own = part.get(name, [None] * n)
+            values += own.tolist() if isinstance(own, np.ndarray) else own
+    return found
+
+
 def at(record: Any, path: str) -> Any:
     """What a path of names or positions leads to, the record itself if it is empty; None where a part is not there.
 

@@ -8,7 +8,7 @@ import pytest
 
 from heldout.errors import InputError
 from heldout.independence.leak import LeakEvidence, check_references, weigh_leak
-from heldout.independence.summary.leak import leak_notes
+from heldout.independence.summary.words import leak_notes
 from heldout.statistics import detectable_leak, leak_scores, leak_test, seen_examples
 from heldout.statistics.leak import MARGIN_CLIP
 
@@ -109,13 +109,13 @@ def moved(test, **options):
 
 def test_a_harder_test_set_is_a_warning():
     same = rng_of(0).normal(size=1000)
-    assert leak_notes(moved(same)) == []
+    assert leak_notes(moved(same)) == ()
     found = moved(same - 0.5)
     assert found.p_value > 0.5
     (told,) = leak_notes(found)
     assert "reference" not in told
-    assert leak_notes(moved(same - 0.5, alternative="two-sided")) == []  # there it is the verdict
-    assert leak_notes(moved(same - 0.5, level=0.001)) == []  # a half of 0.001 cannot be reached
+    assert leak_notes(moved(same - 0.5, alternative="two-sided")) == ()  # there it is the verdict
+    assert leak_notes(moved(same - 0.5, level=0.001)) == ()  # a half of 0.001 cannot be reached
     x, references, _ = columns()
     x[:N] -= 1.0
     given = weigh_leak(

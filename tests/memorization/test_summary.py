@@ -21,7 +21,7 @@ from heldout.memorization.perturb.corruptions import CORRUPTIONS
 from heldout.memorization.ranking import GAP
 from heldout.memorization.result import Audited, MemorizationResult
 from heldout.memorization.retrained import LabelNoiseCurve
-from heldout.memorization.summary.phrases import perturbation_text
+from heldout.memorization.summary.answer import perturbation_text
 from heldout.memorization.summary.sections import LINES, MOST_STRENGTHS
 from heldout.summary import fixed, name_text, pair
 from tests.report.browser import PHONE, look, needs_chromium
@@ -315,9 +315,9 @@ def alone(model: str, curves: Sequence[Curve]) -> MemorizationResult:
 HEADLINES: dict[str, tuple[Callable[[], MemorizationResult], str]] = {
     "plain": (plain, "The metrics disagree on one and three"),
     "turned": (lambda: result_of(plain().curves[::-1]), "The metrics disagree on one and three"),
-    "noise": (noise, "By PTV k_PTV, by heart is at the memorised end and learned at the other"),
+    "noise": (noise, "By PTV k_PTV, by heart memorised more than learned"),
     # Pictures do not overrule label noise.
-    "disputed": (disputed, "By PTV k_PTV, leaked is at the memorised end and honest at the other"),
+    "disputed": (disputed, "By PTV k_PTV, leaked memorised more than honest"),
     "close": (close, "No significant difference by spatial k_max between a and b"),
     "alike": (alike, "spatial k_max is 0.2000 for all models"),
     "one": (one, "only: PTV k_PTV 0.1050 (1 if every label is memorised)"),
@@ -465,9 +465,7 @@ def test_boards(name: str) -> None:
 def test_readings_against_the_closed_forms() -> None:
     rows = {row.cells[0]: bare(row.cells[2]) for row in section("one", "reading")[0].rows}
     a = float(one().curve("only", PMV).accuracy[0])
-    assert rows[page.symbols("PMV k_S")].endswith(
-        f"about A − (1 − A)/(m − 1): {fixed(a - (1 - a) / 9)} with 10 classes"
-    )
+    assert rows[page.symbols("PMV k_S")].endswith(f"A = {fixed(a)}: {fixed(a - (1 - a) / 9)} with 10 classes")
     assert rows[page.symbols("spatial k_max")].endswith(
         "the largest of 4 is from strength 1 to 2; an even fall from 1.0000 to 0.0000 has steps of 0.2500"
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,40 @@ class Examples:
         right = self.kinds != WRONG
         return float(self.moved_losses[right].mean()) if right.any() else math.nan
 
+    def by_example(self, of: str) -> dict[str, Any]:
+        """Columns: one row per example of the set that is called `of`, averaged over models."""
+        return {
+            "set": [of] * len(self),
+            "id": self.ids,
+            "label": self.labels,
+            "group": [None] * len(self) if self.groups is None else self.groups,
+            "error": self.untouched_losses.mean(axis=0),
+            "error_in_frame": self.losses.mean(axis=0),
+            "error_moved": self.moved_losses.mean(axis=0),
+            "T": self.T,
+        }
+
+    def by_model(self, of: str, models: Sequence[str], *, moved: bool) -> list[dict[str, Any]]:
+        """Columns of each model: one row per example of the set that is called `of`, its move where it was `moved` by
+        one; the T of a random rule is an expectation over all moves."""
+        nowhere = np.full(len(self), None)
+        return [
+            {
+                "model": [model] * len(self),
+                "set": [of] * len(self),
+                "id": self.ids,
+                "label": self.labels,
+                "kind": [KINDS[kind] for kind in self.kinds[i].tolist()],
+                "down": self.moves[i, :, 0] if moved else nowhere,
+                "right": self.moves[i, :, 1] if moved else nowhere,
+                "weight": self.weights[i],
+                "error": self.untouched_losses[i],
+                "error_moved": self.moved_losses[i],
+                "T": self.statistics[i],
+            }
+            for i, model in enumerate(models)
+        ]
+
     def most_telling(self, count: int) -> NDArray[np.intp]:
         """Examples of the first model that a move made wrong: largest T first, then the worst score."""
         order = np.lexsort((-self.moved_scores[0], -self.statistics[0]))
@@ -121,6 +156,12 @@ class ControlEvidence(Record):
             return self.leak.spoke
         return min(self.statistic, self.error_rate, key=lambda test: test.p_value)
 
+    @property
+    def error_difference(self) -> ControlTestResult:
+        """`error_rate` as the difference in errors: negative where the test set is the easier one."""
+        low, high = self.error_rate.interval
+        return replace(self.error_rate, difference=-self.error_rate.difference, interval=(-high, -low))
+
     def disagree(self, level: float) -> bool:
         """Whether each half would be the verdict on its own, in opposite directions."""
         if self.leak is not None:
@@ -140,8 +181,8 @@ class ControlEvidence(Record):
             "invariance_log_p_value": self.invariance_log_p_value,
             "difference": self.statistic.difference,
             "interval": plain(self.statistic.interval),
-            "error_difference": -self.error_rate.difference,
-            "error_interval": plain((-self.error_rate.interval[1], -self.error_rate.interval[0])),
+            "error_difference": self.error_difference.difference,
+            "error_interval": plain(self.error_difference.interval),
             "untouched_error": self.untouched_error,
             "frame_error": self.frame_error,
             "frame_error_interval": list(self.frame_error_interval),

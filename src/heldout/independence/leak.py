@@ -86,6 +86,15 @@ class LeakEvidence(Record):
         """Whether mean and tail would each be the verdict on its own, in opposite directions."""
         return self.test.disagree and max(self.test.mean.p_value, self.test.sparse.p_value) <= level
 
+    def by_example(self, score: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Columns of both sets: what is compared, under the name `score`, what was expected of it, and of the test set
+        the p-value of its rank among the control's."""
+        test, control = (
+            {score: self.scores.scores[of], "expected": self.scores.expected[of]}
+            for of in (slice(None, self.n_test), slice(self.n_test, None))
+        )
+        return {**test, "p_value": self.seen.p_values}, control
+
     @property
     def references(self) -> tuple[str, ...]:
         """Names of the models that were compared with."""

@@ -139,9 +139,7 @@ class AuditNeeds(Result):
     @property
     def notes(self) -> list[str]:
         """What a reader must know."""
-        from heldout.independence.summary import needed
-
-        return needed.notes_of(self)
+        return [*self.summary().warnings]
 
     def summary(self) -> Summary:
         """What the forecast says.

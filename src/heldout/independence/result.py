@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.frames import Columns, stacked
 from heldout.independence.drawn import Drawn
 from heldout.independence.evidence import Evidence, Examples
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.plan import KINDS
-from heldout.independence.verdict import Direction, Outcome, Verdict
+from heldout.independence.verdict import JudgedResult, Verdict
 from heldout.orbit import Rule, Translations
-from heldout.report import Result
 from heldout.results import today
-from heldout.statistics import NModelTestResult, n_model_test
 from heldout.statistics.checks import Alternative
 from heldout.summary import Summary
 
@@ -54,7 +53,7 @@ class SeenPicture(LooksSeen):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class AuditResult(Result):
+class AuditResult(JudgedResult):
     """Evidence for or against the independence of models and a test set.
 
     `test` and `control` hold what was found for every example; `evidence` holds every p-value and interval; `to_dict`
@@ -155,26 +154,9 @@ class AuditResult(Result):
         return self.evidence.ruling
 
     @property
-    def outcome(self) -> Outcome:
-        """ "no evidence"; with a control "easier" or "harder" than it; without one "rejected"."""
-        return self.evidence.outcome
-
-    @property
-    def direction(self) -> Direction | None:
-        """Whether the test set looks too easy or too hard, where something was found."""
-        return self.evidence.direction
-
-    @property
     def p_value(self) -> float:
         """The verdict's p-value."""
         return self.evidence.p_value
-
-    @property
-    def verdict(self) -> str:
-        """In plain words."""
-        from heldout.independence.summary import pictures
-
-        return pictures.verdict_text(self)
 
     @property
     def leak(self) -> LeakEvidence | None:
@@ -192,11 +174,6 @@ class AuditResult(Result):
         return len(self.test.statistics)
 
     @property
-    def references(self) -> tuple[str, ...]:
-        """Names of the models that the audited ones were compared with."""
-        return () if self.leak is None else self.leak.reference_names
-
-    @property
     def n_examples(self) -> int:
         """Of the test set."""
         return len(self.test)
@@ -207,86 +184,20 @@ class AuditResult(Result):
         return self.evaluations / (len(self.test) * self.n_models)
 
     @property
-    def notes(self) -> list[str]:
-        """What a reader must know of groups, and of a test set that is harder than the control."""
-        from heldout.independence.summary import pictures
-
-        return pictures.notes_of(self)
-
-    def n_model_test(self, group_size: int) -> NModelTestResult:
-        """K p-values for K disjoint groups of `group_size` models (section 3.1 of v1).
-
-        Parameters
-        ----------
-        group_size : int
-            Models in each group.
-
-        Returns
-        -------
-        NModelTestResult
-            One test per group; groups share their examples.
-        """
-        lower, upper = self.orbit.statistic_range(self.rule)
-        return n_model_test(
-            self.test.statistics,
-            lower=lower,
-            upper=upper,
-            group_size=group_size,
-            alternative=self.alternative,
-            groups=self.test.groups,
-            tolerance=self.tolerance,
-            seed=self.seed,
-        )
-
     def _sets(self) -> dict[str, Examples]:
         return {"test": self.test} | ({} if self.control is None else {"control": self.control})
 
     @property
-    def _by_example(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = {}
-        for name, some in self._sets().items():
-            one = {
-                "set": [name] * len(some),
-                "id": list(some.ids),
-                "label": some.labels.tolist(),
-                "group": [None] * len(some) if some.groups is None else some.groups.tolist(),
-                "error": some.untouched_losses.mean(axis=0).tolist(),
-                "error_in_frame": some.losses.mean(axis=0).tolist(),
-                "error_moved": some.moved_losses.mean(axis=0).tolist(),
-                "T": some.T.tolist(),
-            }
-            if self.leak is not None:
-                own = slice(0, len(self.test)) if name == "test" else slice(len(self.test), None)
-                one["margin"] = self.leak.scores.scores[own].tolist()
-                one["expected"] = self.leak.scores.expected[own].tolist()
-                one["p_value"] = self.leak.seen.p_values.tolist() if name == "test" else [None] * len(some)
-            for key, values in one.items():
-                columns.setdefault(key, []).extend(values)
-        return columns
+    def _by_example(self) -> Columns:
+        leak = ({}, {}) if self.leak is None else self.leak.by_example("margin")
+        sets = zip(self._sets.items(), leak, strict=False)
+        return stacked([{**examples.by_example(name), **margins} for (name, examples), margins in sets])
 
     @property
-    def _by_model(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = {}
-        for name, some in self._sets().items():
-            for i, model in enumerate(self.model_names):
-                # a random rule has no one move: T is its expectation over all of them
-                moves = [(None, None)] * len(some) if self.rule.startswith("random") else some.moves[i].tolist()
-                one = {
-                    "model": [model] * len(some),
-                    "set": [name] * len(some),
-                    "id": list(some.ids),
-                    "label": some.labels.tolist(),
-                    "kind": [KINDS[kind] for kind in some.kinds[i].tolist()],
-                    "down": [down for down, _ in moves],
-                    "right": [right for _, right in moves],
-                    "weight": some.weights[i].tolist(),
-                    "error": some.untouched_losses[i].tolist(),
-                    "error_moved": some.moved_losses[i].tolist(),
-                    "T": some.statistics[i].tolist(),
-                }
-                for key, values in one.items():
-                    columns.setdefault(key, []).extend(values)
-        return columns
+    def _by_model(self) -> Columns:
+        moved = not self.rule.startswith("random")
+        parts = [examples.by_model(name, self.model_names, moved=moved) for name, examples in self._sets.items()]
+        return stacked([*itertools.chain(*parts)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, the evidence among it; an undefined number is None.

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.frames import Columns
 from heldout.independence.leak import LeakEvidence
-from heldout.independence.verdict import Direction, Outcome, Verdict
-from heldout.report import Result
+from heldout.independence.verdict import JudgedResult, Verdict
 from heldout.results import today
 from heldout.summary import Summary
 
@@ -27,7 +27,7 @@ class SeenExample:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ScoreAuditResult(Result):
+class ScoreAuditResult(JudgedResult):
     """Evidence for or against the independence of a model and a test set, from scores alone.
 
     `leak` holds the test, the residuals and what could have been found; `to_dict` is the JSON of
@@ -125,40 +125,11 @@ class ScoreAuditResult(Result):
         return min(1.0, self.p_value * self.planned_audits)
 
     @property
-    def outcome(self) -> Outcome:
-        """ "no evidence", "easier" or "harder" than the control."""
-        return self.ruling.outcome
-
-    @property
-    def direction(self) -> Direction | None:
-        """Whether the test set looks too easy or too hard, where something was found."""
-        return self.ruling.direction
-
-    @property
-    def verdict(self) -> str:
-        """In plain words."""
-        from heldout.independence.summary import scores
-
-        return scores.verdict_text(self)
-
-    @property
     def assumes(self) -> str:
         """What the verdict rests on."""
         from heldout.independence.summary import scores
 
         return scores.assumption(self)
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader must know of groups, joins and references."""
-        from heldout.independence.summary import scores
-
-        return scores.notes_of(self)
-
-    @property
-    def references(self) -> tuple[str, ...]:
-        """Names of the models that the audited one was compared with."""
-        return self.leak.reference_names
 
     @property
     def n_examples(self) -> int:
@@ -171,17 +142,9 @@ class ScoreAuditResult(Result):
         return len(self.values_control)
 
     @property
-    def _by_example(self) -> dict[str, Any]:
-        seen = np.zeros(self.n_examples, dtype=np.bool_)
-        seen[self.leak.seen.listed] = True
-        return {
-            "id": list(self.ids),
-            "score": self.values,
-            "compared": self.leak.scores.scores[: self.n_examples],
-            "expected": self.leak.scores.expected[: self.n_examples],
-            "p_value": self.leak.seen.p_values,
-            "looks_seen": seen,
-        }
+    def _by_example(self) -> Columns:
+        listed = np.isin(np.arange(self.n_examples), self.leak.seen.listed)
+        return {"id": self.ids, "score": self.values, **self.leak.by_example("compared")[0], "looks_seen": listed}
 
     def summary(self) -> Summary:
         """What the audit says.

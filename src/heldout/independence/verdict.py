@@ -1,10 +1,13 @@
-"""The verdict as data; `summary` and `score_summary` put it into words."""
+"""The verdict as data, and what results that have one share; the summaries put it into words."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from heldout.independence.leak import LeakEvidence
+from heldout.report import Result
 
 # easier, harder: than the control. rejected: independence or neutral shifts; without a control nobody knows which.
 Outcome = Literal["no evidence", "easier", "harder", "rejected"]
@@ -46,3 +49,44 @@ def judge(log_p_value: float, difference: float, *, level: float, rests_on: Basi
         direction = "easier" if difference > 0 else "harder"
         outcome = "rejected" if rests_on == "betting" else direction
     return Verdict(outcome=outcome, direction=direction, log_p_value=log_p_value, level=level, rests_on=rests_on)
+
+
+class JudgedResult(Result):
+    """What audits of pictures and of scores have in common: a verdict, perhaps by comparison with references."""
+
+    if TYPE_CHECKING:  # a field of the one, a property of the other
+
+        @property
+        def ruling(self) -> Verdict:
+            """The verdict as data."""
+
+        @property
+        def leak(self) -> LeakEvidence | None:
+            """The comparison with references, where there are any."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """ "no evidence"; with a control "easier" or "harder" than it; without one "rejected"."""
+        return self.ruling.outcome
+
+    @property
+    def direction(self) -> Direction | None:
+        """Whether the test set looks too easy or too hard, where something was found."""
+        return self.ruling.direction
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Names of the models that the audited ones were compared with."""
+        return () if self.leak is None else self.leak.reference_names
+
+    @property
+    def verdict(self) -> str:
+        """In plain words."""
+        from heldout.independence.summary.words import titled
+
+        return titled(self.outcome, self.summary().sentences[0])
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know before trusting a number."""
+        return [*self.summary().warnings]

@@ -202,6 +202,11 @@ class Curve(Record):
         return np.asarray(self.done.any(axis=1))
 
     @property
+    def line(self) -> NDArray[np.float64]:
+        """(4, q) the strengths at which a training ended well, the accuracy there, and the ends of its band."""
+        return np.stack([self.strengths, self.accuracy, *self.bands])[:, self.used]
+
+    @property
     def trainings(self) -> int | None:
         """How many ended well, of a model that is retrained."""
         return int(self.done[int(self.assumed) :].sum()) if self.perturbation in (PMV, PTV) else None

@@ -43,6 +43,18 @@ def slope(accuracies: ArrayLike, rates: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(np.abs(((a - a.mean(axis=-1, keepdims=True)) * centred).sum(axis=-1) / np.sum(centred**2)))
 
 
+def learned_slope(accuracy: float, n_classes: float) -> float:
+    """k_S of a model that learns with an accuracy of A and does not reach the wrong labels, about: of m classes it hits
+    a wrong label by chance, A - (1 - A) / (m - 1).
+
+    Examples
+    --------
+    >>> round(learned_slope(0.9, 10), 4), learned_slope(0.9, math.inf)
+    (0.8889, 0.9)
+    """
+    return accuracy - (1 - accuracy) / (n_classes - 1)
+
+
 def largest_step(accuracies: ArrayLike) -> NDArray[np.float64]:
     """k_max: the largest change of accuracy between neighbouring strengths (10), which must be equally far apart.
 

@@ -216,6 +216,17 @@ def all_curves(models: Models) -> list[Curve]:
     return [c for model in models.values() for c in model.perturbations.values()]
 
 
+def mean_line(curves: Sequence[Curve], n: int) -> NDArray[np.float64] | None:
+    """The mean of `Curve.line` over n curves of one model; None where some are missing or were measured elsewhere.
+
+    Its band is the mean of the bands. Corruptions share their examples, so their errors depend on each other to an
+    extent that was not measured; if they were the same, this would be the band, and otherwise it is narrower.
+    """
+    lines = [c.line for c in curves]
+    same = len(lines) == n and all(np.array_equal(line[0], lines[0][0]) for line in lines)
+    return np.asarray(np.mean(lines, axis=0)) if same else None
+
+
 def all_columns(models: Models) -> tuple[Column, ...]:
     """What the models are compared by."""
     return (*columns_of(all_curves(models)), *([GAP] if any(m.validation for m in models.values()) else []))

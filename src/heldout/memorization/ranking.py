@@ -193,6 +193,25 @@ def disagreements(rankings: Sequence[Ranking]) -> tuple[Disagreement, ...]:
     return tuple(found)
 
 
+def opposed(
+    models: Sequence[str], rankings: Sequence[Ranking]
+) -> dict[tuple[str, str], tuple[list[Ranking], list[Ranking]]]:
+    """Pairs of models that metrics disagree on: those by which the first memorised significantly more, and those by
+    which the second did."""
+    found = {}
+    for a, b in itertools.combinations(models, 2):
+        more, less = ([r for r in rankings if r.differs(*pair)] for pair in ((a, b), (b, a)))
+        if more and less:
+            found[a, b] = more, less
+    return found
+
+
+def n_compared(models: Sequence[str], rankings: Sequence[Ranking]) -> int:
+    """Pairs of models that two metrics or more compare."""
+    pairs = itertools.combinations(models, 2)
+    return sum(sum({a, b} <= {*r.models} for r in rankings) > 1 for a, b in pairs)
+
+
 def correlations(rankings: Sequence[Ranking]) -> tuple[Correlation, ...]:
     """Kendall's tau of each two metrics' orders, where at least three models share them."""
     found = [

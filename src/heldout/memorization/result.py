@@ -70,7 +70,13 @@ class MemorizationResult(Result):
 
     verb: ClassVar[str] = "memorization"
     level: ClassVar[float] = LEVEL
-    tabled: ClassVar = {"curves": "_points", "metrics": "_metrics"}
+    tabled: ClassVar = {
+        "curves": ("curves", ("model", "perturbation", "unit", ("strength", "strengths"), "accuracy",
+                              ("low", "bands.0"), ("high", "bands.1"))),
+        "metrics": ("_estimates", (("model", "0"), ("perturbation", "1.perturbation"), ("metric", "1.metric"),
+                                   ("value", "2.value"), ("low", "2.low"), ("high", "2.high"),
+                                   ("memorised", "1.memorised"), ("reason", "2.reason"))),
+    }  # fmt: skip
     unlisted: ClassVar = ("measured", "source", "digest", "preprocessing", "class_names")
     derived: ClassVar = {
         "verb": "verb", "level": "level", "data": "data", "models": "measured", "notes": "remarks",
@@ -185,30 +191,8 @@ class MemorizationResult(Result):
         return remarks(self)
 
     @property
-    def _points(self) -> list[dict[str, Any]]:
-        return [
-            {"model": curve.model, "perturbation": curve.perturbation, "unit": curve.unit}
-            | {key: float(point[key]) for key in ("strength", "accuracy", "low", "high")}
-            for curve in self.curves
-            for point in curve.points
-        ]
-
-    @property
-    def _metrics(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "model": model,
-                "perturbation": column.perturbation,
-                "metric": column.metric,
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-                "memorised": column.memorised,
-                "reason": estimate.reason,
-            }
-            for model, row in self.table.items()
-            for column, estimate in row.items()
-        ]
+    def _estimates(self) -> list[tuple[str, Column, Estimate]]:
+        return [(model, column, found) for model, row in self.table.items() for column, found in row.items()]
 
     def summary(self) -> Summary:
         """What it says, as data that text, Markdown and HTML are rendered from.

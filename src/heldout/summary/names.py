@@ -84,6 +84,28 @@ def names_text(names: Sequence[str], most: int = 12) -> str:
     return f"{', '.join(texts[:most])} and {rest:,} more" if rest > 0 else listed(texts)
 
 
+def class_text(number: int, names: Sequence[str] | None) -> str:
+    """A class by name where it has one.
+
+    Examples
+    --------
+    >>> class_text(1, ("cat", "dog")), class_text(7, ("cat", "dog")), class_text(0, None)
+    ('dog', 'class 7', 'class 0')
+    """
+    return names[number] if names is not None and 0 <= number < len(names) else f"class {number}"
+
+
+def that_hold(*rows: tuple[object, str]) -> tuple[str, ...]:
+    """The sentences whose condition holds.
+
+    Examples
+    --------
+    >>> that_hold((True, "It is."), (None, "It is not."))
+    ('It is.',)
+    """
+    return tuple(sentence for holds, sentence in rows if holds)
+
+
 def listed(parts: Sequence[str]) -> str:
     """Parts as a sentence lists them.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from heldout import summary as page
 from heldout.images.preprocessing import preprocessing_text
 from heldout.independence.evidence import CONFIDENCE, Examples
 from heldout.independence.result import AuditResult
-from heldout.independence.summary import leak as words
-from heldout.independence.summary import meaning, sections
+from heldout.independence.summary import sections, words
 from heldout.independence.untouched import ORIGINAL
-from heldout.statistics import Detectable
 from heldout.statistics.power import POWER
 
 RULES = {
@@ -28,6 +28,14 @@ TOWARDS = {
     "harder": "the pictures as they stand are harder for {} than their shifts: not the direction of "
     "overfitting, so look at the preprocessing first",
 }
+NOT_ENOUGH = "not even the largest one that these examples allow would be found four times in five"
+NO_SPREAD = "no spread within any class of test set or control to project from"
+NONE_POSITIVE = "no example has a positive T, so there is nothing to project a positive mean from"
+LARGER_RADIUS = "Use a larger radius: here no move changed enough to measure anything."
+MORE_RUNS = (
+    "To judge the architecture and not one run, train it N times with different seeds and audit all N together: T is "
+    "averaged first, which takes the noise of training out."
+)
 METHOD = (
     "R. Werpachowski, A. György, C. Szepesvári (2019), “Detecting overfitting via adversarial examples”, NeurIPS 2019, "
     "<https://arxiv.org/abs/1903.02380>; sections and figures named here are those of version 1 (“v1”), "
@@ -38,19 +46,22 @@ METHOD = (
 
 def audit_summary(result: AuditResult) -> page.Summary:
     """The result as a summary."""
-    numbers = _numbers(result)
+    e, leak, numbers = result.evidence, result.leak, _numbers(result)
+    effects = words.detectable_leak(leak) if leak else detectable(result)
+    still = not leak and not result.ruling.found and effects["mean T"][0] == page.NOT_DEFINED
+    more = (still, LARGER_RADIUS), (result.n_models == 1, MORE_RUNS)
     return page.Summary(
         kind="Audit: verdict",
         headline=words.HEADLINES[result.outcome][1],
-        sentences=(words.capital(_sentence(result)),),
+        sentences=(words.capital(_sentence(result, effects)),),
         tone="found" if result.ruling.found else "quiet",
         subject=_subject(result),
-        figures=_figures(result),
-        warnings=tuple(result.notes),
+        figures=_figures(result, effects),
+        warnings=tuple(_notes(result)),
         lines=numbers,
         sections=(
             sections.two_estimates(result),
-            *meaning.advice(result),
+            *words.advice(result, e.planned_audits, effects, *more),
             page.Section.of("What was audited, and the numbers", page.Facts(numbers)),
             *sections.references(result),
             *sections.control(result),
@@ -70,12 +81,7 @@ def audit_summary(result: AuditResult) -> page.Summary:
     )
 
 
-def verdict_text(result: AuditResult) -> str:
-    """The verdict in one string."""
-    return words.titled(result.outcome, _sentence(result))
-
-
-def notes_of(result: AuditResult) -> list[str]:
+def _notes(result: AuditResult) -> list[str]:
     """Warnings on a limit, on groups, on halves that disagree, and on a test set that is harder than the control."""
     e, control = result.evidence, result.evidence.control
     notes: list[str] = []
@@ -91,62 +97,47 @@ def notes_of(result: AuditResult) -> list[str]:
     return notes
 
 
-def _sentence(result: AuditResult) -> str:
+def _sentence(result: AuditResult, effects: words.Effects) -> str:
     """With a control: no evidence; easier, which is dependence if the control is a random draw from the same source;
     harder, which is not overfitting. Without one: no evidence, or rejected, which leaves open what fails."""
-    e, control, leak = result.evidence, result.evidence.control, result.leak
-    tested = words.p_times_text(e.log_p_value, e.ruling, e.planned_audits)
-    if control is not None:
-        test = leak.test.mean if leak else control.statistic
-        found = words.found_leak_text(leak) if leak else _found(result)
-        tested += f", leak test, declared up front{words.tail_text(leak, e.ruling)}" if leak else ""
-        return words.against_control(
-            e.ruling, test, result.references, tested=tested, found=found, n_models=result.n_models
-        )
+    e, c, leak, many = result.evidence, result.evidence.control, result.leak, result.n_models
+    found = words.would_find(effects, references=bool(leak))
+    if c is not None:
+        return words.against_control(e, leak.test.mean if leak else c.statistic, leak, found, many)
     neutral = f"neutral up to {result.tolerance}" if result.tolerance else "neutral"
-    grouped, many = None if result.test.groups is None else result.test.n_groups, result.n_models
-    tested += f", betting, {_side(result)}, n = {result.n_examples:,}{words.groups_text(grouped)}"
+    grouped = words.groups_text(None if result.test.groups is None else result.test.n_groups)
+    tested = f"{words.tested_text(e, None)}, betting, {_side(result)}, n = {result.n_examples:,}{grouped}"
     if result.direction:
         return (
-            f"at level {e.level:g}: it cannot both be true that {'the model is' if many == 1 else 'all models are'} "
+            f"At level {e.level:g}: it cannot both be true that {'the model is' if many == 1 else 'all models are'} "
             f"independent of this test set and that small shifts are {neutral} ({tested}). Mean T is "
             f"{page.fixed(e.tested_statistic, sign=True)}: "
             f"{TOWARDS[result.direction].format(words.models_text(many))}. Photographs are framed, so shifts seldom "
             "are quite neutral; do not call this overfitting before a control (--control) has told the two apart."
         )
     return (
-        f"at level {e.level:g}: nothing was found ({tested}). {_found(result)} This rests on two assumptions: "
+        f"At level {e.level:g}: nothing was found ({tested}). {found} This rests on two assumptions: "
         f"independence, which is tested, and that small shifts are {neutral} (they keep a picture's label and "
         "likelihood), which is not. Only a control (--control) can tell them apart."
     )
 
 
-def _found(result: AuditResult) -> str:
-    """What would have been found four times in five, by each half of the test."""
-    e, why = result.evidence, meaning.why_undetectable(result)
-    halves = {"mean T": e.detectable} | ({"the error rate": e.control.detectable_error} if e.control else {})
-    told = [
-        f"in {name} {f'{page.NOT_DEFINED} ({why[name]})' if name in why else range_text(found)}"
-        for name, found in halves.items()
-    ]
-    less = "" if len(why) == len(halves) else "; less may well be there"
-    return f"What would have been found four times in five (a plug-in estimate): {', '.join(told)}{less}."
-
-
-def range_text(found: Detectable, digits: int = 4) -> str:
-    """Both ends, or one where they are the same.
-
-    Examples
-    --------
-    >>> range_text(Detectable(0.01, 0.0123)), range_text(Detectable(0.01, 0.01))
-    ('0.0100 to 0.0123', '0.0100')
-    """
-    return " to ".join(dict.fromkeys(page.fixed(end, digits) for end in (found.low, found.high)))
-
-
-def effect_text(result: AuditResult) -> str:
-    """The detectable effect on T, as a range, or that it is not defined."""
-    return page.NOT_DEFINED if "mean T" in meaning.why_undetectable(result) else range_text(result.evidence.detectable)
+def detectable(result: AuditResult, digits: int = 4) -> words.Effects:
+    """Of each half of the test the effect that would have been found four times in five, both ends or one where they
+    are the same; or that it is not defined, and why."""
+    e, c, told = result.evidence, result.evidence.control, {}
+    halves = {"mean T": (e.detectable, None if c is None else c.statistic)}
+    if c is not None:
+        halves["the error rate"] = (c.detectable_error, c.error_rate)
+    for name, (found, test) in halves.items():
+        why = "" if math.isfinite(found.high) else NOT_ENOUGH
+        if test is not None and not test.standard_error > 0:
+            why = NO_SPREAD  # the formula gives 0: nothing was measured, which is not "everything is found"
+        elif why and test is None and not result.drawn.statistic.n_above:
+            why = NONE_POSITIVE
+        ends = dict.fromkeys(page.fixed(end, digits) for end in (found.low, found.high))
+        told[name] = (page.NOT_DEFINED if why else " to ".join(ends), why)
+    return told
 
 
 def _subject(result: AuditResult) -> str:
@@ -157,26 +148,19 @@ def _subject(result: AuditResult) -> str:
     return f"{page.names_text(result.model_names, 3)}: {result.n_examples:,} test examples{test}{fresh}{against}"
 
 
-def _figures(result: AuditResult) -> tuple[page.Figure, ...]:
+def _figures(result: AuditResult, effects: words.Effects) -> tuple[page.Figure, ...]:
     """What was found stands large where something was; what could have been found where nothing was."""
-    e, c, leak, found = result.evidence, result.evidence.control, result.leak, result.ruling.found
-    level, why = words.level_text(e.level, e.planned_audits), meaning.why_undetectable(result)
+    e, c, found = result.evidence, result.evidence.control, result.ruling.found
     mean = "above zero where the moved pictures, properly weighted, are harder"
     mean += "; each group counts once" * (result.test.groups is not None)
-    error = page.NOT_DEFINED if "the error rate" in why else range_text(c.detectable_error) if c else ""
-    errors = f"; on the error rate, the other half of the test, {error}" * bool(error)
-    because = f"because {why.get('mean T')}{errors}"
-    would = f"on T{errors}; would have been found (level {level}, power {POWER:g}), by how it comes about; plug-in"
-    rows: list[tuple[str, str | None, str, bool]] = [
-        ("Mean T", None if c else page.fixed(e.tested_statistic, sign=True), mean, found),
-        ("Error on the test set", page.percent(e.untouched_error) if c else None, "untouched pictures", found),
-        ("Error on the control", page.percent(c.untouched_error) if c else None, "untouched pictures", found),
-        ("Detectable effect", None if leak else effect_text(result), because if "mean T" in why else would, not found),
-    ]  # fmt: skip
+    rows = [("Mean T", page.fixed(e.tested_statistic, sign=True), mean)]
+    if c is not None:
+        errors = {"test set": e.untouched_error, "control": c.untouched_error}
+        rows = [(f"Error on the {of}", page.percent(v), "untouched pictures") for of, v in errors.items()]
     return (
-        words.p_figure(e.ruling, _side(result), level),
-        *(page.Figure(name=name, value=v, note=note, strong=strong) for name, v, note, strong in rows if v),
-        *((words.detectable_figure(leak, level, strong=not found),) if leak else ()),
+        words.p_figure(e, _side(result)),
+        *(page.Figure(name=name, value=value, note=note, strong=found) for name, value, note in rows),
+        words.detectable_figure(f"Detectable {'leak' if result.leak else 'effect'}", e, effects, strong=not found),
     )
 
 
@@ -188,8 +172,7 @@ def _side(result: AuditResult) -> str:
 def _numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
     """Every number but p-values, with what it is."""
     e, c, fixed = result.evidence, result.evidence.control, page.fixed
-    sure = f"{100 * CONFIDENCE:g}{page.PERCENT}"
-    level = f"level {words.level_text(e.level, e.planned_audits)}; power {POWER:g}, plug-in"
+    sure, effects = f"{100 * CONFIDENCE:g}{page.PERCENT}", [text for text, _ in detectable(result, 5).values()]
     lines: list[tuple[str, str | None]] = [
         ("Test error R_S", f"{fixed(e.test_error)}  ({sure} {page.pair(e.intervals['test_error'])})"),
         ("  Untouched pictures", f"{fixed(e.untouched_error)}  (as they are, not in the frame)"
@@ -197,25 +180,25 @@ def _numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
         ("Adversarial error", f"{fixed(e.adversarial_error)}  (attack success {fixed(result.test.attack_success)})"),
         ("Adversarial estimate R_g", f"{fixed(e.adversarial_estimate)}  ({sure} "
                                      f"{page.pair(e.intervals['adversarial_estimate'])})"),
-        ("Mean T = R_g - R_S", fixed(e.statistic, 5, sign=True)),
+        ("Mean T = R_g − R_S", fixed(e.statistic, 5, sign=True)),
         ("  Each group counted once", None if result.test.groups is None else fixed(e.tested_statistic, 5, sign=True)),
         ("Variances", f"R_S {page.scientific(e.test_error_variance)}, R_g "
                       f"{page.scientific(e.adversarial_estimate_variance)}  (R_g's is never larger in "
                       "expectation, if independent)"),
-        words.e_value_line(e.log_e_value),
-        ("Detectable effect on T", f"{range_text(e.detectable, 5)}  ({level})"),
+        words.e_value_line(e),
+        ("Detectable effect on T", f"{effects[0]}  (level {words.level_text(e)}; power {POWER:g}, plug-in)"),
     ]  # fmt: skip
     if c is not None:
         grouped = c.statistic.n_groups_test is not None
         plain = (e.statistic - c.mean_statistic, e.untouched_error - c.untouched_error)
         lines += [
-            ("  On the error rate", range_text(c.detectable_error, 5)),
+            ("  On the error rate", effects[1]),
             ("Control error", f"{fixed(c.untouched_error)}  (untouched pictures; test set {fixed(e.untouched_error)})"),
             ("T of the control", fixed(c.mean_statistic, 5, sign=True)),
             ("Test minus control, plain", "T {}, error rate {}".format(*(fixed(v, 5, sign=True) for v in plain))),
             ("The same, within class", f"weighted{', each group counted once' * grouped}"),
             ("  T", words.difference_text(c.statistic)),
-            ("  Error rate", words.difference_text(words.flipped(c.error_rate))),
+            ("  Error rate", words.difference_text(c.error_difference)),
             ("  Not compared", words.unmatched_text(c.statistic)),
         ]
     leak = () if result.leak is None else words.leak_lines(result.leak, ", within class")

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from heldout import summary as page
 from heldout.independence.score_result import ScoreAuditResult
-from heldout.independence.summary import leak as words
-from heldout.independence.summary import meaning
+from heldout.independence.summary import words
 
 PRINTED = 5  # of the examples that look seen
 LISTED = 100  # of them on the page; all are in the saved result
@@ -26,6 +25,9 @@ ASSUMES_HALVES = (
 TAKEN_OFF = (
     "references (--reference-scores) that saw neither set take off most of what makes some items harder, not all"
 )
+RIGHT_OR_WRONG = (
+    "Right and wrong say little of a single example: margins or log-likelihoods of the target show a leak long before."
+)
 METHOD = (
     "permutation test of scores less what references lead one to expect; smallest p of two statistics after Westfall "
     "and Young (1993), list after Benjamini and Hochberg (1995)."
@@ -38,22 +40,10 @@ def assumption(result: ScoreAuditResult) -> str:
     return f"{ASSUMES_HALVES if result.halves else ASSUMES}; {TAKEN_OFF}{alone}"
 
 
-def verdict_text(result: ScoreAuditResult) -> str:
-    """The verdict in one string."""
-    return words.titled(result.outcome, _sentence(result))
-
-
-def _sentence(result: ScoreAuditResult) -> str:
-    p, leak = words.p_times_text(result.log_p_value, result.ruling, result.planned_audits), result.leak
-    tested = f"{p}, leak test on {words.kind_text(result.kind)}{words.tail_text(leak, result.ruling)}"
-    found = words.found_leak_text(leak)
-    return words.against_control(result.ruling, leak.test.mean, result.references, tested=tested, found=found)
-
-
-def notes_of(result: ScoreAuditResult) -> list[str]:
+def _notes(result: ScoreAuditResult) -> list[str]:
     """Warnings on groups, joins and references."""
     taken, mean = result.leak.test.variance_removed, result.leak.test.mean
-    told = (
+    told = page.that_hold(
         (result.n_repeated, f"{result.n_repeated:,} examples share their text with another one; such examples count as "
                             "one."),
         (mean.n_unmatched, f"Not compared: {words.unmatched_text(mean)}."),
@@ -68,29 +58,31 @@ def notes_of(result: ScoreAuditResult) -> list[str]:
         *page.few_groups(mean.n_groups_test, "the test set", words.ROUGH),
         *page.few_groups(mean.n_groups_control, "the control", words.ROUGH),
         *words.leak_notes(result.leak),
-        *(text for holds, text in told if holds),
+        *told,
     ]
 
 
 def score_summary(result: ScoreAuditResult) -> page.Summary:
     """The result as a summary."""
-    test, control = map(words.source_text, result.sources)
+    leak, (test, control) = result.leak, map(words.source_text, result.sources)
+    effects = words.detectable_leak(leak)
+    found = words.would_find(effects, references=bool(result.references))
     less = "what the references lead one to expect" if result.references else "the mean of both sets"
     caption = f"To the right the model does better than expected. {words.MEAN_AND_TAIL}"
-    chart = words.residual_chart(result.leak, f"{words.kind_text(result.leak.kind)} less {less}", caption)
+    chart = words.residual_chart(leak, f"{words.kind_text(leak.kind)} less {less}", caption)
     numbers = _numbers(result)
     return page.Summary(
         kind="Audit of scores: verdict",
         headline=words.HEADLINES[result.outcome][1],
-        sentences=(words.capital(_sentence(result)),),
+        sentences=(words.capital(words.against_control(result, leak.test.mean, leak, found, 1)),),
         tone="found" if result.ruling.found else "quiet",
         subject=f"{page.quoted(result.model_name or 'model')}: {result.n_examples:,} test examples ({test}) and "
         f"{result.n_control:,} control examples ({control})",
-        figures=_figures(result),
-        warnings=tuple(result.notes),
+        figures=_figures(result, effects),
+        warnings=tuple(_notes(result)),
         lines=numbers,
         sections=(
-            *meaning.advice(result),
+            *words.advice(result, result.planned_audits, effects, (result.kind == "correct", RIGHT_OR_WRONG)),
             page.Section.of("Test set against control", chart),
             *_seen(result),
             page.Section.of("The numbers", page.Facts(numbers)),
@@ -98,29 +90,19 @@ def score_summary(result: ScoreAuditResult) -> page.Summary:
         closing=(f"This assumes that {result.assumes}.",),
         origin=page.origin(
             result,
-            ("Test set", result.sources[0]),
-            ("Control", result.sources[1]),
-            ("Digest of test scores", result.digests["test"]),
-            ("Digest of control scores", result.digests["control"]),
+            *zip(("Test set", "Control"), result.sources, strict=True),
+            *((f"Digest of {of} scores", result.digests[of]) for of in ("test", "control")),
         ),
         method=METHOD,
     )
 
 
-def _figures(result: ScoreAuditResult) -> tuple[page.Figure, ...]:
-    name, level = words.kind_text(result.kind), words.level_text(result.level, result.planned_audits)
-    rows = {
-        f"Mean {name}, test set": page.fixed(result.mean_test, 3),
-        f"Mean {name}, control": page.fixed(result.mean_control, 3),
-        "Variance taken off by references": page.share_text(result.leak.test.variance_removed),
-    }
+def _figures(result: ScoreAuditResult, effects: words.Effects) -> tuple[page.Figure, ...]:
+    name, means = words.kind_text(result.kind), {"test set": result.mean_test, "control": result.mean_control}
     return (
-        words.p_figure(result.ruling, words.side_text(result.leak.test.alternative), level),
-        *(
-            page.Figure(name=name, value=value, strong=False)
-            for name, value in [*rows.items()][: None if result.references else 2]
-        ),
-        words.detectable_figure(result.leak, level, strong=False),
+        words.p_figure(result, words.side_text(result.leak.test.alternative)),
+        *(page.Figure(name=f"Mean {name}, {of}", value=page.fixed(v, 3), strong=False) for of, v in means.items()),
+        words.detectable_figure("Detectable leak", result, effects, strong=False),
     )
 
 
@@ -135,7 +117,7 @@ def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
     first = ", ".join(page.quoted(example.id) for example in result.look_seen[:PRINTED])
     return page.kept_facts(
         ("Model", page.quoted(result.model_name) if result.model_name else None),
-        ("Scores", f"{words.kind_text(result.kind)}, larger is {direction}; {result.clipping}"),
+        ("Scores", f"{words.kind_text(result.kind)}, larger is {direction}; {result.clipping.replace(' -', ' −')}"),
         *(
             (name, f"mean {page.minus(f'{mean:.6g}')}  (n = {n:,}{words.groups_text(n_groups)}, {source})")
             for name, mean, n, n_groups, source in sets
@@ -143,7 +125,7 @@ def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
         ("Compared within", result.strata),
         *words.leak_lines(result.leak, ", within class" if result.strata else ""),
         ("  The first of them", first),
-        words.e_value_line(result.log_e_value),
+        words.e_value_line(result),
     )
 
 

@@ -10,7 +10,7 @@ from heldout import summary as page
 from heldout.independence.drawn import Band
 from heldout.independence.evidence import CONFIDENCE
 from heldout.independence.result import AuditResult
-from heldout.independence.summary import leak as words
+from heldout.independence.summary import words
 from heldout.independence.untouched import ORIGINAL
 from heldout.statistics.power import LEVEL
 
@@ -60,12 +60,11 @@ def references(result: AuditResult) -> Iterator[page.Section]:
         "Models agree on what is hard. So the audited ones are compared with the references: how sure they are of the "
         "true label of each untouched picture (the margin: its log-odds, averaged over models, clipped to −5 and 10), "
         "less what the references lead one to expect. Seen pictures lie above that.",
-        words.residual_chart(leak, "margin less what the references lead one to expect"),
-        words.MEAN_AND_TAIL,
+        words.residual_chart(leak, "margin less what the references lead one to expect", words.MEAN_AND_TAIL),
     )
     shown: list[Group] = []
     for x in result.seen_pictures:
-        label = class_text(x.label, result.class_names)
+        label = page.class_text(x.label, result.class_names)
         margin = f"margin {page.fixed(x.margin, 1, sign=True)}, expected {page.fixed(x.expected, 1, sign=True)}"
         picture = page.Picture(pixels=x.picture, alt=f"Test picture {x.id}, {label}")
         shown.append((label, (picture,), (f"example {x.id}", margin, f"p = {page.p_text(x.p_value)}")))
@@ -92,7 +91,7 @@ def control(result: AuditResult) -> Iterator[page.Section]:
     c = result.evidence.control
     if c is None:
         return
-    tests = {"T, within class": c.statistic, "Error rate, within class": words.flipped(c.error_rate)}
+    tests = {"T, within class": c.statistic, "Error rate, within class": c.error_difference}
     rows = [(name, of.difference, of.interval if of.standard_error > 0 else None) for name, of in tests.items()]
     columns = ("Test minus control", "Difference", f"95{page.PERCENT} interval")
     yield page.Section.of(
@@ -107,8 +106,7 @@ def control(result: AuditResult) -> Iterator[page.Section]:
         ),
         page.Note(
             f"{c.statistic.n_resamples:,} permutations within class, of whole groups where there are any. One-sided "
-            "p-values look for overfitting only: a higher T, a lower error on the test set. They count only where that "
-            "was declared beforehand."
+            "p-values look for overfitting only, and count only where that was declared beforehand."
         ),
     )
 
@@ -118,39 +116,36 @@ def growth(result: AuditResult) -> page.Section:
     curve = result.drawn.curve
     sizes = tuple(float(point.size) for point in curve)
 
-    def chart(title: str, y: page.Axis, lines: dict[str, list[Band]], unit: float = 1.0) -> page.LineChart:
-        ends = {name: [[getattr(b, end) / unit for b in bands] for end in ("mean", "low", "high")]
-                for name, bands in lines.items()}  # fmt: skip
-        styles: tuple[page.Style, ...] = ("a", "b")
-        return page.LineChart(
-            title=f"{title} against sample size",
-            x=page.Axis(label="sample size (log scale)", kind="log", whole=True, spec=",.0f"),
-            y=y,
-            series=tuple(
-                page.Series(name=name, x=sizes, y=tuple(mean), low=tuple(low), high=tuple(high), style=style)
-                for (name, (mean, low, high)), style in zip(ends.items(), styles, strict=True)
-            ),
-            reference=(math.log10(LEVEL), f"{LEVEL:g}") if y.kind == "decades" else None,
-        )
+    def line(name: str, field: str, style: page.Style, unit: float = 1.0) -> page.Series:
+        bands: list[Band] = [getattr(point, field) for point in curve]
+        mean, low, high = (tuple(getattr(b, end) / unit for b in bands) for end in ("mean", "low", "high"))
+        return page.Series(name=page.symbols(name), x=sizes, y=mean, low=low, high=high, style=style)
 
-    p = {"betting": [of.betting for of in curve], "Bernstein (v1)": [of.bernstein for of in curve]}
-    errors = {
-        page.symbols("test error R_S"): [of.test_error for of in curve],
-        page.symbols("adversarial estimate R_g"): [of.adversarial_estimate for of in curve],
-    }
+    x, ten = page.Axis(label="sample size (log scale)", kind="log", whole=True, spec=",.0f"), math.log(10.0)
     charts = (
-        chart("p-value", page.Axis(label="p (log scale)", kind="decades"), p, math.log(10.0)),
-        chart("Both error estimates", page.Axis(label="error rate", spec=".4f"), errors),
+        page.LineChart(
+            title="p-value against sample size",
+            x=x,
+            y=page.Axis(label="p (log scale)", kind="decades"),
+            series=(line("betting", "betting", "a", ten), line("Bernstein (v1)", "bernstein", "b", ten)),
+            reference=(math.log10(LEVEL), f"{LEVEL:g}"),
+        ),
+        page.LineChart(
+            title="Both error estimates against sample size",
+            x=x,
+            y=page.Axis(label="error rate", spec=".4f"),
+            series=(
+                line("test error R_S", "test_error", "a"),
+                line("adversarial estimate R_g", "adversarial_estimate", "b"),
+            ),
+        ),
     )
     note = page.Note(
         f"Means over {curve[0].n_subsets} random subsets per size, one at n = {curve[-1].size:,}. Bands of p-values go "
         "from the smallest to the largest: subsets overlap, so they show how much the choice of examples decides and "
-        f"are no standard errors. Bands of errors are {SURE} Bernstein intervals, averaged. With a control these "
-        "p-values are not the verdict. v1: the first version of the paper, arXiv:1903.02380v1."
+        f"are no standard errors. Bands of errors are {SURE} Bernstein intervals, averaged."
     )
-    return page.Section.of(
-        "How the evidence grows: p-values of the test set alone", page.SideBySide(charts=charts), note
-    )
+    return page.Section.of("How the evidence of the test set alone grows", page.SideBySide(charts=charts), note)
 
 
 def exhibits(result: AuditResult) -> page.Section:
@@ -165,7 +160,9 @@ def exhibits(result: AuditResult) -> page.Section:
     )
     shown: list[Group] = []
     for x in result.exhibits:
-        label, before, after = (class_text(k, result.class_names) for k in (x.label, x.predicted, x.moved_predicted))
+        label, before, after = (
+            page.class_text(k, result.class_names) for k in (x.label, x.predicted, x.moved_predicted)
+        )
         move = move_text(x.move)
         pictures = (
             page.Picture(pixels=x.original, alt=f"Picture {x.id} as it stands, predicted {before}"),
@@ -175,17 +172,6 @@ def exhibits(result: AuditResult) -> page.Section:
         shown.append((f"{before} → {after}", pictures, lines))
     text = opening if shown else f"None to show: {why}."
     return page.Section.of("The most telling pictures", text, *_folded(shown))
-
-
-def class_text(number: int, names: Sequence[str] | None) -> str:
-    """A class by name where it has one.
-
-    Examples
-    --------
-    >>> class_text(1, ("cat", "dog")), class_text(7, ("cat", "dog")), class_text(0, None)
-    ('dog', 'class 7', 'class 0')
-    """
-    return names[number] if names is not None and 0 <= number < len(names) else f"class {number}"
 
 
 def move_text(move: tuple[int, int]) -> str:
@@ -271,10 +257,8 @@ def p_values(result: AuditResult) -> page.Section:
     e, c, leak = result.evidence, result.evidence.control, result.leak
     p, side = {name: page.pvalue_text(v) for name, v in e.log_p_values.items()}, words.side_text(result.alternative)
     alone, planned = words.side_text(result.alternative, result.tolerance), e.planned_audits
-    rows: list[tuple[str, str, str]] = []
-    if leak is not None:
-        note = f"{words.side_text(leak.test.alternative)}; mean and tail: {words.counts_text(leak)}"
-        rows.append(("Leak test, against references", page.p_text(leak.p_value), note))
+    verdict_side = words.side_text(result.verdict_alternative)
+    rows = [("Leak test, against references", page.p_text(leak.p_value), verdict_side)] if leak else []
     if c is not None:
         twice = min(1.0, 2 * min(c.statistic.p_value, c.error_rate.p_value))
         rows += [

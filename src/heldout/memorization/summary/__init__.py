@@ -8,8 +8,7 @@ from pathlib import PurePath
 from heldout import summary as page
 from heldout.memorization.ranking import Ranking
 from heldout.memorization.result import MemorizationResult
-from heldout.memorization.summary import meaning, phrases, sections
-from heldout.memorization.summary.answer import figures, headline, sentences
+from heldout.memorization.summary import answer, meaning, sections
 
 __all__ = ["remarks", "summarise"]
 
@@ -18,24 +17,24 @@ def summarise(result: MemorizationResult) -> page.Summary:
     """The summary of a result."""
     warnings, notes = _noticed(result)
     of = f" of {page.quoted(PurePath(result.source).name or result.source)}" if result.source else ""
-    examples = f"{phrases.numbers_text([c.n for c in result.curves])} training examples{of}"
+    examples = f"{answer.numbers_text([c.n for c in result.curves])} training examples{of}"
     subject = f"{page.counted(len(result.models), 'model')}, {examples}"
-    signs = f"> significant (family-wise {phrases.LEVEL_TEXT}), ~ not"
+    signs = f"> significant (family-wise {answer.LEVEL_TEXT}), ~ not"
     return page.Summary(
         kind="Memorization",
-        headline=headline(result),
-        sentences=sentences(result),
-        tone="quiet" if phrases.disputed(result) is None else "neutral",
+        headline=answer.headline(result),
+        sentences=answer.sentences(result),
+        tone="quiet" if answer.disputed(result) is None else "neutral",
         subject=subject,
-        figures=figures(result),
+        figures=answer.figures(result),
         warnings=warnings,
         lines=page.kept_facts(
             ("Measured", subject),
-            ("Trainings per rate", phrases.numbers_text(phrases.trainings(result))),
+            ("Trainings per rate", answer.trainings(result)),
             ("Most memorised first", signs if result.rankings else None),
             *((r.column.title, _order(r)) for r in result.rankings),
         ),
-        sections=_sections(result, (*notes, *_merged(result))),
+        sections=_sections(result, notes),
         origin=page.origin(result, ("Data digest", result.digest)),
         method=meaning.METHOD,
     )
@@ -49,7 +48,7 @@ def _sections(result: MemorizationResult, noticed: tuple[str, ...]) -> tuple[pag
         of("How accuracy falls", *sections.curves(result), printed=True, anchor="curves"),
         of("The metrics", *sections.metrics(result), printed=True, anchor="table"),
         *sections.boards(result),
-        of("Where the metrics disagree", *sections.disagreements(result), printed=True, anchor="disagreement"),
+        of("Whether the metrics agree", *sections.disagreements(result), printed=True, anchor="disagreement"),
         of("What the perturbations look like", *sections.pictures(result), anchor="pictures"),
         *meaning.advice(result),
         of("What went in", meaning.facts(result), anchor="facts"),
@@ -61,8 +60,7 @@ def _sections(result: MemorizationResult, noticed: tuple[str, ...]) -> tuple[pag
 
 def remarks(result: MemorizationResult) -> tuple[str, ...]:
     """What must be known beside the numbers, as the JSON has it."""
-    warnings, notes = _noticed(result)
-    return (*(text.translate(page.TURNS) for text in (*warnings, *notes, *_merged(result))),)
+    return tuple(text.translate(page.TURNS) for told in _noticed(result) for text in told)
 
 
 def _merged(result: MemorizationResult) -> tuple[str, ...]:
@@ -92,10 +90,10 @@ def _noticed(result: MemorizationResult) -> tuple[tuple[str, ...], tuple[str, ..
     grouped = [c for c in result.curves if c.groups is not None]
     if grouped:
         effect = max((c.design_effect for c in grouped if not math.isnan(c.design_effect)), default=math.nan)
-        groups = phrases.numbers_text([c.units for c in grouped])
+        groups = answer.numbers_text([c.units for c in grouped])
         warnings += page.few_groups(min(c.units for c in grouped), then="intervals and comparisons are rough")
         notes.append(f"Whole groups are drawn anew. Groups: {groups}; largest design effect: {page.fixed(effect, 2)}.")
-    return tuple(warnings), tuple(notes)
+    return tuple(warnings), (*notes, *_merged(result))
 
 
 def _order(r: Ranking) -> str:

@@ -1,49 +1,140 @@
-"""The answer: a headline, what it rests on, and the numbers beside it."""
+"""The answer: a headline, what it rests on, the numbers beside it, and the words that all parts share."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout import summary as page
-from heldout.memorization.metrics import K_MAX, K_PTV, K_S, SSE
-from heldout.memorization.ranking import GAP, Column
+from heldout.memorization.curve import LEVEL, PMV, PTV
+from heldout.memorization.metrics import K_MAX, K_PTV, K_S, SSE, Estimate
+from heldout.memorization.models import mean_line
+from heldout.memorization.perturb.corruptions import CORRUPTIONS
+from heldout.memorization.ranking import GAP, Column, Ranking, n_compared, opposed
 from heldout.memorization.result import MemorizationResult
-from heldout.memorization.summary import phrases
 
+NOISE = {PMV: "PMV, on the labels trained on", PTV: "PTV, on the true labels"}
+FIRST = (PTV, PMV, "spatial", "spatial-random", "fgsm", "gaussian")  # told in this order, then the others
+LEVEL_TEXT = f"{100 * LEVEL:g}{page.PERCENT}"
 LARGE = 3  # numbers beside the headline, of a single model or where there is no metric
-ENDS = {  # of a metric, as a single model is read against them
+ENDS = {  # of a metric, as a single model is read against them; the first is told in the headline
     K_S.name: "0 if every label is memorised",
-    K_PTV.name: "1 if every label is memorised",
+    K_PTV.name: "1 if every label is memorised; near 0 if it learned and wrong labels did not reach it",
     K_MAX.name: "1 if accuracy falls in a single step",
     SSE.name: "0 if accuracy falls along a straight line",
     GAP.metric: "0 if it does as well on examples it was not trained on",
 }
 
 
+def title(column: Column) -> str:
+    """A metric inside a sentence; its perturbation may have any name."""
+    perturbation, _, metric = column.title.rpartition(" ")
+    return f"{page.quoted(perturbation)} {metric}" if perturbation else metric
+
+
+def perturbation_text(name: str) -> str:
+    """A perturbation as a heading.
+
+    Examples
+    --------
+    >>> perturbation_text("ptv"), perturbation_text("gaussian"), perturbation_text("motion_blur")
+    ('PTV, on the true labels', 'gaussian', 'motion blur')
+    """
+    return NOISE.get(name, name.replace("_", " ") if name in CORRUPTIONS else name)
+
+
+def corruptions(result: MemorizationResult) -> list[str]:
+    """Perturbations that are those of Hendrycks and Dietterich."""
+    return [name for name in result.perturbations if name in CORRUPTIONS]
+
+
+def trainings(result: MemorizationResult) -> str:
+    """Trainings per rate, of the models that were retrained; empty where none was."""
+    return numbers_text([c.correct.shape[1] for c in result.curves if c.perturbation in NOISE])
+
+
+def units(result: MemorizationResult) -> str:
+    """What must be independent for levels to hold."""
+    return "examples" if all(curve.groups is None for curve in result.curves) else "groups"
+
+
+def numbers_text(values: list[int]) -> str:
+    """Counts that may differ from model to model: one in most cases."""
+    return page.listed([f"{value:,}" for value in sorted(set(values))])
+
+
+def place(column: Column) -> tuple[int, str, bool]:
+    """Where a metric stands among others: the most direct measure first, whatever order they were asked for in."""
+    known = {name: i for i, name in enumerate(FIRST)} | {GAP.perturbation: len(FIRST) + 1}
+    return known.get(column.perturbation, len(FIRST)), column.perturbation, column.metric != K_MAX.name
+
+
+def defined(result: MemorizationResult, model: str) -> list[tuple[Column, Estimate]]:
+    """The metrics of a model that have a number, in the order they are told."""
+    own = result.table[model].items()
+    return sorted(((c, e) for c, e in own if not math.isnan(e.value)), key=lambda item: place(item[0]))
+
+
+def lead(result: MemorizationResult) -> Ranking | None:
+    """The ranking that is told first."""
+    return min(result.rankings, key=lambda r: place(r.column), default=None)
+
+
+def disputed(result: MemorizationResult) -> tuple[tuple[str, str], tuple[Column, Column]] | None:
+    """Both ends of the first ranking, and the most direct metrics that order them in opposite ways, if there are any.
+
+    Label noise is the direct measure: perturbations of pictures cannot overrule it.
+    """
+    r = lead(result)
+    for models, sides in opposed(result.models, result.rankings).items():
+        if r is not None and set(models) == {r.models[0], r.models[-1]}:
+            more, less = (
+                [s.column for s in side if (s.perturbation in NOISE) == (r.perturbation in NOISE)] for side in sides
+            )
+            if more and less:
+                return models, (min(more, key=place), min(less, key=place))
+    return None
+
+
+def series_of(model: str, line: NDArray[np.float64], **look: Any) -> page.Series:
+    """A line of a chart."""
+    x, y, low, high = map(tuple, line.tolist())
+    return page.Series(name=page.name_text(model), x=x, y=y, low=low, high=high, **look)
+
+
+def mean_lines(result: MemorizationResult) -> dict[str, NDArray[np.float64]]:
+    """Per model that has them all, the mean over corruptions; none below two corruptions."""
+    names = corruptions(result)
+    own = {name: [c for c in result.curves if c.model == name and c.perturbation in names] for name in result.models}
+    found = {name: mean_line(curves, len(names)) for name, curves in own.items() if len(names) > 1}
+    return {name: line for name, line in found.items() if line is not None}
+
+
 def headline(result: MemorizationResult) -> str:
     """Who is at which end, or the most direct metric of a single model."""
-    r, model = phrases.lead(result), result.models[0]
-    if not any(phrases.defined(result, name) for name in result.models):
-        what, lines = _falls(result)
-        ends = [f"{page.fixed(s.y[-1])} ({page.quoted(s.name)})" for s in sorted(lines, key=lambda s: s.y[-1])]
-        return f"Accuracy at the last strength, {what}: {' to '.join(dict.fromkeys([ends[0], ends[-1]]))}"
-    if len(result.models) == 1 and result.unfit:
+    r, model = lead(result), result.models[0]
+    own = {name: defined(result, name) for name in result.models}
+    if not any(own.values()):
+        return _falls(result)
+    if len(own) == 1 and result.unfit:
         return f"{page.quoted(model)} does not fit its labels"
-    if len(result.models) == 1:
-        column, found = phrases.defined(result, model)[0]
-        return f"{page.quoted(model)}: {phrases.title(column)} {page.fixed(found.value)} ({ENDS[column.metric]})"
+    if len(own) == 1:
+        column, found = own[model][0]
+        end = ENDS[column.metric].partition(";")[0]
+        return f"{page.quoted(model)}: {title(column)} {page.fixed(found.value)} ({end})"
     if r is None:
         return f"The models are not ranked: {why_unranked(result)}"
     most, least = page.quoted(r.models[0]), page.quoted(r.models[-1])
-    if phrases.disputed(result) is not None:
+    if disputed(result) is not None:
         return f"The metrics disagree on {most} and {least}"
     if r.tied:
-        return f"{phrases.title(r.column)} is {page.fixed(r.most_memorised_first[0].value)} for all models"
+        return f"{title(r.column)} is {page.fixed(r.most_memorised_first[0].value)} for all models"
     if r.ends_differ:
-        return f"By {phrases.title(r.column)}, {most} is at the memorised end and {least} at the other"
-    return f"No significant difference by {phrases.title(r.column)} between {most} and {least}"
+        return f"By {title(r.column)}, {most} memorised more than {least}"
+    return f"No significant difference by {title(r.column)} between {most} and {least}"
 
 
 def why_unranked(result: MemorizationResult) -> str:
@@ -53,73 +144,53 @@ def why_unranked(result: MemorizationResult) -> str:
     return "no two of them fit their labels" if result.unfit else "no metric is defined for two of them"
 
 
-def _falls(result: MemorizationResult) -> tuple[str, list[page.Series]]:
-    """Where there is no metric: the mean over corruptions, else the curves of the first perturbation."""
-    means = phrases.mean_series(result, {})
-    if means:
-        return f"mean over {len(phrases.corruptions(result))} corruptions", means
-    first = min(result.perturbations, key=lambda name: phrases.place(Column(name, K_MAX.name, "high")))
-    lines = [phrases.series_of(c) for c in result.curves if c.perturbation == first]
-    return page.quoted(phrases.perturbation_text(first)), lines
+def _falls(result: MemorizationResult) -> str:
+    """Where there is no metric: how far accuracy falls, on average over corruptions or by the first perturbation."""
+    first = min(result.perturbations, key=lambda name: place(Column(name, K_MAX.name, "high")))
+    lines, what = mean_lines(result), f"mean over {len(corruptions(result))} corruptions"
+    if not lines:
+        lines, what = {c.model: c.line for c in result.curves if c.perturbation == first}, perturbation_text(first)
+    last = sorted((line[1, -1], name) for name, line in lines.items())
+    ends = [f"{page.fixed(y)} ({page.quoted(name)})" for y, name in (last[0], last[-1])]
+    return f"Accuracy at the last strength, {page.quoted(what)}: {' to '.join(dict.fromkeys(ends))}"
 
 
 def sentences(result: MemorizationResult) -> tuple[str, ...]:
     """What was done, what is significant, and whether metrics agree."""
-    retrained = "Retrained from scratch on labels of which more and more are wrong. " * bool(phrases.trainings(result))
-    tested = "Tested on the training pictures, perturbed more and more. " * bool(phrases.finished(result))
-    sudden = any(column.metric == K_MAX.name for model in result.models for column, _ in phrases.defined(result, model))
-    tested += "How suddenly accuracy falls depends on the architecture and the augmentation too." * sudden
-    done = (retrained + tested).strip()
+    sudden = any(column.metric == K_MAX.name for model in result.models for column, _ in defined(result, model))
+    done = page.that_hold(
+        (trainings(result), "Retrained from scratch on labels of which more and more are wrong."),
+        (set(result.perturbations) - {*NOISE}, "Tested on the training pictures, perturbed more and more."),
+        (sudden, "How suddenly accuracy falls depends on the architecture and the augmentation too."),
+    )
     if not result.rankings:
-        return (done,)
+        return (" ".join(done),)
     apart = f"{sum(bool(r.significant) for r in result.rankings)} of {len(result.rankings)}"
-    pairs = f"{len(phrases.opposed(result))} of {phrases.n_compared(result)}"
+    both = result.models, result.rankings
     return (
-        done,
+        " ".join(done),
         f"Metrics by which models differ significantly: {apart}. Pairs of models that two metrics order in opposite "
-        f"ways, both significantly: {pairs} that two metrics compare. Significant is family-wise {phrases.LEVEL_TEXT} "
-        f"over all pairs of models, one metric at a time, for independent {phrases.units(result)}.",
+        f"ways, both significantly: {len(opposed(*both))} of {n_compared(*both)} that two metrics compare. Significant "
+        f"is family-wise {LEVEL_TEXT} over all pairs of models, one metric at a time, for independent {units(result)}.",
     )
 
 
 def figures(result: MemorizationResult) -> tuple[page.Figure, ...]:
     """The numbers beside the headline, the first one large."""
-    r, clash, first = phrases.lead(result), phrases.disputed(result), result.models[0]
+    r, clash, first = lead(result), disputed(result), result.models[0]
     shown: list[tuple[Column, str]] = []
     if len(result.models) == 1:
-        shown = [(column, first) for column, _ in phrases.defined(result, first)[:LARGE]]
+        shown = [(column, first) for column, _ in defined(result, first)[:LARGE]]
     elif r is not None:
         models, columns = clash or ((r.models[0], r.models[-1]), (r.column,))
-        shown = [(column, model) for column in sorted(columns, key=phrases.place) for model in models]
+        shown = [(column, model) for column in sorted(columns, key=place) for model in models]
     return tuple(
         page.Figure(
-            name=f"{phrases.title(column)}: {page.quoted(model)}",
+            name=f"{title(column)}: {page.quoted(model)}",
             value=page.fixed(found.value),
-            note=f"{phrases.LEVEL_TEXT}: {page.pair((found.low, found.high))}",
+            note=f"{LEVEL_TEXT}: {page.pair((found.low, found.high))}",
             strong=not i,
         )
         for i, (column, model) in enumerate(shown)
         for found in [result.table[model][column]]
     )
-
-
-def reading(result: MemorizationResult, column: Column) -> str:
-    """What a metric of a single model would be if it memorised, or learned."""
-    curve = result.curve(result.models[0], column.perturbation)
-    if curve is None:
-        return ENDS[column.metric]
-    x, y = curve.strengths[curve.used], curve.accuracy[curve.used]
-    told = ENDS[column.metric]
-    if column.metric == K_PTV.name:
-        told += "; near 0 if it learned and wrong labels did not reach it"
-    elif column.metric == K_S.name and x[0] == 0:
-        classes = [len(result.class_names)] if result.class_names and len(result.class_names) > 1 else [2, math.inf]
-        names = {2: "two classes", math.inf: "very many"}
-        learned = [f"{page.fixed(y[0] - (1 - y[0]) / (m - 1))} with {names.get(m, f'{m:g} classes')}" for m in classes]
-        told += f"; if it learned, with an accuracy without noise of A = {page.fixed(y[0])}, about {phrases.FORMULA}: "
-        told += page.listed(learned)
-    elif column.metric == K_MAX.name:
-        at = int(np.abs(np.diff(y)).argmax())
-        told += f"; the largest of {len(y) - 1} is from strength {x[at]:g} to {x[at + 1]:g}; an even fall from "
-        told += f"{page.fixed(y[0])} to {page.fixed(y[-1])} has steps of {page.fixed(abs(y[0] - y[-1]) / (len(y) - 1))}"
-    return told

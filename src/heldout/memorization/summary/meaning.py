@@ -9,8 +9,8 @@ from heldout.memorization.metrics import DRAWS
 from heldout.memorization.ranking import GAP
 from heldout.memorization.result import MemorizationResult
 from heldout.memorization.retrained import ENOUGH, HALF, LEAST
-from heldout.memorization.summary import phrases
-from heldout.memorization.summary.answer import why_unranked
+from heldout.memorization.summary import answer
+from heldout.memorization.summary.sections import FORMULA
 
 PAPER = "Pavlitskaya et al. 2022"
 METHOD = (
@@ -23,14 +23,14 @@ Rows = tuple[tuple[object, str], ...]
 
 def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
     """What each metric that is there means, with the number of its equation, and what must not be read into it."""
-    names, units, trainings = result.perturbations, phrases.units(result), phrases.trainings(result)
-    metrics = {column.metric for model in result.models for column, _ in phrases.defined(result, model)}
+    names, units, trainings = result.perturbations, answer.units(result), answer.trainings(result)
+    metrics = {column.metric for model in result.models for column, _ in answer.defined(result, model)}
     means: Rows = (
         (PMV in names,
-         "PMV (Zhang et al. 2019), the direct measure: train from scratch with a share r of labels replaced by wrong "
-         "ones, and take the accuracy on the labels that were trained on. k_S is the size of the slope of its line "
-         f"against r (eq. (6) of {PAPER}): 0 for a model that memorises every label; with m classes about "
-         f"{phrases.FORMULA} for one that learns with an accuracy of A and does not reach the wrong labels."),
+         "PMV (Zhang et al. 2019), the direct measure: train from scratch with a share r of wrong labels, and take the "
+         f"accuracy on the labels trained on. k_S is the size of the slope against r (eq. (6) of {PAPER}): 0 for a "
+         f"model that memorises every label; with m classes about {FORMULA} for one that learns with an accuracy of A "
+         "and does not reach the wrong labels."),
         (PTV in names,
          f"PTV ({PAPER}): the same trainings, accuracy on the true labels. k_PTV is the slope as in eq. (6): 1 for a "
          "model that memorises every label and is wrong on exactly the wrong ones; near 0 for one that learns."),
@@ -38,7 +38,7 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
         ("gaussian" in names, "gaussian: noise (eq. (9))."),
         ("spatial" in names, "spatial: the worst shift (of whole pixels) and turn of all grids up to the strength."),
         ("spatial-random" in names, "spatial-random: the worst of some such shifts and turns, drawn at random."),
-        (phrases.corruptions(result), "Corruptions and their severities are those of Hendrycks & Dietterich 2019."),
+        (answer.corruptions(result), "Corruptions and their severities are those of Hendrycks & Dietterich 2019."),
         ("k_max" in metrics, "k_max: the largest change of accuracy from one strength to the next (eq. (10))."),
         ("SSE" in metrics, "SSE: squared distances from the best straight line through the first point (eq. (11))."),
         (GAP in result.columns, "Gap: accuracy on the training examples less that on validation examples, no noise."),
@@ -46,18 +46,16 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
          "Audit p: p-value under the hypothesis that the model does not depend on these pictures and that small shifts "
          "are neutral; no control. Detectable is the mean T that this audit finds four times in five (level 0.05)."),
         (True,
-         f"Intervals, {phrases.LEVEL_TEXT}: for independent {units}, drawn anew. A metric is a norm of a curve (SSE "
-         "its square), so its error is at most the norm of the curve’s error: for k_max and SSE drawn "
-         f"{DRAWS:,} times, with the covariance of the measured curve; for a slope known. That may be wider than "
-         f"necessary. What was never seen does not vary: by the rule of three one in n/3 of the {units} may fall at "
-         "some strength unseen, which is added in quadrature."),
+         f"Intervals, {answer.LEVEL_TEXT}: for independent {units}, drawn anew. The error of a metric is at most the "
+         f"norm of the curve’s error: drawn {DRAWS:,} times for k_max and SSE, with the covariance of the measured "
+         "curve; known for a slope. By the rule of three one in n/3 may fall at some strength unseen, which is added "
+         "in quadrature. That may be wider than necessary."),
         (trainings,
          "The number of wrong labels is fixed, so the error of an accuracy under label noise is that of two means, on "
-         "the true labels and on the wrong ones; trainings add what they vary by, with Student’s t. An interval of a "
-         f"slope (k_S, k_PTV) may pass 1: it is not cut. It takes {ENOUGH} trainings per rate to say how trainings "
-         "differ; with one, intervals say nothing of it."),
+         "the true labels and on the wrong ones; trainings add what they vary by, with Student’s t, which takes "
+         f"{ENOUGH} trainings per rate. An interval of a slope (k_S, k_PTV) may pass 1: it is not cut."),
         (True,
-         f"Bands around curves are {phrases.LEVEL_TEXT} intervals of each point by itself: of a single training by "
+         f"Bands around curves are {answer.LEVEL_TEXT} intervals of each point by itself: of a single training by "
          "Clopper and Pearson, of several as the metrics’ intervals."),
         (result.rankings,
          "Comparisons are Bonferroni’s over the pairs. Models that share their examples, and under label noise their "
@@ -66,15 +64,14 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
     )  # fmt: skip
     cautions: Rows = (
         ("k_max" in metrics,
-         "k_max and SSE of perturbed pictures measure how suddenly accuracy falls, which depends on the architecture "
-         "and the augmentation too. A nearest-neighbour classifier, which memorises everything, can have a lower "
-         "spatial k_max than a linear model. So compare like with like: one architecture, one augmentation."),
+         "k_max and SSE of perturbed pictures: a nearest-neighbour classifier, which memorises everything, can have a "
+         "lower spatial k_max than a linear model. Compare like with like: one architecture, one augmentation."),
         (trainings,
          "k_S and k_PTV are about a way of training, on this many examples with so many wrong labels; not about one "
          "finished model. They say nothing of a method that does not fit its labels: one that, at some share r of "
          f"wrong labels, is right on less than {LEAST:g} (1 − r) A of those it is trained on, A being its accuracy "
          f"without noise, or whose A is below {HALF:g}. It is named and not ranked by them."),
-        (phrases.corruptions(result),
+        (answer.corruptions(result),
          "Severities of a corruption are steps of a scale without a unit, so neither a largest step nor a straight "
          "line means anything; the curves can be compared, model against model."),
         (len(result.models) > 1, "Being at the memorised end among these models says nothing about others."),
@@ -82,8 +79,7 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
     )  # fmt: skip
     lists = (("What the numbers mean", means, "means"), ("What they do not mean", cautions, "not"))
     return tuple(
-        page.Section.of(title, page.Points(tuple(text for when, text in rows if when)), anchor=anchor)
-        for title, rows, anchor in lists
+        page.Section.of(title, page.Points(page.that_hold(*rows)), anchor=anchor) for title, rows, anchor in lists
     )
 
 
@@ -93,19 +89,19 @@ def facts(result: MemorizationResult) -> page.Facts:
     for name in result.perturbations:
         curve = next(c for c in result.curves if c.perturbation == name)
         told = f"{', '.join(f'{s:g}' for s in curve.strengths)} ({curve.unit})"
-        same.setdefault(told, []).append(name.upper() if name in phrases.NOISE else phrases.perturbation_text(name))
+        same.setdefault(told, []).append(name.upper() if name in answer.NOISE else answer.perturbation_text(name))
     fresh = [m.validation.right.shape[1] for m in result.measured.values() if m.validation is not None]
     alone, audited = len(result.models) == 1, any(m.audit for m in result.measured.values())
     return page.Facts.of(
         ("Models", page.names_text(result.models, len(result.models))),
-        ("Training examples", phrases.numbers_text([c.n for c in result.curves])),
+        ("Training examples", answer.numbers_text([c.n for c in result.curves])),
         *(("Strengths", f"{page.names_text(names, len(names))}: {told}") for told, names in same.items()),
-        ("Trainings per rate", phrases.numbers_text(phrases.trainings(result))),
-        ("Validation examples", phrases.numbers_text(fresh) or "none, so there is no gap to fresh examples"),
+        ("Trainings per rate", answer.trainings(result)),
+        ("Validation examples", answer.numbers_text(fresh) or "none, so there is no gap to fresh examples"),
         ("Classes", None if result.class_names is None else f"{len(result.class_names):,}"),
         ("Preprocessing", preprocessing_text(result.preprocessing)),
-        ("Label noise (PMV, PTV), the direct measure", None if phrases.trainings(result) else "no model was retrained"),
-        ("Perturbed pictures", None if phrases.finished(result) else "not asked for"),
+        ("Label noise (PMV, PTV), the direct measure", None if answer.trainings(result) else "no model was retrained"),
+        ("Perturbed pictures", None if set(result.perturbations) - {*answer.NOISE} else "not asked for"),
         ("Audit of the training pictures", None if audited else "not asked for"),
-        ("Ranking", None if result.rankings else "there is only one model" if alone else why_unranked(result)),
+        ("Ranking", None if result.rankings else "there is only one model" if alone else answer.why_unranked(result)),
     )

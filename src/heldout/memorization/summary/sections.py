@@ -12,12 +12,11 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.memorization.curve import PMV, PTV, Curve
-from heldout.memorization.metrics import Estimate
+from heldout.memorization.metrics import K_MAX, K_S, Estimate, learned_slope
 from heldout.memorization.models import ModelResult
-from heldout.memorization.ranking import Ranking
+from heldout.memorization.ranking import Column, Ranking, opposed
 from heldout.memorization.result import MemorizationResult
-from heldout.memorization.summary import phrases
-from heldout.memorization.summary.answer import reading
+from heldout.memorization.summary import answer
 
 STYLES, VARIANTS = get_args(page.Style), get_args(page.Variant)
 LINES = len(STYLES) * len(VARIANTS)  # models that can be told apart
@@ -31,6 +30,7 @@ ALL_EXAMPLES, FEW_EXAMPLES = 4, 2  # perturbations up to which all examples are 
 PIXELS = 500_000  # of all pictures together: as much noise takes 2 MB
 NONE = "–"
 DIRECTIONS = {"high": ("↑", "Larger means more memorised"), "low": ("↓", "Smaller means more memorised")}
+FORMULA = "A − (1 − A)/(m − 1)".replace(" ", "\N{NO-BREAK SPACE}")  # k_S of a model that learns, with m classes
 GUIDES = {
     PMV: "a model that learns without error and memorises nothing, so that it is right on exactly the true labels",
     PTV: "a model that memorises every label it is given",
@@ -49,10 +49,29 @@ Cells = Sequence[str | page.Cell]
 def readings(result: MemorizationResult) -> Blocks:
     """Every metric of a single model, and what it would be at either end."""
     names = ("Metric", "Value", "What it would be")
-    own = phrases.defined(result, result.models[0]) if len(result.models) == 1 else []
-    rows = [(page.symbols(c.title), _value(e), reading(result, c)) for c, e in own]
+    own = answer.defined(result, result.models[0]) if len(result.models) == 1 else []
+    rows = [(page.symbols(c.title), _value(e), _reading(result, c)) for c, e in own]
     if rows:
-        yield page.Table.of(f"Intervals at {phrases.LEVEL_TEXT} each", names, rows, words=names)
+        yield page.Table.of(f"Intervals at {answer.LEVEL_TEXT} each", names, rows, words=names)
+
+
+def _reading(result: MemorizationResult, column: Column) -> str:
+    """What a metric of a single model would be if it memorised, or learned."""
+    curve, told = result.curve(result.models[0], column.perturbation), answer.ENDS[column.metric]
+    if curve is None:
+        return told
+    x, y = curve.line[:2]
+    if column.metric == K_S.name and x[0] == 0:
+        known = len(result.class_names or ())
+        classes = {f"{known} classes": known} if known > 1 else {"two classes": 2, "very many": math.inf}
+        learned = [f"{page.fixed(learned_slope(y[0], m))} with {name}" for name, m in classes.items()]
+        told += f"; about {FORMULA} if it learned, with an accuracy without noise of A = {page.fixed(y[0])}: "
+        told += page.listed(learned)
+    if column.metric == K_MAX.name:
+        at = int(np.abs(np.diff(y)).argmax())
+        told += f"; the largest of {len(y) - 1} is from strength {x[at]:g} to {x[at + 1]:g}; an even fall from "
+        told += f"{page.fixed(y[0])} to {page.fixed(y[-1])} has steps of {page.fixed(abs(y[0] - y[-1]) / (len(y) - 1))}"
+    return told
 
 
 def _value(found: Estimate) -> page.Cell:
@@ -61,7 +80,7 @@ def _value(found: Estimate) -> page.Cell:
 
 def curves(result: MemorizationResult) -> Blocks:
     """One chart per perturbation, one line per model; several corruptions are small, with their mean before them."""
-    looks, small = _looks(result.models), phrases.corruptions(result)
+    looks, small = _looks(result.models), answer.corruptions(result)
     yield page.Prose("Accuracy on the training set at growing strength of the perturbation.")
     if any(not c.used.all() for c in result.curves):
         yield page.Note("Strengths at which every training failed are left out.")
@@ -70,16 +89,16 @@ def curves(result: MemorizationResult) -> Blocks:
     charts = []
     for name in result.perturbations:
         own, notes = [c for c in result.curves if c.perturbation == name], []
-        lines, guides = [phrases.series_of(c, **looks[c.model]) for c in own], []
-        if name in phrases.NOISE:
+        lines, guides = [answer.series_of(c.model, c.line, **looks[c.model]) for c in own], []
+        if name in answer.NOISE:
             last = lines[0].x[-1]
             guides.append(page.Guide(start=(0.0, 1.0), end=(last, 1 - last)))
             notes.append(f"Thin dashed line: 1\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}r, {GUIDES[name]}.")
         if assumed := [c.model for c in own if c.assumed]:
             notes.append(f"The point at 0 is taken to be 1, not measured: {page.names_text(assumed)}.")
-        title, is_small = phrases.perturbation_text(name), name in small and len(small) > 1
+        title, is_small = answer.perturbation_text(name), name in small and len(small) > 1
         charts.append(_chart(title, own[0].unit, lines, notes, guides=tuple(guides), small=is_small))
-    if means := phrases.mean_series(result, looks):
+    if means := [answer.series_of(name, line, **looks[name]) for name, line in answer.mean_lines(result).items()]:
         told = "The band is the mean of the bands: wide enough however the errors of corruptions depend on each other."
         charts.append(_chart(f"Mean over the {len(small)} corruptions", "severity", means, [told]))
     for is_small in (False, True):
@@ -123,7 +142,7 @@ def metrics(result: MemorizationResult) -> Blocks:
     }
     others = {name: [text(m) or NONE for m in models.values()] for name, text in OTHERS.items()}
     yield page.Prose(
-        f"Each with its {phrases.LEVEL_TEXT} interval, for one model and one metric at a time. ↑: larger means more "
+        f"Each with its {answer.LEVEL_TEXT} interval, for one model and one metric at a time. ↑: larger means more "
         "memorised; ↓: smaller does."
     )
     names = [page.name_text(name) for name in models]
@@ -161,13 +180,13 @@ def _cautions(result: MemorizationResult) -> Blocks:
 def boards(result: MemorizationResult) -> Iterator[page.Section]:
     """One leaderboard per metric."""
     told = (
-        f"Most memorised first; intervals are each model’s own, at {phrases.LEVEL_TEXT}. **Rank**: every place that "
+        f"Most memorised first; intervals are each model’s own, at {answer.LEVEL_TEXT}. **Rank**: every place that "
         "comparisons leave open. **Next**: > memorised significantly more than the next model; ~ not significantly."
     )
     if result.rankings:
         yield page.Section.of("Who memorised more", told, anchor="ranking")
     for i, r in enumerate(result.rankings, start=1):
-        yield page.Section.of(phrases.title(r.column), _board(r), level=3, anchor=f"rank-{i}")
+        yield page.Section.of(answer.title(r.column), _board(r), level=3, anchor=f"rank-{i}")
 
 
 def _board(r: Ranking) -> page.Table:
@@ -190,10 +209,10 @@ def _board(r: Ranking) -> page.Table:
 def disagreements(result: MemorizationResult) -> Blocks:
     """Pairs of models that metrics order in opposite ways, with their numbers, and how alike the orders are."""
     told = []
-    for (a, b), sides in phrases.opposed(result).items():
+    for (a, b), sides in opposed(result.models, result.rankings).items():
         more, less = (
             ", ".join(
-                f"{phrases.title(r.column)} ({page.fixed(r.of(a).value)} against {page.fixed(r.of(b).value)})"
+                f"{answer.title(r.column)} ({page.fixed(r.of(a).value)} against {page.fixed(r.of(b).value)})"
                 for r in side
             )
             for side in sides
@@ -247,7 +266,7 @@ def pictures(result: MemorizationResult) -> Blocks:
     total = sum(len(some) for groups in strips.values() for _, some, _ in groups)
     side = min(112, int(math.sqrt(PIXELS / total)))
     for i, (name, c) in enumerate(found.items()):
-        title = page.quoted(phrases.perturbation_text(name))
+        title = page.quoted(answer.perturbation_text(name))
         about = page.Prose(f"**{title}**. Model: {page.quoted(c.model)}. Strength: {c.unit}.")
         blocks = (about, page.Pictures(groups=strips[name], layout="strips", side=side))
         yield from (page.Fold(title=title, blocks=blocks),) if many and i >= FEW_EXAMPLES else blocks
@@ -259,8 +278,7 @@ def _strips(
     shown, strips = curve.exhibits, []
     assert shown is not None
     for k in _spread(len(shown.rows), most or len(shown.rows)):
-        label, row = int(shown.labels[k]), int(shown.rows[k])
-        name = names[label] if names is not None and 0 <= label < len(names) else f"class {label}"
+        name, row = page.class_text(int(shown.labels[k]), names), int(shown.rows[k])
         some = []
         for i in _spread(len(curve.strengths), MOST_STRENGTHS):
             right, strength = bool(shown.right[k, i]), f"{curve.strengths[i]:g}"

@@ -1,0 +1,359 @@
+"""What audits of pictures, audits of scores and forecasts share: verdict, leak test, detectable effects and advice."""
+
+from __future__ import annotations
+
+import math
+from pathlib import PurePath
+
+from heldout import summary as page
+from heldout.independence.evidence import Evidence
+from heldout.independence.leak import LeakEvidence
+from heldout.independence.needed import AuditNeeds
+from heldout.independence.result import AuditResult
+from heldout.independence.score_result import ScoreAuditResult
+from heldout.independence.verdict import Outcome
+from heldout.statistics import ControlTestResult
+from heldout.statistics.checks import Alternative
+from heldout.statistics.power import POWER
+from heldout.statistics.seen import SeenExamples
+
+# What a test looks for, the effect that it would have found four times in five, and on which condition or why it is not
+# defined.
+Effects = dict[str, tuple[str, str]]
+Judged = Evidence | ScoreAuditResult  # p, level, planned audits and verdict have the same names in both
+# The title of a verdict in JSON, and the headline.
+HEADLINES: dict[Outcome, tuple[str, str]] = {
+    "no evidence": ("NO EVIDENCE against independence", "No evidence against independence"),
+    "easier": ("EASIER THAN THE CONTROL", "Easier than the control"),
+    "harder": ("HARDER THAN THE CONTROL", "Harder than the control: not overfitting"),
+    "rejected": ("REJECTED", "Cannot tell which fails: independence or neutral shifts"),
+}
+MEAN_AND_TAIL = (
+    "The mean counts all residuals alike: strong where many examples were seen. The upper tail is a likelihood ratio "
+    "that an example was seen, in which those far above what was expected count: strong where a few were seen."
+)
+ENOUGH_REFERENCES = 3
+ROUGH = "intervals and detectable effects are rough"
+
+
+def capital(sentence: str) -> str:
+    """A sentence with a capital at its start, in which numbers stay on one line with their names."""
+    return (sentence[:1].upper() + sentence[1:]).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+
+
+def titled(outcome: Outcome, sentence: str) -> str:
+    """The verdict in one string, as JSON has it: its title in capitals, then the sentence."""
+    return f"{HEADLINES[outcome][0]} {sentence[:1].lower()}{sentence[1:]}".replace("\N{NO-BREAK SPACE}", " ")
+
+
+def side_text(alternative: Alternative, tolerance: float | None = None) -> str:
+    """What a test looks for: against a control, or, with a tolerance, of mean T on its own.
+
+    Examples
+    --------
+    >>> side_text("greater"), side_text("two-sided"), side_text("greater", 0.0)
+    ('one-sided (easier)', 'two-sided', 'one-sided (mean T above zero)')
+    >>> side_text("two-sided", 0.01)
+    'two-sided (mean T further than 0.01 from zero)'
+    """
+    if alternative == "greater":
+        return "one-sided (easier)" if tolerance is None else f"one-sided (mean T above {tolerance or 'zero'})"
+    return f"two-sided (mean T further than {tolerance} from zero)" if tolerance else "two-sided"
+
+
+def kind_text(kind: str) -> str:
+    """A kind of score, as printed.
+
+    Examples
+    --------
+    >>> kind_text("log_likelihood"), kind_text("correct")
+    ('log likelihood', 'right or wrong')
+    """
+    return "right or wrong" if kind == "correct" else kind.replace("_", " ")
+
+
+def level_text(of: Judged | AuditNeeds) -> str:
+    """The level that p is held to."""
+    return f"{of.level:g}" + f", shared by {of.planned_audits} planned audits" * (of.planned_audits > 1)
+
+
+def limited(n: int, available: int, what: str) -> tuple[str, ...]:
+    """The warning where `limit` left examples out, and nothing where it did not.
+
+    Examples
+    --------
+    >>> limited(100, 5000, "test pictures"), limited(100, 100, "test pictures")
+    (('Limited to 100 of 5,000 test pictures, drawn at random.',), ())
+    """
+    return (f"Limited to {n:,} of {available:,} {what}, drawn at random.",) if n < available else ()
+
+
+def tested_text(of: Judged, leak: LeakEvidence | None) -> str:
+    """p, where there are several planned audits times their number, and whether it is the leak test's."""
+    times = f", times {of.planned_audits} planned audits {page.pvalue_text(of.ruling.log_p_value)}"
+    told = f"p = {page.pvalue_text(of.log_p_value)}" + times * (of.planned_audits > 1)
+    if leak is None:
+        return told
+    return f"{told}, leak test" + ", by its upper tail alone" * (
+        of.ruling.found and leak.test.mean.p_value > leak.level
+    )
+
+
+def groups_text(n_groups: int | None) -> str:
+    """So many groups, where there are any."""
+    return "" if n_groups is None else f" in {n_groups:,} groups"
+
+
+def e_value_line(of: Judged) -> tuple[str, str]:
+    """The e-value, finite where it overflows, and what to do with it."""
+    shown = f"{math.exp(min(of.log_e_value, 700.0)):.3g}"
+    return "E-value", f"{shown}  (average it over audits that share test set or control, multiply it over others)"
+
+
+def p_figure(of: Judged, side: str) -> page.Figure:
+    """The p-value of the verdict, and what it is."""
+    note = f"{side}; {'at most' if of.ruling.found else 'above'} the level of {level_text(of)}"
+    return page.Figure(name="p-value", value=page.pvalue_text(of.ruling.log_p_value), note=note)
+
+
+def against_control(of: Judged, test: ControlTestResult, leak: LeakEvidence | None, found: str, n_models: int) -> str:
+    """The sentence of a verdict against a control; `found` is what would have been found."""
+    ruling, references = of.ruling, bool(leak and leak.reference_names)
+    model = "the model" if n_models == 1 else "a model"
+    neither = "no model and no reference" if references else "no model"
+    looked = "not found easier" + " or harder" * (test.alternative != "greater")
+    is_so = f"is {ruling.outcome} for {models_text(n_models)}" if ruling.found else f"was {looked}"
+    then = {
+        "no evidence": found,
+        "easier": f"If the control is a random draw from the same source that {neither} was trained or selected on, "
+        f"{model} and the test set are not independent: {model} has seen some of it, or was chosen by it.",
+        "harder": "This is not overfitting to the test set. Likely causes: sets of another difficulty, source or time; "
+        f"wrong labels; a control that was trained on{'; a reference that knows the test set' * references}.",
+    }
+    return (
+        f"At level {ruling.level:g}: {'given what the references find hard, ' * references}the test set {is_so} than "
+        f"the control of {test.n_control:,} examples{groups_text(test.n_groups_control)} ({tested_text(of, leak)}). "
+        f"{then[ruling.outcome]}"
+    )
+
+
+def source_text(source: str) -> str:
+    """Data by the name of their file, whose whole path the origin has, or by the `argument` that they came as."""
+    return page.quoted((PurePath(source).name or source).strip("`"))
+
+
+def models_text(n_models: int) -> str:
+    """Whom a verdict is about.
+
+    Examples
+    --------
+    >>> models_text(1), models_text(14)
+    ('the model', 'the 14 models, averaged,')
+    """
+    return "the model" if n_models == 1 else f"the {n_models} models, averaged,"
+
+
+def share_text(share: float) -> str:
+    """A share of the test set, which is known to two digits at most.
+
+    Examples
+    --------
+    >>> share_text(0.0123), share_text(0.123), share_text(0.997), share_text(math.nan)
+    ('1.2\\xa0%', '12\\xa0%', '100\\xa0%', 'not defined')
+    """
+    return page.share_text(float(f"{share:.2g}"))
+
+
+def moves_text(two_valued: bool, share: str = "this share") -> str:
+    """What a seen example does."""
+    if two_valued:
+        return f"a seen example that would be wrong becomes right {share} of the time"
+    return f"a seen example moves {share} of the way up to the 95{page.PERCENT} quantile of the scores"
+
+
+def detectable_leak(leak: LeakEvidence) -> Effects:
+    """The smallest to the largest share whose leak would have been found, by what a seen example gains."""
+    known = [found for found in leak.detectable if not math.isnan(found.share)]
+    value, when = page.NOT_DEFINED, "not even if all of it was seen, so this says very little"
+    if known:
+        shares = sorted(found.share for found in known)
+        value = " to ".join(dict.fromkeys(map(share_text, (shares[0], shares[-1]))))
+        least = page.percent(min(found.pull for found in known), 0)
+        when = f"if a seen example gains at least {least} of what it can" * (len(known) < len(leak.detectable))
+    return {"the share of the test set that was seen": (value, when)}
+
+
+def is_known(effects: Effects) -> bool:
+    """Whether anything is known of what would have been found."""
+    return any(value != page.NOT_DEFINED for value, _ in effects.values())
+
+
+def would_find(effects: Effects, *, references: bool = False) -> str:
+    """What would have been found where nothing was."""
+    told = ", ".join(f"in {what} {value}{f' ({when})' * bool(when)}" for what, (value, when) in effects.items())
+    less = "; less may well be there" + ", and so may a leak that a reference shares" * references
+    return f"What would have been found four times in five (a plug-in estimate): {told}{less * is_known(effects)}."
+
+
+def detectable_figure(name: str, of: Judged, effects: Effects, *, strong: bool) -> page.Figure:
+    """What would have been found."""
+    (what, (value, when)), *others = effects.items()
+    notes = [f"in {what}{f' ({when})' * bool(when)}", *(f"in {half} {found}" for half, (found, _) in others)]
+    note = "; ".join([*notes, f"level {level_text(of)}, power {POWER:g}, plug-in"])
+    return page.Figure(name=name, value=value, note=note, strong=strong)
+
+
+def leak_lines(leak: LeakEvidence, within: str) -> tuple[tuple[str, str], ...]:
+    """The leak test's numbers; `within` says what was compared within."""
+    test, n, names = leak.test, leak.test.mean.n_resamples, leak.reference_names
+    taken = f"{page.names_text(names)}; they take {page.percent(test.variance_removed, 0)} off the variance"
+    less = " less what references expect" if names else ""
+    once = ", each group counted once" if test.mean.n_groups_test is not None else ""
+    by = "the smaller of the two" if test.tail_counts else "the mean alone"
+    shares = page.listed([share_text(found.share) for found in leak.detectable])
+    pulls = page.listed([page.percent(found.pull, 0) for found in leak.detectable])
+    return page.kept_facts(
+        ("References", taken if names else None),
+        ("Compared", f"{kind_text(leak.kind)}{less}, test minus control{within}{once}"),
+        ("  Mean", difference_text(test.mean)),
+        ("  Upper tail", difference_text(test.sparse)),
+        ("Leak test", f"p = {page.p_text(test.p_value)}, {side_text(test.alternative)}  ({by}, under the same "
+                      f"permutations; {n:,} of them, so never below {page.p_text(1 / (n + 1))})"),
+        ("Detectable leak", f"{shares} of the test set, where {moves_text(leak.two_valued, pulls)}  (level "
+                            f"{leak.level:g}, power {POWER:g}, plug-in)"),
+        ("Examples that look seen", seen_text(leak.seen)),
+    )  # fmt: skip
+
+
+def seen_text(seen: SeenExamples) -> str:
+    """How many examples look seen, how they were listed, and how short a list can be; or why there is no list."""
+    floor = f"smallest p with this control: {page.p_text(seen.floor)}"
+    if seen.fewest is None:
+        sizes = "groups have other sizes in the control than in the test set"
+        return f"no list ({sizes if seen.other_sizes else floor})"
+    listed = f"{seen.n_listed:,} of {seen.n_compared:,} examples"
+    if seen.n_groups_listed is not None:
+        listed = f"{seen.n_groups_listed:,} of {seen.n_compared:,} groups ({seen.n_listed:,} examples)"
+    among = "the control's of its class" if seen.within_class else "all of the control"
+    return (
+        f"{listed}; at most {100 * seen.q:g}{page.PERCENT} of a list are on it wrongly, on average (Benjamini and "
+        f"Hochberg, ranked among {among}; {floor}; shortest list possible: {seen.fewest:,})"
+    )
+
+
+def unmatched_text(test: ControlTestResult) -> str:
+    """How many examples were not compared, and why; empty where all were."""
+    why = "of classes that only one set has, or in groups of several classes, of which the other set has none"
+    return f"{test.n_unmatched:,} examples {why}" if test.n_unmatched else ""
+
+
+def leak_notes(leak: LeakEvidence) -> tuple[str, ...]:
+    """Warnings: groups of other sizes, halves that disagree, and a harder test set where nobody looks for one."""
+    test = leak.test
+    # By the mean or by the tail, each two-sided at half the level (Bonferroni): rough, since it is no verdict.
+    halves = [("mean", test.mean), ("upper tail", test.sparse)][: 1 + test.tail_counts]
+    p, name = min(((of.p_two_sided, name) for name, of in halves if of.difference < 0), default=(1.0, ""))
+    means = "no leak, and a leak could hide behind it" if test.p_value > leak.level else "against the verdict"
+    return page.that_hold(
+        (not test.tail_counts, "Groups have other sizes in the control than in the test set: the leak test counts its "
+                               "mean alone, and no example can be listed as seen."),
+        (leak.disagree(leak.level), disagree_text("the mean", "the upper tail", test.mean)),
+        (test.alternative == "greater" and 2.0 * p <= leak.level,
+         f"By the {name} of the scores the test set is harder than the control (two-sided p = {page.p_text(p)}), "
+         f"which is {means}: the two sets differ in more than what the model may have seen, or the control was "
+         f"trained on{', or a reference knows the test set' if leak.reference_names else ''}."),
+    )  # fmt: skip
+
+
+def disagree_text(first: str, second: str, of: ControlTestResult) -> str:
+    """The warning where both halves of a test find something, in opposite directions."""
+    side = "easier" if of.difference > 0 else "harder"
+    return (
+        f"The two halves of the test point in opposite directions: by {first} the test set looks {side}, by {second} "
+        "the other way round."
+    )
+
+
+def residual_chart(leak: LeakEvidence, what: str, caption: str = "") -> page.LineChart:
+    """Residuals of both sets over each other; `what` says what they are. The control's counts are scaled."""
+    r, n, n_control = leak.residuals, leak.n_test, sum(leak.residuals.control)
+    scaled = tuple(round(count * n / n_control) for count in r.control)
+    means: tuple[tuple[str, float, page.Style], ...] = (("test", r.mean_test, "b"), ("control", r.mean_control, "a"))
+    lines = (page.Vertical(x=m, text=f"{name} {page.fixed(m, 3, sign=True)}", style=style) for name, m, style in means)
+    return page.histogram(
+        capital(what),
+        page.Axis(label=what, spec=".3g"),
+        "examples",
+        r.edges,
+        ("test set", r.test, "b"),
+        ("control" if n == n_control else f"control, scaled to {n:,}", scaled, "a"),
+        caption=caption,
+        verticals=tuple(lines),
+    )
+
+
+def difference_text(of: ControlTestResult) -> str:
+    """A difference with its interval and both p-values; without any spread an interval of width 0 would claim a
+    certainty that nobody has."""
+    ends = page.pair(of.interval, 5, sign=True) if of.standard_error > 0 else f"{page.NOT_DEFINED}: no spread"
+    return (
+        f"{page.fixed(of.difference, 5, sign=True)}  (95{page.PERCENT} {ends}), p = {page.p_text(of.p_two_sided)} "
+        f"two-sided, {page.p_text(of.p_greater)} one-sided"
+    )
+
+
+def advice(
+    result: AuditResult | ScoreAuditResult, planned_audits: int, effects: Effects, *more: tuple[object, str]
+) -> tuple[page.Section, ...]:
+    """Three lists of sentences; `effects` would have been found, and `more` is what one kind of audit has to add to the
+    last one."""
+    ruling, outcome, n = result.ruling, result.outcome, result.n_examples
+    alone, references = ruling.rests_on == "betting", bool(result.references)
+    premise = "test set and control are random draws from one source that influenced no model"
+    premise += " and no reference" * references
+    if alone:
+        premise = "models and test set are independent and small shifts are neutral"
+    shifts = " and shifts of so few pixels" * (ruling.rests_on != "scores")
+    first = ", those that look seen first" * bool(result.leak and result.leak.seen.n_listed)
+    lists: dict[str, tuple[tuple[object, str], ...]] = {
+        "What this means": (
+            (ruling.found, f"If {premise}, evidence as strong as this turns up with probability "
+                           f"{page.pvalue_text(ruling.log_p_value)} at most."),
+            (not ruling.found, "“No evidence” is not “clean”: there is silence down to what could have been found, and "
+                               "no further."),
+        ),
+        "What it does not mean": (
+            (outcome == "easier", "It is no proof of intent. Duplicates, choosing among models by test score, and "
+                                  "reuse over years all leave the same trace."),
+            (ruling.found and not alone, "It does not say how large the difference is: a small p-value is not a large "
+                                         "effect."),
+            (alone, "It does not say whether there is overfitting: without a control, neutral shifts are an "
+                    "assumption, and natural pictures have their subject in the middle. A strong test finds that too."),
+            (not alone, "The control is only as good as its history: it must come from the same source and have been "
+                        "put aside at random before any training or selection."),
+            (references, "References are taken to have seen no more of the test set than of the control. One that "
+                         "knows the test set hides a leak, or makes the test set look hard; one that knows the control "
+                         "can raise a false alarm."),
+            (planned_audits == 1, "p is for one audit. Audits on every commit need `--planned-audits`, or the "
+                                     "e-value."),
+            (True, f"It is about this test set{shifts}. Anything else is another question."),
+        ),
+        "What to do next": (
+            (outcome == "harder", "Look through the errors on the test set for wrong labels, and check how and when "
+                                  "each set was collected, and that the control was in no training set"
+                                  f"{', and the test set in no reference’s' * references}."),
+            (outcome == "easier", "Report the control's result, the number to believe for fresh data, and look for "
+                                  f"test examples (and near duplicates) in the training data{first}. Until that is "
+                                  "settled, do not choose between models by this test set."),
+            (alone, "Get a control: put fresh examples aside with `heldout split` before training, then audit with "
+                    "`--control`."),
+            (not alone and len(result.references) < ENOUGH_REFERENCES,
+             "Add references (`--reference`, `--reference-scores`): three take more noise off than one, and a leak "
+             "that one of them shares is hidden by it alone."),
+            (not ruling.found and is_known(effects),
+             "To see half as large an effect, use about four times as many examples"
+             f"{' in both sets' * (not alone)} ({4 * n:,} instead of {n:,})."),
+            *more,
+        ),
+    }  # fmt: skip
+    return tuple(page.Section.of(title, page.Points(page.that_hold(*rows))) for title, rows in lists.items())
