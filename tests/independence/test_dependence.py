@@ -67,7 +67,7 @@ def test_duplicates_are_counted_and_joined_with_groups():
 
 def test_a_group_in_both_sets_is_refused():
     test, control = images_of(noise(6, 0), groups=list("aabbcc")), images_of(noise(4, 1), groups=list("ccdd"))
-    with pytest.raises(InputError, match=r"1 group of `groups` \('c'\) is in both .*\(heldout split --groups\)"):
+    with pytest.raises(InputError, match=r"1 group of `groups` \('c'\) is in both .*\(heldout split takes `groups`\)"):
         found(test, control)
     found(test, replace(control, groups=list("eedd")))
     found(test, replace(control, groups=None))
