@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.frames import Source
+from heldout.frames import Names, Source
 from heldout.report import Result
 from heldout.results import Record, today
 from heldout.reuse import tables
@@ -74,10 +74,10 @@ class Pool(Record):
     unlisted: ClassVar[tuple[str, ...]] = (
         "names", "values", "low", "high", "n_observed", "epsilon", "order", "ranks", "top", "winner", "example_groups",
     )  # fmt: skip
-    derived: ClassVar[dict[str, str]] = {
-        "independent": "unit", "n_pairs": "n_pairs", "pairs_significant": "n_significant",
-        "neighbours": "named_neighbours", "groups": "named_groups",
-    }  # fmt: skip
+    derived: ClassVar[Names] = (
+        ("independent", "unit"), "n_pairs", ("pairs_significant", "n_significant"), ("neighbours", "named_neighbours"),
+        ("groups", "named_groups"),
+    )  # fmt: skip
     columns: ClassVar[dict[str, str]] = {"error": "values"}  # of `models`, beside those that every pool has
 
     names: tuple[str, ...]
@@ -162,10 +162,10 @@ class PoolResult(Pool):
         *Pool.unlisted, "similarity", "alike", "adaptive", "difficulty_forecast", "assumption", "adjusted",
         "label_noise", "second_labels",
     )  # fmt: skip
-    derived = {  # noqa: RUF012
-        **Pool.derived, "pairs_below_chance": "alike.below_chance", "right_for_all": "similarity.right_for_all",
-        "wrong_for_all": "similarity.wrong_for_all",
-    }  # fmt: skip
+    derived = (
+        *Pool.derived, ("pairs_below_chance", "alike.below_chance"), "similarity.right_for_all",
+        "similarity.wrong_for_all",
+    )  # fmt: skip
 
     similarity: SimilarityResult
     alike: Alike
@@ -242,13 +242,12 @@ class Budget(Result):
         What came in, a hash of it; what made the result, and when.
     """
 
+    told_by = "heldout.reuse.budget_summary:summarise"
     unlisted: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "testable", "too_few", "tasks", "trials_agree")
-    derived: ClassVar[dict[str, str]] = {
-        "n_models": "n_models", "target": "target", "epsilon": "error_bars", "testable_models": "testable",
-        "further_models": "further", "reason": "testable.reason", "example_groups": "pool.example_groups",
-        "first": "first", "top": "top", "winner": "pool.winner", "models": "models", "notes": "notes",
-        "adaptive": "adaptive",
-    }  # fmt: skip
+    derived: ClassVar[Names] = (
+        "n_models", "target", ("epsilon", "error_bars"), ("testable_models", "testable"), ("further_models", "further"),
+        "testable.reason", "pool.example_groups", "first", "top", "pool.winner", "models", "notes", "adaptive",
+    )  # fmt: skip
     tabled: ClassVar[dict[str, Source]] = {"models": "pool.models", "neighbours": "pool.neighbour_columns"}
     adaptive = False  # nothing here holds for models that were tuned on the test set
 
@@ -327,18 +326,6 @@ class Budget(Result):
 
         return notes_of(self.tasks, trials_agree=self.trials_agree)
 
-    def summary(self) -> Summary:
-        """What the budget says.
-
-        Returns
-        -------
-        heldout.summary.Summary
-            Headline, key figures and sections.
-        """
-        from heldout.reuse.budget_summary import summarise
-
-        return summarise(self)
-
     def needed_summary(self) -> Summary:
         """How many examples are needed, alone.
 
@@ -381,11 +368,10 @@ class BudgetResult(Budget):
     """
 
     unlisted = (*Budget.unlisted, "equal")
-    derived = {  # noqa: RUF012
-        **Budget.derived, "testable_if_equal": "equal", "adjusted_similarity": "pool.adjusted",
-        "assumption_a1": "pool.named_assumption", "label_noise": "pool.label_noise",
-        "second_labels": "pool.second_labels", "plug_in": "plug_in",
-    }  # fmt: skip
+    derived = (
+        *Budget.derived, ("testable_if_equal", "equal"), ("adjusted_similarity", "pool.adjusted"),
+        ("assumption_a1", "pool.named_assumption"), "pool.label_noise", "pool.second_labels", "plug_in",
+    )  # fmt: skip
     tabled = {**Budget.tabled, "pairs": "pool.pairs"}  # noqa: RUF012
     alone = ("", (
         "n_examples", ("error", "mean_error"), ("similarity", "mean_similarity"), "epsilon", "delta",
@@ -437,7 +423,7 @@ class ScoreBudgetResult(Budget):
     """
 
     unlisted = (*Budget.unlisted, "trials", "median_trial_share", "pair_trial_share")
-    derived = {**Budget.derived, "kind": "kind", "mean_score": "mean_score", "trials": "trial_numbers"}  # noqa: RUF012
+    derived = (*Budget.derived, "kind", "mean_score", ("trials", "trial_numbers"))
     kind = "scores"
 
     pool: ScorePool
