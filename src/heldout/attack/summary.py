@@ -231,7 +231,7 @@ def _sections(result: StressResult) -> Iterator[page.Section]:
         yield page.Section.of("Noticed on the way", page.Points(run.notes), level=3, printed=True)
 
 
-def _facts(result: StressResult) -> tuple[tuple[str, str], ...]:
+def _facts(result: StressResult) -> page.Rows:
     """What went in."""
     run = result.run
     chosen = " (chosen by forecast, without labels)" if run.chosen else ""

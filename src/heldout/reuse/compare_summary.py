@@ -194,7 +194,7 @@ def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
     yield "Level", f"{result.level:g}"
 
 
-def _sections(result: CompareResult, facts: tuple[tuple[str, str], ...]) -> Iterator[page.Section]:
+def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]:
     alone = result.n_groups is None
     open_still = result.ruling.outcome == "not told apart" and result.binary and alone
     enough = [ENOUGH.format(max(abs(result.difference), 0.001))] if open_still else []

@@ -25,10 +25,9 @@ from heldout.reuse.leaderboard import Comparison, ScoreComparison
 from heldout.reuse.like_these import AssumptionFit
 from heldout.reuse.needed import Needed
 from heldout.reuse.similarity import SimilarityResult
+from heldout.reuse.trials import Trials
 from heldout.reuse.winner import Winner
 from heldout.summary import Summary
-
-MORE_TRIALS = 2  # times as many, in words
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -406,11 +405,8 @@ class ScoreBudgetResult(Budget):
 
     Parameters
     ----------
-    trials : (3,) int
-        Fewest, median and most trials of a cell; zeros where nothing is known of them.
-    median_trial_share, pair_trial_share : float
-        Share of the squared error bar of a model, and of the difference of two, that is chance inside examples: medians
-        over models and pairs, NaN where trials are not known.
+    trials : Trials
+        How many there are of a cell, how much of an error bar is chance inside examples, and what more would bring.
 
     Examples
     --------
@@ -422,49 +418,13 @@ class ScoreBudgetResult(Budget):
     ('ScoreBudgetResult', ['model 0'], 0.44)
     """
 
-    unlisted = (*Budget.unlisted, "trials", "median_trial_share", "pair_trial_share")
-    derived = (*Budget.derived, "kind", "mean_score", ("trials", "trial_numbers"))
+    derived = (*Budget.derived, "kind", "mean_score")
     kind = "scores"
 
     pool: ScorePool
-    trials: NDArray[np.int64]
-    median_trial_share: float
-    pair_trial_share: float
-
-    def shrinks(self, more: float, *, pairs: bool = False) -> float:
-        """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be.
-
-        Parameters
-        ----------
-        more : float
-            Trials for each one there is.
-        pairs : bool
-            Of the differences of two models instead.
-
-        Returns
-        -------
-        float
-            At most 1; NaN where trials are not known.
-        """
-        share = self.pair_trial_share if pairs else self.median_trial_share
-        return math.sqrt(1 - share * (1 - 1 / more))
+    trials: Trials
 
     @property
     def mean_score(self) -> float:
         """Over all models."""
         return float(self.pool.values.mean())
-
-    @property
-    def trial_numbers(self) -> dict[str, float | int | None]:
-        """Trials per cell, the share of chance inside examples, and what more trials would bring."""
-        fewest, median, most = (int(t) or None for t in self.trials)
-        return {
-            "fewest": fewest,
-            "median": median,
-            "most": most,
-            "share_of_error_bar": self.median_trial_share,
-            "with_twice_as_many": self.shrinks(MORE_TRIALS),
-            "with_endlessly_many": self.shrinks(math.inf),
-            "share_of_gap": self.pair_trial_share,
-            "gap_with_twice_as_many": self.shrinks(MORE_TRIALS, pairs=True),
-        }

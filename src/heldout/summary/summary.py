@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from heldout.groups import FEW
-from heldout.summary.blocks import Block, Prose, kept_facts
+from heldout.summary.blocks import Block, Facts, Points, Prose, Rows, kept_facts
 
+EMPTY = (None, "", Points(()), Facts(()))
 Tone = Literal["quiet", "found", "neutral"]
 
 
@@ -47,14 +48,14 @@ class Section:
 
     @classmethod
     def of(cls, title: str, *blocks: Block | str | None, **options: Any) -> Section:
-        """A section of what there is: texts become prose, None and empty texts are left out.
+        """A section of what there is: texts become prose; None, empty texts and empty lists are left out.
 
         Examples
         --------
-        >>> Section.of("Seen", "A sentence.", None, printed=True).blocks
+        >>> Section.of("Seen", "A sentence.", None, Points(()), printed=True).blocks
         (Prose(text='A sentence.'),)
         """
-        told = tuple(Prose(block) if isinstance(block, str) else block for block in blocks if block)
+        told = tuple(Prose(block) if isinstance(block, str) else block for block in blocks if block not in EMPTY)
         return cls(title=title, blocks=told, **options)
 
 
@@ -101,16 +102,16 @@ class Summary:
     subject: str = ""
     figures: tuple[Figure, ...] = ()
     warnings: tuple[str, ...] = ()
-    lines: tuple[tuple[str, str], ...] = ()
+    lines: Rows = ()
     sections: tuple[Section, ...] = ()
     closing: tuple[str, ...] = ()
-    origin: tuple[tuple[str, str], ...] = ()
+    origin: Rows = ()
     method: str = ""
     parts: tuple[Summary, ...] = ()
     parts_printed: bool = True
 
 
-def origin(result: Any, *more: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
+def origin(result: Any, *more: tuple[str, str | None]) -> Rows:
     """What made a result, from those of its fields that all verbs call the same, then what else there is to tell."""
     seed = getattr(result, "seed", None)
     return kept_facts(

@@ -106,7 +106,7 @@ def _figures(result: ScoreAuditResult, effects: words.Effects) -> tuple[page.Fig
     )
 
 
-def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
+def _numbers(result: ScoreAuditResult) -> page.Rows:
     """What was audited, and every number."""
     direction = "better" if result.larger_is_better else "worse"
     mean, (test, control) = result.leak.test.mean, map(words.source_text, result.sources)

@@ -203,7 +203,7 @@ def detectable_figure(name: str, of: Judged, effects: Effects, *, strong: bool) 
     return page.Figure(name=name, value=value, note=note, strong=strong)
 
 
-def leak_lines(leak: LeakEvidence, within: str) -> tuple[tuple[str, str], ...]:
+def leak_lines(leak: LeakEvidence, within: str) -> page.Rows:
     """The leak test's numbers; `within` says what was compared within."""
     test, n, names = leak.test, leak.test.mean.n_resamples, leak.reference_names
     taken = f"{page.names_text(names)}; they take {page.percent(test.variance_removed, 0)} off the variance"
@@ -356,4 +356,4 @@ def advice(
             *more,
         ),
     }  # fmt: skip
-    return tuple(page.Section.of(title, page.Points(page.that_hold(*rows))) for title, rows in lists.items())
+    return tuple(page.Section.of(title, page.Points.of(*rows)) for title, rows in lists.items())

@@ -77,9 +77,9 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
         (len(result.models) > 1, "Being at the memorised end among these models says nothing about others."),
         (True, "A model that has memorised examples need not be worse on fresh ones for it."),
     )  # fmt: skip
-    lists = (("What the numbers mean", means, "means"), ("What they do not mean", cautions, "not"))
-    return tuple(
-        page.Section.of(title, page.Points(page.that_hold(*rows)), anchor=anchor) for title, rows, anchor in lists
+    return (
+        page.Section.of("What the numbers mean", page.Points.of(*means), anchor="means"),
+        page.Section.of("What they do not mean", page.Points.of(*cautions), anchor="not"),
     )
 
 

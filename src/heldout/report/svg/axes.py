@@ -75,11 +75,7 @@ def decade_ticks(low: float, high: float) -> list[float]:
     >>> decade_ticks(-25.3, 0)
     [-25.0, -20.0, -15.0, -10.0, -5.0, 0.0]
     """
-    for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000):
-        ticks = [float(step * i) for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
-        if len(ticks) <= 7:
-            return ticks
-    return [math.ceil(low), math.floor(high)]
+    return [t for t in linear_ticks(low, high, count=4) if t == round(t)]
 
 
 def decade_text(exponent: float) -> str:

@@ -27,9 +27,8 @@ def line_chart(chart: LineChart) -> str:
     top = TOP + 20 + (WORDS if any(v.text for v in chart.verticals) else 0)
     up = _scale(chart.y, ys + ([chart.reference[0]] if chart.reference else []), bottom, top)
     parts = axes(across, up, chart.x.heading, chart.y.heading, width=width)
-    for g in chart.guides:
-        places = [(across.place(x), up.place(y)) for x, y in (g.start, g.end)]
-        parts.append(line("reference", *places[0], *places[1]))
+    for (x1, y1), (x2, y2) in chart.guides:
+        parts.append(line("reference", across.place(x1), up.place(y1), across.place(x2), up.place(y2)))
     if chart.reference is not None:
         y = up.place(chart.reference[0])
         parts += [line("reference", LEFT, y, right, y), text(right - 2, y + 14, chart.reference[1], "end")]

@@ -10,8 +10,6 @@ from heldout.reuse.label_noise import LabelNoise, SecondLabels
 from heldout.reuse.leaderboard import Comparison, ScoreComparison
 from heldout.reuse.result import Budget, Pool, PoolResult
 
-Rows = tuple[tuple[str, str], ...]
-
 OPEN, ALL, TOP = 30, 200, 50  # rows unfolded; pools up to this size are shown whole; rows of larger ones
 BOARD = "The leaderboard, with error bars that hold for all at once"
 BANDS = (
@@ -26,7 +24,7 @@ EXCLUDED = (
 )
 
 
-def order(pool: Pool) -> Rows:
+def order(pool: Pool) -> page.Rows:
     """How much of the leaderboard's order is significant."""
     bands, steps, turned = pool.groups, len(pool.neighbours), sum(c.contradicted for c in pool.neighbours)
     moved = f"{turned:,}: the lower model is better on the examples that both have"
@@ -169,7 +167,7 @@ def _moved(noise: LabelNoise) -> Iterator[tuple[str, ...]]:
         yield "Pairs told apart", f"{noise.n_significant:,}", "–", f"{noise.n_significant_worst:,}"
 
 
-def _noise_facts(noise: LabelNoise) -> Rows:
+def _noise_facts(noise: LabelNoise) -> page.Rows:
     few = f"{page.names_text(noise.too_good)}; there, labels are not wrong at random, or fewer are"
     return page.kept_facts(
         ("True errors, at random", f"(error - {noise.share:g}) / {noise.factor:.4g}: the order stays"),
@@ -179,7 +177,7 @@ def _noise_facts(noise: LabelNoise) -> Rows:
     )
 
 
-def _second_facts(second: SecondLabels) -> Rows:
+def _second_facts(second: SecondLabels) -> page.Rows:
     change = [b - a for a, b in zip(second.errors, second.second_errors, strict=True)]
     moved = max(abs(a - b) for a, b in zip(second.ranks, second.second_ranks, strict=True))
     share, low, high = (page.percent(value, 2) for value in (second.share, second.low, second.high))

@@ -15,8 +15,6 @@ from heldout.reuse.bounds import LARGEST, TestableModels
 from heldout.reuse.curves import Curve
 from heldout.reuse.result import BudgetResult, PoolResult
 
-Rows = tuple[tuple[str, str], ...]
-
 DECADES = 3  # above the marked points that curves are drawn
 STYLES: dict[str, page.Style] = {"union": "a", "similarity": "b", "naive_bayes": "c"}
 TITLES = {"union": "Union bound (2)", "similarity": "Similarity union bound (3)", "naive_bayes": "Naive Bayes (15)"}
@@ -64,7 +62,7 @@ def bounds(result: BudgetResult) -> Iterator[page.Section]:
     yield page.Section.of("How to read the bounds", told, page.Facts((*rests_on, *theorems)), level=3)
 
 
-def _facts(result: BudgetResult) -> Rows:
+def _facts(result: BudgetResult) -> page.Rows:
     """Why a number is not defined, and whether Assumption A1 holds."""
     pool, fit = result.pool, None if result.pool is None else result.pool.assumption
     rows = [("Not defined", result.testable.reason)]
@@ -83,7 +81,7 @@ def _facts(result: BudgetResult) -> Rows:
     )
 
 
-def _theorems(pool: PoolResult) -> Rows:
+def _theorems(pool: PoolResult) -> page.Rows:
     """Theorem 2 on the pool's own cover, and what adaptive use would need; both are for independent examples."""
     t, k = pool.theorem2, pool.similarity.n_models
     four, five, six = (page.bar_text(t[name], full=True) for name in ("epsilon", "equation_5", "equation_6"))
@@ -161,7 +159,7 @@ def _curve(
     )
 
 
-def alike(result: BudgetResult) -> Rows:
+def alike(result: BudgetResult) -> page.Rows:
     """Similarity, with chance taken off where it is known."""
     pool, chance = result.pool, page.fixed(result.independent_similarity)
     rows = (("Similarity", page.fixed(result.mean_similarity)), ("Similarity if independent", chance))
