@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from heldout import frames
 from heldout.errors import InputError
 from heldout.files import write_text
-from heldout.report.html import to_html
 from heldout.report.markdown import to_markdown
 from heldout.report.text import to_text
 from heldout.results import Record
@@ -72,9 +71,13 @@ class Result(Record):
         str
             A page in one file, pictures and style within it.
         """
+        from heldout.report.html import to_html  # what text needs is there without jinja2
+
         return to_html(self.summary(), command=command)
 
     def _repr_html_(self) -> str:
+        from heldout.report.html import to_html
+
         return to_html(self.summary(), page=False)
 
     def report(self, path: str | Path, *, command: str | None = None) -> Path:

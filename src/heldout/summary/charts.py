@@ -124,11 +124,6 @@ class _Chart:
         """What a legend names."""
         return ()
 
-    def _of(self, label: str) -> str:
-        """The title, and what is measured where it does not say so."""
-        label = label.removesuffix(LOG_SCALE)
-        return self.title if label.lower() in self.title.lower() else f"{self.title} ({label})"
-
     def table(self) -> Table | None:
         """The numbers behind the chart; none where a table beside it has them."""
         return None
@@ -181,7 +176,8 @@ class LineChart(_Chart):
         if self.stepped:
             places, texts = places[1:], [f"{a} to {b}" for a, b in pairwise(texts)]
         cells = [{x: self._cell(s, i) for i, x in enumerate(s.x)} for s in self.series]
-        caption, names = self._of(self.y.label), [s.name for s in self.series]
+        what, names = self.y.label.removesuffix(LOG_SCALE), [s.name for s in self.series]
+        caption = self.title if what.lower() in self.title.lower() else f"{self.title} ({what})"
         if self.line_of:
             rows = ((name, *(own.get(x, "") for x in places)) for name, own in zip(names, cells, strict=True))
             return Table.of(f"{caption}, by {self.x.label}", (self.line_of, *texts), rows, wide=True)

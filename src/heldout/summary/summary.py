@@ -22,6 +22,18 @@ class Figure:
     strong: bool = True  # the answer itself; others are set smaller
 
 
+def figures(*rows: tuple[str, str, str], strong: int = 0) -> tuple[Figure, ...]:
+    """Key numbers from name, value and note; those without a value are left out, and one is the answer itself.
+
+    Examples
+    --------
+    >>> [(figure.name, figure.strong) for figure in figures(("gap", "0.1", ""), ("error", "", ""), ("n", "9", ""))]
+    [('gap', True), ('n', False)]
+    """
+    found = enumerate(rows)
+    return tuple(Figure(name=name, value=v, note=note, strong=i == strong) for i, (name, v, note) in found if v)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Section:
     """Blocks under a title.

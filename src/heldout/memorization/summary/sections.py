@@ -192,9 +192,7 @@ def boards(result: MemorizationResult) -> Iterator[page.Section]:
 def _board(r: Ranking) -> page.Table:
     rows = []
     for e, after in itertools.zip_longest(r.most_memorised_first, r.models[1:]):
-        sure = after is not None and r.differs(e.model, after)
-        told = "memorised significantly more than the next" if sure else "no significant difference"
-        sign = "" if after is None else page.Cell(text=">" if sure else "~", hover=told)
+        sign = "" if after is None else ">" if r.differs(e.model, after) else "~"
         ranks, between = "–".join(dict.fromkeys(map(str, e.ranks))), page.interval_cell(e.value, (e.low, e.high))
         rows.append(page.Row(cells=(ranks, page.name_text(e.model), page.fixed(e.value), between, sign)))
     ends = "the same" if r.tied else "differ significantly" if r.ends_differ else "do not differ significantly"
@@ -253,10 +251,7 @@ def pictures(result: MemorizationResult) -> Blocks:
             found.setdefault(c.perturbation, c)
     if not found:
         return
-    yield page.Prose(
-        "Training pictures at growing strength, some on which the model goes wrong early and some on which it does "
-        "late. ✗ and a frame: the model is wrong."
-    )
+    yield page.Prose("Training pictures at growing strength; the model goes wrong early on some, late on others (✗).")
     many = len(found) > ALL_EXAMPLES
     strips = {name: _strips(c, result.class_names, FEW_EXAMPLES if many else None) for name, c in found.items()}
     total = sum(len(some) for groups in strips.values() for _, some, _ in groups)

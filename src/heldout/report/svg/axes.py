@@ -145,12 +145,11 @@ class Scale:
 
     def ticks(self) -> list[tuple[float, str]]:
         """Round values and their names."""
+        log = self.kind == "log"
         if self.kind == "decades":
             return [(t, decade_text(t)) for t in decade_ticks(self.low, self.high)]
-        if self.kind == "log" and self.high >= LARGE and self.high / self.low >= FAR:
-            exponents = decade_ticks(math.log10(self.low), math.log10(self.high))
-            return [(10.0**e, decade_text(e)) for e in exponents]
-        log = self.kind == "log"
+        if log and self.high >= LARGE and self.high / self.low >= FAR:
+            return [(10.0**e, decade_text(e)) for e in decade_ticks(math.log10(self.low), math.log10(self.high))]
         ticks = log_ticks(self.low, self.high) if log else linear_ticks(self.low, self.high)
         places = [t for t in ticks if t == round(t)] if self.whole else ticks
         step = min((b - a for a, b in pairwise(places)), default=1.0)

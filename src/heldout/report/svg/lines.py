@@ -100,9 +100,8 @@ def _verticals(lines: Sequence[Vertical], across: Scale, up: Scale) -> list[str]
     for i, v in enumerate(inside):
         x, width = across.place(v.x), len(v.text) * CHARACTER + 4
         left = ((i == 0 and len(inside) > 1) or x + width > WIDTH) and x - width >= 0
-        parts.append(
-            line(f"{v.style} line" if v.style else "reference", x, up.end - (12 if v.text else 0), x, up.start)
-        )
+        css, top = f"{v.style} line" if v.style else "reference", up.end - (12 if v.text else 0)
+        parts.append(line(css, x, top, x, up.start))
         parts.append(text(x + (-4 if left else 4), up.end - 4, v.text, "end" if left else "start", "strong halo"))
     return parts
 

@@ -80,7 +80,7 @@ def summarise(result: Budget) -> page.Summary:
         sentences=(sentence,),
         tone="quiet" if room else "found",
         subject=_subject(result),
-        figures=() if result.too_few else tuple(_figures(result)),
+        figures=() if result.too_few else _figures(result),
         warnings=(*([few] if result.n_examples < FEW_EXAMPLES else []), *few_groups),
         lines=tuple(dict.fromkeys(lines)),
         sections=tuple(section for section in _sections(result) if section.blocks),
@@ -113,21 +113,18 @@ def _subject(result: Budget) -> str:
     return f"{result.source}: {result.n_models:,} models on {n}{inside}"
 
 
-def _figures(result: Budget) -> Iterator[page.Figure]:
+def _figures(result: Budget) -> tuple[page.Figure, ...]:
     """The answer, and what stands around it."""
     need, bar, k = result.needed, page.bar_text(result.epsilon), result.n_models
     left, fit = page.count_words(result.further_models), page.count_words(result.testable.count)
     all_of_them = "" if k is None else page.bar_text(result.error_bar, full=True)
     power = f"{100 * need.power:g}{page.PERCENT} power, named beforehand"
-    rows = (
+    return page.figures(
         (f"More models at {bar}" if k else f"Models at {bar}", left, f"{fit} in all"),
         (f"Error bar for the {k} models at once", all_of_them, f"with probability {page.sure_text(result.delta)}"),
         (f"Examples for {bar}", _examples(need.examples_for_epsilon), f"there are {result.n_examples:,}"),
         ("Gap between two models that can be told", page.scientific(need.gap_now), power),
     )
-    for i, (name, value, note) in enumerate(rows):
-        if value:
-            yield page.Figure(name=name, value=value, note=note, strong=not i)
 
 
 def _sections(result: Budget) -> Iterator[page.Section]:
@@ -203,8 +200,7 @@ def _needed_section(result: Budget) -> page.Section:
         f"chance of {100 * result.needed.power:g}{page.PERCENT} that it does, for models and groups like these. All "
         "pairs at once take more."
     )
-    blocks = () if result.too_few else (page.Facts(_needed(result)), page.Note(note))
-    return page.Section.of(NEEDED, *blocks)
+    return page.Section.of(NEEDED, page.Facts(_needed(result)), None if result.too_few else page.Note(note))
 
 
 def _examples(count: int | None) -> str:
@@ -303,8 +299,7 @@ def _advice(result: Budget) -> dict[str, page.Points]:
         "What to do next": page.Points.of(
             (result.too_few, "Collect examples from more groups: those there are say nothing."),
             (not (room or result.too_few), "Ask for a wider error bar, or collect more examples (how many: below)."),
-            (pool is not None, "Publish intervals and ranks with every score, and no winner among those that may be "
-                               "first."),
+            (pool is not None, "Publish intervals and ranks with scores, and no winner where several may be first."),
             (True, "Count every model that was ever scored on this set, published or not: all use up the same budget."),
             (gain is not None and gain >= WORTHWHILE, "More trials pay: see what they would bring."),
             (gain is not None and gain < WORTHWHILE, "Spend on examples: four times as many halve error bars."),
@@ -316,10 +311,8 @@ def _advice(result: Budget) -> dict[str, page.Points]:
 
 def _not_computed(result: Budget) -> page.Points:
     """What the page lacks, and why; silence must not read as "nothing to see"."""
-    if not isinstance(result, BudgetResult):
-        return page.Points((WITHOUT_RIGHT_AND_WRONG,))
-    if (pool := result.pool) is None:
-        return page.Points((WITHOUT_PREDICTIONS,))
+    if not isinstance(result, BudgetResult) or (pool := result.pool) is None:
+        return page.Points((WITHOUT_PREDICTIONS if result.pool is None else WITHOUT_RIGHT_AND_WRONG,))
     complete, sizes = pool.similarity.n_complete, pool.cover.size
     why = result.testable.reason or "there is no common cause of errors"
     return page.Points.of(
