@@ -52,8 +52,8 @@ BOARD = "First less second; intervals hold all at once with {}. > the first is b
 BY_HOLM = "Holm finds a little more than intervals that hold at once; where they disagree, the verdict is Holm’s."
 METHOD = (
     "Q. McNemar (1947), Psychometrika 12(2), 153–157; T. Tango (1998), Statistics in Medicine 17, 891–908; N. Gaffke "
-    "(2005), Mathematical Methods of Statistics 14(4), 451–467; I. Waudby-Smith, A. Ramdas (2024), JRSS B 86(1), 1–27. "
-    "Several pairs: S. Holm (1979), Scandinavian Journal of Statistics 6(2), 65–70."
+    "(2005), Mathematical Methods of Statistics 14(4), 451–467; I. Waudby-Smith, A. Ramdas (2024), J. R. Stat. Soc. B "
+    "86(1), 1–27. Several pairs: S. Holm (1979), Scandinavian Journal of Statistics 6(2), 65–70."
 )
 
 

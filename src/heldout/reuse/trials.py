@@ -54,7 +54,7 @@ class Trials(Record):
         --------
         >>> one = np.array([0.5])
         >>> found = Trials.of(np.array([2, 4, 9]), one, one, 0 * one, 1 * one)
-        >>> found.fewest, found.with_endlessly_many, found.share_of_gap, found.gap_with_twice_as_many**2
+        >>> found.fewest, found.with_endlessly_many, found.share_of_gap, round(found.gap_with_twice_as_many**2, 9)
         (2, 1.0, 0.5, 0.75)
         """
         share, gap = _median(shares), _median(pair_shares)

@@ -318,12 +318,12 @@ def advice(
         "What this means": (
             (ruling.found, f"If {premise}, evidence as strong as this turns up with probability "
                            f"{page.pvalue_text(ruling.log_p_value)} at most."),
-            (not ruling.found, "“No evidence” is not “clean”: silence reaches only to what could have been found."),
+            (not ruling.found, "“No evidence” is not “clean”: it only reaches down to what could have been found."),
         ),
         "What it does not mean": (
             (outcome == "easier", "It is no proof of intent. Duplicates, choosing among models by test score, and "
                                   "reuse over years all leave the same trace."),
-            (ruling.found and not alone, "It does not tell a size: a small p-value is not a large effect."),
+            (ruling.found and not alone, "A small p-value is not a large effect: how large it is, this does not say."),
             (alone, "It does not say whether there is overfitting: without a control, neutral shifts are an "
                     "assumption, and natural pictures have their subject in the middle. A strong test finds that too."),
             (not alone, "The control is only as good as its history: it must come from the same source and have been "

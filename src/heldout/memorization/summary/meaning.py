@@ -28,7 +28,7 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
         (PMV in names,
          "PMV (Zhang et al. 2019), the direct measure: train from scratch with a share r of wrong labels, and take the "
          f"accuracy on the labels trained on. k_S is the size of its slope against r (eq. (6) of {PAPER}): 0 if every "
-         f"label is memorised; with m classes about {FORMULA} if it learns, with accuracy A, and no wrong label."),
+         f"label is memorised; with m classes about {FORMULA} if it learns with accuracy A, and no wrong label."),
         (PTV in names,
          f"PTV ({PAPER}): the same trainings, accuracy on the true labels. k_PTV is the slope as in eq. (6): 1 for a "
          "model that memorises every label and is wrong on exactly the wrong ones; near 0 for one that learns."),

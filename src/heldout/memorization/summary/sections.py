@@ -251,7 +251,7 @@ def pictures(result: MemorizationResult) -> Blocks:
             found.setdefault(c.perturbation, c)
     if not found:
         return
-    yield page.Prose("Training pictures at growing strength; the model goes wrong early on some, late on others (✗).")
+    yield page.Prose("Training pictures at growing strength; some fail early, others late. ✗: the model is wrong.")
     many = len(found) > ALL_EXAMPLES
     strips = {name: _strips(c, result.class_names, FEW_EXAMPLES if many else None) for name, c in found.items()}
     total = sum(len(some) for groups in strips.values() for _, some, _ in groups)

@@ -68,14 +68,14 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """Whole exponents in [low, high], at most seven.
+    """Whole exponents in [low, high], at most eight.
 
     Examples
     --------
     >>> decade_ticks(-25.3, 0)
     [-25.0, -20.0, -15.0, -10.0, -5.0, 0.0]
     """
-    return [t for t in linear_ticks(low, high, count=4) if t == round(t)]
+    return [t for t in linear_ticks(low, high) if t == round(t)]
 
 
 def decade_text(exponent: float) -> str:

@@ -272,8 +272,8 @@ def _cover(pool: PoolResult) -> page.LineChart | None:
     line = page.Series(name="models in the cover", x=(start, *eta), y=(size[0], *size), markers=False, step=True)
     return page.LineChart(
         title=f"Covering curve: models needed to cover all {k:,}",
-        caption="Figure 3. A cover holds, for every model, one so similar that is no worse, and one that is no better."
-        f"{f' Models needed: {samples}.' if samples else ''} The search is greedy: smaller covers may exist.",
+        caption="Figure 3. A cover holds, for every model, one at least so similar that is no worse, and one that is "
+        f"no better.{f' Models needed: {samples}.' if samples else ''} The search is greedy: smaller covers may exist.",
         x=page.Axis(label="similarity asked for (eta)", spec=".3f"),
         y=page.Axis(label="models in the cover", kind="log", whole=True, spec=",.0f"),
         series=(line,),
