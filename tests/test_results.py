@@ -119,7 +119,7 @@ def test_json_keys_may_differ_from_fields() -> None:
     @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
     class Named(Record):
         unlisted = ("curve",)
-        derived = {"points": "curve.size", "answer": "best"}  # noqa: RUF012
+        derived = (("points", "curve.size"), ("answer", "best"))
         answer: float
         curve: NDArray[np.float64]
         best = 3.0

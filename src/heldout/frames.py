@@ -22,7 +22,7 @@ SOURCE = "DataFrame"
 INDEX = "index"  # what pandas calls an index without a name, once it is a column
 
 Columns = Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]
-Names = tuple[str | tuple[str, str], ...]  # of columns, each with the path of its values where that is another
+Names = tuple[str | tuple[str, str], ...]  # paths to values, each with a name where that is not its last part
 Source = str | tuple[str, Names]  # a path to columns or rows; or to records, and which columns each of them has
 
 
@@ -170,6 +170,17 @@ def at(record: Any, path: str) -> Any:
     return record
 
 
+def paths_of(names: Names) -> dict[str, str]:
+    """Paths by the names of what they lead to.
+
+    Examples
+    --------
+    >>> paths_of(("attack", "run.trials", ("low", "interval.0")))
+    {'attack': 'attack', 'trials': 'run.trials', 'low': 'interval.0'}
+    """
+    return dict((name.rpartition(".")[2], name) if isinstance(name, str) else name for name in names)
+
+
 def tables_of(result: Any) -> dict[str, Source]:
     """The tables there are: those of records that are there, and those whose owner is; else the one row `alone`.
 
@@ -209,7 +220,7 @@ def columns_at(record: Any, source: Source) -> Columns:
     if names is None:
         plain = isinstance(found, Mapping)
         return found if plain else from_rows([row if isinstance(row, Mapping) else vars(row) for row in found])
-    paths = dict((name, name) if isinstance(name, str) else name for name in names)
+    paths = paths_of(names)
     columns: dict[str, list[Any]] = {name: [] for name in paths}
     for one in found if isinstance(found, (tuple, list)) else (found,):
         values = {name: at(one, place) for name, place in paths.items()}

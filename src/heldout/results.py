@@ -17,7 +17,7 @@ import numpy as np
 from heldout.codec import fields_of, pack, same, short_text, unpack
 from heldout.errors import InputError
 from heldout.files import read_npz, write_npz, write_text
-from heldout.frames import at
+from heldout.frames import Names, at, paths_of
 
 FORMAT = 4  # of saved results; 1 and 2 were written field by field, 3 did not know what a field may hold
 
@@ -28,8 +28,8 @@ class Record:
     A subclass is a dataclass with `frozen=True, kw_only=True, eq=False, repr=False`. Its fields may hold numbers,
     texts, arrays, fractions, tuples, dicts with plain keys, and other records or dataclasses; their annotations say
     what `load` brings back. Fields in `unlisted` are saved but not in the JSON; `derived` names properties that are in
-    the JSON as well, also those of a field ("test.level" is the key "level"), or maps keys of the JSON to such names:
-    {"length": "size", "level": "test.level"}, where it is None if the test is.
+    the JSON as well, also those of a field: "test.level" is the key "level", None where the test is, and
+    ("least", "test.level") has another key.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Record:
     """
 
     unlisted: ClassVar[tuple[str, ...]] = ()
-    derived: ClassVar[tuple[str, ...] | Mapping[str, str]] = ()
+    derived: ClassVar[Names] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, short values first; an undefined number is None.
@@ -59,10 +59,8 @@ class Record:
         dict
             One entry per field, and those of `derived`.
         """
-        paths = {f.name: f.name for f in fields_of(self) if f.name not in self.unlisted}
-        derived = self.derived
-        paths |= derived if isinstance(derived, Mapping) else {path.rpartition(".")[2]: path for path in derived}
-        values = {key: plain(at(self, path)) for key, path in paths.items()}
+        own = (f.name for f in fields_of(self) if f.name not in self.unlisted)
+        values = {key: plain(at(self, path)) for key, path in paths_of((*own, *self.derived)).items()}
         return dict(sorted(values.items(), key=lambda item: isinstance(item[1], (list, dict))))
 
     def save(self, path: str | Path) -> None:
@@ -169,7 +167,7 @@ def plain(value: Any) -> Any:
         return value.to_dict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields_of(value)}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())
     if isinstance(value, Mapping):
         return {_key(k): plain(v) for k, v in value.items()}
@@ -177,11 +175,7 @@ def plain(value: Any) -> Any:
         return [plain(v) for v in value]
     if isinstance(value, Fraction):
         return float(value)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _key(key: Any) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout.report import to_html, to_text
+from heldout.report import to_text
+from heldout.report.html import to_html
 from heldout.summary import (
     Axis,
     LineChart,

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from heldout.report import to_html, to_markdown, to_text
+from heldout.report import to_markdown, to_text
+from heldout.report.html import to_html
 from heldout.report.markdown import escaped
 from heldout.summary import Axis, Facts, LineChart, Prose, Series, Table, quoted, symbols
 from tests.report.kitchen_sink import kitchen_sink, shown

@@ -501,7 +501,7 @@ def test_the_date_can_be_set(monkeypatch) -> None:
 def test_trials() -> None:
     result = scored("trials")
     trials = result.to_dict()["trials"]
-    assert math.isfinite(result.median_trial_share)
+    assert math.isfinite(result.trials.share_of_error_bar)
     told = facts(result, "What more trials would bring")["Trials shorten error bars by"]
     assert told.startswith(f"{100 * (1 - trials['with_twice_as_many']):.1f}")
     assert set(facts(scored("plain"), "What more trials would bring")) == {"Trials per cell", "More trials would bring"}

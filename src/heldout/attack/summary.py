@@ -54,17 +54,16 @@ LIMITS = (
     "It accuses nobody: the analyst is simulated and does nothing but game the score. A gain is not skill.",
     "Hiding the examples is no protection. The attack sees only scores and what its prior knows; only a linear scan "
     "and a reconstruction have to tell examples apart, for instance by a number.",
-    "It is one attack and not the worst case, though with exact answers to random submissions nothing that decides "
-    "each example for itself does better than naive Bayes on all of them (Theorem 4.2). Only the upper bound is for "
-    "all attacks, also those nobody has thought of and those that choose each question by the answers so far.",
+    "It is one attack, not the worst case. With exact answers to random submissions nothing that decides each example "
+    "for itself beats naive Bayes on all of them (Theorem 4.2). Only the upper bound is for all attacks, also those "
+    "nobody has thought of and those that choose each question by the answers so far.",
     "The upper bound holds only if labels are as likely as the prior says or, without one, all equally likely. Whoever "
     "knows more, from a model, the examples or how common a class is, starts higher and may pass it.",
     "A forecast of first order may be far off for small test sets and few answers.",
 )
 PUBLIC = (
-    "All numbers but those of the two parts are of an analyst who knows which examples are public and attacks these "
-    "alone. One who does not know asks about all as if the answers were about all: on the private part its votes are "
-    "noise, and where they replace a better guess it loses.",
+    "All numbers but those of the two parts are of an analyst who attacks the public examples alone. One who does not "
+    "know them asks about all: on the private part its votes are noise, and lose where they replace a better guess.",
     "A hidden half stops such an analyst: labels of private examples are in no answer. It does not stop the choice of "
     "the best of many honest models by their public score, some of which is luck.",
 )
@@ -79,8 +78,7 @@ REPEAT = "Repeat the simulation (--trials): a single trial says nothing about it
 BARS = "Bars are one standard deviation over the trials, where there are several."
 REGIME = {  # section 4 of the paper
     "Theorem 4.3": "Naive Bayes gains at least in proportion to √(k/n)/m, here {rate:.4f}, from about ln n + m ln m = "
-    "{k_min:,.0f} answers on and up to as many as there are examples. The constants are not known. Applies here: "
-    "{theorem_4_3_applies}.",
+    "{k_min:,.0f} answers up to one per example (constants unknown). Applies here: {theorem_4_3_applies}.",
     "Theorem 4.5": "Labels that random queries settle exactly, with probability at least one half, given three classes "
     "or more: {reconstructable:,.0f} (queries for them: {theorem_4_5_queries}; accuracy with guesses for the rest: "
     "{corollary_4_6_accuracy:.4f}). Finding them is another matter.",
@@ -99,21 +97,17 @@ def summarise(result: StressResult) -> page.Summary:
     run, split, numbers = result.run, result.public, _numbers(result)
     n = run.n_examples if split is None else split.n_public + split.n_private
     size = f"{n:,} examples, {run.n_classes:,} classes"
-    asked = _answers(run, "answers")
     start = "starts from prior knowledge of the labels, " if result.prior else ""
     return page.Summary(
         kind="Stress test",
         headline=_headline(result),
         sentences=(
-            f"The analyst is simulated: it {start}asks for {asked} and nothing else, and learns nothing "
-            "that would help on fresh data.",
+            f"The analyst is simulated: it {start}asks for {_answers(run, 'answers')} and nothing else, and learns "
+            "nothing that would help on fresh data.",
             *(() if split is None else (DESCRIBED.format(split.n_public, n),)),
         ),
         subject=size if result.source == size else f"{result.source}: {size}",
-        figures=tuple(
-            page.Figure(name=name, value=page.percent(value, 2), note=note, strong=name == "Accuracy after")
-            for name, value, note in numbers
-        ),
+        figures=page.figures(*((name, page.percent(value, 2), note) for name, value, note in numbers), strong=1),
         lines=(*((name, f"{page.fixed(value)} ({note})") for name, value, note in numbers), *_lines(result)),
         sections=tuple(_sections(result)),
         origin=page.origin(result),
@@ -212,13 +206,10 @@ def _comparisons(result: StressResult) -> tuple[tuple[str, str, dict[str, Stress
 
 def _sections(result: StressResult) -> Iterator[page.Section]:
     run, split = result.run, result.public
-    means = (HOW[run.attack], LOST) if _lost(result) else (HOW[run.attack],)
-    limits = LIMITS if split is None else (*LIMITS, *PUBLIC)
-    advice = STEPS if run.trials > 1 else (*STEPS, REPEAT)
-    steps = tuple(step.format(points(result.gain_on_fourfold)) for step in advice)
-    yield page.Section.of("What this means", page.Points(means))
-    yield page.Section.of("What it does not mean", page.Points(limits))
-    yield page.Section.of("What to do next", page.Points(steps))
+    steps = tuple(step.format(points(result.gain_on_fourfold)) for step in STEPS)
+    yield page.Section.of("What this means", page.Points.of((True, HOW[run.attack]), (_lost(result), LOST)))
+    yield page.Section.of("What it does not mean", page.Points((*LIMITS, *(PUBLIC if split else ()))))
+    yield page.Section.of("What to do next", page.Points((*steps, *([REPEAT] if run.trials == 1 else []))))
     if split is not None:
         yield page.Section.of("A public and a private part", *_parts(result, split), printed=True)
     yield page.Section.of("What the answers give away", _curve(result))
@@ -231,14 +222,13 @@ def _sections(result: StressResult) -> Iterator[page.Section]:
         yield page.Section.of("Noticed on the way", page.Points(run.notes), level=3, printed=True)
 
 
-def _facts(result: StressResult) -> tuple[tuple[str, str], ...]:
+def _facts(result: StressResult) -> page.Rows:
     """What went in."""
     run = result.run
     chosen = " (chosen by forecast, without labels)" if run.chosen else ""
     where = f"{run.points:,} of {run.n_examples:,} examples, {run.top or run.n_classes:,} of {run.n_classes:,} labels"
     moves = "answering some examples wrongly on purpose" if result.prior else "keeping labels fixed at some examples"
-    asked = _answers(run, "answers")
-    simulated = f"k = {result.queries:,} {asked}, {page.counted(run.trials, 'trial')}, delta = {result.delta:g}"
+    asked = f"k = {result.queries:,} {_answers(run, 'answers')}"
     missing = [f"other {what}" for _, what, runs in _comparisons(result) if not runs]
     missing += [] if result.reach else ["answers needed for a gain, as their forecast takes no prior"]
     parked = f"on a rounding edge, by {moves}, so that scores lie where the rounding changes"
@@ -248,7 +238,7 @@ def _facts(result: StressResult) -> tuple[tuple[str, str], ...]:
         ("Prior", result.prior),
         ("Attack", f"{_title(run)} on {where} at each{chosen}"),
         ("Parked", parked if run.parked else None),
-        ("Simulation", simulated),
+        ("Simulation", f"{asked}, {page.counted(run.trials, 'trial')}, delta = {result.delta:g}"),
         ("Not computed", ", ".join(missing)),
     )
 
@@ -279,9 +269,8 @@ def _curve(result: StressResult) -> page.LineChart:
     """What the answers give away, after each number of them, with forecast and bounds."""
     run, drawn = result.run, result.advantage > 0  # bounds are far above what is hardly a gain
     series = [_computed("forecast", run, run.forecast_gain, "b")]
-    bounds: tuple[tuple[str, Floats, page.Style], ...]
-    bounds = (("upper bound", run.upper_bound, "c"), ("published bound", run.theorem_bound, "d"))
-    for name, bound, style in bounds:
+    bounds = {"upper bound": run.upper_bound, "published bound": run.theorem_bound}
+    for (name, bound), style in zip(bounds.items(), STYLES[2:], strict=False):
         missing = "vacuous" if (bound >= 1).any() else page.NOT_DEFINED
         gain = np.where(bound < 1, bound - run.baseline, math.nan)
         series.append(_computed(name, run, gain, style, drawn=drawn, missing=missing))

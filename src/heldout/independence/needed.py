@@ -39,7 +39,6 @@ from heldout.statistics.checks import Alternative, check_alternative
 from heldout.statistics.leak import ALTERNATIVE, LeakScores, leak_scores
 from heldout.statistics.leak_power import PULLS, examples_needed, leak_power, two_valued
 from heldout.statistics.power import LEVEL, POWER
-from heldout.summary import Summary
 
 SHARES = (0.01, 0.03, 0.1, 0.3)  # of the test set
 FEWEST = 50  # examples of a control from which a forecast is made
@@ -90,6 +89,7 @@ class AuditNeeds(Result):
     (400, True)
     """
 
+    told_by = "heldout.independence.summary.needed:needed_summary"
     tabled: ClassVar = {"cells": "cells"}
     unlisted = (
         "shares", "pulls", "power", "needed", "target", "reference_names", "two_valued", "two_halves", "n_available",
@@ -140,18 +140,6 @@ class AuditNeeds(Result):
     def notes(self) -> list[str]:
         """What a reader must know."""
         return [*self.summary().warnings]
-
-    def summary(self) -> Summary:
-        """What the forecast says.
-
-        Returns
-        -------
-        heldout.summary.Summary
-            Headline, key figures and sections.
-        """
-        from heldout.independence.summary import needed
-
-        return needed.needed_summary(self)
 
 
 def forecast(

@@ -17,7 +17,6 @@ from heldout.independence.verdict import JudgedResult, Verdict
 from heldout.orbit import Rule, Translations
 from heldout.results import today
 from heldout.statistics.checks import Alternative
-from heldout.summary import Summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +103,7 @@ class AuditResult(JudgedResult):
     ('no evidence', 40, 1)
     """
 
+    told_by = "heldout.independence.summary.pictures:audit_summary"
     tabled: ClassVar = {"examples": "_by_example", "models": "_by_model"}
     unlisted = (
         "test", "control", "evidence", "drawn", "orbit", "model_names", "class_names", "exhibits", "seen_pictures",
@@ -112,7 +112,7 @@ class AuditResult(JudgedResult):
     derived = (
         "verdict", "verdict_alternative", "notes", "n_models", "references", "n_examples", "orbit.radius",
         "evaluations_per_image", "test.counts", "test.attack_success", "test.n_groups", "test.n_duplicates",
-        "test.design_effect",
+        "test.design_effect", ("models", "model_names"), ("orbit", "orbit.name"),
     )  # fmt: skip
 
     test: Examples
@@ -207,17 +207,4 @@ class AuditResult(JudgedResult):
         dict
             What `heldout audit --json` prints.
         """
-        own = {"models": list(self.model_names), "orbit": self.orbit.name}
-        return {**super().to_dict(), **own, **self.evidence.to_dict()}
-
-    def summary(self) -> Summary:
-        """What the audit says.
-
-        Returns
-        -------
-        heldout.summary.Summary
-            Headline, key figures and sections.
-        """
-        from heldout.independence.summary import pictures
-
-        return pictures.audit_summary(self)
+        return {**super().to_dict(), **self.evidence.to_dict()}

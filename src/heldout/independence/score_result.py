@@ -13,7 +13,6 @@ from heldout.frames import Columns
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.verdict import JudgedResult, Verdict
 from heldout.results import today
-from heldout.summary import Summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,15 +73,14 @@ class ScoreAuditResult(JudgedResult):
     ('easier', 0.001)
     """
 
+    told_by = "heldout.independence.summary.scores:score_summary"
     tabled: ClassVar = {"examples": "_by_example"}
     unlisted = ("ids", "values", "values_control", "model_name", "ruling")
-    derived: ClassVar = {
-        "verdict": "verdict", "outcome": "outcome", "direction": "direction", "p_value": "p_value",
-        "log_p_value": "log_p_value", "adjusted_p_value": "adjusted_p_value", "assumes": "assumes", "notes": "notes",
-        "model": "model_name", "references": "references", "n_examples": "n_examples", "n_control": "n_control",
-        "n_groups": "leak.test.mean.n_groups_test", "n_groups_control": "leak.test.mean.n_groups_control",
-        "alternative": "leak.test.alternative",
-    }  # fmt: skip
+    derived = (
+        "verdict", "outcome", "direction", "p_value", "log_p_value", "adjusted_p_value", "assumes", "notes",
+        ("model", "model_name"), "references", "n_examples", "n_control", ("n_groups", "leak.test.mean.n_groups_test"),
+        "leak.test.mean.n_groups_control", "leak.test.alternative",
+    )  # fmt: skip
 
     leak: LeakEvidence
     ruling: Verdict  # of p, times the planned audits
@@ -145,15 +143,3 @@ class ScoreAuditResult(JudgedResult):
     def _by_example(self) -> Columns:
         listed = np.isin(np.arange(self.n_examples), self.leak.seen.listed)
         return {"id": self.ids, "score": self.values, **self.leak.by_example("compared")[0], "looks_seen": listed}
-
-    def summary(self) -> Summary:
-        """What the audit says.
-
-        Returns
-        -------
-        heldout.summary.Summary
-            Headline, key figures and sections.
-        """
-        from heldout.independence.summary import scores
-
-        return scores.score_summary(self)

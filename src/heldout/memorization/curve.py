@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,14 +107,14 @@ class Curve(Record):
     ([1.0, 0.5, 0.25], 4)
     """
 
-    unlisted: ClassVar = (
+    unlisted = (
         "model", "strengths", "correct", "done", "even", "seed", "accuracies", "bands", "estimates", "undefined",
         "assumed", "exhibits", "wrong", "unfit",
     )  # fmt: skip
-    derived: ClassVar = {
-        "examples": "n", "groups": "n_groups", "trainings": "trainings", "curve": "points", "metrics": "estimates",
-        "does_not_fit": "unfit",
-    }  # fmt: skip
+    derived = (
+        ("examples", "n"), ("groups", "n_groups"), "trainings", ("curve", "points"), ("metrics", "estimates"),
+        ("does_not_fit", "unfit"),
+    )  # fmt: skip
 
     model: str
     perturbation: str

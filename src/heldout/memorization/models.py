@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,8 @@ from heldout.results import Record
 class Audited(Record):
     """What `heldout audit` says of a model and its training pictures."""
 
-    unlisted: ClassVar = ("mean",)
-    derived: ClassVar = {"mean_T": "mean"}
+    unlisted = ("mean",)
+    derived = (("mean_T", "mean"),)
 
     p_value: float
     mean: float  # of T
@@ -70,8 +70,8 @@ class ModelResult(Record):
         Accuracy on the training examples less that on validation examples.
     """
 
-    unlisted: ClassVar = ("validation",)
-    derived: ClassVar = ("validation_accuracy",)
+    unlisted = ("validation",)
+    derived = ("validation_accuracy",)
 
     perturbations: dict[str, Curve]
     validation: Validation | None = None

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from heldout.memorization.curve import LEVEL, PMV, PTV, Curve, metrics_of
 from heldout.memorization.metrics import Estimate
@@ -109,8 +109,8 @@ class Disagreement(Record):
         Of both models, by the first metric and by the second.
     """
 
-    unlisted: ClassVar = ("columns",)
-    derived: ClassVar = ("by",)
+    unlisted = ("columns",)
+    derived = ("by",)
 
     columns: tuple[Column, Column]
     models: tuple[str, str]

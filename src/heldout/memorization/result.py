@@ -15,7 +15,6 @@ from heldout.memorization.ranking import Column, Correlation, Disagreement, Rank
 from heldout.memorization.retrained import LabelNoiseCurve
 from heldout.report import Result
 from heldout.results import today
-from heldout.summary import Summary
 
 __all__ = ["Audited", "MemorizationResult"]
 
@@ -68,6 +67,7 @@ class MemorizationResult(Result):
     (('net',), [('k_max', 0.5), ('SSE', 0.0125)])
     """
 
+    told_by = "heldout.memorization.summary:summarise"
     verb: ClassVar[str] = "memorization"
     level: ClassVar[float] = LEVEL
     tabled: ClassVar = {
@@ -77,10 +77,8 @@ class MemorizationResult(Result):
                                    ("value", "2.value"), ("low", "2.low"), ("high", "2.high"),
                                    ("memorised", "1.memorised"), ("reason", "2.reason"))),
     }  # fmt: skip
-    unlisted: ClassVar = ("measured", "source", "digest", "preprocessing", "class_names")
-    derived: ClassVar = {
-        "verb": "verb", "level": "level", "data": "data", "models": "measured", "notes": "remarks",
-    }  # fmt: skip
+    unlisted = ("measured", "source", "digest", "preprocessing", "class_names")
+    derived = ("verb", "level", "data", ("models", "measured"), ("notes", "remarks"))
 
     measured: dict[str, ModelResult]
     rankings: tuple[Ranking, ...] = ()
@@ -193,15 +191,3 @@ class MemorizationResult(Result):
     @property
     def _estimates(self) -> list[tuple[str, Column, Estimate]]:
         return [(model, column, found) for model, row in self.table.items() for column, found in row.items()]
-
-    def summary(self) -> Summary:
-        """What it says, as data that text, Markdown and HTML are rendered from.
-
-        Returns
-        -------
-        heldout.summary.Summary
-            Headline, key figures and sections.
-        """
-        from heldout.memorization.summary import summarise
-
-        return summarise(self)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from heldout.report.html import to_html
 from heldout.report.junit import Case, to_junit
 from heldout.report.markdown import to_markdown
 from heldout.report.result import Result
 from heldout.report.text import to_text
 
-__all__ = ["Case", "Result", "to_html", "to_junit", "to_markdown", "to_text"]
+__all__ = ["Case", "Result", "to_junit", "to_markdown", "to_text"]

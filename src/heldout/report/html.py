@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from heldout import summary as kit
 from heldout.report import svg
 from heldout.report.inline import pieces, writable
 from heldout.report.svg.axes import number_text, round_axis
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-    from markupsafe import Markup
 
 _MARKS = {"plain": "{}", "code": "<code>{}</code>", "strong": "<strong>{}</strong>"}
 LONGEST = 48  # characters of a name; the whole one is told to a pointer
@@ -31,35 +30,24 @@ def to_html(summary: kit.Summary, *, command: str | None = None, page: bool = Tr
     if not page:  # there is no root, html or body of ours in a notebook
         style = re.sub(r"(?m)^(\s*)(?::root|html|body)(?= \{)", r"\1:scope", style)
     template = _environment().get_template("summary.html.j2")
-    return writable(template.render(summary=summary, command=command, page=page, style=_safe(style)).lstrip())
+    return writable(template.render(summary=summary, command=command, page=page, style=Markup(style)).lstrip())
 
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     environment = Environment(
         loader=PackageLoader("heldout.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
     environment.filters["tick"] = number_text
-    filters = (_anchor, _axis, _css, _drawing, _folds, _kind, _legend, _linked, _named, _picture, _prose, _symbols)
+    filters = (_anchor, _axis, _css, _drawing, _folds, _legend, _linked, _named, _picture, _prose, _symbols)
     environment.filters |= {filter.__name__.lstrip("_"): filter for filter in (*filters, _taken, _whisker)}
     return environment
 
 
-def _safe(text: str) -> Markup:
-    """What is HTML already."""
-    from markupsafe import Markup
-
-    return Markup(text)
-
-
 def _taken(text: str) -> Markup:
     """Text as it is; only what is marked as the index of a symbol stands lower."""
-    from markupsafe import escape
-
-    return _safe(re.sub(rf"{kit.SUBSCRIPT}(\w+)", r"<sub>\1</sub>", str(escape(text))))
+    return Markup(re.sub(rf"{kit.SUBSCRIPT}(\w+)", r"<sub>\1</sub>", str(escape(text))))
 
 
 def _symbols(text: str) -> Markup:
@@ -69,19 +57,17 @@ def _symbols(text: str) -> Markup:
 
 def _prose(text: str) -> Markup:
     told = ((kind, piece if kind == "code" else _symbols(piece)) for kind, piece in pieces(text))
-    return _safe("").join(_safe(_MARKS[kind]).format(piece) for kind, piece in told)
+    return Markup("").join(Markup(_MARKS[kind]).format(piece) for kind, piece in told)
 
 
 def _linked(text: str) -> Markup:
     """Text with <https://addresses> as links."""
-    from markupsafe import escape
-
-    return _safe(re.sub(r"&lt;(https://([^&]+))&gt;", r'<a href="\1">\2</a>', str(escape(text))))
+    return Markup(re.sub(r"&lt;(https://([^&]+))&gt;", r'<a href="\1">\2</a>', str(escape(text))))
 
 
 def _named(name: str) -> Markup:
     short = kit.shorten(name, LONGEST)
-    return _taken(name) if short == name else _safe('<span title="{}">{}</span>').format(name, _taken(short))
+    return _taken(name) if short == name else Markup('<span title="{}">{}</span>').format(name, _taken(short))
 
 
 def _anchor(section: kit.Section) -> str:
@@ -95,11 +81,7 @@ def _folds(i: int, table: kit.Table) -> bool:
 
 def _css(i: int, table: kit.Table) -> Markup:
     classes = ["n"] * (table.columns[i].align == "right") + ["minor"] * _folds(i, table)
-    return _safe(f' class="{" ".join(classes)}"' if classes else "")
-
-
-def _kind(block: kit.Block) -> str:
-    return type(block).__name__
+    return Markup(f' class="{" ".join(classes)}"' if classes else "")
 
 
 def _legend(charts: Sequence[kit.Chart]) -> list[tuple[Markup, Markup]]:
@@ -110,7 +92,7 @@ def _legend(charts: Sequence[kit.Chart]) -> list[tuple[Markup, Markup]]:
         for one in chart.drawn:
             text = marks.get(one.style)
             swatch = svg.swatch(replace(one, markers=True) if text else one)
-            found[one.name, one.style] = _safe(swatch), _named(one.name) + (f": {text}" if text else "")
+            found[one.name, one.style] = Markup(swatch), _named(one.name) + (f": {text}" if text else "")
     return list(found.values()) if len(found) > 1 else []
 
 
@@ -118,7 +100,7 @@ def _drawing(chart: kit.Chart, *, narrow: bool = False) -> Markup:
     """The drawing, whose texts are escaped there; `narrow` is a wide map for a phone, where nobody points."""
     if narrow and isinstance(chart, kit.HeatMap):
         chart = replace(chart, wide=False, cell_hover=False, row_hover=())
-    return _safe(svg.draw(chart))
+    return Markup(svg.draw(chart))
 
 
 def _axis(table: kit.Table) -> tuple[float, float, float]:
@@ -129,7 +111,7 @@ def _axis(table: kit.Table) -> tuple[float, float, float]:
 
 def _whisker(cell: kit.Cell, table: kit.Table) -> Markup:
     assert cell.span is not None
-    return _safe(svg.range_mark(cell.text, cell.span, _axis(table), reference=table.reference))
+    return Markup(svg.range_mark(cell.text, cell.span, _axis(table), reference=table.reference))
 
 
 def _picture(picture: kit.Picture, side: int) -> Markup:
@@ -142,4 +124,4 @@ def _picture(picture: kit.Picture, side: int) -> Markup:
     image.save(file, format="PNG", optimize=True)
     source = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")
     small = ' class="pixels"' if max(pixels.shape[:2]) <= PIXELATED else ""
-    return _safe(f'<img{small} src="{source}" alt="{{}}">').format(picture.alt)
+    return Markup(f'<img{small} src="{source}" alt="{{}}">').format(picture.alt)

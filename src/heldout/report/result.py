@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 from heldout import frames
 from heldout.errors import InputError
 from heldout.files import write_text
-from heldout.report.html import to_html
 from heldout.report.markdown import to_markdown
 from heldout.report.text import to_text
 from heldout.results import Record
@@ -29,6 +29,7 @@ class Result(Record):
     (50000, 1)
     """
 
+    told_by: ClassVar[str]  # "module:function" that makes the summary; imported when somebody asks for it
     tabled: ClassVar[Mapping[str, frames.Source]] = {}  # what `to_frame` makes frames of, by name, the default first
     alone: ClassVar[frames.Source] = ""  # the one row of a result without tables: all its plain values
 
@@ -40,7 +41,9 @@ class Result(Record):
         heldout.summary.Summary
             Headline, key figures and sections.
         """
-        raise NotImplementedError
+        module, _, function = self.told_by.partition(":")
+        told: Summary = getattr(import_module(module), function)(self)
+        return told
 
     def __str__(self) -> str:
         return to_text(self.summary())
@@ -68,9 +71,13 @@ class Result(Record):
         str
             A page in one file, pictures and style within it.
         """
+        from heldout.report.html import to_html  # what text needs is there without jinja2
+
         return to_html(self.summary(), command=command)
 
     def _repr_html_(self) -> str:
+        from heldout.report.html import to_html
+
         return to_html(self.summary(), page=False)
 
     def report(self, path: str | Path, *, command: str | None = None) -> Path:

@@ -14,7 +14,6 @@ from heldout.results import today
 from heldout.reuse.tables import parted_columns
 from heldout.statistics.confidence_sequence import ConfidenceSequence
 from heldout.statistics.paired import is_told
-from heldout.summary import Summary
 
 Outcome = Literal["told apart", "not told apart", "order matters"]
 Direction = Literal["first", "second"]
@@ -131,12 +130,12 @@ class CompareResult(Result):
     ('first better', 0.06, 90)
     """
 
+    told_by = "heldout.reuse.compare_summary:pair_summary"
     unlisted = ("ruling", "binary", "groups_named", "sequence", "discordant", "parted")
-    derived: ClassVar = {
-        "p_value": "p_value", "adjusted_p_value": "adjusted_p_value", "level": "level", "n_discordant": "n_discordant",
-        "verdict": "verdict", "outcome": "ruling.outcome", "direction": "ruling.direction", "better": "better",
-        "test": "test", "null": "null", "sequence": "_looks", "examples": "_examples",
-    }  # fmt: skip
+    derived = (
+        "p_value", "adjusted_p_value", "level", "n_discordant", "verdict", "ruling.outcome", "ruling.direction",
+        "better", "test", "null", ("sequence", "_looks"), ("examples", "_examples"),
+    )  # fmt: skip
 
     tabled: ClassVar = {"pairs": ("", PAIR), "examples": "_parted"}
 
@@ -249,18 +248,6 @@ class CompareResult(Result):
     def _parted(self) -> dict[str, list[Any]]:
         return parted_columns(Parted, self.parted)
 
-    def summary(self) -> Summary:
-        """What the comparison says.
-
-        Returns
-        -------
-        heldout.summary.Summary
-            Headline, key figures and sections.
-        """
-        from heldout.reuse.compare_summary import pair_summary
-
-        return pair_summary(self)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CompareAllResult(Result):
@@ -284,12 +271,12 @@ class CompareAllResult(Result):
     (3, 2, 'model 0')
     """
 
+    told_by = "heldout.reuse.compare_summary:all_summary"
     unlisted = ("pairs",)
-    derived: ClassVar = {
-        "n_pairs": "n_pairs", "n_told_apart": "n_told_apart", "level": "one.level", "adjusted": "adjusted",
-        "null": "one.null", "source": "one.source", "data_digest": "one.data_digest", "version": "one.version",
-        "created": "one.created", "pairs": "_pairs",
-    }  # fmt: skip
+    derived = (
+        "n_pairs", "n_told_apart", "one.level", "adjusted", "one.null", "one.source", "one.data_digest", "one.version",
+        "one.created", ("pairs", "_pairs"),
+    )  # fmt: skip
     tabled: ClassVar = {"pairs": ("pairs", PAIR)}
     adjusted: ClassVar[str] = "holm"
 
@@ -316,15 +303,3 @@ class CompareAllResult(Result):
         """In the order given, without what they share and their lists of examples."""
         left = ("null", "source", "data_digest", "version", "created", "examples", "sequence")
         return [{k: v for k, v in pair.to_dict().items() if k not in left} for pair in self.pairs]
-
-    def summary(self) -> Summary:
-        """What the comparisons say.
-
-        Returns
-        -------
-        heldout.summary.Summary
-            Headline, key figures and sections.
-        """
-        from heldout.reuse.compare_summary import all_summary
-
-        return all_summary(self)

@@ -43,9 +43,7 @@ LIMITS = (
 )
 READ = "Read the examples below: who is right where only one is says more than the difference."
 ENOUGH = "How many examples a difference of this size takes: `heldout budget TABLE --needed --gap {:.3f}`."
-GROUPS = (
-    "If examples depend on each other (issues of one repository, frames of one video), name their groups by --groups."
-)
+GROUPS = "If examples depend on each other (issues of a repository, frames of a video), name their groups by --groups."
 LOOKS = (
     "With probability {} the band, what the intervals of all looks so far have in common, holds the true difference at "
     "every look. It is drawn from where it is narrow enough to tell anything."
@@ -54,9 +52,8 @@ BOARD = "First less second; intervals hold all at once with {}. > the first is b
 BY_HOLM = "Holm finds a little more than intervals that hold at once; where they disagree, the verdict is Holm’s."
 METHOD = (
     "Q. McNemar (1947), Psychometrika 12(2), 153–157; T. Tango (1998), Statistics in Medicine 17, 891–908; N. Gaffke "
-    "(2005), Mathematical Methods of Statistics 14(4), 451–467; I. Waudby-Smith, A. Ramdas (2024), Journal of the "
-    "Royal Statistical Society B 86(1), 1–27. Several pairs: S. Holm (1979), Scandinavian Journal of Statistics 6(2), "
-    "65–70."
+    "(2005), Mathematical Methods of Statistics 14(4), 451–467; I. Waudby-Smith, A. Ramdas (2024), J. R. Stat. Soc. B "
+    "86(1), 1–27. Several pairs: S. Holm (1979), Scandinavian Journal of Statistics 6(2), 65–70."
 )
 
 
@@ -152,13 +149,12 @@ def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
     if math.isnan(seen):
         units = f"{result.n_groups or result.n_examples:,} {result.unit}{' of these sizes' if result.n_groups else ''}"
         found = f"with one look, {units} can never reach level {result.interval_level:.2g}, whatever they say"
-    rows = (
+    return page.figures(
         ("Difference", _difference(result), f"{page.sure_text(result.interval_level)}: {within}"),
         ("p", _p_text(result.log_p_value, result.interval_level), result.test),
         ("Discordant", f"{result.n_discordant:,} of {result.n_examples:,}", sides),
         ("Detectable difference", page.fixed(seen, _digits(result)), found),
     )
-    return tuple(page.Figure(name=n, value=v, note=note, strong=n == "Difference") for n, v, note in rows)
 
 
 def _digits(result: CompareResult) -> int:
@@ -194,16 +190,16 @@ def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
     yield "Level", f"{result.level:g}"
 
 
-def _sections(result: CompareResult, facts: tuple[tuple[str, str], ...]) -> Iterator[page.Section]:
+def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]:
     alone = result.n_groups is None
     open_still = result.ruling.outcome == "not told apart" and result.binary and alone
-    enough = [ENOUGH.format(max(abs(result.difference), 0.001))] if open_still else []
+    enough = ENOUGH.format(max(abs(result.difference), 0.001))
     if math.isfinite(result.interval[0]):
         yield _interval_section(result)
     if result.sequence is not None:
         yield page.Section.of("Look by look", _looks(result, result.sequence))
     yield page.Section.of("What it does not mean", page.Points(LIMITS))
-    yield page.Section.of("What to do next", page.Points((READ, *enough, *([GROUPS] if alone else []))))
+    yield page.Section.of("What to do next", page.Points.of((True, READ), (open_still, enough), (alone, GROUPS)))
     yield page.Section.of("What was compared", page.Facts(facts))
     for first in (True, False):
         if rows := [row for row in result.parted if (row.first > row.second) == first]:

@@ -54,7 +54,7 @@ class ExampleGroups(Record):
     """
 
     unlisted = ("named", "n_repeated")
-    derived = {"from": "named", "repeated_inputs": "n_repeated", "design_effect": "effects", "few": "few"}  # noqa: RUF012
+    derived = (("from", "named"), ("repeated_inputs", "n_repeated"), ("design_effect", "effects"), "few")
 
     n_groups: int
     smallest: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heldout._version import __version__
 from heldout.errors import InputError
@@ -33,8 +32,8 @@ from heldout.reuse.result import PoolResult, ScoreBudgetResult, ScorePool
 from heldout.reuse.scored import ScoredPool, ScorePairs
 from heldout.reuse.similarity import SimilarityResult
 from heldout.reuse.theorems import corollary4, theorem2_epsilon, theorem2_equation5, theorem2_equation6
+from heldout.reuse.trials import Trials
 from heldout.reuse.winner import Winner, expected_drop
-from heldout.statistics.grouped import Floats
 
 
 def independent_pool(
@@ -167,6 +166,7 @@ def score_budget(
     tests = ScorePairs(pool, delta, progress=progress)
     order = np.argsort(-means, kind="stable")
     between, within, share = pool.variances()
+    counts = table.trials if table.trials is None or table.observed is None else table.trials[table.observed]
     error_bar, groups = pool.reach(delta), pool.described()
     target = round_up(error_bar) if epsilon is None else epsilon
     codes = None if grouping is None else grouping.codes
@@ -209,9 +209,7 @@ def score_budget(
         testable=testable,
         pool=found,
         needed=needed,
-        trials=_trials(table),
-        median_trial_share=_median(share),
-        pair_trial_share=_median(tests.trial_share),
+        trials=Trials.of(counts, between, within, share, tests.trial_share),
         too_few=few,
         tasks=tasks,
         seed=seed,
@@ -219,17 +217,3 @@ def score_budget(
         data_digest=table.digest(),
         version=__version__,
     )
-
-
-def _median(values: Floats) -> float:
-    """Of those that are known; NaN where none is."""
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else math.nan
-
-
-def _trials(table: Predictions) -> NDArray[np.int64]:
-    """(3,) fewest, median and most of a cell; zeros where nothing is known of them."""
-    if table.trials is None:
-        return np.zeros(3, dtype=np.int64)
-    there = table.trials if table.observed is None else table.trials[table.observed]
-    return np.array([there.min(), np.median(there), there.max()]).astype(np.int64)

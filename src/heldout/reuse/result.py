@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.frames import Source
+from heldout.frames import Names, Source
 from heldout.report import Result
 from heldout.results import Record, today
 from heldout.reuse import tables
@@ -25,10 +25,9 @@ from heldout.reuse.leaderboard import Comparison, ScoreComparison
 from heldout.reuse.like_these import AssumptionFit
 from heldout.reuse.needed import Needed
 from heldout.reuse.similarity import SimilarityResult
+from heldout.reuse.trials import Trials
 from heldout.reuse.winner import Winner
 from heldout.summary import Summary
-
-MORE_TRIALS = 2  # times as many, in words
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -74,10 +73,10 @@ class Pool(Record):
     unlisted: ClassVar[tuple[str, ...]] = (
         "names", "values", "low", "high", "n_observed", "epsilon", "order", "ranks", "top", "winner", "example_groups",
     )  # fmt: skip
-    derived: ClassVar[dict[str, str]] = {
-        "independent": "unit", "n_pairs": "n_pairs", "pairs_significant": "n_significant",
-        "neighbours": "named_neighbours", "groups": "named_groups",
-    }  # fmt: skip
+    derived: ClassVar[Names] = (
+        ("independent", "unit"), "n_pairs", ("pairs_significant", "n_significant"), ("neighbours", "named_neighbours"),
+        ("groups", "named_groups"),
+    )  # fmt: skip
     columns: ClassVar[dict[str, str]] = {"error": "values"}  # of `models`, beside those that every pool has
 
     names: tuple[str, ...]
@@ -162,10 +161,10 @@ class PoolResult(Pool):
         *Pool.unlisted, "similarity", "alike", "adaptive", "difficulty_forecast", "assumption", "adjusted",
         "label_noise", "second_labels",
     )  # fmt: skip
-    derived = {  # noqa: RUF012
-        **Pool.derived, "pairs_below_chance": "alike.below_chance", "right_for_all": "similarity.right_for_all",
-        "wrong_for_all": "similarity.wrong_for_all",
-    }  # fmt: skip
+    derived = (
+        *Pool.derived, ("pairs_below_chance", "alike.below_chance"), "similarity.right_for_all",
+        "similarity.wrong_for_all",
+    )  # fmt: skip
 
     similarity: SimilarityResult
     alike: Alike
@@ -242,13 +241,12 @@ class Budget(Result):
         What came in, a hash of it; what made the result, and when.
     """
 
+    told_by = "heldout.reuse.budget_summary:summarise"
     unlisted: ClassVar[tuple[str, ...]] = ("epsilon", "delta", "testable", "too_few", "tasks", "trials_agree")
-    derived: ClassVar[dict[str, str]] = {
-        "n_models": "n_models", "target": "target", "epsilon": "error_bars", "testable_models": "testable",
-        "further_models": "further", "reason": "testable.reason", "example_groups": "pool.example_groups",
-        "first": "first", "top": "top", "winner": "pool.winner", "models": "models", "notes": "notes",
-        "adaptive": "adaptive",
-    }  # fmt: skip
+    derived: ClassVar[Names] = (
+        "n_models", "target", ("epsilon", "error_bars"), ("testable_models", "testable"), ("further_models", "further"),
+        "testable.reason", "pool.example_groups", "first", "top", "pool.winner", "models", "notes", "adaptive",
+    )  # fmt: skip
     tabled: ClassVar[dict[str, Source]] = {"models": "pool.models", "neighbours": "pool.neighbour_columns"}
     adaptive = False  # nothing here holds for models that were tuned on the test set
 
@@ -327,18 +325,6 @@ class Budget(Result):
 
         return notes_of(self.tasks, trials_agree=self.trials_agree)
 
-    def summary(self) -> Summary:
-        """What the budget says.
-
-        Returns
-        -------
-        heldout.summary.Summary
-            Headline, key figures and sections.
-        """
-        from heldout.reuse.budget_summary import summarise
-
-        return summarise(self)
-
     def needed_summary(self) -> Summary:
         """How many examples are needed, alone.
 
@@ -381,11 +367,10 @@ class BudgetResult(Budget):
     """
 
     unlisted = (*Budget.unlisted, "equal")
-    derived = {  # noqa: RUF012
-        **Budget.derived, "testable_if_equal": "equal", "adjusted_similarity": "pool.adjusted",
-        "assumption_a1": "pool.named_assumption", "label_noise": "pool.label_noise",
-        "second_labels": "pool.second_labels", "plug_in": "plug_in",
-    }  # fmt: skip
+    derived = (
+        *Budget.derived, ("testable_if_equal", "equal"), ("adjusted_similarity", "pool.adjusted"),
+        ("assumption_a1", "pool.named_assumption"), "pool.label_noise", "pool.second_labels", "plug_in",
+    )  # fmt: skip
     tabled = {**Budget.tabled, "pairs": "pool.pairs"}  # noqa: RUF012
     alone = ("", (
         "n_examples", ("error", "mean_error"), ("similarity", "mean_similarity"), "epsilon", "delta",
@@ -420,11 +405,8 @@ class ScoreBudgetResult(Budget):
 
     Parameters
     ----------
-    trials : (3,) int
-        Fewest, median and most trials of a cell; zeros where nothing is known of them.
-    median_trial_share, pair_trial_share : float
-        Share of the squared error bar of a model, and of the difference of two, that is chance inside examples: medians
-        over models and pairs, NaN where trials are not known.
+    trials : Trials
+        How many there are of a cell, how much of an error bar is chance inside examples, and what more would bring.
 
     Examples
     --------
@@ -436,49 +418,13 @@ class ScoreBudgetResult(Budget):
     ('ScoreBudgetResult', ['model 0'], 0.44)
     """
 
-    unlisted = (*Budget.unlisted, "trials", "median_trial_share", "pair_trial_share")
-    derived = {**Budget.derived, "kind": "kind", "mean_score": "mean_score", "trials": "trial_numbers"}  # noqa: RUF012
+    derived = (*Budget.derived, "kind", "mean_score")
     kind = "scores"
 
     pool: ScorePool
-    trials: NDArray[np.int64]
-    median_trial_share: float
-    pair_trial_share: float
-
-    def shrinks(self, more: float, *, pairs: bool = False) -> float:
-        """Factor of error bars, or of gaps, with so many times as many trials; `math.inf` for all there could be.
-
-        Parameters
-        ----------
-        more : float
-            Trials for each one there is.
-        pairs : bool
-            Of the differences of two models instead.
-
-        Returns
-        -------
-        float
-            At most 1; NaN where trials are not known.
-        """
-        share = self.pair_trial_share if pairs else self.median_trial_share
-        return math.sqrt(1 - share * (1 - 1 / more))
+    trials: Trials
 
     @property
     def mean_score(self) -> float:
         """Over all models."""
         return float(self.pool.values.mean())
-
-    @property
-    def trial_numbers(self) -> dict[str, float | int | None]:
-        """Trials per cell, the share of chance inside examples, and what more trials would bring."""
-        fewest, median, most = (int(t) or None for t in self.trials)
-        return {
-            "fewest": fewest,
-            "median": median,
-            "most": most,
-            "share_of_error_bar": self.median_trial_share,
-            "with_twice_as_many": self.shrinks(MORE_TRIALS),
-            "with_endlessly_many": self.shrinks(math.inf),
-            "share_of_gap": self.pair_trial_share,
-            "gap_with_twice_as_many": self.shrinks(MORE_TRIALS, pairs=True),
-        }

@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.summary.charts import Chart
+from heldout.summary.names import that_hold
 from heldout.summary.tables import Table
 
+Rows = tuple[tuple[str, str], ...]  # names and values
 
-def kept_facts(*rows: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
+
+def kept_facts(*rows: tuple[str, str | None]) -> Rows:
     """Names and values without those that have no value, for `lines` and `origin` of a summary."""
     return tuple((name, value) for name, value in rows if value)
 
@@ -31,6 +34,17 @@ class Points:
 
     items: tuple[str, ...]
 
+    @classmethod
+    def of(cls, *rows: tuple[object, str]) -> Points:
+        """Those whose condition holds.
+
+        Examples
+        --------
+        >>> Points.of((True, "It is."), (None, "It is not."))
+        Points(items=('It is.',))
+        """
+        return cls(that_hold(*rows))
+
 
 @dataclass(frozen=True)
 class Note:
@@ -43,7 +57,7 @@ class Note:
 class Facts:
     """Names and values, one line each."""
 
-    rows: tuple[tuple[str, str], ...]
+    rows: Rows
 
     @classmethod
     def of(cls, *rows: tuple[str, str | None]) -> Facts:

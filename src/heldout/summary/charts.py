@@ -4,7 +4,7 @@ numbers all come from here; `heldout.report.svg` draws."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -87,14 +87,6 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guide:
-    """A thin straight line to read the others against."""
-
-    start: Point
-    end: Point
-
-
-@dataclass(frozen=True, kw_only=True)
 class Vertical:
     """A vertical line, dashed unless it has the style of a series, with a few words above it."""
 
@@ -132,23 +124,9 @@ class _Chart:
         """What a legend names."""
         return ()
 
-    def _of(self, label: str) -> str:
-        """The title, and what is measured where it does not say so."""
-        label = label.removesuffix(LOG_SCALE)
-        return self.title if label.lower() in self.title.lower() else f"{self.title} ({label})"
-
     def table(self) -> Table | None:
         """The numbers behind the chart; none where a table beside it has them."""
         return None
-
-    def rows(self) -> tuple[tuple[str | Cell, ...], ...]:
-        """Cells of these numbers."""
-        table = self.table()
-        return tuple(row.cells for row in table.rows) if table else ()
-
-
-def _numbers(caption: str, names: Sequence[str], rows: Iterable[Sequence[str | Cell]], **options: Any) -> Table:
-    return Table.of(caption, (names[0], *map(as_it_is, names[1:])), rows, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +143,7 @@ class LineChart(_Chart):
     reference: tuple[float, str] | None = None  # a dashed horizontal line
     verticals: tuple[Vertical, ...] = ()
     marks: tuple[Mark, ...] = ()
-    guides: tuple[Guide, ...] = ()
+    guides: tuple[tuple[Point, Point], ...] = ()  # thin straight lines to read the others against, by their ends
     line_of: str = ""
     printed: bool = False
 
@@ -198,12 +176,17 @@ class LineChart(_Chart):
         if self.stepped:
             places, texts = places[1:], [f"{a} to {b}" for a, b in pairwise(texts)]
         cells = [{x: self._cell(s, i) for i, x in enumerate(s.x)} for s in self.series]
-        caption, names = self._of(self.y.label), [s.name for s in self.series]
+        what, names = self.y.label.removesuffix(LOG_SCALE), [s.name for s in self.series]
+        caption = self.title if what.lower() in self.title.lower() else f"{self.title} ({what})"
         if self.line_of:
             rows = ((name, *(own.get(x, "") for x in places)) for name, own in zip(names, cells, strict=True))
-            return _numbers(f"{caption}, by {self.x.label}", (self.line_of, *texts), rows, wide=True)
+            return Table.of(f"{caption}, by {self.x.label}", (self.line_of, *texts), rows, wide=True)
         rows = ((text, *(own.get(x, "") for own in cells)) for text, x in zip(texts, places, strict=True))
-        return _numbers(caption, (self.x.label, *names), rows)
+        return Table.of(caption, (self.x.label, *map(as_it_is, names)), rows)
+
+    def rows(self) -> tuple[tuple[str | Cell, ...], ...]:
+        """Cells of these numbers."""
+        return tuple(row.cells for row in self.table().rows)
 
     def _cell(self, s: Series, i: int) -> str | Cell:
         value = self.y.text(s.y[i]) if math.isfinite(s.y[i]) else s.missing

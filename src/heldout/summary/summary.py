@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from heldout.groups import FEW
-from heldout.summary.blocks import Block, Prose, kept_facts
+from heldout.summary.blocks import Block, Facts, Points, Prose, Rows, kept_facts
 
+EMPTY = (None, "", Points(()), Facts(()))
 Tone = Literal["quiet", "found", "neutral"]
 
 
@@ -19,6 +20,18 @@ class Figure:
     value: str
     note: str = ""
     strong: bool = True  # the answer itself; others are set smaller
+
+
+def figures(*rows: tuple[str, str, str], strong: int = 0) -> tuple[Figure, ...]:
+    """Key numbers from name, value and note; those without a value are left out, and one is the answer itself.
+
+    Examples
+    --------
+    >>> [(figure.name, figure.strong) for figure in figures(("gap", "0.1", ""), ("error", "", ""), ("n", "9", ""))]
+    [('gap', True), ('n', False)]
+    """
+    found = enumerate(rows)
+    return tuple(Figure(name=name, value=v, note=note, strong=i == strong) for i, (name, v, note) in found if v)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +60,14 @@ class Section:
 
     @classmethod
     def of(cls, title: str, *blocks: Block | str | None, **options: Any) -> Section:
-        """A section of what there is: texts become prose, None and empty texts are left out.
+        """A section of what there is: texts become prose; None, empty texts and empty lists are left out.
 
         Examples
         --------
-        >>> Section.of("Seen", "A sentence.", None, printed=True).blocks
+        >>> Section.of("Seen", "A sentence.", None, Points(()), printed=True).blocks
         (Prose(text='A sentence.'),)
         """
-        told = tuple(Prose(block) if isinstance(block, str) else block for block in blocks if block)
+        told = tuple(Prose(block) if isinstance(block, str) else block for block in blocks if block not in EMPTY)
         return cls(title=title, blocks=told, **options)
 
 
@@ -101,16 +114,16 @@ class Summary:
     subject: str = ""
     figures: tuple[Figure, ...] = ()
     warnings: tuple[str, ...] = ()
-    lines: tuple[tuple[str, str], ...] = ()
+    lines: Rows = ()
     sections: tuple[Section, ...] = ()
     closing: tuple[str, ...] = ()
-    origin: tuple[tuple[str, str], ...] = ()
+    origin: Rows = ()
     method: str = ""
     parts: tuple[Summary, ...] = ()
     parts_printed: bool = True
 
 
-def origin(result: Any, *more: tuple[str, str | None]) -> tuple[tuple[str, str], ...]:
+def origin(result: Any, *more: tuple[str, str | None]) -> Rows:
     """What made a result, from those of its fields that all verbs call the same, then what else there is to tell."""
     seed = getattr(result, "seed", None)
     return kept_facts(

@@ -34,7 +34,7 @@ def test_log_ticks(low: float, high: float) -> None:
 @pytest.mark.parametrize("low", [-1, -2, -7, -25.3, -2000, -40_000])
 def test_decade_ticks(low: float) -> None:
     ticks = decade_ticks(low, 0)
-    assert 2 <= len(ticks) <= 7
+    assert 2 <= len(ticks) <= 8
     assert ticks[-1] == 0
     assert all(t == int(t) and t >= low for t in ticks)
 

@@ -14,7 +14,7 @@ from heldout.report import svg
 from heldout.report.svg.axes import Scale
 from heldout.report.svg.lines import EDGE, NARROW, SMALL
 from heldout.report.svg.shapes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, marker
-from heldout.summary import TURNS, Axis, Guide, LineChart, Mark, Series, Vertical
+from heldout.summary import TURNS, Axis, LineChart, Mark, Series, Vertical
 from heldout.summary.charts import Style, Variant
 from tests.report.svg import STYLE, drawn, series
 
@@ -143,9 +143,7 @@ def test_variants_look_different() -> None:
 
 def test_guides_lie_below_the_lines() -> None:
     plain = series(x=[0, 1], y=[1, 0])
-    root = drawn(
-        plain, x={"range": (0.0, 1.0)}, y={"range": (0.0, 1.0)}, guides=(Guide(start=(0.0, 1.0), end=(1.0, 0.0)),)
-    )
+    root = drawn(plain, x={"range": (0.0, 1.0)}, y={"range": (0.0, 1.0)}, guides=(((0.0, 1.0), (1.0, 0.0)),))
     order = [e.tag for e in root.iter() if e.attrib.get("class") in ("reference", "a line")]
     assert order == ["path", "polyline"]
     (guide,) = [e.attrib["d"] for e in root if e.attrib.get("class") == "reference"]

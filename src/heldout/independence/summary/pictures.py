@@ -169,7 +169,7 @@ def _side(result: AuditResult) -> str:
     return words.side_text(result.verdict_alternative, None if result.evidence.control else result.tolerance)
 
 
-def _numbers(result: AuditResult) -> tuple[tuple[str, str], ...]:
+def _numbers(result: AuditResult) -> page.Rows:
     """Every number but p-values, with what it is."""
     e, c, fixed = result.evidence, result.evidence.control, page.fixed
     sure, effects = f"{100 * CONFIDENCE:g}{page.PERCENT}", [text for text, _ in detectable(result, 5).values()]

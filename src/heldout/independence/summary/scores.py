@@ -25,9 +25,7 @@ ASSUMES_HALVES = (
 TAKEN_OFF = (
     "references (--reference-scores) that saw neither set take off most of what makes some items harder, not all"
 )
-RIGHT_OR_WRONG = (
-    "Right and wrong say little of a single example: margins or log-likelihoods of the target show a leak long before."
-)
+RIGHT_OR_WRONG = "Right and wrong say little of one example: margins or log-likelihoods show a leak long before."
 METHOD = (
     "permutation test of scores less what references lead one to expect; smallest p of two statistics after Westfall "
     "and Young (1993), list after Benjamini and Hochberg (1995)."
@@ -106,7 +104,7 @@ def _figures(result: ScoreAuditResult, effects: words.Effects) -> tuple[page.Fig
     )
 
 
-def _numbers(result: ScoreAuditResult) -> tuple[tuple[str, str], ...]:
+def _numbers(result: ScoreAuditResult) -> page.Rows:
     """What was audited, and every number."""
     direction = "better" if result.larger_is_better else "worse"
     mean, (test, control) = result.leak.test.mean, map(words.source_text, result.sources)

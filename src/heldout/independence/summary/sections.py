@@ -33,10 +33,9 @@ def two_estimates(result: AuditResult) -> page.Section:
     if c is not None:
         estimates.insert(2, (f"Control error{framed}", c.frame_error, c.frame_error_interval))
     note = (
-        f"Intervals have {SURE} confidence: Bernstein's for R_g and for averages over models, exact ones for "
-        "the error rates of one model, Korn and Graubard's with groups. Whether they overlap is not the test: T is "
-        "measured example by example, which is far sharper. The unweighted adversarial error is a worst case, or an "
-        "average over moves, and no estimate of the true error."
+        f"Intervals, {SURE}: Bernstein's for R_g and for averages over models, exact for the error rates of one "
+        "model, Korn and Graubard's with groups. Overlap is not the test: T, measured example by example, is far "
+        "sharper. The unweighted error is a worst case or an average over moves, no estimate of the true error."
     )
     return page.Section.of(
         "Two estimates of one error",
@@ -100,12 +99,9 @@ def control(result: AuditResult) -> Iterator[page.Section]:
         "Differences are taken within every class and weighted, so they need not equal the plain ones.",
         page.Table.estimates("Test minus control", columns, rows, 5, reference=0.0),
         page.Note(
-            "T is above zero where moves hurt more on the test set than on fresh data: the model fits the test "
-            "pictures as they stand. The error rate is below zero where the test set is easier than fresh data; it is "
-            "the stronger of the two for gross leaks."
-        ),
-        page.Note(
-            f"{c.statistic.n_resamples:,} permutations within class, of whole groups where there are any. One-sided "
+            "T is above zero where moves hurt more on the test set than on fresh data: the model fits its pictures as "
+            "they stand. The error rate is below zero where the test set is easier; it is stronger for gross leaks. "
+            f"Permutations within class, of whole groups where there are any: {c.statistic.n_resamples:,}. One-sided "
             "p-values look for overfitting only, and count only where that was declared beforehand."
         ),
     )
@@ -155,15 +151,12 @@ def exhibits(result: AuditResult) -> page.Section:
         why = f"the rule “{result.rule}” averages over moves and chooses none"
     opening = (
         f"Right as they stand, wrong once moved, by {page.quoted(result.model_names[0])}. The largest T come first. "
-        "The weight says how much a moved picture counts: one over one plus the number of right pictures that would "
-        "move onto it."
+        "The weight of a moved picture is one over one plus the number of right pictures that would move onto it."
     )
     shown: list[Group] = []
     for x in result.exhibits:
-        label, before, after = (
-            page.class_text(k, result.class_names) for k in (x.label, x.predicted, x.moved_predicted)
-        )
-        move = move_text(x.move)
+        classes, move = (x.label, x.predicted, x.moved_predicted), move_text(x.move)
+        label, before, after = (page.class_text(k, result.class_names) for k in classes)
         pictures = (
             page.Picture(pixels=x.original, alt=f"Picture {x.id} as it stands, predicted {before}"),
             page.Picture(pixels=x.moved, alt=f"The same picture moved {move}, predicted {after}"),
@@ -236,9 +229,8 @@ def models(result: AuditResult) -> Iterator[page.Section]:
     )
     yield page.Section.of(
         "One model against many",
-        f"T is averaged over the N models of a group before it is tested, which takes out what one training run does "
-        f"by chance; the verdict is on the average of all {n}. Groups share their examples, so these p-values are not "
-        "independent and must not be combined as if they were.",
+        "T is averaged over the N models of a group before the test, which takes out the chance of one training; the "
+        f"verdict is on all {n}. Groups share their examples, so these p-values are dependent: do not combine them.",
         page.SideBySide(charts=histograms),
     )
     rows = [

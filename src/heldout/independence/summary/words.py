@@ -94,9 +94,8 @@ def tested_text(of: Judged, leak: LeakEvidence | None) -> str:
     told = f"p = {page.pvalue_text(of.log_p_value)}" + times * (of.planned_audits > 1)
     if leak is None:
         return told
-    return f"{told}, leak test" + ", by its upper tail alone" * (
-        of.ruling.found and leak.test.mean.p_value > leak.level
-    )
+    tail_alone = of.ruling.found and leak.test.mean.p_value > leak.level
+    return f"{told}, leak test" + ", by its upper tail alone" * tail_alone
 
 
 def groups_text(n_groups: int | None) -> str:
@@ -203,7 +202,7 @@ def detectable_figure(name: str, of: Judged, effects: Effects, *, strong: bool) 
     return page.Figure(name=name, value=value, note=note, strong=strong)
 
 
-def leak_lines(leak: LeakEvidence, within: str) -> tuple[tuple[str, str], ...]:
+def leak_lines(leak: LeakEvidence, within: str) -> page.Rows:
     """The leak test's numbers; `within` says what was compared within."""
     test, n, names = leak.test, leak.test.mean.n_resamples, leak.reference_names
     taken = f"{page.names_text(names)}; they take {page.percent(test.variance_removed, 0)} off the variance"
@@ -319,23 +318,20 @@ def advice(
         "What this means": (
             (ruling.found, f"If {premise}, evidence as strong as this turns up with probability "
                            f"{page.pvalue_text(ruling.log_p_value)} at most."),
-            (not ruling.found, "“No evidence” is not “clean”: there is silence down to what could have been found, and "
-                               "no further."),
+            (not ruling.found, "“No evidence” is not “clean”: it only reaches down to what could have been found."),
         ),
         "What it does not mean": (
             (outcome == "easier", "It is no proof of intent. Duplicates, choosing among models by test score, and "
                                   "reuse over years all leave the same trace."),
-            (ruling.found and not alone, "It does not say how large the difference is: a small p-value is not a large "
-                                         "effect."),
+            (ruling.found and not alone, "A small p-value is not a large effect: how large it is, this does not say."),
             (alone, "It does not say whether there is overfitting: without a control, neutral shifts are an "
                     "assumption, and natural pictures have their subject in the middle. A strong test finds that too."),
             (not alone, "The control is only as good as its history: it must come from the same source and have been "
                         "put aside at random before any training or selection."),
             (references, "References are taken to have seen no more of the test set than of the control. One that "
-                         "knows the test set hides a leak, or makes the test set look hard; one that knows the control "
-                         "can raise a false alarm."),
-            (planned_audits == 1, "p is for one audit. Audits on every commit need `--planned-audits`, or the "
-                                     "e-value."),
+                         "knows the test set hides a leak or makes it look hard; one that knows the control can raise "
+                         "a false alarm."),
+            (planned_audits == 1, "p is for one audit. Audits of every commit need `--planned-audits` or e-values."),
             (True, f"It is about this test set{shifts}. Anything else is another question."),
         ),
         "What to do next": (
@@ -345,8 +341,7 @@ def advice(
             (outcome == "easier", "Report the control's result, the number to believe for fresh data, and look for "
                                   f"test examples (and near duplicates) in the training data{first}. Until that is "
                                   "settled, do not choose between models by this test set."),
-            (alone, "Get a control: put fresh examples aside with `heldout split` before training, then audit with "
-                    "`--control`."),
+            (alone, "Get a control (`--control`): `heldout split` puts fresh examples aside before training."),
             (not alone and len(result.references) < ENOUGH_REFERENCES,
              "Add references (`--reference`, `--reference-scores`): three take more noise off than one, and a leak "
              "that one of them shares is hidden by it alone."),
@@ -356,4 +351,4 @@ def advice(
             *more,
         ),
     }  # fmt: skip
-    return tuple(page.Section.of(title, page.Points(page.that_hold(*rows))) for title, rows in lists.items())
+    return tuple(page.Section.of(title, page.Points.of(*rows)) for title, rows in lists.items())

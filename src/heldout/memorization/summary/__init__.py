@@ -55,7 +55,7 @@ def _sections(result: MemorizationResult, noticed: tuple[str, ...]) -> tuple[pag
         of("Noticed on the way", page.Points(noticed), level=3, printed=True),
         of(failed, page.Points(result.failures), level=3, printed=True, anchor="failures"),
     )
-    return tuple(section for section in found if section.blocks not in ((), (page.Points(()),)))
+    return tuple(section for section in found if section.blocks)
 
 
 def remarks(result: MemorizationResult) -> tuple[str, ...]:

@@ -184,13 +184,7 @@ def figures(result: MemorizationResult) -> tuple[page.Figure, ...]:
     elif r is not None:
         models, columns = clash or ((r.models[0], r.models[-1]), (r.column,))
         shown = [(column, model) for column in sorted(columns, key=place) for model in models]
-    return tuple(
-        page.Figure(
-            name=f"{title(column)}: {page.quoted(model)}",
-            value=page.fixed(found.value),
-            note=f"{LEVEL_TEXT}: {page.pair((found.low, found.high))}",
-            strong=not i,
-        )
-        for i, (column, model) in enumerate(shown)
-        for found in [result.table[model][column]]
+    rows = [(f"{title(column)}: {page.quoted(model)}", result.table[model][column]) for column, model in shown]
+    return page.figures(
+        *((name, page.fixed(e.value), f"{LEVEL_TEXT}: {page.pair((e.low, e.high))}") for name, e in rows)
     )

@@ -18,19 +18,17 @@ METHOD = (
     "adversarial perturbations and label noise”, <https://arxiv.org/abs/2209.13382>. PMV: J. M. Zhang, E. T. Barr, B. "
     "Guedj, M. Harman, J. Shawe-Taylor (2019), “Perturbed model validation”, <https://arxiv.org/abs/1905.10201>."
 )
-Rows = tuple[tuple[object, str], ...]
 
 
 def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
     """What each metric that is there means, with the number of its equation, and what must not be read into it."""
     names, units, trainings = result.perturbations, answer.units(result), answer.trainings(result)
     metrics = {column.metric for model in result.models for column, _ in answer.defined(result, model)}
-    means: Rows = (
+    means = (
         (PMV in names,
          "PMV (Zhang et al. 2019), the direct measure: train from scratch with a share r of wrong labels, and take the "
-         f"accuracy on the labels trained on. k_S is the size of the slope against r (eq. (6) of {PAPER}): 0 for a "
-         f"model that memorises every label; with m classes about {FORMULA} for one that learns with an accuracy of A "
-         "and does not reach the wrong labels."),
+         f"accuracy on the labels trained on. k_S is the size of its slope against r (eq. (6) of {PAPER}): 0 if every "
+         f"label is memorised; with m classes about {FORMULA} if it learns with accuracy A, and no wrong label."),
         (PTV in names,
          f"PTV ({PAPER}): the same trainings, accuracy on the true labels. k_PTV is the slope as in eq. (6): 1 for a "
          "model that memorises every label and is wrong on exactly the wrong ones; near 0 for one that learns."),
@@ -59,10 +57,9 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
          "Clopper and Pearson, of several as the metrics’ intervals."),
         (result.rankings,
          "Comparisons are Bonferroni’s over the pairs. Models that share their examples, and under label noise their "
-         "wrong labels, are compared in pairs, by the errors that they have in common; intervals that overlap do not "
-         "say that they do not differ."),
+         "wrong labels, are compared in pairs, by the errors they share: models whose intervals overlap may differ."),
     )  # fmt: skip
-    cautions: Rows = (
+    cautions = (
         ("k_max" in metrics,
          "k_max and SSE of perturbed pictures: a nearest-neighbour classifier, which memorises everything, can have a "
          "lower spatial k_max than a linear model. Compare like with like: one architecture, one augmentation."),
@@ -77,9 +74,9 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
         (len(result.models) > 1, "Being at the memorised end among these models says nothing about others."),
         (True, "A model that has memorised examples need not be worse on fresh ones for it."),
     )  # fmt: skip
-    lists = (("What the numbers mean", means, "means"), ("What they do not mean", cautions, "not"))
-    return tuple(
-        page.Section.of(title, page.Points(page.that_hold(*rows)), anchor=anchor) for title, rows, anchor in lists
+    return (
+        page.Section.of("What the numbers mean", page.Points.of(*means), anchor="means"),
+        page.Section.of("What they do not mean", page.Points.of(*cautions), anchor="not"),
     )
 
 

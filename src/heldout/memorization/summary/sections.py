@@ -92,7 +92,7 @@ def curves(result: MemorizationResult) -> Blocks:
         lines, guides = [answer.series_of(c.model, c.line, **looks[c.model]) for c in own], []
         if name in answer.NOISE:
             last = lines[0].x[-1]
-            guides.append(page.Guide(start=(0.0, 1.0), end=(last, 1 - last)))
+            guides.append(((0.0, 1.0), (last, 1 - last)))
             notes.append(f"Thin dashed line: 1\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}r, {GUIDES[name]}.")
         if assumed := [c.model for c in own if c.assumed]:
             notes.append(f"The point at 0 is taken to be 1, not measured: {page.names_text(assumed)}.")
@@ -192,13 +192,8 @@ def boards(result: MemorizationResult) -> Iterator[page.Section]:
 def _board(r: Ranking) -> page.Table:
     rows = []
     for e, after in itertools.zip_longest(r.most_memorised_first, r.models[1:]):
-        sure = after is not None and r.differs(e.model, after)
-        told = "memorised significantly more than the next" if sure else "no significant difference"
-        sign = "" if after is None else page.Cell(text=">" if sure else "~", hover=told)
-        ranks, between = (
-            "–".join(f"{rank}" for rank in dict.fromkeys(e.ranks)),
-            page.interval_cell(e.value, (e.low, e.high)),
-        )
+        sign = "" if after is None else ">" if r.differs(e.model, after) else "~"
+        ranks, between = "–".join(dict.fromkeys(map(str, e.ranks))), page.interval_cell(e.value, (e.low, e.high))
         rows.append(page.Row(cells=(ranks, page.name_text(e.model), page.fixed(e.value), between, sign)))
     ends = "the same" if r.tied else "differ significantly" if r.ends_differ else "do not differ significantly"
     pairs = f"{len(r.significant)} of {math.comb(len(r.models), 2)}"
@@ -210,16 +205,10 @@ def disagreements(result: MemorizationResult) -> Blocks:
     """Pairs of models that metrics order in opposite ways, with their numbers, and how alike the orders are."""
     told = []
     for (a, b), sides in opposed(result.models, result.rankings).items():
-        more, less = (
-            ", ".join(
-                f"{answer.title(r.column)} ({page.fixed(r.of(a).value)} against {page.fixed(r.of(b).value)})"
-                for r in side
-            )
-            for side in sides
-        )
+        more, less = (", ".join(_against(r, a, b) for r in side) for side in sides)
         names = f"{page.name_text(a)} and {page.name_text(b)}"
         told.append((names, f"the first memorised more by {more}; less by {less}"))
-    yield from (page.Facts(tuple(some)) for some in [told[:OPEN_PAIRS]] if some)
+    yield page.Facts(tuple(told[:OPEN_PAIRS]))
     if rest := tuple(told[OPEN_PAIRS:]):
         yield page.Fold(title=f"{len(rest)} more", blocks=(page.Facts(rest),))
     if result.correlations:
@@ -228,6 +217,11 @@ def disagreements(result: MemorizationResult) -> Blocks:
         yield page.Prose(f"Kendall’s tau between the orders of two metrics: {' to '.join(dict.fromkeys(ends))}.")
     if result.correlations and len(result.rankings) > 2:
         yield _tau(result)
+
+
+def _against(r: Ranking, a: str, b: str) -> str:
+    """Two models by one metric."""
+    return f"{answer.title(r.column)} ({page.fixed(r.of(a).value)} against {page.fixed(r.of(b).value)})"
 
 
 def _tau(result: MemorizationResult) -> page.HeatMap:
@@ -257,10 +251,7 @@ def pictures(result: MemorizationResult) -> Blocks:
             found.setdefault(c.perturbation, c)
     if not found:
         return
-    yield page.Prose(
-        "Training pictures at growing strength, some on which the model goes wrong early and some on which it does "
-        "late. ✗ and a frame: the model is wrong."
-    )
+    yield page.Prose("Training pictures at growing strength; some fail early, others late. ✗: the model is wrong.")
     many = len(found) > ALL_EXAMPLES
     strips = {name: _strips(c, result.class_names, FEW_EXAMPLES if many else None) for name, c in found.items()}
     total = sum(len(some) for groups in strips.values() for _, some, _ in groups)

@@ -68,18 +68,14 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """Whole exponents in [low, high], at most seven.
+    """Whole exponents in [low, high], at most eight.
 
     Examples
     --------
     >>> decade_ticks(-25.3, 0)
     [-25.0, -20.0, -15.0, -10.0, -5.0, 0.0]
     """
-    for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000):
-        ticks = [float(step * i) for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
-        if len(ticks) <= 7:
-            return ticks
-    return [math.ceil(low), math.floor(high)]
+    return [t for t in linear_ticks(low, high) if t == round(t)]
 
 
 def decade_text(exponent: float) -> str:
@@ -149,12 +145,11 @@ class Scale:
 
     def ticks(self) -> list[tuple[float, str]]:
         """Round values and their names."""
+        log = self.kind == "log"
         if self.kind == "decades":
             return [(t, decade_text(t)) for t in decade_ticks(self.low, self.high)]
-        if self.kind == "log" and self.high >= LARGE and self.high / self.low >= FAR:
-            exponents = decade_ticks(math.log10(self.low), math.log10(self.high))
-            return [(10.0**e, decade_text(e)) for e in exponents]
-        log = self.kind == "log"
+        if log and self.high >= LARGE and self.high / self.low >= FAR:
+            return [(10.0**e, decade_text(e)) for e in decade_ticks(math.log10(self.low), math.log10(self.high))]
         ticks = log_ticks(self.low, self.high) if log else linear_ticks(self.low, self.high)
         places = [t for t in ticks if t == round(t)] if self.whole else ticks
         step = min((b - a for a, b in pairwise(places)), default=1.0)

@@ -27,9 +27,8 @@ def line_chart(chart: LineChart) -> str:
     top = TOP + 20 + (WORDS if any(v.text for v in chart.verticals) else 0)
     up = _scale(chart.y, ys + ([chart.reference[0]] if chart.reference else []), bottom, top)
     parts = axes(across, up, chart.x.heading, chart.y.heading, width=width)
-    for g in chart.guides:
-        places = [(across.place(x), up.place(y)) for x, y in (g.start, g.end)]
-        parts.append(line("reference", *places[0], *places[1]))
+    for (x1, y1), (x2, y2) in chart.guides:
+        parts.append(line("reference", across.place(x1), up.place(y1), across.place(x2), up.place(y2)))
     if chart.reference is not None:
         y = up.place(chart.reference[0])
         parts += [line("reference", LEFT, y, right, y), text(right - 2, y + 14, chart.reference[1], "end")]
@@ -101,9 +100,8 @@ def _verticals(lines: Sequence[Vertical], across: Scale, up: Scale) -> list[str]
     for i, v in enumerate(inside):
         x, width = across.place(v.x), len(v.text) * CHARACTER + 4
         left = ((i == 0 and len(inside) > 1) or x + width > WIDTH) and x - width >= 0
-        parts.append(
-            line(f"{v.style} line" if v.style else "reference", x, up.end - (12 if v.text else 0), x, up.start)
-        )
+        css, top = f"{v.style} line" if v.style else "reference", up.end - (12 if v.text else 0)
+        parts.append(line(css, x, top, x, up.start))
         parts.append(text(x + (-4 if left else 4), up.end - 4, v.text, "end" if left else "start", "strong halo"))
     return parts
 

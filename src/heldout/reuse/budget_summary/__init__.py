@@ -10,12 +10,10 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.reuse.budget_summary import board, evidence
-from heldout.reuse.result import MORE_TRIALS, Budget, BudgetResult, PoolResult, ScoreBudgetResult
-
-Rows = tuple[tuple[str, str], ...]
+from heldout.reuse.result import Budget, BudgetResult, PoolResult, ScoreBudgetResult
 
 FEW_EXAMPLES = 10
-NEEDED, TRIALS = "How many examples are needed", "What more trials would bring"
+MEANS, NEEDED, TRIALS = "What this means", "How many examples are needed", "What more trials would bring"
 METHOD = (
     "Bounds by similarity: H. Mania, J. Miller, L. Schmidt, M. Hardt, B. Recht (2019), “Model similarity mitigates "
     "test set overuse”, NeurIPS 2019, <https://arxiv.org/abs/1905.12580>; their spanning tree: D. Hunter (1976), K. J. "
@@ -82,7 +80,7 @@ def summarise(result: Budget) -> page.Summary:
         sentences=(sentence,),
         tone="quiet" if room else "found",
         subject=_subject(result),
-        figures=() if result.too_few else tuple(_figures(result)),
+        figures=() if result.too_few else _figures(result),
         warnings=(*([few] if result.n_examples < FEW_EXAMPLES else []), *few_groups),
         lines=tuple(dict.fromkeys(lines)),
         sections=tuple(section for section in _sections(result) if section.blocks),
@@ -115,29 +113,25 @@ def _subject(result: Budget) -> str:
     return f"{result.source}: {result.n_models:,} models on {n}{inside}"
 
 
-def _figures(result: Budget) -> Iterator[page.Figure]:
+def _figures(result: Budget) -> tuple[page.Figure, ...]:
     """The answer, and what stands around it."""
     need, bar, k = result.needed, page.bar_text(result.epsilon), result.n_models
     left, fit = page.count_words(result.further_models), page.count_words(result.testable.count)
     all_of_them = "" if k is None else page.bar_text(result.error_bar, full=True)
     power = f"{100 * need.power:g}{page.PERCENT} power, named beforehand"
-    rows = (
+    return page.figures(
         (f"More models at {bar}" if k else f"Models at {bar}", left, f"{fit} in all"),
         (f"Error bar for the {k} models at once", all_of_them, f"with probability {page.sure_text(result.delta)}"),
         (f"Examples for {bar}", _examples(need.examples_for_epsilon), f"there are {result.n_examples:,}"),
         ("Gap between two models that can be told", page.scientific(need.gap_now), power),
     )
-    for i, (name, value, note) in enumerate(rows):
-        if value:
-            yield page.Figure(name=name, value=value, note=note, strong=not i)
 
 
 def _sections(result: Budget) -> Iterator[page.Section]:
     """In reading order; those without anything to say are left out."""
     pool = result.pool
-    yield page.Section.of("What this means", page.Facts(_meaning(result)), _means(result))
-    yield page.Section.of("What it does not mean", _not_means(result))
-    yield page.Section.of("What to do next", _next_steps(result))
+    for title, points in _advice(result).items():
+        yield page.Section.of(title, page.Facts(_meaning(result) if title == MEANS else ()), points)
     if isinstance(result, BudgetResult):
         yield from () if result.too_few else evidence.bounds(result)
     else:
@@ -153,11 +147,11 @@ def _sections(result: Budget) -> Iterator[page.Section]:
     if isinstance(pool, PoolResult):
         yield evidence.structure(pool)
     yield page.Section.of("What went in", page.Facts(_went_in(result)))
-    yield page.Section.of("Notes", _points(*result.notes), level=3, printed=True)
+    yield page.Section.of("Notes", page.Points(result.notes), level=3, printed=True)
     yield page.Section.of("Not computed", _not_computed(result))
 
 
-def _meaning(result: Budget) -> Rows:
+def _meaning(result: Budget) -> page.Rows:
     """The error bar, and how much of the order is significant."""
     one = result.narrowest if isinstance(result, BudgetResult) and not result.testable.count else None
     return page.kept_facts(
@@ -167,7 +161,7 @@ def _meaning(result: Budget) -> Rows:
     )
 
 
-def _error_bar(result: Budget) -> Rows:
+def _error_bar(result: Budget) -> page.Rows:
     """The error bar that holds for all."""
     if result.pool is None:
         return ()
@@ -177,7 +171,7 @@ def _error_bar(result: Budget) -> Rows:
     return ((f"Error bar for the {result.n_models:,} models", told),)
 
 
-def _needed(result: Budget) -> Rows:
+def _needed(result: Budget) -> page.Rows:
     """Examples for the error bar and for a gap, and the gap that can be told now."""
     need, n = result.needed, result.n_examples
     if result.too_few:
@@ -206,22 +200,21 @@ def _needed_section(result: Budget) -> page.Section:
         f"chance of {100 * result.needed.power:g}{page.PERCENT} that it does, for models and groups like these. All "
         "pairs at once take more."
     )
-    blocks = () if result.too_few else (page.Facts(_needed(result)), page.Note(note))
-    return page.Section.of(NEEDED, *blocks)
+    return page.Section.of(NEEDED, page.Facts(_needed(result)), None if result.too_few else page.Note(note))
 
 
 def _examples(count: int | None) -> str:
     return "over 10¹²" if count is None else f"{count:,}"
 
 
-def _beside(result: Budget) -> Rows:
+def _beside(result: Budget) -> page.Rows:
     """What is known beside errors and beside scores: how alike the models are, and what trials would bring."""
     if isinstance(result, ScoreBudgetResult):
         return trials(result)
     return evidence.alike(result) if isinstance(result, BudgetResult) else ()
 
 
-def _went_in(result: Budget) -> Rows:
+def _went_in(result: Budget) -> page.Rows:
     """Models, examples, groups, and what was asked for."""
     pool, groups, rows = result.pool, result.example_groups, list[tuple[str, str | None]]()
     if isinstance(result, BudgetResult) and pool is None:
@@ -249,33 +242,23 @@ def _went_in(result: Budget) -> Rows:
     return page.kept_facts(*rows, ("Asked for", asked))
 
 
-def trials(result: ScoreBudgetResult) -> Rows:
+def trials(result: ScoreBudgetResult) -> page.Rows:
     """How much of an error bar is chance inside examples, and what more trials would bring."""
-    fewest, median, most = result.trials.tolist()
-    count = f"{fewest:,} to {most:,}, median {median:,}" if most else "not known"
-    if not math.isfinite(result.median_trial_share):
+    t = result.trials
+    count = f"{t.fewest:,} to {t.most:,}, median {t.median:,}" if t.most else "not known"
+    if not math.isfinite(t.share_of_error_bar):
         return ("Trials per cell", count), ("More trials would bring", page.NOT_DEFINED)
-    between, within = (page.fixed(float(np.nanmedian(v))) for v in (result.pool.between, result.pool.within))
-    bars, gaps = (
-        "{} with twice as many, {} with endlessly many".format(
-            *(page.percent(1 - result.shrinks(more, pairs=pairs)) for more in (MORE_TRIALS, math.inf))
-        )
-        for pairs in (False, True)
-    )
+    both = (t.with_twice_as_many, t.with_endlessly_many), (t.gap_with_twice_as_many, t.gap_with_endlessly_many)
+    by = "{} with twice as many, {} with endlessly many"
+    bars, gaps = (by.format(*(page.percent(1 - factor) for factor in factors)) for factors in both)
     return page.kept_facts(
         ("Trials per cell", count),
-        ("Variance between examples", f"{between}, median over models"),
-        ("Variance inside an example", f"{within} for one trial, median over models"),
-        ("Chance inside examples", f"{page.percent(result.median_trial_share)} of the squared error bar"),
+        ("Variance between examples", f"{page.fixed(t.between)}, median over models"),
+        ("Variance inside an example", f"{page.fixed(t.within)} for one trial, median over models"),
+        ("Chance inside examples", f"{page.percent(t.share_of_error_bar)} of the squared error bar"),
         ("Trials shorten error bars by", bars),
-        ("Trials narrow gaps by", gaps if math.isfinite(result.pair_trial_share) else None),
+        ("Trials narrow gaps by", gaps if math.isfinite(t.share_of_gap) else None),
     )
-
-
-def _points(*sentences: object) -> page.Points | None:
-    """The sentences that apply: each is a text, or a condition `and` a text."""
-    told = tuple(str(sentence) for sentence in sentences if sentence)
-    return page.Points(told) if told else None
 
 
 def _rests_on(result: Budget) -> str:
@@ -285,74 +268,60 @@ def _rests_on(result: Budget) -> str:
     return PLUG_IN if result.example_groups is None else GROUPED
 
 
-def _means(result: Budget) -> page.Points | None:
-    """What the numbers say."""
-    errors, alone = isinstance(result, BudgetResult), result.example_groups is None
-    flat = None if result.pool is None or np.ptp(result.pool.values) else result.pool.values[0]
-    return _points(
-        result.pool is not None and "One model alone would have a narrower error bar: its width is the price of many.",
-        flat in (0.0, 1.0) and f"Every model has the mean {flat:g}: the set is too easy or too hard to say more.",
-        errors
-        and alone
-        and "Similar models cost less: a sample that is too easy for one of them tends to be too easy for the others. "
-        "The union bound takes every model for a stranger; the similarity bound does not.",
-    )
-
-
-def _not_means(result: Budget) -> page.Points | None:
-    """What must not be read into the numbers."""
-    pool, bar = result.pool, page.bar_text(result.epsilon)
-    return _points(
-        f"An error bar of {bar} on every model is not a ranking: two models less than {2 * result.epsilon:g} apart may "
-        "still be in the wrong order. Ranks need the paired comparison.",
-        result.testable.naive_bayes
-        and "The Naive Bayes number rests on Assumption A1: on examples that are not easy for all, models err "
-        "independently. No data can promise that; where they contradict it, the table of every bound says so.",
-        isinstance(pool, PoolResult)
-        and pool.alike.below_chance
-        and "Pairs less alike than chance have no common cause of errors; their exact joint law is taken instead.",
-        pool is not None
-        and pool.n_missing
-        and "What is missing is left out, which is fair only if it is missing for reasons that have nothing to do with "
-        "the prediction. It can move places, so places and ranks need not agree.",
-    )
-
-
-def _next_steps(result: Budget) -> page.Points | None:
-    """What to do with it."""
-    pool, room, groups = result.pool is not None, result.further_models, result.example_groups
+def _advice(result: Budget) -> dict[str, page.Points]:
+    """What the numbers say, what must not be read into them, and what to do with them."""
+    pool, groups, bar = result.pool, result.example_groups, page.bar_text(result.epsilon)
+    flat = None if pool is None or np.ptp(pool.values) else pool.values[0]
+    room, named = result.further_models, " --groups SPEC" if groups is not None and groups.named is not None else ""
     least = max((k for k in ROUND if k <= room), default=0)  # an alarm is of use while there is room
-    named = " --groups SPEC" if groups is not None and groups.named is not None else ""
     command = f"heldout budget FILE --epsilon {result.epsilon:g} --delta {result.delta:g} --fail-under {least}{named}"
-    share = result.median_trial_share if isinstance(result, ScoreBudgetResult) else None
-    pays = isinstance(result, ScoreBudgetResult) and 1 - result.shrinks(math.inf) >= WORTHWHILE  # not where it is NaN
-    return _points(
-        result.too_few and "Collect examples from more groups: those there are say nothing.",
-        not (room or result.too_few) and "Ask for a wider error bar, or collect more examples (how many: below).",
-        pool and "Publish intervals and ranks with every score, and no winner among those that may be first.",
-        "Count every model that was ever scored on this set, published or not: all use up the same budget.",
-        pays and "More trials pay: see what they would bring.",
-        share is not None and share >= 0 and not pays and "Spend on examples: four times as many halve error bars.",
-        share is not None and math.isnan(share) and "Run some examples twice, to see how much of a score is chance.",
-        room and pool and f"In CI, `{command}` fails once fewer further models fit.",
-    )
+    gain = 1 - result.trials.with_endlessly_many if isinstance(result, ScoreBudgetResult) else None
+    return {
+        MEANS: page.Points.of(
+            (pool is not None, "One model alone would have a narrower error bar: its width is the price of many."),
+            (flat in (0.0, 1.0), f"Every model has the mean {flat or 0:g}: too easy or too hard a set to say more."),
+            (isinstance(result, BudgetResult) and groups is None,
+             "Similar models cost less: a sample that is too easy for one of them tends to be too easy for the others. "
+             "The union bound takes every model for a stranger; the similarity bound does not."),
+        ),
+        "What it does not mean": page.Points.of(
+            (True, f"An error bar of {bar} on every model is not a ranking: two models less than "
+                   f"{2 * result.epsilon:g} apart may still be in the wrong order. Ranks need the paired comparison."),
+            (result.testable.naive_bayes,
+             "The Naive Bayes number rests on Assumption A1: on examples that are not easy for all, models err "
+             "independently. No data can promise that; where they contradict it, the table of every bound says so."),
+            (isinstance(pool, PoolResult) and pool.alike.below_chance,
+             "Pairs less alike than chance have no common cause of errors; their exact joint law is taken instead."),
+            (pool is not None and pool.n_missing,
+             "What is missing is left out, which is fair only if it is missing for reasons that have nothing to do "
+             "with the prediction. It can move places, so places and ranks need not agree."),
+        ),
+        "What to do next": page.Points.of(
+            (result.too_few, "Collect examples from more groups: those there are say nothing."),
+            (not (room or result.too_few), "Ask for a wider error bar, or collect more examples (how many: below)."),
+            (pool is not None, "Publish intervals and ranks with scores, and no winner where several may be first."),
+            (True, "Count every model that was ever scored on this set, published or not: all use up the same budget."),
+            (gain is not None and gain >= WORTHWHILE, "More trials pay: see what they would bring."),
+            (gain is not None and gain < WORTHWHILE, "Spend on examples: four times as many halve error bars."),
+            (gain is not None and math.isnan(gain), "Run some examples twice, to see how much of a score is chance."),
+            (room and pool is not None, f"In CI, `{command}` fails once fewer further models fit."),
+        ),
+    }  # fmt: skip
 
 
-def _not_computed(result: Budget) -> page.Points | None:
+def _not_computed(result: Budget) -> page.Points:
     """What the page lacks, and why; silence must not read as "nothing to see"."""
-    if not isinstance(result, BudgetResult):
-        return page.Points((WITHOUT_RIGHT_AND_WRONG,))
-    if (pool := result.pool) is None:
-        return page.Points((WITHOUT_PREDICTIONS,))
+    if not isinstance(result, BudgetResult) or (pool := result.pool) is None:
+        return page.Points((WITHOUT_PREDICTIONS if result.pool is None else WITHOUT_RIGHT_AND_WRONG,))
     complete, sizes = pool.similarity.n_complete, pool.cover.size
     why = result.testable.reason or "there is no common cause of errors"
-    return _points(
-        result.too_few and f"Every bound: {why}",
-        not complete and "Difficulty of the examples: none has a prediction of every model",
-        complete and pool.difficulty_forecast is None and f"Forecast of Assumption A1: {why}",
-        result.equal is None and "What would fit were all models equal: grouped examples, or no model has both means",
-        sizes[0] == sizes[-1] and "Covering curve: it takes all models at every similarity",
-        pool.ranks is None and "Rank ranges: the pool is too large to compare every pair",
+    return page.Points.of(
+        (result.too_few, f"Every bound: {why}"),
+        (not complete, "Difficulty of the examples: none has a prediction of every model"),
+        (complete and pool.difficulty_forecast is None, f"Forecast of Assumption A1: {why}"),
+        (result.equal is None, "What would fit were all models equal: grouped examples, or no model has both means"),
+        (sizes[0] == sizes[-1], "Covering curve: it takes all models at every similarity"),
+        (pool.ranks is None, "Rank ranges: the pool is too large to compare every pair"),
     )
 
 

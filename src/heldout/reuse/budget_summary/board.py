@@ -10,8 +10,6 @@ from heldout.reuse.label_noise import LabelNoise, SecondLabels
 from heldout.reuse.leaderboard import Comparison, ScoreComparison
 from heldout.reuse.result import Budget, Pool, PoolResult
 
-Rows = tuple[tuple[str, str], ...]
-
 OPEN, ALL, TOP = 30, 200, 50  # rows unfolded; pools up to this size are shown whole; rows of larger ones
 BOARD = "The leaderboard, with error bars that hold for all at once"
 BANDS = (
@@ -26,7 +24,7 @@ EXCLUDED = (
 )
 
 
-def order(pool: Pool) -> Rows:
+def order(pool: Pool) -> page.Rows:
     """How much of the leaderboard's order is significant."""
     bands, steps, turned = pool.groups, len(pool.neighbours), sum(c.contradicted for c in pool.neighbours)
     moved = f"{turned:,}: the lower model is better on the examples that both have"
@@ -123,31 +121,21 @@ def _who_is_first(pool: Pool, sure: str) -> page.Section:
 def wrong_labels(pool: PoolResult) -> Iterator[page.Section]:
     """In all, and model by model; nothing where it was not asked for."""
     noise, second, s = pool.label_noise, pool.second_labels, pool.similarity
-    columns = {
-        "Model": list(pool.names),
-        f"Error,{page.PERCENT}": _percents(s.errors.tolist()),
-    }
+    columns = {"Model": list(pool.names), f"Error,{page.PERCENT}": _percents(s.errors.tolist())}
     if noise is None and second is None:
         return
     if noise is not None:
-        told = page.Table.of(
-            f"If {100 * noise.share:g}{page.PERCENT} of the labels ({noise.n_wrong:,}) are wrong",
-            ("", "As measured", "At random", "Worst case"),
-            _moved(noise),
-        )
+        caption = f"If {100 * noise.share:g}{page.PERCENT} of the labels ({noise.n_wrong:,}) are wrong"
+        told = page.Table.of(caption, ("", "As measured", "At random", "Worst case"), _moved(noise))
         yield page.Section.of("If labels are wrong", told, page.Facts(_noise_facts(noise)), printed=True)
         columns["True error, at random"] = _percents(noise.true_errors)
     if second is not None:
         yield page.Section.of("By the second labels", page.Facts(_second_facts(second)), printed=True)
         columns["Error, second labels"] = _percents(second.second_errors)
         columns |= {"Place": [*map(str, second.ranks)], "Place, second labels": [*map(str, second.second_ranks)]}
-    rows = list(zip(*columns.values(), strict=True))
-    table = page.Table.of(
-        "With wrong labels taken off, or by both sets of labels",
-        tuple(columns),
-        [rows[i] for i in pool.order[:TOP].tolist()],
-        more=max(0, s.n_models - TOP),
-    )
+    rows, caption = list(zip(*columns.values(), strict=True)), "With wrong labels taken off, or by both sets of labels"
+    best, more = [rows[i] for i in pool.order[:TOP].tolist()], max(0, s.n_models - TOP)
+    table = page.Table.of(caption, tuple(columns), best, more=more)
     note = (
         "At random: which labels are wrong has nothing to do with the models, and they are any of the other classes; "
         "errors below 0 are fewer than wrong labels. The worst case puts them where they do most harm to a statement."
@@ -169,7 +157,7 @@ def _moved(noise: LabelNoise) -> Iterator[tuple[str, ...]]:
         yield "Pairs told apart", f"{noise.n_significant:,}", "–", f"{noise.n_significant_worst:,}"
 
 
-def _noise_facts(noise: LabelNoise) -> Rows:
+def _noise_facts(noise: LabelNoise) -> page.Rows:
     few = f"{page.names_text(noise.too_good)}; there, labels are not wrong at random, or fewer are"
     return page.kept_facts(
         ("True errors, at random", f"(error - {noise.share:g}) / {noise.factor:.4g}: the order stays"),
@@ -179,16 +167,14 @@ def _noise_facts(noise: LabelNoise) -> Rows:
     )
 
 
-def _second_facts(second: SecondLabels) -> Rows:
+def _second_facts(second: SecondLabels) -> page.Rows:
     change = [b - a for a, b in zip(second.errors, second.second_errors, strict=True)]
     moved = max(abs(a - b) for a, b in zip(second.ranks, second.second_ranks, strict=True))
     share, low, high = (page.percent(value, 2) for value in (second.share, second.low, second.high))
-    differ = (
-        f"{second.n_changed:,} of {second.n_examples:,}: {share}, {low} to {high} with {page.sure_text(second.level)}"
-    )
+    within = f"{share}, {low} to {high} with {page.sure_text(second.level)}"
     return (
         ("Second labels", second.source),
-        ("Labels that differ", differ),
+        ("Labels that differ", f"{second.n_changed:,} of {second.n_examples:,}: {within}"),
         ("Errors change by", f"{min(change):+.4f} to {max(change):+.4f}"),
         ("Places change by, at most", f"{moved} (Kendall’s tau {page.fixed(second.kendall, 3)})"),
         ("Pairs told apart", f"{second.n_significant:,} by the first labels, {second.n_second:,} by the second"),

@@ -15,8 +15,6 @@ from heldout.reuse.bounds import LARGEST, TestableModels
 from heldout.reuse.curves import Curve
 from heldout.reuse.result import BudgetResult, PoolResult
 
-Rows = tuple[tuple[str, str], ...]
-
 DECADES = 3  # above the marked points that curves are drawn
 STYLES: dict[str, page.Style] = {"union": "a", "similarity": "b", "naive_bayes": "c"}
 TITLES = {"union": "Union bound (2)", "similarity": "Similarity union bound (3)", "naive_bayes": "Naive Bayes (15)"}
@@ -29,9 +27,8 @@ RESTS_ON = {
     "independently, each model at its own rate.",
 }
 IN_GROUPS = {
-    "union": "The level at which each model’s Korn–Graubard interval is as wide as the error bar, the mean of these "
-    "models’ levels for each further one, by Student’s law for the groups there are. The other bounds are for "
-    "independent examples.",
+    "union": "The level at which each model’s Korn–Graubard interval is as wide as the error bar, their mean for each "
+    "further model, by Student’s law for these groups. The other bounds are for independent examples.",
 }
 LEVELS = (0.8, 0.85, 0.9, 0.95)  # of the covering curve, in words
 MAX_STEPS, MAX_POINTS = 300, 250  # of the covering curve, of the difficulty curve
@@ -64,12 +61,11 @@ def bounds(result: BudgetResult) -> Iterator[page.Section]:
     yield page.Section.of("How to read the bounds", told, page.Facts((*rests_on, *theorems)), level=3)
 
 
-def _facts(result: BudgetResult) -> Rows:
+def _facts(result: BudgetResult) -> page.Rows:
     """Why a number is not defined, and whether Assumption A1 holds."""
     pool, fit = result.pool, None if result.pool is None else result.pool.assumption
-    rows = [("Not defined", result.testable.reason)]
-    if pool is not None and result.equal is not None:
-        rows.append(("Were all equal", result.equal.reason))
+    equal = None if pool is None or result.equal is None else result.equal.reason
+    rows = ("Not defined", result.testable.reason), ("Were all equal", equal)
     if pool is None or fit is None:
         checked = result.testable.naive_bayes is not None
         return page.kept_facts(*rows, ("Assumption A1", "nothing here can check it" if checked else None))
@@ -83,7 +79,7 @@ def _facts(result: BudgetResult) -> Rows:
     )
 
 
-def _theorems(pool: PoolResult) -> Rows:
+def _theorems(pool: PoolResult) -> page.Rows:
     """Theorem 2 on the pool's own cover, and what adaptive use would need; both are for independent examples."""
     t, k = pool.theorem2, pool.similarity.n_models
     four, five, six = (page.bar_text(t[name], full=True) for name in ("epsilon", "equation_5", "equation_6"))
@@ -122,10 +118,8 @@ def depends(result: BudgetResult) -> page.Section:
         caption=f"At similarity {alike} (figure 2, right). A little more room for error buys a great many models.",
         x=f"error bar in percentage points (dashed: asked for, {bar})",
     )
-    told = (
-        f"What would fit if all models had the error {page.percent(result.mean_error, 2)}, as the paper assumes. Where "
-        "no model fits at all there is no curve to draw."
-    )
+    error = page.percent(result.mean_error, 2)
+    told = f"For models that all have the error {error}, as the paper assumes. Where none fits there is no curve."
     drawn = tuple(chart for chart in (by_similarity, by_epsilon) if chart is not None)
     return page.Section.of(title, told, page.SideBySide(charts=drawn) if drawn else None)
 
@@ -161,7 +155,7 @@ def _curve(
     )
 
 
-def alike(result: BudgetResult) -> Rows:
+def alike(result: BudgetResult) -> page.Rows:
     """Similarity, with chance taken off where it is known."""
     pool, chance = result.pool, page.fixed(result.independent_similarity)
     rows = (("Similarity", page.fixed(result.mean_similarity)), ("Similarity if independent", chance))
@@ -181,9 +175,8 @@ def similarity(result: BudgetResult, pool: PoolResult) -> Iterator[page.Section]
     """Figure 1a twice, as histograms and as a density, and the map."""
     told = (
         "Two models are alike on an example if both get it right or both get it wrong; numbers are means over pairs. "
-        "Kappa takes chance off (0: as independent models of the same accuracies, 1: always alike): of right and wrong "
-        "it is Cohen’s, or error consistency; of predictions, the same one given, right or wrong; of the probabilities "
-        "of the options, CAPA."
+        "Kappa takes chance off (0: as independent models of these accuracies, 1: always alike): of right and wrong it "
+        "is Cohen’s, or error consistency; of predictions, the same one, right or wrong; of probabilities, CAPA."
     )
     shown = _pairs(pool) if pool.alike.edges is None else _pictures(result, pool.alike)
     yield page.Section.of("How alike the models are", told, page.Facts(alike(result)), shown)
@@ -237,9 +230,8 @@ def _map(pool: PoolResult, c: Clustered) -> page.HeatMap:
     blocks = f" {c.n_models:,} of {k:,} models stand in {len(c.rows)} blocks; each cell is a mean." if c.blocks else ""
     return page.HeatMap(
         title=f"Similarity of {c.n_models:,} models with each other, similar ones side by side",
-        caption="Models are sorted so that similar ones stand together (average linkage). The columns follow the same "
-        f"order as the rows, so families show as blocks along the diagonal.{blocks} Every colour covers about as many "
-        "cells.",
+        caption="Similar models stand together (average linkage), in columns as in rows, so that families show as "
+        f"blocks along the diagonal.{blocks} Every colour covers about as many cells.",
         values=c.values,
         legend="mean similarity of two blocks" if c.blocks else "similarity of two models",
         names=None if c.blocks else tuple(names[int(row[0])] for row in c.rows),
@@ -280,9 +272,8 @@ def _cover(pool: PoolResult) -> page.LineChart | None:
     line = page.Series(name="models in the cover", x=(start, *eta), y=(size[0], *size), markers=False, step=True)
     return page.LineChart(
         title=f"Covering curve: models needed to cover all {k:,}",
-        caption="Figure 3. A cover holds, for every model, one that is at least so similar and no worse, and one that "
-        f"is at least so similar and no better.{f' Models needed: {samples}.' if samples else ''} Found by a greedy "
-        "search, so smaller covers may exist.",
+        caption="Figure 3. A cover holds, for every model, one at least so similar that is no worse, and one that is "
+        f"no better.{f' Models needed: {samples}.' if samples else ''} The search is greedy: smaller covers may exist.",
         x=page.Axis(label="similarity asked for (eta)", spec=".3f"),
         y=page.Axis(label="models in the cover", kind="log", whole=True, spec=",.0f"),
         series=(line,),
