@@ -26,7 +26,7 @@ def to_markdown(summary: Summary, *, level: int = 1) -> str:
     parts += [to_markdown(part, level=level + 1) for part in summary.parts]
     parts += map(marked, summary.closing)
     parts += [f"{'#' * (level + 1)} How this was made", _facts(summary.origin)] if summary.origin else []
-    parts += [summary.method] if summary.method else []
+    parts += [f"Method: {summary.method}"] if summary.method else []
     return writable("\n\n".join(parts) + ("\n" if level == 1 else ""))
 
 

@@ -79,7 +79,7 @@ def _table(table: Table, *, notes: bool = True) -> list[str]:
     roles = ["", *(f"   {row.role}" if row.role else "" for row in shown)]
     lines = _columned(rows, [column.align == "left" for _, column in kept], roles)
     more = len(table.rows) - len(shown) + table.more
-    return [*lines, f"... and {more:,} more in the saved result and its report"] if more else lines
+    return [*lines, f"... and {more:,} more; a saved result has all of them"] if more else lines
 
 
 def _columned(rows: Sequence[Sequence[str]], left: Sequence[bool], ends: Sequence[str]) -> list[str]:

@@ -212,7 +212,7 @@ def _interval_section(result: CompareResult) -> page.Section:
     rows = [("Difference of mean scores", result.difference, result.interval)]
     columns = ("Estimate", "Value", f"{sure} interval")
     told = (
-        f"Right of the dashed line {page.quoted(result.first)} is better. An interval made this way holds the true "
+        f"Above zero {page.quoted(result.first)} is better. An interval made this way holds the true "
         f"difference in {sure} of test sets. Without --sequential, zero is inside exactly where p is above "
         f"{result.interval_level:g}."
     )

@@ -136,7 +136,7 @@ def detectable(result: AuditResult, digits: int = 4) -> words.Effects:
         elif why and test is None and not result.drawn.statistic.n_above:
             why = NONE_POSITIVE
         ends = dict.fromkeys(page.fixed(end, digits) for end in (found.low, found.high))
-        told[name] = (page.NOT_DEFINED if why else " to ".join(ends), why)
+        told[name] = (page.NOT_DEFINED if why else " to ".join(ends), why or "by how it comes about" * (len(ends) > 1))
     return told
 
 

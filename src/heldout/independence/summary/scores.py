@@ -27,8 +27,8 @@ TAKEN_OFF = (
 )
 RIGHT_OR_WRONG = "Right and wrong say little of one example: margins or log-likelihoods show a leak long before."
 METHOD = (
-    "permutation test of scores less what references lead one to expect; smallest p of two statistics after Westfall "
-    "and Young (1993), list after Benjamini and Hochberg (1995)."
+    "permutation test of scores, less what references lead one to expect where there are any; smallest p of two "
+    "statistics after Westfall and Young (1993), list after Benjamini and Hochberg (1995)."
 )
 
 

@@ -136,10 +136,11 @@ def growth(result: AuditResult) -> page.Section:
             ),
         ),
     )
+    verdict = " With a control these p-values are not the verdict." * (result.evidence.control is not None)
     note = page.Note(
         f"Means over {curve[0].n_subsets} random subsets per size, one at n = {curve[-1].size:,}. Bands of p-values go "
         "from the smallest to the largest: subsets overlap, so they show how much the choice of examples decides and "
-        f"are no standard errors. Bands of errors are {SURE} Bernstein intervals, averaged."
+        f"are no standard errors. Bands of errors are {SURE} Bernstein intervals, averaged.{verdict}"
     )
     return page.Section.of("How the evidence of the test set alone grows", page.SideBySide(charts=charts), note)
 

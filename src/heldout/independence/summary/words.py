@@ -178,7 +178,9 @@ def detectable_leak(leak: LeakEvidence) -> Effects:
         shares = sorted(found.share for found in known)
         value = " to ".join(dict.fromkeys(map(share_text, (shares[0], shares[-1]))))
         least = page.percent(min(found.pull for found in known), 0)
-        when = f"if a seen example gains at least {least} of what it can" * (len(known) < len(leak.detectable))
+        when = "the more a seen example gains, the smaller" * (len(shares) > 1)
+        if len(known) < len(leak.detectable):
+            when = f"if a seen example gains at least {least} of what it can"
     return {"the share of the test set that was seen": (value, when)}
 
 
@@ -228,8 +230,8 @@ def seen_text(seen: SeenExamples) -> str:
     """How many examples look seen, how they were listed, and how short a list can be; or why there is no list."""
     floor = f"smallest p with this control: {page.p_text(seen.floor)}"
     if seen.fewest is None:
-        sizes = "groups have other sizes in the control than in the test set"
-        return f"no list ({sizes if seen.other_sizes else floor})"
+        why = floor if seen.n_compared else "nothing could be ranked among the control"
+        return f"no list ({'groups have other sizes in the control' if seen.other_sizes else why})"
     listed = f"{seen.n_listed:,} of {seen.n_compared:,} examples"
     if seen.n_groups_listed is not None:
         listed = f"{seen.n_groups_listed:,} of {seen.n_compared:,} groups ({seen.n_listed:,} examples)"
@@ -343,7 +345,7 @@ def advice(
                                   "settled, do not choose between models by this test set."),
             (alone, "Get a control (`--control`): `heldout split` puts fresh examples aside before training."),
             (not alone and len(result.references) < ENOUGH_REFERENCES,
-             "Add references (`--reference`, `--reference-scores`): three take more noise off than one, and a leak "
+             "Add references (`--reference`, of scores `--reference-scores`): three take more noise off, and a leak "
              "that one of them shares is hidden by it alone."),
             (not ruling.found and is_known(effects),
              "To see half as large an effect, use about four times as many examples"

@@ -133,7 +133,9 @@ def headline(result: MemorizationResult) -> str:
     if r.tied:
         return f"{title(r.column)} is {page.fixed(r.most_memorised_first[0].value)} for all models"
     if r.ends_differ:
-        return f"By {title(r.column)}, {most} memorised more than {least}"
+        if r.column.perturbation in NOISE:
+            return f"By {title(r.column)}, {most} memorised more than {least}"
+        return f"By {title(r.column)}, {most} is at the memorised end, {least} at the other"
     return f"No significant difference by {title(r.column)} between {most} and {least}"
 
 

@@ -44,10 +44,11 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
          "Audit p: p-value under the hypothesis that the model does not depend on these pictures and that small shifts "
          "are neutral; no control. Detectable is the mean T that this audit finds four times in five (level 0.05)."),
         (True,
-         f"Intervals, {answer.LEVEL_TEXT}: for independent {units}, drawn anew. The error of a metric is at most the "
-         f"norm of the curve’s error: drawn {DRAWS:,} times for k_max and SSE, with the covariance of the measured "
-         "curve; known for a slope. By the rule of three one in n/3 may fall at some strength unseen, which is added "
-         "in quadrature. That may be wider than necessary."),
+         f"Intervals, {answer.LEVEL_TEXT}: for independent {units}, drawn anew. A metric is a norm of a curve (SSE "
+         "its square), so its error is at most the norm of the curve’s error: drawn "
+         f"{DRAWS:,} times for k_max and SSE, with the covariance of the measured curve; known for a slope. By the "
+         f"rule of three one in n/3 of the {units} may fall at some strength unseen, which is added in quadrature. "
+         "That may be wider than necessary."),
         (trainings,
          "The number of wrong labels is fixed, so the error of an accuracy under label noise is that of two means, on "
          "the true labels and on the wrong ones; trainings add what they vary by, with Student’s t, which takes "

@@ -291,7 +291,7 @@ def _advice(result: Budget) -> dict[str, page.Points]:
              "The Naive Bayes number rests on Assumption A1: on examples that are not easy for all, models err "
              "independently. No data can promise that; where they contradict it, the table of every bound says so."),
             (isinstance(pool, PoolResult) and pool.alike.below_chance,
-             "Pairs less alike than chance have no common cause of errors; their exact joint law is taken instead."),
+             "Pairs less alike than chance leave no common cause of errors to build on; the exact law is used."),
             (pool is not None and pool.n_missing,
              "What is missing is left out, which is fair only if it is missing for reasons that have nothing to do "
              "with the prediction. It can move places, so places and ranks need not agree."),

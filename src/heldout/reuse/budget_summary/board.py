@@ -18,9 +18,10 @@ BANDS = (
 )
 EXCLUDED = (
     "A model is excluded from the top T where T others are better, each by a one-sided test at a level that pays for "
-    "all models. One that truly belongs there, named beforehand, is on each list with probability {sure}: less than "
-    "to have every rank right at once, so ranges of ranks may reach higher. The drop is what winners lose from the "
-    "examples they are chosen on to those left out, on average over many random splits of these {unit}."
+    "all models. One that truly belongs there, named beforehand, is on each list with probability {sure}. That "
+    "asks less than to have every rank right at once, so ranges of ranks may reach higher. The first was chosen for "
+    "coming out highest; the drop is what winners lose from the examples they are chosen on to those left out, on "
+    "average over many random splits of these {unit}."
 )
 
 
@@ -138,7 +139,8 @@ def wrong_labels(pool: PoolResult) -> Iterator[page.Section]:
     table = page.Table.of(caption, tuple(columns), best, more=more)
     note = (
         "At random: which labels are wrong has nothing to do with the models, and they are any of the other classes; "
-        "errors below 0 are fewer than wrong labels. The worst case puts them where they do most harm to a statement."
+        "an error below 0 says that there are fewer errors than wrong labels. The worst case puts them "
+        "where they do most harm to a statement."
     )
     yield page.Section.of("Model by model", table, page.Note(note), level=3)
 
