@@ -52,7 +52,7 @@ def probability_of(count: ArrayLike, n: ArrayLike, p: ArrayLike) -> NDArray[np.f
 
     Examples
     --------
-    >>> probability_of([0, 1, 4], 3, 0.5).tolist()
+    >>> probability_of([0, 1, 4], 3, 0.5).round(12).tolist()
     [0.125, 0.375, 0.0]
     """
     from scipy.stats import binom  # takes a second to load, which only those who need it should wait for
