@@ -321,7 +321,15 @@ def test_one_answer_with_an_unknown_offset_says_nothing():
     assert abs(result.advantage) < 0.01
 
 
-@pytest.mark.parametrize(("n", "m", "k"), [(8, 9, 40), (3, 2, 3)])
+@pytest.mark.parametrize(
+    ("n", "m", "k"),
+    [
+        (8, 9, 40),
+        pytest.param(20, 9, 60, marks=pytest.mark.slow),
+        pytest.param(15, 5, 40, marks=pytest.mark.slow),
+        (3, 2, 3),
+    ],
+)
 def test_tiny_test_sets(n, m, k):
     result = stress(n, m, queries=k, trials=600)
     assert result.accuracy == pytest.approx(result.run.forecast[-1], abs=0.04)
