@@ -8,6 +8,7 @@ import inspect
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import heldout
@@ -54,9 +55,9 @@ def sections(thing):
 
 
 def listed(text):
-    """Names that a section of parameters explains."""
+    """Names that a section of parameters explains, as often as it does."""
     heads = [line.partition(" : ")[0] for line in text.splitlines() if line and not line.startswith(" ")]
-    return {name.strip("* ") for head in heads for name in re.split(r",| and ", head)}
+    return [name.strip("* ") for head in heads for name in re.split(r",| and ", head)]
 
 
 def complaints(name, thing):
@@ -74,6 +75,14 @@ def complaints(name, thing):
     lacking = wanted - {p for each in told_of for h in ("Parameters", "Attributes") for p in listed(each.get(h, ""))}
     if lacking and thing is not heldout.audit_many:  # which has the options of `audit`
         yield f"does not explain {', '.join(sorted(lacking))}"
+    names = Counter(name for h in ("Parameters", "Attributes") for name in listed(told.get(h, "")))
+    twice = [name for name, times in names.items() if times > 1]
+    if twice:
+        yield f"explains {', '.join(twice)} more than once"
+    there = {*wanted, *dir(thing), *getattr(thing, "__dataclass_fields__", ())} if inspect.isclass(thing) else wanted
+    hands_on = thing is heldout.audit_many or any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+    if not hands_on and not set(names) <= there:
+        yield f"explains {', '.join(sorted(set(names) - there))}, which it does not have"
     returns = signature.return_annotation not in ("None", None) and not inspect.isclass(thing)
     if returns and len(told.get("Returns", "").strip().splitlines()) < 2:  # a type, and what it holds
         yield "does not say what it returns"
@@ -83,6 +92,27 @@ def test_documented_as_numpydoc_wants_it():
     things = dict(documented())
     assert len(things) > 150
     assert [f"{name} {lack}" for name, thing in things.items() for lack in complaints(name, thing)] == []
+
+
+class Toy:
+    """A class whose docstring tells of what is not there, and of the rest twice.
+
+    Attributes
+    ----------
+    name, ghost : str
+        One of them.
+    name : str
+        Again.
+    """
+
+    name = "toy"
+
+
+def test_what_a_class_does_not_have_is_not_explained():
+    assert list(complaints("toy", Toy)) == [
+        "explains name more than once",
+        "explains ghost, which it does not have",
+    ]
 
 
 def lacks(example):

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 from heldout.files import read_table
 
-OTHER_SIZES = 0.05  # level at which two sets are taken to differ in the sizes of their groups
 FEW = 30  # groups below which laws for many groups are rough; a warning says so
 
 Codes = NDArray[np.intp]  # (n,) number of each example's group, 0 to G - 1
@@ -155,42 +154,6 @@ def join_groups(*codes: Codes) -> Codes:
 def group_sizes(codes: Codes) -> NDArray[np.int64]:
     """(G,) examples of each group."""
     return np.bincount(codes).astype(np.int64)
-
-
-def sizes_differ(groups: ArrayLike | None, others: ArrayLike | None, n: int, n_others: int) -> bool:
-    """Whether group sizes have another law in one set than in the other: chi-squared at 0.05, sizes in powers of two.
-
-    Examples without groups are groups of one.
-
-    Examples
-    --------
-    >>> sizes_differ(None, np.repeat(np.arange(30), 30), 200, 900), sizes_differ(None, np.arange(90), 200, 90)
-    (True, False)
-    """
-    both = ((groups, n), (others, n_others))
-    codes = [np.arange(size) if given is None else group_codes(given, size) for given, size in both]
-    counts = [np.bincount(np.log2(group_sizes(c)).astype(np.intp), minlength=64) for c in codes]
-    table = np.stack(counts)[:, np.sum(counts, axis=0) > 0]
-    return table.shape[1] > 1 and homogeneity_p_value(table) <= OTHER_SIZES
-
-
-def homogeneity_p_value(table: ArrayLike) -> float:
-    """P-value that the rows of a table of counts have one law: Pearson's chi-squared, with Yates's correction at 2 x 2.
-
-    Examples
-    --------
-    >>> round(homogeneity_p_value([[10, 20], [20, 10]]), 6), round(homogeneity_p_value([[10, 20, 5], [20, 10, 5]]), 6)
-    (0.020137, 0.035674)
-    """
-    from scipy.special import chdtrc
-
-    counts = np.asarray(table, dtype=np.float64)
-    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
-    apart = np.abs(counts - expected)
-    freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
-    if freedom == 1:
-        apart = np.maximum(apart - 0.5, 0.0)
-    return float(chdtrc(freedom, np.sum(apart**2 / expected)))
 
 
 def group_means(values: ArrayLike, codes: Codes) -> NDArray[np.float64]:

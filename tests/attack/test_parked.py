@@ -11,6 +11,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import binom
 
+from heldout.attack import kernels
 from heldout.attack import queries as queries_module
 from heldout.attack.aim import choose_aim
 from heldout.attack.knowledge import Knowledge, with_prior, without_prior
@@ -228,7 +229,7 @@ def test_tally_is_the_same_as_a_vote(monkeypatch, rng):
     fixed[::3] |= np.uint64(2)
     fixed[::5] |= np.uint64(4)
 
-    def scores(fixed):
+    def scores(fixed, n_jobs=2):
         rows = np.empty((2500, 7))
         tied = np.empty(2500, dtype=np.uint64)
 
@@ -236,9 +237,10 @@ def test_tally_is_the_same_as_a_vote(monkeypatch, rng):
             rows[first : first + len(part)] = part
             tied[first : first + len(part)] = ties
 
-        tally(queries, weights, [0, 40, 200], fixed, visit, [rows, tied], n_jobs=2)
+        tally(queries, weights, [0, 40, 200], fixed, visit, [rows, tied], n_jobs=n_jobs)
         return rows, tied
 
+    monkeypatch.setattr(queries_module, "_fastest", lambda n, k: kernels)
     free, ties = scores(np.zeros(2500, dtype=np.uint64))
     np.testing.assert_array_equal(highest(free, ties), winners(queries, weights, [301])[0])
     some, _ = scores(fixed)
@@ -247,8 +249,10 @@ def test_tally_is_the_same_as_a_vote(monkeypatch, rng):
         heard = (fixed >> np.uint64(0 if j < 40 else 1 if j < 200 else 2)) & np.uint64(1) == 0
         expected[np.flatnonzero(heard), queries.labels(j)[heard]] += weights[j]
     np.testing.assert_allclose(some, expected, atol=1e-12)
-    monkeypatch.setattr(queries_module, "_compiled", lambda: None)
-    np.testing.assert_array_equal(scores(fixed)[0], some)
+    np.testing.assert_array_equal(scores(fixed, n_jobs=1)[0], some)
+    monkeypatch.setattr(queries_module, "_fastest", lambda n, k: None)
+    for n_jobs in (1, 2):
+        np.testing.assert_array_equal(scores(fixed, n_jobs)[0], some)
 
 
 def test_learning_round_by_round_and_all_at_once(rng):

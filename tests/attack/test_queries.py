@@ -14,7 +14,13 @@ from heldout.attack.queries import TIES, Queries, count_hits, winners
 @pytest.fixture
 def plain(monkeypatch):
     """As on a machine without numba."""
-    monkeypatch.setattr(module, "_compiled", lambda: None)
+    monkeypatch.setattr(module, "_fastest", lambda n, k: None)
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    """As where there is much to do."""
+    monkeypatch.setattr(module, "_fastest", lambda n, k: kernels)
 
 
 def splitmix(seed: int, query: int, point: int, m: int) -> int:
@@ -73,7 +79,7 @@ def test_with_and_without_numba_to_the_last_bit(monkeypatch, rng, n, m, k):
     logs = np.log(rng.dirichlet(np.ones(m), n))
     found = []
     for compiled in (kernels, None):
-        monkeypatch.setattr(module, "_compiled", lambda compiled=compiled: compiled)
+        monkeypatch.setattr(module, "_fastest", lambda n, k, compiled=compiled: compiled)
         for jobs in (1, 2):
             found.append(
                 (
@@ -88,11 +94,23 @@ def test_with_and_without_numba_to_the_last_bit(monkeypatch, rng, n, m, k):
     np.testing.assert_array_equal(found[0][0], [(queries.labels(j) == truth).sum() for j in range(3, k)])
 
 
+def test_numba_is_loaded_once_there_is_enough_to_do(monkeypatch):
+    monkeypatch.setattr(module, "_compiled", lambda: kernels)
+    monkeypatch.setattr(module, "_drawn", 0)
+    monkeypatch.setattr(module.sys, "modules", {})
+    half = module.WORTH // 2 // (1000 + module.CALL)
+    assert module._fastest(1000, half) is None
+    assert module._fastest(1000, half) is None
+    assert module._fastest(1000, 100) is kernels  # all that was asked for counts, not this pass alone
+    monkeypatch.setattr(module, "_drawn", 0)
+    monkeypatch.setattr(module.sys, "modules", {"numba": None})
+    assert module._fastest(1, 1) is kernels  # it is there, so it costs nothing
+
+
 @pytest.mark.parametrize("without_numba", [False, True])
 def test_infinite_weights(request, without_numba):
     """A query that is all right decides alone; one that is all wrong rules its labels out; -∞ is not compared away."""
-    if without_numba:
-        request.getfixturevalue("plain")
+    request.getfixturevalue("plain" if without_numba else "fast")
     queries = Queries(200, 3, seed=1)
     first, second = queries.labels(0), queries.labels(1)
     weights = np.array([np.inf, 5.0])
@@ -106,8 +124,7 @@ def test_infinite_weights(request, without_numba):
 
 @pytest.mark.parametrize("without_numba", [False, True])
 def test_ties_are_broken_at_random(request, without_numba):
-    if without_numba:
-        request.getfixturevalue("plain")
+    request.getfixturevalue("plain" if without_numba else "fast")
     chosen = winners(Queries(30_000, 5, seed=3), np.zeros(4), [4])[0]
     assert chisquare(np.bincount(chosen, minlength=5)).pvalue > 1e-4
     others = winners(Queries(30_000, 5, seed=4), np.zeros(4), [4])[0]

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import heldout
+from heldout.attack import kernels
 from heldout.attack import queries as queries_module
 from heldout.attack.bounds import (
     corollary_4_6_applies,
@@ -84,12 +85,13 @@ OFTEN = ("plain", "parked")
 @pytest.mark.parametrize("case", [c if c in OFTEN else pytest.param(c, marks=pytest.mark.slow) for c in CASES])
 def test_any_number_of_workers(monkeypatch, case):
     arguments = {"queries": 60, "trials": 5, "seed": 3} | CASES[case]
+    monkeypatch.setattr(queries_module, "_fastest", lambda n, k: kernels)
     one = stress(**arguments, n_jobs=1)
     assert one == stress(**arguments, n_jobs=2)
     assert one == stress(**arguments, n_jobs=7)
     other = stress(**arguments | {"seed": 4}, n_jobs=2)
     assert (other.run.accuracy != one.run.accuracy).any()
-    monkeypatch.setattr(queries_module, "_compiled", lambda: None)  # as without numba
+    monkeypatch.setattr(queries_module, "_fastest", lambda n, k: None)  # as without numba
     assert one == stress(**arguments, n_jobs=2)
 
 
@@ -319,7 +321,15 @@ def test_one_answer_with_an_unknown_offset_says_nothing():
     assert abs(result.advantage) < 0.01
 
 
-@pytest.mark.parametrize(("n", "m", "k"), [(8, 9, 40), (3, 2, 3)])
+@pytest.mark.parametrize(
+    ("n", "m", "k"),
+    [
+        (8, 9, 40),
+        pytest.param(20, 9, 60, marks=pytest.mark.slow),
+        pytest.param(15, 5, 40, marks=pytest.mark.slow),
+        (3, 2, 3),
+    ],
+)
 def test_tiny_test_sets(n, m, k):
     result = stress(n, m, queries=k, trials=600)
     assert result.accuracy == pytest.approx(result.run.forecast[-1], abs=0.04)

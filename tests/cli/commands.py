@@ -14,7 +14,7 @@ import numpy as np
 from heldout.cli import main
 
 DATA = Path(str(files("heldout"))) / "data"
-PICTURES = ("--images", f"{DATA}/demo.npz", "--images-key", "test_images", "--labels-key", "test_labels", "--wrap")
+PICTURES = ("--images", f"{DATA}/demo.npz", "--images-key", "test_images", "--labels-key", "test_labels")
 CONTROL = (
     "--control", f"{DATA}/demo.npz", "--control-images-key", "control_images", "--control-labels-key", "control_labels",
 )  # fmt: skip
@@ -53,7 +53,7 @@ def write_inputs(folder: Path) -> None:
 def commands(folder: Path) -> dict[str, list[str]]:
     """Name to arguments; `write_inputs` wrote the files."""
     f = folder
-    audit = ["audit", *PICTURES, "--radius", "1", "--limit", "80", "--seed", "0"]
+    audit = ["audit", *PICTURES, "--wrap", "--radius", "1", "--limit", "80", "--seed", "0"]
     honest, leaked = f"{DATA}/honest.onnx", f"{DATA}/leaked.onnx"
     scores = ["audit", "--scores", f"{f}/test.csv", "--control-scores", f"{f}/control.csv"]
     stress = ["stress", "--queries", "40", "--trials", "3", "--n-jobs", "1"]

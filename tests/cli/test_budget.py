@@ -126,6 +126,13 @@ def test_a_reader_who_has_seen_enough(tmp_path):
     assert "Exception" not in err
 
 
+def test_results_on_stdout_only(small):
+    argv = [sys.executable, "-m", "heldout", "budget", str(small), "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["n_models"] == 8
+    assert "8 models, 1,500 examples" in done.stderr
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_one_sentence(tmp_path):
     with open("/dev/full", "w") as full:

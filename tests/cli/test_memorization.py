@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from sklearn.datasets import load_digits
 
 from heldout import MemorizationResult
 from heldout.cli import main
+from heldout.cli.memorization_gate import reasons
+from heldout.memorization.metrics import Estimate
+from heldout.memorization.models import ModelResult
 
 TRAININGS = """
     import os, pathlib, time
@@ -86,7 +90,7 @@ def test_trainings(run):
     )  # fmt: skip
     assert code == 1
     assert "heldout: nearest: the gap between training and validation accuracy is 0." in err
-    assert "more than --fail-over 0.02.\n" in err
+    assert re.search(r"accuracy is (0\.\d{4}) \(-?\d\.\d{4} to \d\.\d{4}\), more than --fail-over 0\.02\.\n", err)
     assert "PMV k_S" in out
     assert "nearest 1.0000" in out
     assert "gap" in out
@@ -96,6 +100,22 @@ def test_trainings(run):
     result = MemorizationResult.load(kept / "result")
     assert str(result).strip() == out.strip()
     assert result.curve("nearest", "ptv").estimates["k_PTV"].value == pytest.approx(1)
+
+
+def test_a_gap_that_is_not_known_does_not_pass():
+    known = Estimate(0.05, 0.01, 0.09)
+    gaps = {"fine": known, "none": None, "one": Estimate.undefined("one example has no interval.")}
+    gaps |= {f"far{i}": Estimate(0.3, 0.25, 0.35) for i in range(5)}
+    made = {name: ModelResult(perturbations={}, gap=gap) for name, gap in gaps.items()}
+    said = reasons(0.1, MemorizationResult(measured=made))
+    assert said[0] == (
+        "none: the gap between training and validation accuracy was not measured, so that --fail-over 0.1 cannot be "
+        "judged."
+    )
+    assert "is not defined (one example has no interval), so that --fail-over 0.1" in said[1]
+    assert "is 0.3000 (0.2500 to 0.3500), more than --fail-over 0.1." in said[2]
+    assert (len(said), said[-1]) == (6, "and 2 more models.")
+    assert reasons(None, MemorizationResult(measured=made)) == []
 
 
 def test_one_and_two_workers_and_json(run):

@@ -482,7 +482,7 @@ def test_no_list_says_why() -> None:
                          n_resamples=199)  # fmt: skip
     assert other.leak.seen.fewest is None
     seen = dict(other.summary().lines)["Examples that look seen"]
-    assert seen == "no list (groups have other sizes in the control than in the test set)"
+    assert seen == "no list (groups have other sizes in the control)"
     few = replace(made("scores").leak.seen, fewest=None, floor=0.2)
     few = replace(made("scores"), leak=replace(made("scores").leak, seen=few))
     assert dict(few.summary().lines)["Examples that look seen"] == "no list (smallest p with this control: 0.2)"

@@ -355,7 +355,7 @@ def test_large_pools() -> None:
     (board,) = blocks(result, Table, BOARD)
     assert (len(board.rows), board.more) == (50, 180)
     html = result.html()
-    assert "<summary>20 more<" in html
+    assert "<summary>20 more of 200<" in html
     assert len(html) < 400_000
     (chart,) = blocks(result, HeatMap, "Who resembles whom")
     assert (chart.values.shape, chart.names) == ((100, 100), None)

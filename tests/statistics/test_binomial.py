@@ -1,5 +1,8 @@
 """Clopper and Pearson: published numbers, the defining tails, and coverage summed exactly."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
@@ -61,3 +64,19 @@ def test_not_a_share(k, n):
 def test_confidence(confidence):
     with pytest.raises(InputError, match="`confidence` is"):
         clopper_pearson(1, 2, confidence=confidence)
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 5), (2, 5), (4, 5), (5, 5), (3, 30), (40, 200)])
+@pytest.mark.parametrize("level", [1e-99, 1e-101, 1e-200, 1e-300])
+def test_levels_at_which_scipy_gives_up(k, n, level):
+    """The tail at either end in whole numbers: 2 of 5 was NaN at 1e-200."""
+    low, high = clopper_pearson(k, n, level=level)
+
+    def tail(share, counts):
+        p = Fraction(share)
+        return sum(math.comb(n, j) * p**j * (1 - p) ** (n - j) for j in counts)
+
+    assert float(tail(low, range(k, n + 1)) / Fraction(level / 2)) == pytest.approx(1, rel=1e-8)
+    assert low < k / n <= high <= 1
+    if high < 1 - 1e-6:  # nearer to 1 its own digits are too few
+        assert float(tail(high, range(k + 1)) / Fraction(level / 2)) == pytest.approx(1, rel=1e-8)

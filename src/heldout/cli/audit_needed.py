@@ -67,8 +67,6 @@ def check_needed(args: argparse.Namespace) -> None:
     if args.model is None:
         raise InputError("--control holds pictures: --needed takes a --model to look at them with.")
     refuse_idle(args, ("wrap", "pad"), "with --needed, which looks at pictures that nothing has moved")
-    if args.limit is None:
-        refuse_idle(args, ("seed",), "without --limit, of which it draws the pictures")
 
 
 def run_audit_needed(args: argparse.Namespace) -> int:

@@ -7,19 +7,11 @@ import argparse
 from heldout.checks import check_seed
 from heldout.cli import memorization_curve, memorization_retrain, unfinished
 from heldout.cli.common import EXIT_BAD_INPUT, refuse_alone, tell
-from heldout.cli.ending import Gate, add_ending, finish
+from heldout.cli.ending import add_ending, finish
+from heldout.cli.memorization_gate import GATE, reasons
 from heldout.cli.parser import Parser
 from heldout.cli.streams import user_prints_to_stderr
-from heldout.memorization.result import MemorizationResult
 
-GATE = Gate(
-    option="--fail-over",
-    metavar="G",
-    help="exit 1 when a model's gap between training and validation accuracy exceeds G (0.1; needs --validation)",
-    what="a gap in accuracy, from 0 to below 1",
-    below=1,
-)
-SHOWN = 5  # models that a gate names
 WAYS = {
     "curve": (memorization_curve, "finished models, whose training pictures are perturbed more and more"),
     "retrain": (memorization_retrain, "training methods, trained on labels that are more and more wrong"),
@@ -60,7 +52,7 @@ def run_way(args: argparse.Namespace) -> int:
     code = finish(
         result,
         args,
-        failed=_reasons(args.fail_over, result),
+        failed=reasons(args.fail_over, result),
         unfinished=None if result.failures else unfinished.folder(args),
     )
     if not result.failures:
@@ -70,13 +62,3 @@ def run_way(args: argparse.Namespace) -> int:
         "repair it and continue with --resume."
     )
     return EXIT_BAD_INPUT
-
-
-def _reasons(fail_over: float | None, result: MemorizationResult) -> list[str]:
-    """The models whose gap is larger."""
-    gaps = {name: model.gap.value for name, model in result.measured.items() if model.gap is not None}
-    return [
-        f"{name}: the gap between training and validation accuracy is {gap:.4f}, more than --fail-over {fail_over:g}."
-        for name, gap in gaps.items()
-        if fail_over is not None and gap > fail_over
-    ][:SHOWN]

@@ -11,6 +11,7 @@ import numpy as np
 
 from heldout.checks import check_count
 from heldout.cli.common import different, refuse_alone, refuse_idle, say
+from heldout.cli.memorization_gate import check_fresh
 from heldout.cli.parser import Parser, did_you_mean
 from heldout.cli.pictures import add_pixel_options, check_effect, models_of, pictures
 from heldout.cli.unfinished import checkpoints
@@ -131,6 +132,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     if args.validation:
         how["class_names"] = images.source.class_names
         fresh = pictures(args, models[0], args.validation, labels=args.validation_labels, **how)
+        check_fresh(args, len(fresh))
     folder, _ = checkpoints(args)
     pixel_range = None if args.pixel_range is None else (args.pixel_range[0], args.pixel_range[1])
     curves, validation, audits = [], {}, {}

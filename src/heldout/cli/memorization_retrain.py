@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from heldout.checkpoints import hash_of
 from heldout.cli.common import different, say
+from heldout.cli.memorization_gate import check_fresh
 from heldout.cli.parser import Parser
 from heldout.cli.unfinished import checkpoints
+from heldout.errors import InputError
 from heldout.files import Npz
 from heldout.groups import resolve_groups
 from heldout.memorization.inputs import as_training, for_training, parse_strengths, read_training_set
@@ -82,6 +84,11 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     """Curves of methods that are trained on noisy labels."""
     rates = parse_strengths(args.label_noise, name="label_noise")
     check_rates(rates)
+    if args.fail_over is not None and len(rates) == 1:
+        raise InputError(
+            f"--fail-over judges trainings on true labels, and --label-noise {args.label_noise} has none; write "
+            f"--label-noise 0,{args.label_noise}."
+        )
     sys.path.insert(0, os.getcwd())  # for workers too, which import the user's module anew
     trainings = [as_training(load_object(spec, "train")) for spec in args.train]
     names = different(args.train, [spec.partition(":")[2] for spec in args.train])
@@ -89,6 +96,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     fresh: tuple[NDArray[Any], NDArray[Any]] | None = None
     if args.validation:
         fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key)
+        check_fresh(args, len(fresh[1]))
     rows = subset(len(y), args.limit, args.seed)
     groups = groups_of_rows(args, args.data, len(y))
     held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh[1]))

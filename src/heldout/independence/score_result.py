@@ -39,9 +39,7 @@ class ScoreAuditResult(JudgedResult):
     leak : LeakEvidence
         The test, the residuals, and what could have been found.
     outcome, p_value, verdict
-        The verdict, also in plain words; `ruling` is all of it as data.
-    seen : tuple of SeenExample
-        Test examples that look seen, most suspicious first.
+        The verdict, also in plain words.
     ids, values : tuple of str, (n,) float
         The test examples and their scores, as they came.
     values_control : (n_control,) float
@@ -49,7 +47,7 @@ class ScoreAuditResult(JudgedResult):
     mean_test, mean_control : float
         Of the scores as they came.
     ruling : Verdict
-        Of p, times the planned audits.
+        All of the verdict as data: of p, times the planned audits.
     log_e_value : float
         Calibrated from p; to be averaged over audits that share test set or control.
     look_seen : tuple of SeenExample

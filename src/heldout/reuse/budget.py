@@ -28,8 +28,8 @@ from heldout.reuse.measured import Measured, measure
 from heldout.reuse.needed import GAP, pool_needed, round_up
 from heldout.reuse.number_budget import equal_curves, equal_or_none
 from heldout.reuse.one_model import one_model
-from heldout.reuse.pools import score_budget
 from heldout.reuse.result import BudgetResult, PoolResult, ScoreBudgetResult
+from heldout.reuse.score_budget import score_budget
 from heldout.reuse.similarity import SimilarityResult, similarity
 from heldout.reuse.thresholds import Number, check_exact_share, exact
 

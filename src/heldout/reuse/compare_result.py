@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.frames import from_rows
 from heldout.report import Result
 from heldout.results import today
-from heldout.reuse.tables import parted_columns
 from heldout.statistics.confidence_sequence import ConfidenceSequence
 from heldout.statistics.paired import is_told
 
@@ -246,7 +246,8 @@ class CompareResult(Result):
 
     @property
     def _parted(self) -> dict[str, list[Any]]:
-        return parted_columns(Parted, self.parted)
+        rows = [vars(example) for example in self.parted]
+        return from_rows(rows, [column.name for column in fields(Parted)])  # all columns where there are no rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

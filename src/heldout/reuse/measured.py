@@ -1,4 +1,4 @@
-"""What holds for the models of a pool, and how many more like them fit."""
+"""The parts of a budget that groups change: the pool, its winner, and how many more models fit at an epsilon."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from heldout.predictions import Predictions
 from heldout.reuse.bounds import TestableModels
 from heldout.reuse.few import nothing_fits, too_few_groups
 from heldout.reuse.grouped import GroupedPool, Grouping
-from heldout.reuse.leaderboard import (
-    leaderboard_order,
-)
+from heldout.reuse.leaderboard import leaderboard_order
 from heldout.reuse.like_these import LikeThese
 from heldout.reuse.pool import PoolBound, Tree
 from heldout.reuse.pools import grouped_pool, independent_pool

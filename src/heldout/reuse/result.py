@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.frames import Names, Source
+from heldout.frames import Names, Source, from_rows
 from heldout.report import Result
 from heldout.results import Record, today
-from heldout.reuse import tables
 from heldout.reuse.adjusted import Adjusted
 from heldout.reuse.alike import Alike
 from heldout.reuse.bounds import LARGEST, TestableModels
@@ -112,13 +111,17 @@ class Pool(Record):
 
     @property
     def named_neighbours(self) -> list[dict[str, Any]]:
-        """`neighbours` as plain rows."""
-        return tables.neighbour_rows(self)
+        """`neighbours` as plain rows, by name."""
+        pairs = ((c, self.named((c.better, c.worse))) for c in self.neighbours)
+        return [asdict(c) | {"better": better, "worse": worse} for c, (better, worse) in pairs]
 
     @property
     def neighbour_columns(self) -> dict[str, list[Any]]:
-        """`neighbours` for a frame."""
-        return tables.neighbour_columns(self)
+        """`neighbours` for a frame: plain p-values beside their logarithms, which do not underflow."""
+        logs = {"p_value": "log_p_value", "adjusted_p_value": "log_adjusted"}
+        return from_rows(
+            [row | {name: math.exp(row[log]) for name, log in logs.items()} for row in self.named_neighbours]
+        )
 
     @property
     def named_groups(self) -> list[list[str]]:
@@ -127,8 +130,17 @@ class Pool(Record):
 
     @property
     def models(self) -> list[dict[str, Any]]:
-        """The leaderboard as plain rows."""
-        return tables.model_rows(self)
+        """The leaderboard as plain rows, one per model, best first."""
+        columns = {**self.columns, "low": "low", "high": "high", "n_examples": "n_observed"}
+        band = {model: number for number, members in enumerate(self.groups, start=1) for model in members}
+        rows = []
+        for place, i in enumerate(self.order.tolist(), start=1):
+            row = {"name": self.names[i], "place": place, "group": band[i]}
+            row |= {key: getattr(self, name)[i].item() for key, name in columns.items()}
+            if self.ranks is not None:
+                row["rank_low"], row["rank_high"] = self.ranks[i].tolist()
+            rows.append(row)
+        return rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -180,7 +192,10 @@ class PoolResult(Pool):
     @property
     def pairs(self) -> dict[str, Any]:
         """Columns: how alike any two models are, in the order of the table."""
-        return tables.pair_columns(self.names, self.similarity)
+        alike = self.similarity
+        first, second = (self.named(models.tolist()) for models in np.triu_indices(len(self.names), 1))
+        columns = {"similarity": alike.agreement(), "if_independent": alike.baseline(), "kappa": alike.kappa()}
+        return {"first": first, "second": second, **columns}
 
     @property
     def named_assumption(self) -> dict[str, Any] | None:

@@ -11,6 +11,8 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv
 from heldout.checks import check_share
 from heldout.errors import InputError
 
+SMALL_LEVEL = 1e-100  # below it SciPy's inverse of the beta law is NaN for some counts and off for others
+LOG_TINY = -700.0  # near the logarithm of the smallest number there is
 MOST_TERMS = 100_000  # of a tail below 1e-290: even at 10^9 examples the last of them is e^-200 of the first
 
 
@@ -178,7 +180,31 @@ def clopper_pearson(
         raise InputError("give either `confidence` or `level`.")
     ((name, value),) = given.items()
     check_share(value, name)
-    tail = (value if name == "level" else 1.0 - value) / 2.0
-    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, tail))
-    high = 1.0 if successes == n else float(betainccinv(successes + 1, n - successes, tail))
+    level = value if name == "level" else 1.0 - value
+    if level < SMALL_LEVEL:
+        log_tail = math.log(level) - math.log(2)
+        return _share_at(successes, n, log_tail), 1.0 - _share_at(n - successes, n, log_tail)
+    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, level / 2))
+    high = 1.0 if successes == n else float(betainccinv(successes + 1, n - successes, level / 2))
     return low, high
+
+
+def _share_at(threshold: int, n: int, log_tail: float) -> float:
+    """The p at which log P(X >= threshold) = log_tail for X ~ Bin(n, p), where SciPy's inverse is NaN or off."""
+    if threshold == 0:
+        return 0.0
+    from scipy.optimize import brentq
+
+    # p^threshold <= P(X >= threshold) <= C(n, threshold) p^threshold
+    choose = math.lgamma(n + 1) - math.lgamma(threshold + 1) - math.lgamma(n - threshold + 1)
+    least, most = (log_tail - choose) / threshold, log_tail / threshold
+    if threshold == n or least < LOG_TINY:  # one term is all of the tail, or as good as all
+        return math.exp(least)
+    return math.exp(
+        brentq(
+            lambda log_p: log_upper_tail(threshold, n, math.exp(log_p)) - log_tail,
+            least * (1 + 1e-9),  # beyond rounding
+            most * (1 - 1e-9),
+            xtol=1e-14,
+        )
+    )

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
 from heldout.errors import InputError
-from heldout.groups import sizes_differ
 from heldout.results import Record
 from heldout.statistics.checks import Alternative, Floats
+from heldout.statistics.homogeneity import sizes_differ
 from heldout.statistics.permutation import ControlTestResult, ControlTestsResult, control_tests
 
 Method = Literal["regression", "mean"]

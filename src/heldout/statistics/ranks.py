@@ -14,6 +14,8 @@ def average_ranks(values: ArrayLike) -> NDArray[np.float64]:
     >>> average_ranks([3.0, 1.0, 3.0, 2.0]).tolist()
     [3.5, 1.0, 3.5, 2.0]
     """
-    _, place, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
+    given = np.asarray(values, dtype=np.float64)
+    assert not np.isnan(given).any(), "NaN has no rank"
+    _, place, counts = np.unique(given, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return np.asarray((last - (counts - 1) / 2.0)[place.reshape(-1)])

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.checks import check_share
-from heldout.groups import group_codes, group_sizes, homogeneity_p_value, sizes_differ
+from heldout.groups import group_codes, group_sizes
 from heldout.results import Record
 from heldout.statistics.checks import Floats
+from heldout.statistics.homogeneity import homogeneity_p_value, sizes_differ
 from heldout.statistics.permutation import SEVERAL, one_row_per_group, read_sets
 
 Q = 0.1  # false discovery rate of the list
