@@ -27,7 +27,10 @@ torch = pytest.importorskip("torch")
 FakeTensorMode = torch._subclasses.fake_tensor.FakeTensorMode
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "werpachowski" / "cifar10"
-NAMES = ("brute", "checks", "codes", "near", "networks", "pictures", "rescaled", "store", "study", "tables", "training")
+NAMES = (
+    "brute", "checks", "codes", "figures", "near", "networks",
+    "pictures", "rescaled", "store", "study", "tables", "training",
+)  # fmt: skip
 
 
 def load() -> dict:
@@ -44,10 +47,7 @@ def load() -> dict:
 
 
 scripts = load()
-brute, checks, codes, near, pictures, rescaled, store, study, tables, training = (
-    scripts[n]
-    for n in ("brute", "checks", "codes", "near", "pictures", "rescaled", "store", "study", "tables", "training")
-)
+brute, checks, codes, figures, near, _, pictures, rescaled, store, study, tables, training = (scripts[n] for n in NAMES)
 CPU = torch.device("cpu")
 TINY = training.Setting(network="tiny", batch=16, epochs=3, peak=0.05)
 
@@ -543,6 +543,59 @@ def test_tables(kept):
     assert "# 5 networks" in text
     assert "margin less 3 references" in text
     assert text.count("0 codes differ") == 3
+
+
+@pytest.fixture
+def made_up(tmp_path):
+    """Thirteen honest networks and two that saw 60 of 300 test pictures, which T shows; four that are wide."""
+    rng = np.random.default_rng(0)
+    parts = ("test", "control", "train")
+    arrays = {f"split/{p}_labels": rng.integers(0, 3, 300).astype(np.uint8) for p in parts}
+    names = [("vgg-shift-e104-leak0", s) for s in range(13)] + [("wide40x2-shift-e40-leak0", s) for s in range(4)]
+    for name, seed in [*names, ("vgg-shift-e104-leak60", 7), ("vgg-shift-e104-leak60", 8)]:
+        leaked = np.arange(60 if "leak60" in name else 0)
+        kept = {"leaked": leaked.astype(np.uint16), "record": np.array(json.dumps({"radius": 2}))}
+        for part in parts:
+            wrong = rng.random(300) < 0.1
+            found = np.where(wrong, 128 + rng.integers(0, 3, 300), rng.choice([0, 0, 0, 1], 300)).astype(np.uint8)
+            if part == "test":
+                found[leaked], wrong[leaked] = 1, False
+            y = arrays[f"split/{part}_labels"]
+            kept |= {f"{part}_codes": found, f"{part}_predictions": np.where(wrong, y + 1, y).astype(np.uint8)}
+        arrays |= {f"{name}/seed{seed}/{k}": v for k, v in kept.items()}
+    store.write(tmp_path / "networks-a.npz", arrays)
+    return tmp_path
+
+
+def test_the_positive_control(made_up):
+    """What T sees is worked out; p-values of single networks are read."""
+    read = {"T": [0.04, 0.08], tables.BY_REFERENCES: [0.0005, 0.001]}
+    keys = [f"vgg-shift-e104-leak60/seed{s}" for s in (7, 8)]
+    (made_up / "tables.json").write_text(json.dumps({k: {"p": read} for k in keys}))
+    networks = tables.Networks(made_up)
+    (row,) = [r for r in tables.positive_control(networks, made_up / "tables.json").splitlines() if "60 (20 %)" in r]
+    cells = row.strip("| ").split(" | ")
+    of, honest = (networks.average(f"vgg-shift-e104-leak{k}") for k in (60, 0))
+    T = [of[f"{part}/T"] for part in ("test", "control")]
+    assert cells[1:3] == ["2", f"{100 * (of['test/error'].mean() - honest['test/error'].mean()):+.2f}"]
+    assert cells[3] == checks.interval(*checks.difference(*T, *networks.labels().values()))
+    assert all(float(p) <= 0.002 for p in cells[4:6])
+    assert cells[6:] == ["0.04", "2 / 0", "0.0005", "2 / 2"]
+
+
+def test_figures(made_up, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(figures, "SMALL", 100)
+    monkeypatch.setattr(figures, "SIZES", (100, 200))
+    monkeypatch.setattr(figures, "N_SUBSETS", 10)
+    of = figures.read([made_up], tables.MAIN)["vgg-shift-e104-leak0"]
+    assert {k: v.shape for k, v in of.items()} == {
+        "test": (13, 300), "control": (13, 300), "test error": (13,), "train error": (13,),
+    }  # fmt: skip
+    assert np.array_equal(figures.averages(of["test"], 12), [of["test"][:12].mean(axis=0)])
+    assert figures.groups(13) == [1, 12, 13]
+    figures.draw(made_up)
+    assert sorted(f.name for f in made_up.glob("*.png")) == [f"figure{n}.png" for n in (10, 11, 12, 9)]
 
 
 def test_the_files_lose_nothing_that_is_read(tmp_path):

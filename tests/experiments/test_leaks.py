@@ -161,7 +161,17 @@ def test_crops_hide_a_small_leak(kept):
     assert tables.share(of(kept, "vgg-shift-e52", 300), tables.VERDICT, 0.05) < 0.8
 
 
-@pytest.mark.parametrize("family", ["vgg-fixed-e23", "vgg-pad4-e80", "vgg-shift-e52"])
+def test_T_does_not_see_what_references_do(kept):
+    """Crops, trained for longer: T misses even a whole test set; with references 3 % are found, 10 % at 0.001."""
+    family = "vgg-shift-e104"
+    for leak, n, level in ((300, 6, 0.05), (1000, 6, 0.001), (3000, 2, 0.001), (10_000, 2, 0.001)):
+        networks = of(kept, family, leak)
+        assert len(networks) == n
+        assert tables.share(networks, tables.VERDICT, level) == 1.0
+        assert tables.share(networks, "T", 0.05) == 0.0
+
+
+@pytest.mark.parametrize("family", ["vgg-fixed-e23", "vgg-pad4-e80", "vgg-shift-e52", "vgg-shift-e104"])
 def test_honest_networks_raise_no_alarm(kept, family):
     honest = of(kept, family, 0)
     assert len(honest) >= 20

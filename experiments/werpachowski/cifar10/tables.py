@@ -12,11 +12,13 @@ different networks go together: a share of ten networks is not one of ten indepe
 from __future__ import annotations
 
 import functools
+import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import brute
 import numpy as np
 import store
 from checks import difference, frames, generators, interval, similarity, table, without_near
@@ -44,6 +46,7 @@ GROUPS = (1, 12, 25, 50, 125)
 SIZES = (1_000, 2_000, 5_000)
 N_SUBSETS = 200  # v1, figures 10 and 11
 N_REFERENCES = 3  # honest networks
+BY_REFERENCES = "margin less 3 references, with tail"  # heldout's verdict where references are given
 
 
 class Networks:
@@ -307,6 +310,48 @@ def leaks(networks: Networks, family: str) -> str:
     return table(head, rows)
 
 
+def positive_control(networks: Networks, audits: Path) -> str:
+    """Of MAIN's networks with test pictures in training: what T sees, and what the leak test with references does.
+
+    The p-values of single networks are those of `audits`, the tables.json of experiments/leaks.
+    """
+    known = json.loads(audits.read_text()) if audits.exists() else {}
+    names = [n for n in networks.of(MAIN) if networks.leak(n)]
+    if not names or f"{MAIN}-leak0" not in networks.groups:
+        return ""
+    labels = {f"classes_{p}": networks.split[f"{p}_labels"] for p in ("test", "control")}
+    y = networks.labels().values()
+    honest = networks.average(f"{MAIN}-leak0")
+    rows = []
+    for name in names:
+        of, leak = networks.average(name), networks.leak(name)
+        T = [of[f"{p}/T"] for p in ("test", "control")]
+        less = [of[f"{p}/T"] - honest[f"{p}/T"] for p in ("test", "control")]
+        points = 100 * (of["test/error"].mean() - honest["test/error"].mean())
+        options = {"alternative": "greater", "n_resamples": 1999}
+        tests = [control_test(*t, **labels, **options, rng=np.random.default_rng(0)) for t in (T, less)]
+        audited = [known[key]["p"] for seed in sorted(networks.groups[name]) if (key := f"{name}/seed{seed}") in known]
+        cells = []
+        for look in ("T", BY_REFERENCES):
+            p = np.array([a[look][0] for a in audited if look in a])
+            found = " / ".join(f"{(p <= a).sum()}" for a in (0.05, 0.001))
+            cells += [f"{np.median(p):.2g}", found] if len(p) else ["", ""]
+        rows.append([f"{leak:,} ({100 * leak / len(T[0]):g} %)", str(len(networks.groups[name])), f"{points:+.2f}",
+                     interval(*difference(*T, *y)), *(f"{t.p_greater:.2g}" for t in tests), *cells])  # fmt: skip
+    head = [
+        "leaked",
+        "networks",
+        "test error, points",
+        "T averaged: test minus control (95 %)",
+        "p",
+        "p, less honest T",
+    ]
+    head += ["single networks, T: median p", "found at 0.05 / 0.001"]
+    head += [f"{BY_REFERENCES}: median p", "found at 0.05 / 0.001"]
+    text = f"{MAIN}; p one-sided, by permutation within class (0.0005 at least); error against the honest networks."
+    return f"{text}\n\n{table(head, rows)}"
+
+
 def permuted(networks: Networks) -> str:
     """The headline once more by permutation: T of all honest networks, averaged."""
     lines = []
@@ -329,6 +374,7 @@ def write(folder: Path, beside: Path | None = None) -> str:
     }
     sections = [
         ("In short", in_short(networks)),
+        ("Positive control: test pictures in training", positive_control(networks, (beside or folder) / "tables.json")),
         ("Errors", errors(networks)),
         ("Mean T, rule strongest, radius 2, models averaged", mean_T(networks)),
         ("Test minus control by permutation within class", permuted(networks)),
@@ -345,6 +391,10 @@ def write(folder: Path, beside: Path | None = None) -> str:
             sections.append((f"Leaks: {family}", leaks(networks, family)))
     again = [f"- {key}: {n} pictures, {k} codes differ" for key, n, k in networks.recomputed]
     sections.append(("T from whole score maps, by heldout's own code", "\n".join(again)))
+    if (folder / "brute.json").exists():
+        read = brute.compare(folder / "brute.json", [folder])
+        lines = [f"- {key}, {kind}: {n} pictures, T of {k} differs" for key, kind, n, k in read]
+        sections.append(("T from weights and pictures, by brute force", "\n".join(lines)))
     text = [
         f"# {total} networks",
         "Made by tables.py from the files beside it and the honest networks of experiments/leaks.",
