@@ -567,7 +567,7 @@ def test_a_loaded_result_needs_no_model(tmp_path: Any) -> None:
 
 def test_nothing_is_computed_when_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test, interval, histogram or bootstrap: what draws or permutes is gone."""
-    result = made("seen")
+    result, many = made("seen"), made("many")
 
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("computed")
@@ -581,7 +581,7 @@ def test_nothing_is_computed_when_rendered(monkeypatch: pytest.MonkeyPatch) -> N
             monkeypatch.setattr(module, name, refuse, raising=False)
     assert result.html()
     assert result.to_dict()
-    assert str(made("many"))
+    assert str(many)
 
 
 def test_words_for_what_is_done_to_a_picture() -> None:
