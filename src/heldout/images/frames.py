@@ -167,16 +167,19 @@ class Crop:
         (size + 2 margin, size + 2 margin, channels)
             Raw pixels.
         """
-        height, width = picture.shape[:2]
+        height, width = picture.shape[-3:-1]
         room = self.room((height, width))
         if room < margin:
             raise InputError(f"a margin of {margin} pixels is needed, {room} are there")
         shape = self._resized_shape((height, width))
-        if shape != picture.shape[:2]:
-            picture = resized(picture, shape, self.interpolation)
+        if shape != (height, width):
+            each = picture.reshape(-1, *picture.shape[-3:])
+            picture = np.stack([resized(one, shape, self.interpolation) for one in each]).reshape(
+                *picture.shape[:-3], *shape, -1
+            )
         top, left = (c - margin for c in self._corner(shape))
         side = self.size + 2 * margin
-        return picture[top : top + side, left : left + side]
+        return picture[..., top : top + side, left : left + side, :]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON.
@@ -289,13 +292,13 @@ class Pad:
         (height + 2 margin, width + 2 margin, channels)
             Raw pixels.
         """
-        height, width = picture.shape[:2]
+        height, width = picture.shape[-3:-1]
         if self.room((height, width)) < margin:
             raise InputError(
                 f"a margin of {margin} pixels is needed, but a picture of {height} x {width} can be mirrored for "
                 f"{min(height, width) - 1} only; pad with zero or edge."
             )
-        sides = ((margin, margin), (margin, margin), (0, 0))
+        sides = _sides(picture, margin)
         if self.mode == "zero":
             return np.pad(picture, sides)
         return np.pad(picture, sides, mode=self.mode)
@@ -309,6 +312,11 @@ class Pad:
             Its name and options.
         """
         return {"frame": "pad", "mode": self.mode}
+
+
+def _sides(pictures: Pixels, margin: int) -> tuple[tuple[int, int], ...]:
+    """What is added before and after along each axis of (..., height, width, channels)."""
+    return (*((0, 0) for _ in pictures.shape[:-3]), (margin, margin), (margin, margin), (0, 0))
 
 
 @dataclass(frozen=True)
@@ -356,7 +364,7 @@ class Wrap:
         (height + 2 margin, width + 2 margin, channels)
             Raw pixels.
         """
-        return np.pad(picture, ((margin, margin), (margin, margin), (0, 0)), mode="wrap")
+        return np.pad(picture, _sides(picture, margin), mode="wrap")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON.

@@ -16,7 +16,7 @@ from heldout.errors import InputError
 from heldout.frames import from_rows
 from heldout.groups import Codes
 from heldout.images import LabelledImages
-from heldout.independence.audit import check_level
+from heldout.independence.checks import check_level
 from heldout.independence.dependence import dependence
 from heldout.independence.leak import check_references
 from heldout.independence.preflight import Preflight, check_looks, looked_at, preflight

@@ -62,8 +62,8 @@ class TorchScorer:
         self._torch = torch
         first = next(iter(module.parameters()), None)
         try:
-            self._device = torch.device(device or (first.device if first is not None else "cpu"))
-            torch.zeros(1, device=self._device).numpy(force=True)  # "meta" is a device, and "cuda:9" a name of one
+            self.device = torch.device(device or (first.device if first is not None else "cpu"))
+            torch.zeros(1, device=self.device).numpy(force=True)  # "meta" is a device, and "cuda:9" a name of one
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             there = [f"'cuda:{i}'" for i in range(torch.cuda.device_count())]
             raise InputError(
@@ -74,16 +74,21 @@ class TorchScorer:
         self._prepared: Any = None
         # On a CPU the intermediate tensors of 32 pictures still come from the cache and the allocator's own
         # store; at 128 a ResNet-20 ran at two thirds of that speed.
-        self.batch_size = batch_size or (1024 if self._device.type == "cuda" else 32)
+        self.batch_size = batch_size or (1024 if self.device.type == "cuda" else 32)
         self.name = type(module).__name__
+
+    @property
+    def gathers(self) -> bool:
+        """Whether windows are gathered on its device, for which that needs float64."""
+        return bool(self.device.type != "mps")
 
     def _ready(self, example: Any) -> Any:
         """The module that is run: a copy, made and prepared once, so that the user's own stays as it is."""
         torch = self._torch
         if self._prepared is None:
-            if self._device.type == "cpu":
+            if self.device.type == "cpu":
                 keep_freed_memory()
-            module = copy.deepcopy(self._original).eval().requires_grad_(False).to(self._device)
+            module = copy.deepcopy(self._original).eval().requires_grad_(False).to(self.device)
             if self._prepare:
                 module = folded(module, example, torch)
             if self._channels_last:
@@ -104,16 +109,29 @@ class TorchScorer:
         (n, n_classes)
             One row per picture.
         """
+        return np.asarray(self.run(self._torch.from_numpy(np.ascontiguousarray(batch)).to(self.device)).cpu().numpy())
+
+    def run(self, batch: Any) -> Any:
+        """Run one batch that is on the device already.
+
+        Parameters
+        ----------
+        batch : (n, channels, height, width) tensor
+            float32, scaled as the model wants it.
+
+        Returns
+        -------
+        (n, n_classes) tensor
+            float32, on the device.
+        """
         torch = self._torch
-        x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
-        if self._channels_last:
-            x = x.contiguous(memory_format=torch.channels_last)
+        x = batch.contiguous(memory_format=torch.channels_last if self._channels_last else torch.contiguous_format)
         module = self._ready(x)
-        with torch.inference_mode(), torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._bf16):
+        with torch.inference_mode(), torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bf16):
             out = module(x)
         if not isinstance(out, torch.Tensor):
             raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
-        return np.asarray(out.float().cpu().numpy())
+        return out.float()
 
     def input_gradient(self, batch: Batch, labels: NDArray[Any]) -> NDArray[np.float32]:
         """Direction in which each example's cross entropy at its label grows, with respect to its own input.
@@ -134,12 +152,12 @@ class TorchScorer:
             One gradient per picture.
         """
         torch = self._torch
-        x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
+        x = torch.from_numpy(np.ascontiguousarray(batch)).to(self.device)
         module = self._ready(x)
         with torch.enable_grad():
             x = x.detach().requires_grad_()
             out = module(x.contiguous(memory_format=torch.channels_last) if self._channels_last else x).float()
-            y = torch.from_numpy(np.asarray(labels, dtype=np.int64)).to(self._device)[:, None]
+            y = torch.from_numpy(np.asarray(labels, dtype=np.int64)).to(self.device)[:, None]
             others = torch.logsumexp(out.scatter(1, y, float("-inf")), dim=1)
             margin = (others - out.gather(1, y)[:, 0]).sum()  # examples do not mix
             (gradient,) = torch.autograd.grad(margin, x)
@@ -153,7 +171,7 @@ class TorchScorer:
         str
             16 hexadecimal digits.
         """
-        options = (type(self._original).__qualname__, str(self._device), self._bf16, self._channels_last, self._prepare)
+        options = (type(self._original).__qualname__, str(self.device), self._bf16, self._channels_last, self._prepare)
         h = hashlib.sha256(repr(options).encode())
         for name, tensor in self._original.state_dict().items():
             h.update(name.encode())
