@@ -226,8 +226,8 @@ def test_windows_gathered_on_a_torch_device_give_the_same_bits(rule, pixels, tmp
     """The device path on "cpu" against windows cut here, and one that was stopped half way."""
     torch = pytest.importorskip("torch")
 
-    class CutHere(TorchScorer):
-        gathers = False
+    class Gathers(TorchScorer):
+        gathers = True
 
     rng = np.random.default_rng(1)
     values = rng.integers(0, 256, (24, 10, 10, 3), dtype=np.uint8)
@@ -237,7 +237,7 @@ def test_windows_gathered_on_a_torch_device_give_the_same_bits(rule, pixels, tmp
     )
     net = small_net()
     net(torch.zeros(1, 3, 10, 10))
-    here, there = (kind(net, batch_size=8, prepare=False) for kind in (CutHere, TorchScorer))
+    here, there = (kind(net, batch_size=8, prepare=False) for kind in (TorchScorer, Gathers))
     expected = run_shard(make_shard(here, images, rule))
     assert_same(run_shard(make_shard(there, images, rule)), expected)
     rounds = Rounds(make_shard(there, images, rule, path=tmp_path / "c.npz"))
@@ -249,9 +249,12 @@ def test_windows_gathered_on_a_torch_device_give_the_same_bits(rule, pixels, tmp
     assert {ADVERSARIAL, WRONG} <= set(expected.outcomes.kind.tolist())
 
 
-def test_what_goes_wrong_on_a_torch_device_is_told_in_the_same_sentences():
+@pytest.mark.parametrize("gathers", [True, False])
+def test_what_goes_wrong_on_a_torch_device_is_told_in_the_same_sentences(gathers, monkeypatch):
     torch = pytest.importorskip("torch")
-    images = LabelledImages(from_arrays(np.ones((9, 6, 6, 3), np.uint8), np.arange(9) % 3), Wrap())
+    monkeypatch.setattr(TorchScorer, "gathers", gathers)
+    values = np.random.default_rng(0).random((9, 6, 6, 3))
+    images = LabelledImages(from_arrays(values, np.arange(9) % 3), Wrap())
 
     class Says(torch.nn.Module):
         def __init__(self, answer):

@@ -63,7 +63,7 @@ class Plan:
         self._is_random = rule in ("random", "random2")
         self._choices = table.n_moves + (rule == "random2")
         order = np.arange(table.n_moves)
-        preferred = order if rule != "nearest" else np.lexsort((order, table.lengths))
+        preferred = np.lexsort((order, table.lengths)) if rule == "nearest" and table.lengths is not None else order
         rank = np.argsort(preferred)
         # before[j, k]: from the same z, move k is preferred to move j among equally good targets
         before = rank < rank[:, None]

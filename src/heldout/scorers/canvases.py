@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.images import LabelledImages
 from heldout.scorers.arrays import Array, Arrays, NumpyArrays, TorchArrays
-from heldout.scorers.base import Scorer
+from heldout.scorers.base import Layout, Scorer
 from heldout.scorers.batches import check_classes, check_shape, excess_scores, failure, score_batch
 from heldout.scorers.torch import TorchScorer
 
@@ -42,8 +42,9 @@ class Canvases(Protocol):
 
 def canvases_for(scorer: Scorer, images: LabelledImages, *, margin: int, n_slots: int, batch_size: int) -> Canvases:
     """Slots where the scorer wants its batches."""
-    kind = DeviceCanvases if isinstance(scorer, TorchScorer) and scorer.gathers else HostCanvases
-    return kind(scorer, images, margin=margin, n_slots=n_slots, batch_size=batch_size)
+    if isinstance(scorer, TorchScorer) and scorer.gathers:
+        return DeviceCanvases(scorer, images, margin=margin, n_slots=n_slots, batch_size=batch_size)
+    return HostCanvases(scorer, images, margin=margin, n_slots=n_slots, batch_size=batch_size)
 
 
 class HostCanvases:
@@ -63,14 +64,16 @@ class HostCanvases:
         self.arrays: Arrays = NumpyArrays()
         self._scorer, self._images, self._margin, self._batch_size = scorer, images, margin, batch_size
         self._index = np.full(n_slots, -1, dtype=np.intp)
+        # In the order in which the model's memory wants them; its layout is then another view of the same.
+        self._memory: Layout = "nhwc" if getattr(scorer, "channels_last", False) else scorer.layout
         self._canvases: NDArray[np.float32] | None = None
         self._buffer: NDArray[np.float32] | None = None
 
     def put(self, slots: Indices, indices: Indices, pixels: NDArray[Any]) -> None:
         """Scaled once, for all windows."""
-        last = self._scorer.layout == "nhwc"
+        last = self._memory == "nhwc"
         for slot, index, picture in zip(slots, indices, pixels, strict=True):
-            canvas = self._images.scaled(picture, self._scorer.layout, counts=picture.dtype == np.uint8)
+            canvas = self._images.scaled(picture, self._memory, counts=picture.dtype == np.uint8)
             if self._canvases is None:
                 self._canvases = np.empty((len(self._index), *canvas.shape), dtype=np.float32)
                 shape = window(canvas, self._margin, 0, 0, last).shape
@@ -83,11 +86,12 @@ class HostCanvases:
         """One batch."""
         assert self._canvases is not None
         assert self._buffer is not None
-        last = self._scorer.layout == "nhwc"
+        last = self._memory == "nhwc"
         for place, (slot, (down, right)) in enumerate(zip(slots.tolist(), shifts.tolist(), strict=True)):
             self._buffer[place] = window(self._canvases[slot], self._margin, down, right, last)
         self._buffer[len(slots) :] = self._buffer[0]
-        logits = score_batch(self._scorer, self._buffer)
+        batch = self._buffer if self._memory == self._scorer.layout else self._buffer.transpose(0, 3, 1, 2)
+        logits = score_batch(self._scorer, batch)
         rows = self._index[slots]
         return excess_scores(logits[: len(rows)], self._images.labels[rows], [self._images.ids[i] for i in rows])
 
