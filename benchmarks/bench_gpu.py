@@ -116,7 +116,6 @@ CASES = [
 
 def settled(model: nn.Module, side: int, device: str) -> nn.Module:
     """With batch norms that have seen something."""
-    torch.manual_seed(0)
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
@@ -170,6 +169,7 @@ def run(case: Case, device: str) -> bool:
     pictures = smooth_pictures(case.n, case.side)
     images = LabelledImages(from_arrays(pictures, np.zeros(case.n, int)), case.frame, mean=mean, std=std)
     side = images.place(0, 0).shape[0]
+    torch.manual_seed(0)
     model = settled(MODELS[case.model](), side, device)
     scorer = TorchScorer(
         model, device=device, batch_size=case.batch_size, bf16=case.bf16, compile=case.compile
@@ -222,7 +222,7 @@ def equals_brute_force(scorer: TorchScorer, images: LabelledImages, case: Case, 
     margin = int(table.versions.max())
     pixels = images.place_many(rows, margin)
     whole = canvases_for(scorer, images, margin=margin, n_slots=len(rows), batch_size=case.batch_size)
-    whole.put(rows, rows, pixels)
+    whole.put(rows, rows, [pixels])
     here = images.scaled(pixels, "nhwc", counts=True)
     if isinstance(whole, DeviceCanvases) and not np.array_equal(here, whole._canvases.cpu().numpy()):
         print("pixels are scaled to other bits", flush=True)

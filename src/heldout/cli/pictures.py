@@ -62,6 +62,7 @@ def check_effect(args: argparse.Namespace, *paths: str | None) -> None:
 def scorer_options(args: argparse.Namespace) -> dict[str, Any]:
     """What the command line says of how models run, where it says anything."""
     options = {"batch_size": args.batch_size, "device": args.device, "bf16": args.bf16 or None}
+    options["compile"] = getattr(args, "compile", None) or None
     return {key: value for key, value in options.items() if value is not None}
 
 

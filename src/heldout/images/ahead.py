@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from heldout.images.labelled import LabelledImages
 
-BLOCK = 32  # pictures that a thread places at a time
+BLOCK, BLOCK_BYTES = 32, 2**21  # pictures that a thread places at a time: as many as make two megabytes, or 32 if large
 
 
 class ReadAhead:
@@ -35,6 +36,7 @@ class ReadAhead:
         threads = min(getattr(images.source, "threads", 0), os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="heldout-pictures") if threads else None
         self._ahead, self._next, self._taken = ahead, 0, 0
+        self._block = BLOCK
         self._blocks: deque[Future[NDArray[Any]]] = deque()
         self._left: NDArray[Any] | None = None  # of the first block
 
@@ -45,33 +47,26 @@ class ReadAhead:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def take(self, n: int) -> NDArray[Any]:
-        """The next n pictures, (n, height, width, channels)."""
+    def take(self, n: int) -> Iterator[NDArray[Any]]:
+        """The next n pictures in parts (k, height, width, channels), as soon as they are there."""
         if self._pool is None:
             self._taken += n
-            return self._images.place_many(self._rows[self._taken - n : self._taken], self._margin)
-        parts: list[NDArray[Any]] = []
-        missing = n
-        while missing:
+            yield self._images.place_many(self._rows[self._taken - n : self._taken], self._margin)
+            return
+        while n:
             self._begin()
             block = self._blocks.popleft().result() if self._left is None else self._left
-            parts.append(block[:missing])
-            self._left = block[missing:] if len(block) > missing else None
-            missing -= len(parts[-1])
-        first = self._taken
-        self._taken += n
-        self._begin()
-        if len(parts) == 1:
-            return parts[0]
-        for part in parts:
-            self._images.check_shape(int(self._rows[first]), part.shape[1:], parts[0].shape[1:])
-            first += len(part)
-        return np.concatenate(parts)
+            part, self._left = block[:n], block[n:] if len(block) > n else None
+            self._block = max(BLOCK, BLOCK_BYTES // part[0].nbytes)
+            n -= len(part)
+            self._taken += len(part)
+            self._begin()
+            yield part
 
     def _begin(self) -> None:
         """Have threads place what is not yet begun."""
         assert self._pool is not None
-        while self._next < len(self._rows) and self._next - self._taken < max(self._ahead, BLOCK):
-            rows = self._rows[self._next : self._next + BLOCK]
+        while self._next < len(self._rows) and self._next - self._taken < max(self._ahead, self._block):
+            rows = self._rows[self._next : self._next + self._block]
             self._blocks.append(self._pool.submit(self._images.place_many, rows, self._margin))
             self._next += len(rows)

@@ -225,7 +225,7 @@ class Rounds:
         at_work = np.flatnonzero(self._row >= 0)
         if len(at_work):
             rows = self.shard.rows[self._row[at_work]]
-            self.canvases.put(at_work, rows, self.shard.images.place_many(rows, self._margin))
+            self.canvases.put(at_work, rows, [self.shard.images.place_many(rows, self._margin)])
         rows = self.shard.rows[self._next :]
         self._ahead = ReadAhead(self.shard.images, rows, self._margin, ahead=len(self._row))
         return self._ahead
@@ -250,8 +250,7 @@ class Rounds:
             self.reading()
         assert self._ahead is not None
         rows = np.arange(self._next, self._next + len(slots))
-        pixels = self._ahead.take(len(slots))
-        self.canvases.put(slots, self.shard.rows[rows], pixels)
+        self.canvases.put(slots, self.shard.rows[rows], self._ahead.take(len(slots)))
         self._whole = False
         self._maps[self._xp.put(slots)] = float("nan")
         self._row[slots] = rows

@@ -7,6 +7,8 @@ gathered there: only scores are looked at from outside.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,8 +29,8 @@ class Canvases(Protocol):
 
     arrays: Arrays
 
-    def put(self, slots: Indices, indices: Indices, pixels: NDArray[Any]) -> None:
-        """Pictures of the set, placed with their margin, into slots."""
+    def put(self, slots: Indices, indices: Indices, parts: Iterable[NDArray[Any]]) -> None:
+        """Pictures of the set, placed with their margin, into slots; they come in parts, in their order."""
         ...
 
     def scores(self, slots: Array, shifts: Array) -> Array:
@@ -69,10 +71,10 @@ class HostCanvases:
         self._canvases: NDArray[np.float32] | None = None
         self._buffer: NDArray[np.float32] | None = None
 
-    def put(self, slots: Indices, indices: Indices, pixels: NDArray[Any]) -> None:
+    def put(self, slots: Indices, indices: Indices, parts: Iterable[NDArray[Any]]) -> None:
         """Scaled once, for all windows."""
         last = self._memory == "nhwc"
-        for slot, index, picture in zip(slots, indices, pixels, strict=True):
+        for slot, index, picture in zip(slots, indices, chain.from_iterable(parts), strict=True):
             canvas = self._images.scaled(picture, self._memory, counts=picture.dtype == np.uint8)
             if self._canvases is None:
                 self._canvases = np.empty((len(self._index), *canvas.shape), dtype=np.float32)
@@ -117,23 +119,27 @@ class DeviceCanvases:
         self._torch, self._scorer, self._images = torch, scorer, images
         self._margin, self._batch_size = margin, batch_size
         self._index = np.full(n_slots, -1, dtype=np.intp)
+        self._highest = 0  # label
         self._labels = torch.zeros(n_slots, dtype=torch.int64, device=scorer.device)
         self._bad = torch.full((), -1, dtype=torch.int64, device=scorer.device)  # a slot whose scores are not finite
         self._canvases: Any = None  # (n_slots, height, width, channels)
-        self._windows: Any = None  # the same memory as (n_slots, down, right, height, width, channels)
+        self._runs: Any = None  # the same memory as rows of windows, one beginning at each pixel
 
-    def put(self, slots: Indices, indices: Indices, pixels: NDArray[Any]) -> None:
-        """One copy to the device, scaled there once for all windows."""
+    def put(self, slots: Indices, indices: Indices, parts: Iterable[NDArray[Any]]) -> None:
+        """One copy to the device, which waits meanwhile, scaled there once for all windows."""
         torch, device = self._torch, self._scorer.device
+        pixels, n = list(parts), 0
+        if self._canvases is None:
+            self._make_room(pixels[0].shape[1:])
+        for part in pixels:
+            self._images.check_shape(int(indices[n]), part.shape[1:], tuple(self._canvases.shape[1:]))
+            n += len(part)
         places = torch.as_tensor(slots, device=device)
         with torch.inference_mode():
-            values = self._scaled(torch.from_numpy(np.ascontiguousarray(pixels)).to(device))
-            if self._canvases is None:
-                self._make_room(tuple(values.shape[1:]))
-            self._images.check_shape(int(indices[0]), tuple(values.shape[1:]), tuple(self._canvases.shape[1:]))
-            self._canvases[places] = values
+            self._canvases[places] = self._scaled(torch.from_numpy(np.concatenate(pixels)).to(device))
             self._labels[places] = torch.as_tensor(self._images.labels[indices], device=device)
         self._index[slots] = indices
+        self._highest = max(self._highest, int(self._images.labels[indices].max()))
 
     def _scaled(self, pixels: Any) -> Any:
         """What `LabelledImages.scaled` does, step by step in float32; a number to divide by is an array on the device,
@@ -152,16 +158,23 @@ class DeviceCanvases:
             values = values / number(255)
         return (values - number(*images.mean)) / number(*images.std)
 
-    def _make_room(self, shape: tuple[int, int, int]) -> None:
-        torch, margin = self._torch, self._margin
+    def _make_room(self, shape: tuple[int, ...]) -> None:
+        torch, n_slots = self._torch, len(self._index)
         height, width, channels = shape
-        self._canvases = torch.empty((len(self._index), *shape), dtype=torch.float32, device=self._scorer.device)
-        stride = self._canvases.stride()
-        sides = (height - 2 * margin, width - 2 * margin)
-        self._windows = self._canvases.as_strided(
-            (len(self._index), 2 * margin + 1, 2 * margin + 1, *sides, channels),
-            (stride[0], stride[1], stride[2], *stride[1:]),
+        self._canvases = torch.empty((n_slots, *shape), dtype=torch.float32, device=self._scorer.device)
+        self._side = height - 2 * self._margin, width - 2 * self._margin
+        self._runs = self._canvases.as_strided(
+            (n_slots * height * width - self._side[1] + 1, self._side[1] * channels), (channels, 1)
         )
+        self._rows = torch.arange(self._side[0], device=self._scorer.device)
+
+    def _windows(self, slots: Any, shifts: Any) -> Any:
+        """(n, channels, height, width), gathered by rows: one index for all pixels of a row."""
+        _, height, width, channels = self._canvases.shape
+        start = self._margin - shifts  # the content moves down, hence the window up
+        first = (slots * height + start[:, 0])[:, None] + self._rows
+        found = self._runs[first * width + start[:, 1, None]]
+        return found.reshape(len(slots), *self._side, channels).permute(0, 3, 1, 2)
 
     def scores(self, slots: Array, shifts: Array) -> Array:
         """One batch; the device is not waited for."""
@@ -170,18 +183,17 @@ class DeviceCanvases:
             slots = torch.cat([slots, slots[:1].expand(self._batch_size - n)])
             shifts = torch.cat([shifts, shifts[:1].expand(self._batch_size - n, 2)])
         with torch.inference_mode():
-            start = self._margin - shifts  # the content moves down, hence the window up
             try:
-                batch = self._windows[slots, start[:, 0], start[:, 1]].permute(0, 3, 1, 2)
-                logits = self._scorer.run(batch)
+                logits = self._scorer.run(self._windows(slots, shifts))
             except InputError:
                 raise
             except (Exception, SystemExit) as error:
-                shape = (self._batch_size, self._windows.shape[5], *self._windows.shape[3:5])
+                shape = (self._batch_size, self._canvases.shape[3], *self._side)
                 raise failure(self._scorer, shape, error) from error
             check_shape(tuple(logits.shape), self._batch_size)
-            held = self._index[self._index >= 0]
-            check_classes(logits.shape[1], self._images.labels[held], [self._images.ids[i] for i in held])
+            if logits.shape[1] <= self._highest:
+                held = self._index[self._index >= 0]
+                check_classes(logits.shape[1], self._images.labels[held], [self._images.ids[i] for i in held])
             values, slots = logits[:n].to(torch.float64), slots[:n]
             is_finite = torch.isfinite(values).all(1)
             self._bad = torch.maximum(self._bad, torch.where(is_finite, -1, slots).amax())

@@ -48,6 +48,7 @@ class OnnxScorer:
         batch_size: int | None = None,
         device: str = "cpu",
         bf16: bool = False,
+        compile: bool = False,
         threads: int | None = None,
         output: str | None = None,
     ) -> None:
@@ -59,6 +60,8 @@ class OnnxScorer:
             raise InputError(f"the model file {path} does not exist.")
         if bf16:
             raise InputError("bfloat16 is for torch modules; an ONNX file runs in the precision it was exported in.")
+        if compile:
+            raise InputError("`compile=True` is for torch modules; ONNX Runtime has prepared this file already.")
         if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
             raise InputError(f"`device={device!r}`: there is no such device; use 'cpu', 'cuda' or 'cuda:1'.")
         ort = import_extra("onnxruntime", extra="onnx")
