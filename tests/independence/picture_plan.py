@@ -1,9 +1,4 @@
-"""Which scores of a picture are needed, and what T they give: the lazy plan.
-
-A plan looks at the scores a picture has so far and either asks for more positions or gives the
-final outcome. It asks for what can still change the answer only, and its answers equal those of
-`score_map_statistics` on the full map bit for bit.
-"""
+"""The plan for one picture at a time, written before the one for many: an oracle for its requests and outcomes."""
 
 from __future__ import annotations
 
