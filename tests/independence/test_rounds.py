@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from heldout import InputError, Translations, score_map_statistics
+from heldout import InputError, Translations, audit, score_map_statistics
 from heldout.images import Crop, LabelledImages, Pad, Upsample, Wrap, from_arrays
 from heldout.independence.plan import ADVERSARIAL, WRONG
 from heldout.independence.rounds import Rounds, Shard, ShardResult, run_shard, shards_of
@@ -203,6 +203,21 @@ def test_out_of_memory_halves_the_batch_and_restarts_the_shard(linear_model, tmp
     resumed = run_shard(make_shard(again := Small((1, 12, 12), batch_size=16), images, path=path, resume=True))
     assert_same(resumed, found)
     assert again.batches == []
+
+
+def test_an_audit_goes_on_with_smaller_batches_and_says_so_once(linear_model):
+    class Small(linear_model):
+        def logits(self, batch):
+            if len(batch) > 5:
+                raise MemoryError
+            return super().logits(batch)
+
+    said: list[str] = []
+    options = {"orbit": Translations(1), "allow_chance": True, "notify": said.append}
+    result = audit(Small((1, 12, 12)), pictures(40), **options)
+    assert result.batch_sizes == (4,)
+    assert sum("the device ran out of memory at 16 pictures per batch" in sentence for sentence in said) == 1
+    assert np.array_equal(result.T, audit(linear_model((1, 12, 12), batch_size=4), pictures(40), **options).T)
 
 
 def test_a_device_that_holds_not_even_one_picture_is_told(linear_model):

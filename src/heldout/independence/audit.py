@@ -153,7 +153,7 @@ def audit_many(
             work.parts,
             looks,
             orbit=orbit,
-            batch_size=batch_size,
+            batch_size_of=work.batch_size_of,
             rng=rng_references,
             notify=say,
             progress=progress,
@@ -288,7 +288,7 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
     limit : int, optional
         Audit a random subset of this size (seeded), of the control too.
     batch_size : int, optional
-        Pictures that a model is given at once; its own choice without.
+        Pictures that a model is given at once; its own choice without. Halved where the device runs out of memory.
     n_resamples : int
         Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1), with references
         1 / (n_resamples + 1).
