@@ -6,6 +6,7 @@ python benchmarks/bench_audit.py [--rounds 9]
 from __future__ import annotations
 
 import argparse
+import time
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,18 +15,17 @@ from common import alternate, resnet20, verdict
 
 from heldout import LabelledImages, Translations, score_map_statistics
 from heldout.images import Upsample, Wrap, from_arrays, from_npz
-from heldout.independence.engine import Engine
-from heldout.independence.plan import TranslationPlan
+from heldout.independence.rounds import Rounds, Shard
 from heldout.scorers import OnnxScorer, Scorer, TorchScorer
 from heldout.scorers.batches import excess_scores
 
 RADIUS = 2
 
 
-def engine_for(scorer: Scorer, images: LabelledImages) -> Engine:
+def rounds_of(scorer: Scorer, images: LabelledImages) -> Rounds:
     period = images.source.read(0).shape[:2] if images.frame.wraps else None
-    plan = TranslationPlan(Translations(RADIUS), "strongest", period=period)
-    return Engine(scorer, images, plan, np.arange(len(images)), batch_size=scorer.batch_size, fingerprint={})
+    table = Translations(RADIUS).table("strongest", period=period)
+    return Rounds(Shard(scorer, images, np.arange(len(images)), table, "strongest", scorer.batch_size))
 
 
 def throughput(rounds: int) -> None:
@@ -50,19 +50,33 @@ def throughput(rounds: int) -> None:
                 module(x)
         return 128 * len(ready)
 
+    run, inside = scorer.run, [0.0]
+
+    def timed(batch):
+        started = time.perf_counter()
+        out = run(batch)
+        inside[0] += time.perf_counter() - started
+        return out
+
+    shares = []
+
     def audited() -> int:
-        engine = engine_for(scorer, images)
-        while not engine.done:
-            engine.step()
+        rounds, inside[0], started = rounds_of(scorer, images), 0.0, time.perf_counter()
+        rounds.run()
+        shares.append(inside[0] / (time.perf_counter() - started))
         # filled-up batches are work too, but not evaluations: count what the audit asked for
-        return engine.evaluations
+        return rounds.evaluations
+
+    scorer.run = timed
 
     audited()  # warm up
     rates = alternate({"bare": bare, "audit": audited}, rounds=rounds)
     ratios = rates["audit"] / rates["bare"]
     print(f"bare {np.median(rates['bare']):,.0f}/s, batch {scorer.batch_size}; ratios {np.sort(ratios).round(3)}")
-    ratio = float(np.median(ratios))
-    verdict("audit's evaluations/s over the bare model's, ResNet-20", ratio, ">= 0.90", ratio >= 0.90)
+    ratio, share = float(np.median(ratios)), float(np.median(shares))
+    verdict("audit's evaluations/s over the bare model's, ResNet-20", ratio, ">= 0.95", ratio >= 0.95)
+    # the same without the model's own moods: on a busy machine two equal runs differ by a tenth
+    verdict("share of the audit's time that is the model's", share, ">= 0.95", share >= 0.95)
 
 
 def laziness() -> None:
@@ -70,8 +84,8 @@ def laziness() -> None:
     folder = Path(str(files("heldout") / "data"))
     images = LabelledImages(from_npz(folder / "demo.npz", images_key="test_images", labels_key="test_labels"), Wrap())
     scorer = OnnxScorer(folder / "honest.onnx")
-    engine = engine_for(scorer, images)
-    engine.run()
+    rounds = rounds_of(scorer, images)
+    rounds.run()
     reach = 3 * RADIUS
     shifts = [(d, r) for d in range(-reach, reach + 1) for r in range(-reach, reach + 1)]
     maps = np.empty((len(images), len(shifts)))
@@ -87,11 +101,13 @@ def laziness() -> None:
                 scorer.logits(filled)[: len(batch)], labels, list(images.ids[start : start + size])
             )
     brute = score_map_statistics(maps.reshape(-1, 2 * reach + 1, 2 * reach + 1), radius=RADIUS, rule="strongest")
-    same = bool(np.array_equal(brute, engine.outcomes.statistic))
-    per_image = engine.evaluations / len(images)
+    same = bool(np.array_equal(brute, rounds.outcomes.statistic))
+    per_image = rounds.evaluations / len(images)
     print(f"{per_image:.2f} evaluations a picture, brute force {len(shifts)}; T equal bit for bit: {same}")
     ratio = per_image / len(shifts)
-    verdict("evaluations over brute force, demo's honest model, r = 2", ratio, "<= 0.25", ratio <= 0.25 and same)
+    verdict(
+        "evaluations over brute force, demo's honest model, r = 2", ratio, "<= 0.183", round(ratio, 3) <= 0.183 and same
+    )
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from common import alternate, resnet20, verdict
 
 from heldout import LabelledImages, Translations
 from heldout.images import Crop, from_arrays
-from heldout.independence.engine import Engine
-from heldout.independence.plan import Outcome, TranslationPlan
+from heldout.independence.plan import Decision, Plan
+from heldout.independence.rounds import Rounds, Shard
 from heldout.scorers import TorchScorer
 
 RADIUS = 5
@@ -26,19 +26,24 @@ N_SHIFTS = (2 * RADIUS + 1) ** 2
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-class WholeWindow(TranslationPlan):
+class WholeWindow(Plan):
     """Score all 121 shifts and say whether any is wrong."""
 
-    def __init__(self) -> None:
-        super().__init__(Translations(RADIUS), "random")
-        self._all = np.append(self._window((0, 0)), self.centre)
-
-    def decide(self, scores, *, eager=False):
-        unknown = self._all[np.isnan(scores[self._all])]
-        if len(unknown):
-            return unknown
-        worst = float(scores[self._all].max())
-        return Outcome(0.0, np.nan, 0, (0, 0), float(worst > 0), worst)
+    def decide(self, maps, ask):
+        window = np.append(self.table.reached[self.table.centre], self.table.centre)
+        asked = np.zeros(maps.shape, dtype=bool)
+        asked[:, window] = np.isnan(maps[:, window])
+        worst, n = np.where(asked, 0.0, maps)[:, window].max(axis=1), len(maps)
+        return Decision(
+            settled=~asked.any(axis=1),
+            statistic=np.zeros(n),
+            weight=np.full(n, np.nan),
+            kind=np.zeros(n, dtype=int),
+            move=np.full(n, -1),
+            moved_loss=(worst > 0).astype(float),
+            moved_score=worst,
+            asked=asked,
+        )
 
 
 def main(n_images: int, rounds: int) -> None:
@@ -103,12 +108,12 @@ def main(n_images: int, rounds: int) -> None:
     images = LabelledImages(from_arrays(padded, labels), Crop(32), mean=MEAN, std=STD)
 
     def our_side() -> int:
-        engine = Engine(
-            scorer, images, WholeWindow(), np.arange(n_images), batch_size=scorer.batch_size, fingerprint={}
-        )
-        engine.run()
-        success["heldout"] = float(engine.outcomes.moved_loss.mean())
-        return engine.evaluations
+        table = Translations(RADIUS).table("random")
+        rounds = Rounds(Shard(scorer, images, np.arange(n_images), table, "random", scorer.batch_size))
+        rounds.plan = WholeWindow(table, "random")
+        rounds.run()
+        success["heldout"] = float(rounds.outcomes.moved_loss.mean())
+        return rounds.evaluations
 
     our_side()  # prepare the model once, as a user's first batch does
     rates = alternate({"heldout": our_side, "foolbox": foolbox_side, "ART": art_side}, rounds=rounds)

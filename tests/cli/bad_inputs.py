@@ -670,6 +670,7 @@ STRESSES = [
 
 # Options that would do nothing: their owner believes that they do something.
 IDLE = [
+    Bad("audit", "--model honest.onnx --images test.npz --wrap --radius 1 --compile", "--compile is for torch modules"),
     *(
         Bad(verb, f"--model {model} --images test.npz {frame} {option}", says)
         for verb, frame in (("audit", "--wrap --radius 1"), ("memorization curve", ""))

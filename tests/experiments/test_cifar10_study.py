@@ -17,9 +17,9 @@ import pytest
 from PIL import Image
 
 from heldout.images.frames import Upsample
-from heldout.independence.engine import window
 from heldout.independence.score_maps import score_map_statistics
 from heldout.orbit import RULES, Translations
+from heldout.scorers.canvases import window
 from heldout.statistics import control_test, independence_test
 from heldout.statistics.leak import MARGIN_CLIP
 

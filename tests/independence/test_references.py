@@ -17,10 +17,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from heldout import AuditResult, InputError, Translations, audit, audit_many
 from heldout.images import LabelledImages, Pad, Upsample, from_arrays
-from heldout.independence.engine import Engine
 from heldout.independence.leak import check_references
 from heldout.independence.margins import label_margins
 from heldout.independence.references import untouched_answers
+from heldout.independence.rounds import Rounds
 from heldout.independence.untouched import CENTRE, ORIGINAL, chosen_pictures, original_answers
 from heldout.scorers import FunctionScorer, OnnxScorer, as_scorer
 from heldout.statistics.leak import MARGIN_CLIP, leak_test
@@ -300,21 +300,21 @@ def test_a_leak_that_only_references_see(digits):
 def test_resume_may_add_references(torus_images, honest_onnx, leaked_onnx, tmp_path, without, monkeypatch):
     sets: dict[str, Any] = {"control": torus_images(300, "control"), "orbit": ORBIT, "n_resamples": 999}
 
-    def stop(self: Engine, **options: Any) -> None:
+    def stop(self: Rounds, *options: Any) -> None:
         raise KeyboardInterrupt
 
-    run, runs = Engine.run, []
+    run, runs = Rounds.run, []
 
-    def run_once(self: Engine, **options: Any) -> None:
+    def run_once(self: Rounds, *options: Any) -> None:
         if runs:
             stop(self)
         runs.append(self)
-        run(self, **options)
+        run(self, *options)
 
-    monkeypatch.setattr(Engine, "run", run_once)
+    monkeypatch.setattr(Rounds, "run", run_once)
     with pytest.raises(KeyboardInterrupt):
         audit(leaked_onnx, torus_images(300), **sets, checkpoint=tmp_path)
-    monkeypatch.setattr(Engine, "run", run)
+    monkeypatch.setattr(Rounds, "run", run)
     assert list(tmp_path.glob("*.npz"))
     result = audit(leaked_onnx, torus_images(300), **sets, checkpoint=tmp_path, resume=True, references=[honest_onnx])
     np.testing.assert_array_equal(result.T, without.T)
@@ -338,10 +338,10 @@ def fails(batch: np.ndarray) -> np.ndarray:
 
 
 def test_bad_references_are_refused_before_the_long_run(torus_images, honest_onnx, leaked_onnx, monkeypatch):
-    def never(self: Engine, **options: Any) -> None:
+    def never(self: Rounds, *options: Any) -> None:
         raise AssertionError("the long run began")
 
-    monkeypatch.setattr(Engine, "run", never)
+    monkeypatch.setattr(Rounds, "run", never)
     images, control = torus_images(120), torus_images(120, "control")
     honest = OnnxScorer(honest_onnx)
 

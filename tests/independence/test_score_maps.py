@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 
 from heldout import Translations, score_map_statistics
 from heldout.errors import InputError
-from heldout.independence.plan import ADVERSARIAL, UNTOUCHED, WRONG, Outcome, TranslationPlan
+from heldout.independence.plan import ADVERSARIAL, UNTOUCHED, WRONG, Plan
 from heldout.orbit import RULES
+from heldout.orbit.table import MoveTable
+from heldout.scorers.arrays import Arrays, NumpyArrays, TorchArrays
 
 from .brute_force import statistic, torus_total
+from .picture_plan import Outcome, TranslationPlan
 
 
 def random_field(seed: int, shape: tuple[int, ...], levels: int = 4, share_right: float = 0.6) -> np.ndarray:
@@ -24,14 +28,32 @@ def random_field(seed: int, shape: tuple[int, ...], levels: int = 4, share_right
     return np.where(rng.random(shape) < share_right, 0.0, scores)
 
 
-def run_plan(plan: TranslationPlan, score_at, *, eager: bool = False) -> tuple[Outcome, int]:
-    scores = np.full(plan.size, np.nan)
-    while not isinstance(decision := plan.decide(scores, eager=eager), Outcome):
-        assert np.isnan(scores[decision]).all(), "a position is asked for twice"
-        assert len(decision) > 0
-        for position in decision:
-            scores[position] = score_at(plan.move_of[position])
-    return decision, int((~np.isnan(scores)).sum())
+def run_plan(plan: Plan, scores: np.ndarray, *, ask: int = 3, arrays: Arrays | None = None):
+    """Outcomes of many pictures, one row of `scores` each, and how many scores each one asked for."""
+    xp = arrays or NumpyArrays()
+    maps, scores = xp.full(scores.shape, math.nan), xp.put(scores)
+    while True:
+        decision = plan.decide(maps, ask)
+        asked, settled = xp.get(decision.asked), xp.get(decision.settled)
+        assert (asked.any(axis=1) != settled).all(), "a picture is settled, or asks"
+        assert np.isnan(xp.get(maps)[asked]).all(), "a position is asked for twice"
+        if settled.all():
+            found = {name: xp.get(values) for name, values in vars(decision).items()}
+            return SimpleNamespace(**found), (~np.isnan(xp.get(maps))).sum(axis=1)
+        maps[decision.asked] = scores[decision.asked]
+
+
+def translation_plan(radius: int, rule: str, *, period=None, arrays: Arrays | None = None) -> Plan:
+    return Plan(Translations(radius).table(rule, period=period), rule, arrays)
+
+
+def scores_of(plan: Plan, score_at) -> np.ndarray:
+    """One picture whose score at each shift is given."""
+    return np.array([[score_at(shift) for shift in plan.table.versions]])
+
+
+def move_of(plan: Plan, found) -> tuple[int, int]:
+    return tuple(plan.table.moves[found.move[0]].tolist())
 
 
 seeds = st.integers(0, 2**32 - 1)
@@ -60,19 +82,18 @@ def test_torus_sums_to_zero_exactly_in_rational_arithmetic(rule, seed):
 def test_dense_and_lazy_equal_brute_force_bit_for_bit(rule, seed, radius, share):
     margin = Translations(radius).margin(rule)
     side = 2 * margin + 1
-    field = random_field(seed, (1, side, side), share_right=share)
-    expected = statistic(lambda p: float(field[0, p[0] + margin, p[1] + margin]), (0, 0), radius, rule)
-    assert score_map_statistics(field, radius=radius, rule=rule)[0] == expected
-    plan = TranslationPlan(Translations(radius), rule)
-    outcome, n_scored = run_plan(plan, lambda v: field[0, margin + v[0], margin + v[1]])
-    assert outcome.statistic == expected
-    at_once, n_eager = run_plan(plan, lambda v: field[0, margin + v[0], margin + v[1]], eager=True)
-    assert at_once.statistic == expected
-    assert n_eager >= n_scored
-    reach = 1 if outcome.kind == UNTOUCHED else 2
+    fields = random_field(seed, (2, side, side), share_right=share)
+    expected = [statistic(lambda p, f=f: float(f[p[0] + margin, p[1] + margin]), (0, 0), radius, rule) for f in fields]
+    assert score_map_statistics(fields, radius=radius, rule=rule).tolist() == expected
+    plan = translation_plan(radius, rule)
+    found, n_scored = run_plan(plan, fields.reshape(2, -1))
+    assert found.statistic.tolist() == expected
+    at_once, n_at_once = run_plan(plan, fields.reshape(2, -1), ask=plan.table.n_positions)
+    assert at_once.statistic.tolist() == expected
+    assert (n_at_once >= n_scored).all()
     # (2r+1)^2 where nothing is wrong nearby; else within 2r of the final point and r of x
-    bound = (2 * radius * reach + 1) ** 2 + (0 if reach == 1 else (2 * radius + 1) ** 2)
-    assert n_scored <= bound
+    window, around = (2 * radius + 1) ** 2, (4 * radius + 1) ** 2
+    assert (n_scored <= np.where(found.kind == UNTOUCHED, window, around + window)).all()
 
 
 @settings(max_examples=25, deadline=None)
@@ -82,11 +103,61 @@ def test_lazy_equals_dense_on_the_torus(rule, seed, radius, extra, share):
     height, width = 2 * radius + 1 + extra, 2 * radius + 2 + extra
     field = random_field(seed, (1, height, width), share_right=share)
     T = score_map_statistics(field, radius=radius, rule=rule, wrap=True)
-    plan = TranslationPlan(Translations(radius), rule, period=(height, width))
-    for start in [(0, 0), (height // 2, 1), (height - 1, width - 1)]:
-        outcome, n_scored = run_plan(plan, lambda v, s=start: field[0, (s[0] + v[0]) % height, (s[1] + v[1]) % width])
-        assert outcome.statistic == T[0][start]
-        assert n_scored <= height * width
+    plan = translation_plan(radius, rule, period=(height, width))
+    starts = np.array([(0, 0), (height // 2, 1), (height - 1, width - 1)])
+    places = (starts[:, None] + plan.table.versions) % (height, width)
+    found, n_scored = run_plan(plan, field[0][places[..., 0], places[..., 1]])
+    assert found.statistic.tolist() == [T[0][tuple(start)] for start in starts]
+    assert n_scored.max() <= height * width
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("period", [None, (7, 8), (12, 13)])
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_many_pictures_at_once_are_decided_as_one_by_one(rule, period, kind):
+    """The same requests and outcomes as the plan that looks at one picture at a time, on either kind of array."""
+    if kind == "torch":
+        torch = pytest.importorskip("torch")
+        arrays: Arrays = TorchArrays(torch.device("cpu"))
+    else:
+        arrays = NumpyArrays()
+    plan = translation_plan(2, rule, period=period, arrays=arrays)
+    scores = random_field(5, (30, plan.table.n_positions), share_right=0.7)
+    found, n_scored = run_plan(plan, scores, arrays=arrays)
+    one = TranslationPlan(Translations(2), rule, period=period)
+    assert np.array_equal(one.move_of, plan.table.versions)
+    for i, field in enumerate(scores):
+        known = np.full(one.size, np.nan)
+        while not isinstance(outcome := one.decide(known), Outcome):
+            known[outcome] = field[outcome]
+        assert n_scored[i] == (~np.isnan(known)).sum()
+        move = plan.table.moves[found.move[i]] if found.move[i] >= 0 else (0, 0)
+        assert (outcome.kind, *outcome.move) == (found.kind[i], *move)
+        for name in ("statistic", "weight", "moved_loss", "moved_score"):
+            assert np.array_equal(getattr(outcome, name), getattr(found, name)[i], equal_nan=True), name
+
+
+@pytest.mark.parametrize("rule", ["strongest", "random", "random2"])
+def test_a_finite_group_is_only_another_table(rule, rng):
+    """Quarter-turns and flips: T sums to 0 over the orbit, whichever of its eight versions is the example."""
+    flip, turn = np.array([3, 2, 1, 0]), np.array([1, 2, 3, 0])  # corners of a square
+    group = [np.arange(4)]
+    for element in group:  # grows while it is read
+        group += [p for p in (flip[element], turn[element]) if not any(np.array_equal(p, q) for q in group)]
+    number = {tuple(p): i for i, p in enumerate(group)}
+    product = np.array([[number[tuple(p[q])] for p in group[1:]] for q in group])  # (version, move)
+    back = np.empty_like(product)
+    for k in range(7):
+        back[product[:, k], k] = np.arange(8)
+    scores = random_field(3, (1, 8), share_right=0.5)
+    elements = np.arange(8)[:, None]
+    total = sum(
+        run_plan(Plan(MoveTable(product, back, centre, elements[1:], elements), rule), scores)[0].statistic[0]
+        for centre in range(8)
+    )
+    assert (len(group), abs(total) < 1e-12, (scores > 0).any()) == (8, True, True)
+    with pytest.raises(InputError, match="'nearest' needs moves with a length"):
+        Plan(MoveTable(product, back, 0, elements[1:], elements), "nearest")
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -137,10 +208,10 @@ def test_by_hand_nearest_is_euclidean():
     field = np.zeros((1, 13, 13))
     for down, right in [(1, 1), (0, 2), (-2, -2)]:
         field[0, 6 + down, 6 + right] = 1.0
-    plan = TranslationPlan(Translations(2), "nearest")
-    outcome, _ = run_plan(plan, lambda v: field[0, 6 + v[0], 6 + v[1]])
+    plan = translation_plan(2, "nearest")
+    outcome, _ = run_plan(plan, field.reshape(1, -1))
     assert outcome.kind == ADVERSARIAL
-    assert outcome.move == (1, 1)
+    assert move_of(plan, outcome) == (1, 1)
     assert outcome.statistic == score_map_statistics(field, radius=2, rule="nearest")[0]
 
 
@@ -148,34 +219,36 @@ def test_by_hand_nearest_among_equals_is_the_first():
     field = np.zeros((1, 13, 13))
     for down, right in [(0, 1), (1, 0), (0, -1)]:
         field[0, 6 + down, 6 + right] = 1.0
-    outcome, _ = run_plan(TranslationPlan(Translations(2), "nearest"), lambda v: field[0, 6 + v[0], 6 + v[1]])
-    assert outcome.move == (0, -1)
+    plan = translation_plan(2, "nearest")
+    assert move_of(plan, run_plan(plan, field.reshape(1, -1))[0]) == (0, -1)
 
 
 def test_by_hand_direction_of_the_move():
     """The only wrong point lies two below: the move is (+2, 0), not (-2, 0)."""
     field = np.zeros((1, 13, 13))
     field[0, 8, 6] = 1.0
-    outcome, _ = run_plan(TranslationPlan(Translations(2), "strongest"), lambda v: field[0, 6 + v[0], 6 + v[1]])
-    assert outcome.move == (2, 0)
+    plan = translation_plan(2, "strongest")
+    outcome, _ = run_plan(plan, field.reshape(1, -1))
+    assert move_of(plan, outcome) == (2, 0)
     assert outcome.statistic == 1 / 25  # all 24 right points around it go there
     assert outcome.moved_loss == 1.0
 
 
 def test_kinds_and_undefined_weights():
-    plan = TranslationPlan(Translations(1), "strongest")
-    untouched, n = run_plan(plan, lambda v: 0.0)
-    assert (untouched.kind, untouched.statistic, n) == (UNTOUCHED, 0.0, 9)
-    assert math.isnan(untouched.weight)
-    wrong, _ = run_plan(plan, lambda v: 1.0)
-    assert (wrong.kind, wrong.weight, wrong.statistic) == (WRONG, 1.0, 0.0)
+    plan = translation_plan(1, "strongest")
+    found, n = run_plan(plan, np.array([[0.0], [1.0]]).repeat(49, axis=1))
+    assert found.kind.tolist() == [UNTOUCHED, WRONG]
+    assert found.statistic.tolist() == [0.0, 0.0]
+    assert n[0] == 9
+    assert math.isnan(found.weight[0])
+    assert found.weight[1] == 1.0
 
 
 def test_lazy_is_lazy():
     """A hill of scores: nearly every z is settled by one look uphill."""
-    plan = TranslationPlan(Translations(2), "strongest")
-    _, n_scored = run_plan(plan, lambda v: 10.0 + v[0] + 0.1 * v[1])
-    assert n_scored <= 30
+    plan = translation_plan(2, "strongest")
+    _, n_scored = run_plan(plan, scores_of(plan, lambda v: 10.0 + v[0] + 0.1 * v[1]))
+    assert n_scored[0] <= 30
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -127,6 +128,22 @@ def test_torch_logits_are_those_of_eval_mode(net, prepare, channels_last, rng):
     assert scorer.logits(batch) == pytest.approx(expected, abs=1e-5)
     assert all(module.training for module in net.modules()), "the user's module keeps its mode"
     assert np.array_equal(scorer.logits(batch), scorer.logits(batch))
+
+
+def test_scorers_travel_to_workers(net, tmp_path, rng):
+    batch = rng.normal(size=(5, 3, 8, 8)).astype(np.float32)
+    onnx = OnnxScorer(onnx_file(tmp_path / "m.onnx")[0], batch_size=5, threads=1)
+    onnx.name = "renamed"
+    for scorer, precision in (
+        (TorchScorer(net), "float32"),
+        (TorchScorer(net, bf16=True), "bfloat16"),
+        (onnx, "float32"),
+    ):
+        expected = scorer.logits(batch)
+        there = pickle.loads(pickle.dumps(scorer))
+        assert np.array_equal(there.logits(batch), expected)
+        assert (there.name, there.batch_size, there.digest()) == (scorer.name, scorer.batch_size, scorer.digest())
+        assert there.precision == precision
 
 
 def test_torch_modes_are_put_back_one_by_one(net, rng):

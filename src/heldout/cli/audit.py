@@ -139,6 +139,9 @@ def add_options(verb: Parser) -> None:
     running.add_argument("--batch-size", type=int, metavar="N")
     running.add_argument("--device", default=None, help="cpu (default) or cuda")
     running.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
+    running.add_argument(
+        "--compile", action="store_true", help="torch models: torch.compile, a minute before it begins"
+    )
     add_ending(running, GATE, out="heldout-audit")
     running.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
     add_score_options(verb)

@@ -172,16 +172,19 @@ class Crop:
         (size + 2 margin, size + 2 margin, channels)
             Raw pixels.
         """
-        height, width = picture.shape[:2]
+        height, width = picture.shape[-3:-1]
         room = self.room((height, width))
         if room < margin:
             raise InputError(f"a margin of {margin} pixels is needed, {room} are there")
         shape = self._resized_shape((height, width))
-        if shape != picture.shape[:2]:
-            picture = resized(picture, shape, self.interpolation)
+        if shape != (height, width):
+            each = picture.reshape(-1, *picture.shape[-3:])
+            picture = np.stack([resized(one, shape, self.interpolation) for one in each]).reshape(
+                *picture.shape[:-3], *shape, -1
+            )
         top, left = (c - margin for c in self._corner(shape))
         side = self.size + 2 * margin
-        return picture[top : top + side, left : left + side]
+        return picture[..., top : top + side, left : left + side, :]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON.
@@ -297,15 +300,16 @@ class Pad:
         (height + 2 margin, width + 2 margin, channels)
             Raw pixels.
         """
-        height, width = picture.shape[:2]
+        height, width = picture.shape[-3:-1]
         if self.room((height, width)) < margin:
             raise InputError(
                 f"a margin of {margin} pixels is needed, but a picture of {height} x {width} can be mirrored for "
                 f"{min(height, width) - 1} only; pad with zero or edge."
             )
         if self.mode == "zero":
-            padded = np.zeros((height + 2 * margin, width + 2 * margin, *picture.shape[2:]), dtype=picture.dtype)
-            padded[margin : margin + height, margin : margin + width] = picture
+            shape = (*picture.shape[:-3], height + 2 * margin, width + 2 * margin, picture.shape[-1])
+            padded = np.zeros(shape, dtype=picture.dtype)
+            padded[..., margin : margin + height, margin : margin + width, :] = picture
             return padded
         return _continued(picture, margin, self.mode)
 
@@ -459,9 +463,9 @@ def resized(picture: Pixels, shape: tuple[int, int], interpolation: str) -> Pixe
 
 def _continued(picture: Pixels, margin: int, mode: str) -> Pixels:
     """`np.pad` of height and width, which takes twenty times as long for small pictures."""
-    height, width = picture.shape[:2]
+    height, width = picture.shape[-3:-1]
     rows, columns = _places(height, margin, mode), _places(width, margin, mode)
-    return picture.take(rows, axis=0).take(columns, axis=1)
+    return picture.take(rows, axis=-3).take(columns, axis=-2)
 
 
 @lru_cache(maxsize=64)

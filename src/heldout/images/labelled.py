@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
 from heldout.groups import group_codes
-from heldout.images.frames import Frame, Pixels
+from heldout.images.frames import Crop, Frame, Pad, Pixels, Upsample, Whole, Wrap
 from heldout.images.sources import ImageSource, Part
 
 Layout = Literal["nchw", "nhwc"]
+OWN_FRAMES = {Crop, Upsample, Pad, Whole, Wrap}  # which place many pictures of one size at once
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,52 @@ class LabelledImages:
             )
         return self.frame.place(picture, margin)
 
+    def place_many(self, indices: NDArray[np.intp], margin: int) -> Pixels:
+        """The same of several pictures, which must be of one size once they are framed, and finite.
+
+        Parameters
+        ----------
+        indices : (n,) int
+            Which pictures.
+        margin : int
+            Pixels on each side.
+
+        Returns
+        -------
+        (n, height, width, channels) uint8 or float32
+            As they were read.
+        """
+        read_many = getattr(self.source, "read_many", None)
+        if read_many is not None and type(self.frame) in OWN_FRAMES:
+            self.place(int(indices[0]), margin)  # the sentence about too little room names a picture
+            pixels = self.frame.place(read_many(indices), margin)
+        else:
+            pixels = self._stacked(indices, [self.place(int(i), margin) for i in indices])
+        if pixels.dtype != np.uint8 and not np.isfinite(pixels).all():
+            worst = int(np.flatnonzero(~np.isfinite(pixels).all(axis=(1, 2, 3)))[0])
+            raise InputError(f"picture {self.ids[int(indices[worst])]} holds pixels that are NaN or infinite.")
+        return pixels
+
+    def _stacked(self, indices: NDArray[np.intp], pictures: list[Pixels]) -> Pixels:
+        for index, picture in zip(indices, pictures, strict=True):
+            self.check_shape(int(index), picture.shape, pictures[0].shape)
+        return np.stack(pictures)
+
+    def check_shape(self, index: int, shape: tuple[int, ...], others: tuple[int, ...]) -> None:
+        """InputError where a picture, framed, has another shape than those before it.
+
+        Parameters
+        ----------
+        index : int
+            Which picture.
+        shape, others : tuple of int
+            Its shape and theirs.
+        """
+        if shape != others:
+            raise InputError(
+                f"picture {self.ids[index]} has shape {shape} where others have {others}; crop them all to one size."
+            )
+
     def canvas(self, index: int, margin: int, layout: Layout) -> NDArray[np.float32]:
         """The same, scaled for the model, in its layout; windows of it are what the model sees.
 
@@ -187,13 +234,9 @@ class LabelledImages:
             In the layout.
         """
         channels = pixels.shape[-1]
-        if self.bgr and channels == 1:
-            raise InputError("`bgr=True` turns the order of three channels round; these pictures have one.")
+        self.check_channels(channels)
         if self.bgr:
             pixels = pixels[..., ::-1]
-        for name, given in (("mean", self.mean), ("std", self.std)):
-            if len(given) not in (1, channels):
-                raise InputError(f"`{name}` has {len(given)} values for pictures of {channels} channels.")
         # Step by step in float32, as torchvision's ToTensor and Normalize do: the same bits reach the model.
         values = np.array(np.moveaxis(pixels, -1, -3) if layout == "nchw" else pixels, dtype=np.float32, order="C")
         if self.scale is not None:
@@ -208,6 +251,20 @@ class LabelledImages:
             if std != 1:
                 by_channel[..., c, :, :] /= std
         return values
+
+    def check_channels(self, channels: int) -> None:
+        """InputError where `mean`, `std` or `bgr` are for pictures of another number of channels.
+
+        Parameters
+        ----------
+        channels : int
+            Of the pictures.
+        """
+        if self.bgr and channels == 1:
+            raise InputError("`bgr=True` turns the order of three channels round; these pictures have one.")
+        for name, given in (("mean", self.mean), ("std", self.std)):
+            if len(given) not in (1, channels):
+                raise InputError(f"`{name}` has {len(given)} values for pictures of {channels} channels.")
 
     def preprocessing(self) -> dict[str, Any]:
         """What is done to a picture, as plain data.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from heldout.files import PackedRows
 
 MAX_PIXELS = 100_000_000  # of one picture file, 300 MB once it is decoded; `max_pixels` raises it
 END_MARKS = {".png": b"IEND", ".jpg": b"\xff\xd9", ".jpeg": b"\xff\xd9"}
+MOST_THREADS = 8  # that decode files
 DIGEST_SAMPLE = 256  # pictures of a torch dataset that enter its digest
 
 
@@ -124,6 +126,18 @@ class ArraySource:
         self.columns = dict(columns or {})  # what else is known of each picture, for groups
         self._pictures = pictures
 
+    @property
+    def threads(self) -> int:
+        """How many may read at once; packed rows are read in their order."""
+        return 2 if isinstance(self._pictures, np.ndarray) else 0
+
+    def read_many(self, indices: NDArray[np.intp]) -> NDArray[Any]:
+        """Some pictures, (n, height, width, channels)."""
+        pictures = np.asarray(self._pictures[indices])
+        if pictures.dtype != np.uint8:
+            pictures = pictures.astype(np.float32)
+        return pictures[..., None] if pictures.ndim == 3 else pictures
+
     def read(self, index: int) -> NDArray[Any]:
         """One picture, (height, width, channels)."""
         picture = np.asarray(self._pictures[index])
@@ -155,8 +169,23 @@ class ArraySource:
         return h.hexdigest()
 
 
+_opening = threading.Lock()
+
+
+def _open_of_any_size(path: Path) -> Image.Image:
+    """Pillow's own limit is a warning, then an error that names no way out; it belongs to the whole process."""
+    with _opening:
+        usual, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        try:
+            return Image.open(path)
+        finally:
+            Image.MAX_IMAGE_PIXELS = usual
+
+
 class FileSource:
     """Picture files, opened one at a time."""
+
+    threads = MOST_THREADS
 
     def __init__(
         self,
@@ -193,10 +222,9 @@ class FileSource:
     @contextmanager
     def _opened(self, index: int) -> Iterator[Image.Image]:
         """A picture file whose size is known and not yet decoded; what is wrong with it is one sentence."""
-        path, usual = self._root / self.ids[index], Image.MAX_IMAGE_PIXELS
-        Image.MAX_IMAGE_PIXELS = None  # Pillow's own limit is a warning, then an error that names no way out
+        path = self._root / self.ids[index]
         try:
-            with Image.open(path) as image:
+            with _open_of_any_size(path) as image:
                 if image.width * image.height > self.max_pixels:
                     raise InputError(
                         f"the picture {path} has {image.width:,} x {image.height:,} pixels, more than `max_pixels`, "
@@ -207,8 +235,6 @@ class FileSource:
             raise
         except (OSError, UnidentifiedImageError, ValueError, SyntaxError) as error:
             raise InputError(f"cannot read the picture {path}: {error}. Repair or leave it out.") from error
-        finally:
-            Image.MAX_IMAGE_PIXELS = usual
 
     def digest(self) -> str:
         """Of every file's name, label and bytes; a PNG or JPEG file that is cut short is found on the way."""

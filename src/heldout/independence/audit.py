@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -13,33 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout._version import __version__
-from heldout.checkpoints import CheckpointFolder, begin
-from heldout.checks import check_count, check_seed, check_share
+from heldout.checkpoints import begin
 from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.images import LabelledImages
 from heldout.images.labelled import check_labelled
+from heldout.independence.checks import check_level, check_options, one_per_model
 from heldout.independence.curves import draw
-from heldout.independence.dependence import Dependence, dependence
-from heldout.independence.engine import Engine
+from heldout.independence.dependence import Dependence
 from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import look_seen, most_suspicious, most_telling_exhibits
-from heldout.independence.plan import WRONG, TranslationPlan
-from heldout.independence.preflight import Preflight, check_looks, check_room, looked_at, preflight
+from heldout.independence.leak import LeakEvidence
+from heldout.independence.plan import WRONG
+from heldout.independence.preflight import Preflight, check_looks
 from heldout.independence.references import check_given, compare, weigh_references
 from heldout.independence.result import AuditResult
+from heldout.independence.rounds import ShardResult
 from heldout.independence.untouched import ORIGINAL, chosen_pictures
+from heldout.independence.work import Notify, Pictures, Work, find_dependence, look_at_all, score_all, sets_of
 from heldout.orbit import Rule, Translations
-from heldout.orbit.rules import check_rule
-from heldout.progress import continued, progress_bar
-from heldout.scorers import Scorer, as_scorer
-from heldout.statistics.betting import fewest_examples
-from heldout.statistics.checks import Alternative, check_alternative, check_tolerance
+from heldout.scorers import as_scorer
+from heldout.statistics.checks import Alternative
 from heldout.statistics.leak import ALTERNATIVE
-from heldout.statistics.permutation import check_comparable
 from heldout.statistics.power import LEVEL
-
-Notify = Callable[[str], None]
 
 
 class AuditOptions(TypedDict, total=False):
@@ -122,7 +116,7 @@ def audit_many(
     (2, (2, 40))
     """
     leak_alternative, alternative = alternative or ALTERNATIVE, alternative or "two-sided"
-    _check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
+    check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
     check_level(level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2)
     check_labelled(images, "images")
     check_labelled(images if control is None else control, "control")
@@ -143,58 +137,12 @@ def audit_many(
         begin(folder, resume=resume, say=say)
 
     rng_limit, rng_look, rng_test, rng_references = np.random.default_rng(seed).spawn(4)
-    sets = {
-        name: _Pictures(pictures, _subset(len(pictures), limit, rng_limit), pictures.digest())
-        for name, pictures in (("test", images), ("control", control))
-        if pictures is not None
-    }
-    for pictures in sets.values():
-        check_room(pictures.images, pictures.rows, orbit, rule)
-    if control is not None:
-        _check_control(sets["test"], sets["control"])
-    jobs = [_Job(name, number, model, sets[name]) for name in sets for number, model in enumerate(models)]
-
-    kept = CheckpointFolder(folder, of="audit")
-
-    def kept_of(model: Scorer, key: str, name: str) -> CheckpointFolder:
-        """Where what this model says to this set is kept, and what it depends on."""
-        pictures = sets[name]
-        return kept.within(
-            f"{name}-{key}",
-            model=model.digest(),
-            pictures=pictures.digest,
-            **pictures.images.preprocessing(),
-            batch_size=batch_size or model.batch_size,
-            limit=limit,
-            seed=seed,
-        )
-
-    depends = dependence(
-        {name: (p.images, p.rows) for name, p in sets.items()},
-        progress=progress,
-        checkpoints={
-            name: kept.file(f"{name}-duplicates", pictures=p.digest, limit=limit, seed=seed) for name, p in sets.items()
-        },
-    )
-    for name, found in depends.items():
-        if sentence := found.sentence(len(sets[name].rows)):
-            say(f"{name} set: {sentence}.")
-    if control is not None:
-        check_comparable(
-            sets["test"].labels,
-            sets["control"].labels,
-            groups_test=depends["test"].codes,
-            groups_control=depends["control"].codes,
-        )
-
-    else:
-        codes = depends["test"].codes
-        n_units = len(sets["test"].rows) if codes is None else len(np.unique(codes))
-        _check_enough(n_units, len(sets["test"].rows), orbit, rule, alternative, level / planned_audits)
-
+    sets = sets_of(images, control, orbit=orbit, rule=rule, limit=limit, rng=rng_limit)
+    work = Work(models, sets, orbit, rule, batch_size, limit, seed, folder, resume, say, progress)
+    depends = find_dependence(work, alternative=alternative, level=level / planned_audits)
     # Look at every model and set before the first long run: nothing should fail after hours.
-    expected = _one_per_model(expect_accuracy, len(models))
-    looks = _look(jobs, expected, orbit, batch_size, rng_look, progress, say, kept_of)
+    expected = one_per_model(expect_accuracy, len(models))
+    looks = look_at_all(work, expected, rng_look)
     for number in range(len(models)):
         check_looks(
             {name: looks[name, number] for name in sets},
@@ -202,45 +150,28 @@ def audit_many(
             allow_chance=allow_chance,
             allow_frame_drop=allow_frame_drop,
         )
-
     compared = None
     if others:
         compared = compare(
             models,
             others,
-            {name: (p.images, p.rows) for name, p in sets.items()},
+            work.parts,
             looks,
             orbit=orbit,
-            batch_size=batch_size,
+            batch_size_of=work.batch_size_of,
             rng=rng_references,
             notify=say,
             progress=progress,
-            checkpoints=kept_of,
+            checkpoints=work.kept_of,
         )
-
-    engines: dict[str, list[Engine]] = {name: [] for name in sets}
-    for job in jobs:
-        look = looks[job.name, job.number]
-        fingerprint = {**kept_of(job.model, f"{job.number}", job.name).fingerprint, "answers": look.answers}
-        engine = _engine(job, orbit, rule, batch_size or job.model.batch_size, fingerprint)
-        with progress_bar(look.expected_evaluations, len(job.set.rows), job.label, progress) as tell:
-            path = folder / f"{job.name}-{job.number}.npz" if folder else None
-            if resume and path is not None and path.exists():
-                engine.load(path)
-                say(continued(job.label, engine.finished, len(job.set.rows), "pictures"))
-            engine.run(checkpoint=path, progress=tell)
-        engines[job.name].append(engine)
+    found = score_all(work, looks)
 
     say("weighing the evidence ...")
-    untouched, untouched_pictures = _untouched_losses(engines, looks)
-    for model, pictures_are in zip(models, untouched_pictures, strict=True):
-        if control is not None and not images.frame.centre_is_untouched:
+    untouched, untouched_pictures = _untouched_losses(found, looks)
+    if control is not None and not images.frame.centre_is_untouched:
+        for model, pictures_are in zip(models, untouched_pictures, strict=True):
             say(f"{model.name}: the error rate is compared on untouched pictures: each one's {pictures_are}.")
-    evaluations = {
-        name: sum(engine.evaluations + looks[name, i].extra_evaluations for i, engine in enumerate(engines[name]))
-        for name in sets
-    }
-    examples = {name: _examples(engines[name], sets[name], untouched[name], depends[name]) for name in sets}
+    examples = {name: _examples(found[name], sets[name], untouched[name], depends[name]) for name in sets}
     leak = None
     if compared is not None:
         leak = weigh_references(
@@ -253,56 +184,76 @@ def audit_many(
             rng=rng_references,
             n_resamples=n_resamples,
         )
-    names = images.source.class_names
-    return AuditResult(
-        test=examples["test"],
-        control=examples.get("control"),
-        evidence=weigh(
-            examples["test"],
-            examples.get("control"),
-            orbit=orbit,
-            rule=rule,
-            alternative=alternative,
-            tolerance=tolerance,
-            rng=rng_test,
-            n_resamples=n_resamples,
-            seed=seed,
-            level=level,
-            planned_audits=planned_audits,
-            leak=leak,
-        ),
+    evidence = weigh(
+        examples["test"],
+        examples.get("control"),
         orbit=orbit,
         rule=rule,
         alternative=alternative,
         tolerance=tolerance,
+        rng=rng_test,
+        n_resamples=n_resamples,
         seed=seed,
-        model_names=tuple(m.name for m in models),
-        model_digests=tuple(m.digest() for m in models),
-        evaluations=evaluations["test"],
-        control_evaluations=evaluations.get("control", 0),
-        data_digest=sets["test"].digest,
-        control_digest=sets["control"].digest if "control" in sets else None,
-        preprocessing=images.preprocessing(),
-        class_names=tuple(str(n) for n in names) if names is not None else None,
-        version=__version__,
+        level=level,
+        planned_audits=planned_audits,
+        leak=leak,
+    )
+    return AuditResult(
+        test=examples["test"],
+        control=examples.get("control"),
+        evidence=evidence,
+        alternative=alternative,
+        tolerance=tolerance,
         untouched_pictures=untouched_pictures,
         drawn=draw(examples["test"], orbit=orbit, rule=rule, alternative=alternative, tolerance=tolerance, seed=seed),
-        available=tuple(len(p.images) for p in sets.values()),
         sources=tuple(str(source) for source in sources),
         reference_digests=tuple(m.digest() for m in others),
         reference_evaluations=0 if compared is None else compared.evaluations,
-        look_seen=() if leak is None else look_seen(leak, examples["test"]),
-        seen_pictures=() if leak is None else most_suspicious(leak, examples["test"], images, sets["test"].rows),
-        exhibits=most_telling_exhibits(
-            examples["test"],
-            images,
-            sets["test"].rows,
-            models[0],
-            orbit=orbit,
-            rule=rule,
-            batch_size=batch_size or models[0].batch_size,
-        ),
+        **_origin(work, found, looks),
+        **_pictures_to_see(work, examples["test"], leak),
     )
+
+
+def _origin(work: Work, found: dict[str, list[ShardResult]], looks: dict[tuple[str, int], Preflight]) -> dict[str, Any]:
+    """What made the result, and what it took."""
+    evaluations = {
+        name: sum(each.evaluations + looks[name, i].extra_evaluations for i, each in enumerate(results))
+        for name, results in found.items()
+    }
+    test, control = work.sets["test"], work.sets.get("control")
+    names = test.images.source.class_names
+    return {
+        "orbit": work.orbit,
+        "rule": work.rule,
+        "seed": work.seed,
+        "version": __version__,
+        "model_names": tuple(model.name for model in work.models),
+        "model_digests": tuple(model.digest() for model in work.models),
+        "precisions": tuple(getattr(model, "precision", "its own") for model in work.models),
+        "batch_sizes": tuple(
+            min(results[number].batch_size for results in found.values()) for number in range(len(work.models))
+        ),
+        "evaluations": evaluations["test"],
+        "control_evaluations": evaluations.get("control", 0),
+        "data_digest": test.digest,
+        "control_digest": None if control is None else control.digest,
+        "preprocessing": test.images.preprocessing(),
+        "class_names": None if names is None else tuple(str(n) for n in names),
+        "available": tuple(len(pictures.images) for pictures in work.sets.values()),
+    }
+
+
+def _pictures_to_see(work: Work, examples: Examples, leak: LeakEvidence | None) -> dict[str, Any]:
+    """The pictures that a report shows."""
+    test, first = work.sets["test"], work.models[0]
+    size = work.batch_size_of(first)
+    return {
+        "look_seen": () if leak is None else look_seen(leak, examples),
+        "seen_pictures": () if leak is None else most_suspicious(leak, examples, test.images, test.rows),
+        "exhibits": most_telling_exhibits(
+            examples, test.images, test.rows, first, orbit=work.orbit, rule=work.rule, batch_size=size
+        ),
+    }
 
 
 def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options: Unpack[AuditOptions]) -> AuditResult:
@@ -342,7 +293,7 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
     limit : int, optional
         Audit a random subset of this size (seeded), of the control too.
     batch_size : int, optional
-        Pictures that a model is given at once; its own choice without.
+        Pictures that a model is given at once; its own choice without. Halved where the device runs out of memory.
     n_resamples : int
         Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1), with references
         1 / (n_resamples + 1).
@@ -404,181 +355,26 @@ def _with_options(function: Callable[..., AuditResult], many: Callable[..., Audi
 _with_options(audit, audit_many)
 
 
-@dataclass(frozen=True)
-class _Pictures:
-    """A set and the part of it that is audited."""
-
-    images: LabelledImages
-    rows: NDArray[np.intp]
-    digest: str
-
-    @property
-    def labels(self) -> NDArray[np.int64]:
-        return self.images.labels[self.rows]
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One model on one set."""
-
-    name: str  # of the set: test or control
-    number: int  # of the model
-    model: Scorer
-    set: _Pictures
-
-    @property
-    def label(self) -> str:
-        return f"{self.model.name}, {self.name} set"
-
-
-def _check_options(
-    orbit: Translations,
-    rule: Rule,
-    alternative: Alternative,
-    tolerance: float,
-    seed: int,
-    limit: int | None,
-    batch_size: int | None,
-    has_control: bool,
-) -> None:
-    check_rule(rule)
-    check_alternative(alternative)
-    check_seed(seed)
-    lower, upper = orbit.statistic_range(rule)
-    check_tolerance(tolerance, lower=lower, upper=upper)
-    if tolerance and has_control:
-        raise InputError("`tolerance` is for audits without a control: the control already takes up what shifts cost.")
-    for name, value in (("limit", limit), ("batch_size", batch_size)):
-        if value is not None:
-            check_count(value, name)
-
-
-def _check_enough(
-    n_units: int, n: int, orbit: Translations, rule: Rule, alternative: Alternative, level: float
-) -> None:
-    """Refuse so few pictures that no answer of the model could be evidence."""
-    lower, upper = orbit.statistic_range(rule)
-    fewest = fewest_examples(level, lower=lower, upper=upper, alternative=alternative)
-    if n_units < fewest:
-        given = "1 picture is" if n == 1 else f"{n:,} pictures are"
-        if n_units < n:
-            given = f"{n:,} pictures in {n_units:,} group{'s' * (n_units > 1)} are"
-        raise InputError(
-            f"{given} too few: whatever the model says, nothing can be found at level {level:g} with fewer than "
-            f"{fewest} pictures that do not depend on each other; hundreds are usual."
-        )
-
-
-def check_level(level: float, planned_audits: int, n_resamples: int | None, halves: int = 2) -> None:
-    """Refuse a level outside (0, 1), or one that no p could reach; `halves` p-values are one verdict."""
-    check_share(level, "level")
-    check_count(planned_audits, "planned_audits")
-    if n_resamples is not None and halves * planned_audits / (n_resamples + 1) > level:
-        raise InputError(
-            f"with {n_resamples:,} resamplings no p against a control is below {halves / (n_resamples + 1):.2g}, so "
-            f"that nothing could ever be found at `level` {level:g} with `planned_audits` {planned_audits}; "
-            f"`n_resamples` must be at least {math.ceil(halves * planned_audits / level)}, and ten times "
-            "that to see anything."
-        )
-
-
-def _one_per_model(expected: float | str | Sequence[float | str] | None, n_models: int) -> Sequence[float | str | None]:
-    if expected is None or isinstance(expected, (int, float, str)):
-        return [expected] * n_models
-    if len(expected) not in (1, n_models):
-        raise InputError(f"{len(expected)} expected accuracies for {n_models} models; give one, or one for each.")
-    return list(expected) * (n_models if len(expected) == 1 else 1)
-
-
-def _engine(job: _Job, orbit: Translations, rule: Rule, batch_size: int, fingerprint: dict[str, Any]) -> Engine:
-    period = None
-    if job.set.images.frame.wraps:
-        _, period = next(job.set.images.source.shapes(job.set.rows))
-    fingerprint = {**fingerprint, "rule": rule, "radius": orbit.radius}
-    plan = TranslationPlan(orbit, rule, period=period)
-    return Engine(job.model, job.set.images, plan, job.set.rows, batch_size=batch_size, fingerprint=fingerprint)
-
-
-def _subset(n: int, limit: int | None, rng: np.random.Generator) -> NDArray[np.intp]:
-    return np.arange(n) if limit is None or limit >= n else np.sort(rng.permutation(n)[:limit])
-
-
-def _check_control(test: _Pictures, control: _Pictures) -> None:
-    """What can be known of a control before anything is scored."""
-    if control.images.preprocessing() != test.images.preprocessing():
-        raise InputError("test set and control must be framed and scaled in the same way.")
-    if control.digest == test.digest:
-        raise InputError("the control is the test set itself; it must be fresh examples of the same source.")
-    names, others = test.images.source.class_names, control.images.source.class_names
-    if names is None and getattr(control.images.source, "numbered_by_name", False):
-        raise InputError(
-            "the labels of the control are names, but those of the test set numbers; give both as numbers or both as "
-            "names."
-        )
-    if names is not None and others is not None and list(names) != list(others):
-        raise InputError(
-            "test set and control number their classes differently; read the control with class_names=test.class_names."
-        )
-
-
-def _look(
-    jobs: Sequence[_Job],
-    expected: Sequence[float | str | None],
-    orbit: Translations,
-    batch_size: int | None,
-    rng: np.random.Generator,
-    progress: bool,
-    say: Notify,
-    kept_of: Callable[[Scorer, str, str], CheckpointFolder],
-) -> dict[tuple[str, int], Preflight]:
-    """Every model on every set; where an accuracy is expected, on the whole test set."""
-    for value in expected:
-        if value is not None:
-            check_share(value, "expect_accuracy", one=True)
-    sets = {job.name: job.set for job in jobs}
-    whole = {"test": len(sets["test"].images)}
-    looks = {}
-    samples = {
-        wants: looked_at({name: s.rows for name, s in sets.items()}, whole if wants else {}, rng)
-        for wants in sorted({value is not None for value in expected})
-    }
-    for job in jobs:
-        look = preflight(
-            job.model,
-            job.set.images,
-            job.set.rows,
-            samples[expected[job.number] is not None][job.name],
-            orbit=orbit,
-            batch_size=batch_size or job.model.batch_size,
-            label=job.label,
-            progress=progress,
-            checkpoints=kept_of(job.model, f"{job.number}", job.name),
-        )
-        say(f"{job.label}: {look}.")
-        looks[job.name, job.number] = look
-    return looks
-
-
 def _untouched_losses(
-    engines: dict[str, list[Engine]], looks: dict[tuple[str, int], Preflight]
+    found: dict[str, list[ShardResult]], looks: dict[tuple[str, int], Preflight]
 ) -> tuple[dict[str, list[NDArray[np.float64]]], tuple[str, ...]]:
     """Losses of each model on untouched pictures, by set, and what these are."""
-    untouched: dict[str, list[NDArray[np.float64]]] = {name: [] for name in engines}
+    untouched: dict[str, list[NDArray[np.float64]]] = {name: [] for name in found}
     pictures = []
-    for number in range(len(engines["test"])):
-        in_frame = {name: (each[number].outcomes.kind == WRONG).astype(np.float64) for name, each in engines.items()}
-        originals = {name: looks[name, number].original_losses for name in engines}
+    for number in range(len(found["test"])):
+        in_frame = {name: (each[number].outcomes.kind == WRONG).astype(np.float64) for name, each in found.items()}
+        originals = {name: looks[name, number].original_losses for name in found}
         pictures.append(chosen_pictures(in_frame, originals))
-        for name in engines:
-            found = originals[name]
-            untouched[name].append(found if pictures[-1] == ORIGINAL and found is not None else in_frame[name])
+        for name in found:
+            losses = originals[name]
+            untouched[name].append(losses if pictures[-1] == ORIGINAL and losses is not None else in_frame[name])
     return untouched, tuple(pictures)
 
 
 def _examples(
-    engines: Sequence[Engine], pictures: _Pictures, untouched: Sequence[NDArray[np.float64]], depends: Dependence
+    found: Sequence[ShardResult], pictures: Pictures, untouched: Sequence[NDArray[np.float64]], depends: Dependence
 ) -> Examples:
-    outcomes = [engine.outcomes for engine in engines]
+    outcomes = [result.outcomes for result in found]
     statistics = np.stack([o.statistic for o in outcomes])
     return Examples(
         statistics=statistics,

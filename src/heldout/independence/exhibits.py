@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.images import LabelledImages
-from heldout.independence.engine import window
 from heldout.independence.evidence import Examples
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.result import Exhibit, LooksSeen, SeenPicture
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
-from heldout.scorers.batches import score_batch
+from heldout.scorers.batches import filled, score_batch
+from heldout.scorers.canvases import window
 
 N_EXHIBITS = 12
 MOST_SEEN, FEW_SEEN = 24, 6  # pictures shown that look seen; the most suspicious where none can be listed
@@ -46,8 +46,7 @@ def most_telling_exhibits(
     predicted: list[int] = []
     for start in range(0, len(windows), size):
         batch = np.stack(windows[start : start + size])
-        filled = np.concatenate([batch, np.repeat(batch[:1], size - len(batch), axis=0)])
-        predicted += [int(c) for c in np.argmax(score_batch(scorer, filled)[: len(batch)], axis=1)]
+        predicted += [int(c) for c in np.argmax(score_batch(scorer, filled(batch, size))[: len(batch)], axis=1)]
     return tuple(
         Exhibit(
             id=examples.ids[i],

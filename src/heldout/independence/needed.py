@@ -14,7 +14,7 @@ from heldout._version import __version__
 from heldout.checks import check_count
 from heldout.errors import InputError
 from heldout.groups import Codes
-from heldout.independence.audit import check_level
+from heldout.independence.checks import check_level
 from heldout.independence.leak import check_references
 from heldout.independence.score_inputs import (
     as_sequence,

@@ -1,8 +1,9 @@
-"""Which scores of a picture are needed, and what T they give: the lazy plan.
+"""Which scores of pictures are needed, and what T they give: the lazy plan, for many pictures at once.
 
-A plan looks at the scores a picture has so far and either asks for more positions or gives the
-final outcome. It asks for what can still change the answer only, and its answers equal those of
-`score_map_statistics` on the full map bit for bit.
+A plan looks at the scores that pictures have so far, and for each one either asks for more positions or gives the
+final outcome. It asks only for what can still change the answer, and its answers equal those of
+`score_map_statistics` on the full map bit for bit. It knows no radius and no picture: an index table says where each
+move leads. The same lines run on NumPy arrays and on torch tensors.
 """
 
 from __future__ import annotations
@@ -11,178 +12,195 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.orbit import Rule, Translations
+from heldout.orbit import Rule
 from heldout.orbit.rules import check_rule
-
-Floats = NDArray[np.float64]
-Positions = NDArray[np.intp]
+from heldout.orbit.table import MoveTable
+from heldout.scorers.arrays import Array, Arrays, NumpyArrays
 
 UNTOUCHED, ADVERSARIAL, WRONG = 0, 1, 2
 KINDS = ("untouched", "adversarial", "wrong")
-ASK_AT_ONCE = 3  # positions a picture asks for while weights are settled; fewer is lazier, in more rounds
+NOT_MOVED = -1  # where no single move is chosen
+CELLS = 2**22  # scores that are looked at in one piece; bounds the memory, changes no bit
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a picture contributes."""
+class Decision:
+    """What is known of n pictures, one row each."""
 
-    statistic: float  # T
-    weight: float  # h(g(x)); for the random rules the mean over the wrong candidates; NaN if untouched
-    kind: int
-    move: tuple[int, int]  # (0, 0) where nothing is moved, and for the random rules
-    moved_loss: float  # L(g(x)), its expectation for the random rules
-    moved_score: float  # excess score of g(x), the largest among the candidates for the random rules
+    settled: Array  # whether there is an outcome; where not, the other numbers mean nothing
+    statistic: Array  # T
+    weight: Array  # h(g(x)); for the random rules the mean over the wrong candidates; NaN if untouched
+    kind: Array
+    move: Array  # number of the move that g takes, or NOT_MOVED
+    moved_loss: Array  # L(g(x)), its expectation for the random rules
+    moved_score: Array  # excess score of g(x), the largest among the candidates for the random rules
+    asked: Array  # (n, n_positions) which scores are wanted next
 
 
-class TranslationPlan:
-    """The plan for translations under one rule.
+class Plan:
+    """The plan of one orbit under one rule.
 
-    A score map is a flat float64 array of `size` positions with NaN where no score is known yet;
-    `position(v)` says where the score of the picture moved by v stands, and `move_of[position]` which
-    move leads there.
+    A score map is a row of float64, one number for each position of the table, NaN where no score is known yet.
 
     Parameters
     ----------
-    orbit, rule
-        Moves and how one is chosen.
-    period : (int, int), optional
-        Side lengths of the torus, where shifts are cyclic: moves that differ by a whole turn share
-        one position, so that no point is scored twice.
+    table : MoveTable
+        The orbit.
+    rule : {"strongest", "nearest", "random", "random2"}
+        How a move is chosen.
+    arrays : Arrays
+        Where score maps live.
     """
 
-    def __init__(self, orbit: Translations, rule: Rule, *, period: tuple[int, int] | None = None) -> None:
+    def __init__(self, table: MoveTable, rule: Rule, arrays: Arrays | None = None) -> None:
         check_rule(rule)
-        radius = orbit.radius
-        if period is not None and min(period) < 2 * radius + 1:
-            raise InputError(
-                f"pictures of {period[0]} x {period[1]} are too small to turn by radius {radius}; "
-                f"the largest radius that fits is {(min(period) - 1) // 2}."
-            )
-        self.orbit, self.rule, self.period = orbit, rule, period
-        self.reach = orbit.margin(rule)
-        span = 2 * self.reach + 1
-        sides = (span, span) if period is None else (min(span, period[0]), min(span, period[1]))
-        rows, columns = np.arange(span) % sides[0], np.arange(span) % sides[1]
-        self._flat = rows[:, None] * sides[1] + columns
-        self.size = sides[0] * sides[1]
-        self.centre = int(self._flat[self.reach, self.reach])
-
-        moves = orbit.moves
-        self._moves = moves
-        # windows[p] lists the positions of p + u for all moves u, in their order; p within 2 * radius
-        inner = self.reach - radius
-        self._inner = inner
-        grid = np.moveaxis(np.mgrid[-inner : inner + 1, -inner : inner + 1], 0, -1).reshape(-1, 1, 2)
-        around = grid + moves + self.reach
-        self._windows = self._flat[around[..., 0], around[..., 1]]
-        lengths = (moves**2).sum(axis=1)
-        order = np.arange(len(moves))
+        if rule == "nearest" and table.lengths is None:
+            raise InputError("the rule 'nearest' needs moves with a length, which these have not; use 'strongest'.")
+        self.table, self.rule = table, rule
+        self._xp = xp = arrays or NumpyArrays()
+        self._is_random = rule in ("random", "random2")
+        self._choices = table.n_moves + (rule == "random2")
+        order = np.arange(table.n_moves)
+        preferred = np.lexsort((order, table.lengths)) if rule == "nearest" and table.lengths is not None else order
+        rank = np.argsort(preferred)
         # before[j, k]: from the same z, move k is preferred to move j among equally good targets
-        self._by_length = np.lexsort((order, lengths))
-        if rule == "nearest":
-            rank = np.argsort(self._by_length)
-            self._before = rank < rank[:, None]
-            self._matters = self._before
+        before = rank < rank[:, None]
+        self._rank, self._by_rank = xp.put(rank), xp.put(preferred)
+        self._before = xp.put(before)
+        self._matters = self._before if rule == "nearest" else xp.put(order != order[:, None])
+        self._around = xp.put(table.reached[table.centre])
+        # n(x') is wanted at x itself and at each candidate
+        self._targets = xp.put(np.append(table.reached[table.centre], table.centre))
+        self._left, self._reached = xp.put(table.left), xp.put(table.reached)
+        self._position = xp.put(np.arange(table.n_positions))
+
+    def decide(self, maps: Array, ask: int) -> Decision:
+        """Outcomes, or the positions to score next.
+
+        Parameters
+        ----------
+        maps : (n, n_positions) float64
+            Scores so far.
+        ask : int
+            Most positions a picture asks for while its weight is being settled; fewer is lazier, in more rounds.
+
+        Returns
+        -------
+        Decision
+            A picture that is not settled asks for at least one position, and never for one that is known.
+        """
+        xp = self._xp
+        here, seen = maps[:, self.table.centre], maps[:, self._around]
+        is_wrong, is_right, unknown, fooled = here > 0.0, here <= 0.0, xp.isnan(seen), seen > 0.0
+        looks = is_wrong | is_right if self._is_random else is_right  # at its neighbours
+        seen_all = looks & ~unknown.any(-1)
+        moved = seen_all & is_right & fooled.any(-1)
+        strongest = xp.most(xp.where(unknown, 0.0, seen))
+
+        asked = xp.full(tuple(maps.shape), False)
+        asked[:, self.table.centre] = xp.isnan(here)
+        asked[:, self._around] = unknown & looks[:, None]
+        settled = seen_all & is_right & ~moved
+        weight, moved_to = xp.full((len(maps),), math.nan), xp.full((len(maps),), 0.0)  # h, and E L(g) h(g)
+        if self._is_random:
+            move = xp.full((len(maps),), NOT_MOVED)
+            rows = xp.nonzero(seen_all & (is_wrong | moved))[0]
+            settled[rows], weight[rows], moved_to[rows], more = self._mean_weights(maps[rows], is_wrong[rows])
+            loss, score = xp.count(fooled) / self._choices, strongest
         else:
-            self._before = order < order[:, None]
-            self._matters = order != order[:, None]
+            move = xp.where(moved, self._preferred(seen, strongest), NOT_MOVED)
+            rows = xp.nonzero(is_wrong | moved)[0]
+            settled[rows], weight[rows], more = self._weights(maps[rows], self._targets[move[rows]], ask)
+            moved_to[rows] = weight[rows]
+            loss, score = xp.where(moved, 1.0, 0.0), seen[xp.rows(len(seen)), move]
+        asked[rows] = asked[rows] | more
+        return Decision(
+            settled=settled,
+            statistic=moved_to - xp.where(is_wrong, 1.0, 0.0),
+            weight=weight,
+            kind=xp.where(is_wrong, WRONG, xp.where(moved, ADVERSARIAL, UNTOUCHED)),
+            move=move,
+            moved_loss=xp.where(is_wrong, 1.0, loss),
+            moved_score=xp.where(is_wrong, here, xp.where(moved, score, 0.0)),
+            asked=asked,
+        )
 
-        # The move that leads to a position: on a torus the smallest of several.
-        by_size = np.argsort(np.abs(np.mgrid[:span, :span] - self.reach).max(axis=0).ravel(), kind="stable")
-        _, first = np.unique(self._flat.ravel()[by_size], return_index=True)
-        self.move_of = np.stack(np.divmod(by_size[first], span), axis=1) - self.reach
+    def _preferred(self, seen: Array, strongest: Array) -> Array:
+        """The number of the move that g takes from a right picture whose neighbours `seen` are not all right."""
+        xp, is_best = self._xp, seen > 0.0
+        if self.rule == "strongest":
+            is_best = is_best & (seen == strongest[:, None])
+        return self._by_rank[xp.least(xp.where(is_best, self._rank, self.table.n_moves - 1))]
 
-    def position(self, move: tuple[int, int] | Positions) -> int:
-        """Where the score of the picture moved by `move` stands in a score map."""
-        return int(self._flat[move[0] + self.reach, move[1] + self.reach])
+    def _weights(self, maps: Array, target: Array, ask: int) -> tuple[Array, Array, Array]:
+        """Whether h(x') of each picture's x' is known, h(x'), and the positions that may settle it."""
+        size = max(1, CELLS // self.table.n_moves**2)
+        parts = [
+            self._weights_of_part(maps[start : start + size], target[start : start + size], ask)
+            for start in range(0, max(1, len(maps)), size)
+        ]
+        known, weight, asked = (self._xp.concatenate(part) for part in zip(*parts, strict=True))
+        return known, weight, asked
 
-    def decide(self, scores: Floats, *, eager: bool = False) -> Outcome | Positions:
-        """The outcome, or the positions to score next: few at a time, or all that may matter if `eager`."""
-        here = scores[self.centre]
-        if math.isnan(here):
-            return np.array([self.centre])
-        if self.rule in ("random", "random2"):
-            return self._decide_random(scores, here=float(here))
-        is_wrong = bool(here > 0.0)
-        target = (0, 0)
-        if not is_wrong:
-            around = self._window((0, 0))
-            seen = scores[around]
-            unknown = np.isnan(seen)
-            if unknown.any():
-                return np.asarray(around[unknown])
-            if not (seen > 0.0).any():
-                return Outcome(0.0, math.nan, UNTOUCHED, (0, 0), 0.0, 0.0)
-            if self.rule == "strongest":
-                k = int(np.argmax(seen))  # the first of equals
-            else:
-                k = int(self._by_length[np.argmax(seen[self._by_length] > 0.0)])
-            target = (int(self._moves[k, 0]), int(self._moves[k, 1]))
-        incoming = self._incoming(scores, target, eager)
-        if isinstance(incoming, np.ndarray):
-            return incoming
-        weight = 1.0 / (1.0 + incoming)  # (9)
-        kind = WRONG if is_wrong else ADVERSARIAL
-        return Outcome(weight - is_wrong, weight, kind, target, 1.0, float(scores[self.position(target)]))
-
-    def _window(self, point: tuple[int, int]) -> Positions:
-        side = 2 * self._inner + 1
-        return np.asarray(self._windows[(point[0] + self._inner) * side + point[1] + self._inner])
-
-    def _incoming(self, scores: Floats, target: tuple[int, int], eager: bool) -> int | Positions:
-        """n(x'), the right points z = x' - v with g(z) = x', or the positions that may settle it.
+    def _weights_of_part(self, maps: Array, target: Array, ask: int) -> tuple[Array, Array, Array]:
+        """n(x') is the number of right points z with g(z) = x'.
 
         A z is out once it is known to be wrong or to see a target it prefers to x'; it is in once
         everything it might prefer is known and is not preferred.
         """
-        side = 2 * self._inner + 1
-        starts = np.array(target) - self._moves
-        rows = (starts[:, 0] + self._inner) * side + starts[:, 1] + self._inner
-        z = self._flat[starts[:, 0] + self.reach, starts[:, 1] + self.reach]
-        z_scores = scores[z]
-        windows = self._windows[rows]  # (move of z to x', candidate of z)
-        seen = scores[windows]
+        xp, n, n_positions = self._xp, len(maps), self.table.n_positions
+        scores = maps.reshape(-1)
+        first = (xp.rows(n) * n_positions)[:, None]  # of each picture's scores
+        z = self._left[target] + first  # (n, move from z to x')
+        windows = self._reached[self._left[target]] + first[..., None]  # (n, move from z to x', candidate of z)
+        z_scores, seen = scores[z], scores[windows]
         if self.rule == "nearest":
             preferred = (seen > 0.0) & self._before
         else:
-            target_score = scores[self.position(target)]
-            preferred = (seen > target_score) | ((seen == target_score) & self._before)
-        out = (z_scores > 0.0) | preferred.any(axis=1)
-        open_cells = np.isnan(seen) & self._matters & ~out[:, None]
-        z_unknown = np.isnan(z_scores) & ~out
-        if not z_unknown.any() and not open_cells.any():
-            return int((~out).sum())
-        # Ask first for the positions that lie in the windows of the most undecided z.
-        cover = np.bincount(windows[open_cells], minlength=self.size)
-        cover += np.bincount(z[z_unknown], minlength=self.size)
-        best = np.argsort(-cover, kind="stable")[: self.size if eager else ASK_AT_ONCE]
-        return np.asarray(best[cover[best] > 0])
+            score = scores[target[:, None] + first][..., None]
+            preferred = (seen > score) | ((seen == score) & self._before)
+        is_out = (z_scores > 0.0) | preferred.any(-1)
+        is_open = xp.isnan(seen) & self._matters & ~is_out[..., None]
+        z_open = xp.isnan(z_scores) & ~is_out
+        # Ask first for the positions that lie in the windows of the most undecided z, the first of equals.
+        cover = xp.counts(windows, is_open, len(scores)) + xp.counts(z, z_open, len(scores))
+        cover = cover.reshape(n, n_positions)
+        keys = cover * n_positions + (n_positions - 1 - self._position)  # no two of a picture are equal
+        asked = (cover > 0) & (keys >= xp.nth_largest(keys, min(ask, n_positions))[:, None])
+        weight = 1.0 / (1.0 + xp.count(~is_out))  # (9)
+        return ~asked.any(-1), weight, asked
 
-    def _decide_random(self, scores: Floats, *, here: float) -> Outcome | Positions:
-        choices = len(self._moves) + (self.rule == "random2")
-        around = self._window((0, 0))
-        seen = scores[around]
-        unknown = np.isnan(seen)
-        if unknown.any():
-            return np.asarray(around[unknown])
-        if here > 0.0:
-            weight = 1.0 / (1.0 + int((seen <= 0.0).sum()) / choices)  # (10)
-            return Outcome(weight - 1.0, weight, WRONG, (0, 0), 1.0, here)
-        targets = self._moves[seen > 0.0]
-        if not len(targets):
-            return Outcome(0.0, math.nan, UNTOUCHED, (0, 0), 0.0, 0.0)
-        windows = np.stack([self._window((int(t[0]), int(t[1]))) for t in targets])
-        needed = np.unique(windows[np.isnan(scores[windows])])
-        if len(needed):
-            return needed
-        right_around = (scores[windows] <= 0.0).sum(axis=1)
-        weights = 1.0 / (1.0 + right_around / choices)  # (10)
+    def _mean_weights(self, maps: Array, is_wrong: Array) -> tuple[Array, Array, Array, Array]:
+        """For the random rules, of pictures that have seen all their neighbours: whether all right points around the
+        targets are known, the mean weight of the targets, E L(g(x)) h(g(x)), and the positions that are missing."""
+        size = max(1, CELLS // self.table.n_moves**2)
+        parts = [
+            self._mean_weights_of_part(maps[start : start + size], is_wrong[start : start + size])
+            for start in range(0, max(1, len(maps)), size)
+        ]
+        known, weight, expected, asked = (self._xp.concatenate(part) for part in zip(*parts, strict=True))
+        return known, weight, expected, asked
+
+    def _mean_weights_of_part(self, maps: Array, is_wrong: Array) -> tuple[Array, Array, Array, Array]:
+        xp, n, n_positions = self._xp, len(maps), self.table.n_positions
+        targets = (maps[:, self._around] > 0.0) & ~is_wrong[:, None]
+        windows = self._reached[self._around]  # (target, neighbour of target)
+        around = maps[:, windows]
+        is_open = xp.isnan(around) & targets[..., None]
+        places = (xp.rows(n) * n_positions)[:, None, None] + windows
+        asked = xp.counts(places, is_open, n * n_positions).reshape(n, n_positions) > 0
+        weights = 1.0 / (1.0 + xp.count(around <= 0.0) / self._choices)  # (10)
+        own = 1.0 / (1.0 + xp.count(maps[:, self._around] <= 0.0) / self._choices)
         # Added one move after the other, as score_map_statistics does: the bits must agree.
-        total = 0.0
-        for weight in weights:
-            total += float(weight)
-        share = len(weights) / choices
-        return Outcome(total / choices, total / len(weights), ADVERSARIAL, (0, 0), share, float(seen.max()))
+        total = xp.full((n,), 0.0)
+        for k in range(self.table.n_moves):
+            total = total + xp.where(targets[:, k], weights[:, k], 0.0)
+        mean = total / xp.where(is_wrong, 1.0, xp.count(targets))
+        return (
+            ~asked.any(-1),
+            xp.where(is_wrong, own, mean),
+            xp.where(is_wrong, own, total / self._choices),
+            asked,
+        )

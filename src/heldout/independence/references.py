@@ -167,7 +167,7 @@ def compare(
     looks: Mapping[tuple[str, int], Preflight],
     *,
     orbit: Translations,
-    batch_size: int | None,
+    batch_size_of: Callable[[Scorer], int],
     rng: np.random.Generator,
     notify: Callable[[str], None],
     progress: bool = False,
@@ -190,7 +190,7 @@ def compare(
             sets,
             samples,
             orbit=orbit,
-            batch_size=batch_size or reference.batch_size,
+            batch_size=batch_size_of(reference),
             progress=progress,
             checkpoints=kept(reference, f"reference-{number}"),
         )
@@ -200,7 +200,7 @@ def compare(
         looks_at.append(found)
 
     def answers(scorer: Scorer, look: Mapping[str, Preflight], label: str, key: str) -> Untouched:
-        size = batch_size or scorer.batch_size
+        size = batch_size_of(scorer)
         return untouched_answers(
             scorer, sets, look, batch_size=size, label=label, progress=progress, checkpoints=kept(scorer, key)
         )

@@ -135,6 +135,8 @@ class AuditResult(JudgedResult):
     version: str
     untouched_pictures: tuple[str, ...]  # what each model's untouched pictures are: see heldout.independence.untouched
     available: tuple[int, ...]  # pictures of test set and control, of which `limit` may have drawn fewer
+    precisions: tuple[str, ...] = ()  # of each model's arithmetic, one for all of its scores
+    batch_sizes: tuple[int, ...] = ()  # of each model; smaller than asked for where a device ran out of memory
     reference_digests: tuple[str, ...] = ()
     reference_evaluations: int = 0  # of models and references, on the untouched pictures of both sets
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from heldout._version import __version__
 from heldout.checks import check_seed
-from heldout.independence.audit import check_level
+from heldout.independence.checks import check_level
 from heldout.independence.leak import LeakEvidence, weigh_leak
 from heldout.independence.score_inputs import Reference, ScoreSets, gather
 from heldout.independence.score_result import ScoreAuditResult, SeenExample

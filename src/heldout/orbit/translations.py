@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.orbit.rules import Rule, check_rule, statistic_range
+from heldout.orbit.table import MoveTable
 
 MOST = 1_000_000  # pixels; no picture has as many on a side
 
@@ -72,6 +73,52 @@ class Translations:
         """
         check_rule(rule)
         return (2 if rule in ("random", "random2") else 3) * self.radius
+
+    def table(self, rule: Rule, *, period: tuple[int, int] | None = None) -> MoveTable:
+        """All shifts whose scores can matter, row by row, and the moves between them.
+
+        Parameters
+        ----------
+        rule : {"strongest", "nearest", "random", "random2"}
+            How a move is chosen.
+        period : (int, int), optional
+            Side lengths of the torus, where shifts are cyclic: shifts that differ by a whole turn share one
+            position, so that no version is scored twice.
+
+        Returns
+        -------
+        MoveTable
+            Of at most (2 margin + 1) ** 2 positions.
+        """
+        reach, radius, moves = self.margin(rule), self.radius, self.moves
+        if period is not None and min(period) < 2 * radius + 1:
+            raise InputError(
+                f"pictures of {period[0]} x {period[1]} are too small to turn by radius {radius}; "
+                f"the largest radius that fits is {(min(period) - 1) // 2}."
+            )
+        span = 2 * reach + 1
+        sides = (span, span) if period is None else (min(span, period[0]), min(span, period[1]))
+        shifts = np.moveaxis(np.mgrid[-reach : reach + 1, -reach : reach + 1], 0, -1).reshape(-1, 2)
+        position_of = ((shifts + reach) % sides) @ [sides[1], 1]  # of each shift
+        # The shift that makes a version: on a torus the smallest of several, so that it lies on the canvas.
+        by_size = np.argsort(np.abs(shifts).max(axis=1), kind="stable")
+        _, first = np.unique(position_of[by_size], return_index=True)
+        versions = shifts[by_size[first]]
+
+        def moved(by: NDArray[np.intp]) -> NDArray[np.intp]:
+            there = versions[:, None] + by
+            known = np.abs(there).max(axis=2) <= reach
+            places = np.where(known[..., None], there + reach, 0) @ [span, 1]
+            return np.asarray(np.where(known, position_of[places], -1))
+
+        return MoveTable(
+            reached=moved(moves),
+            left=moved(-moves),
+            centre=int(position_of[len(shifts) // 2]),
+            moves=moves,
+            versions=versions,
+            lengths=np.sqrt((moves**2).sum(axis=1)),
+        )
 
     def statistic_range(self, rule: Rule) -> tuple[float, float]:
         """The interval that holds T under this rule; see `heldout.orbit.statistic_range`.

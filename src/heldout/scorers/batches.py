@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,31 @@ from heldout.errors import InputError
 from heldout.scorers.base import Scorer
 
 
-def excess_scores(logits: NDArray[Any], labels: NDArray[np.int64], names: list[str]) -> NDArray[np.float64]:
-    """s(x) = max_i l_i(x) - l_y(x), checked at the door: classes, finiteness."""
-    if logits.shape[1] <= labels.max():
-        worst = int(np.argmax(labels))
+class OutOfMemoryError(InputError):
+    """A batch is too large for the device's memory; a smaller one may not be."""
+
+
+def ran_out_of_memory(error: BaseException) -> bool:
+    """Whether this is what a model says for want of memory; not every runtime has a type of its own for that."""
+    said = str(error).lower()
+    return isinstance(error, MemoryError) or any(
+        words in said for words in ("out of memory", "can't allocate memory", "failed to allocate memory")
+    )
+
+
+def check_classes(n_classes: int, labels: NDArray[np.int64], names: Sequence[str]) -> None:
+    """Refuse a label that the model does not know."""
+    worst = int(np.argmax(labels))
+    if n_classes <= labels[worst]:
         raise InputError(
-            f"the model knows {logits.shape[1]} classes, but picture {names[worst]} has label "
+            f"the model knows {n_classes} classes, but picture {names[worst]} has label "
             f"{int(labels[worst])} (classes count from 0)."
         )
+
+
+def excess_scores(logits: NDArray[Any], labels: NDArray[np.int64], names: list[str]) -> NDArray[np.float64]:
+    """s(x) = max_i l_i(x) - l_y(x), checked at the door: classes, finiteness."""
+    check_classes(logits.shape[1], labels, names)
     values = logits.astype(np.float64)
     if not np.isfinite(values).all():
         worst = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
@@ -33,21 +51,33 @@ def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # sys.exit in a model is a failure of the model
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
         planes = batch if scorer.layout == "nchw" else np.moveaxis(batch, -1, 1)
         grey = planes.ndim == 4 and planes.shape[1] == 3 and bool((planes == planes[:, :1]).all())
-        hint = "; the pictures are grey, in three equal channels: read the files with `channels=1`" if grey else ""
-        raise InputError(
-            f"the model {scorer.name} fails on a batch of shape {batch.shape} ({scorer.layout}): "
-            f"{type(error).__name__}: {reason.removesuffix('.')}{hint}."
-        ) from error
+        raise failure(scorer, batch.shape, error, grey=grey) from error
     if logits.dtype.kind not in "fiu":
         raise InputError(f"the model returns values of type {logits.dtype}; real numbers are needed.")
-    if logits.ndim != 2 or len(logits) != len(batch):
-        raise InputError(
-            f"the model returns shape {logits.shape} for a batch of {len(batch)}; (n, n_classes) logits are needed."
-        )
+    check_shape(logits.shape, len(batch))
     return logits
+
+
+def failure(scorer: Scorer, shape: tuple[int, ...], error: BaseException, *, grey: bool = False) -> InputError:
+    """Whatever went wrong inside a user's model, in one sentence."""
+    if ran_out_of_memory(error):
+        return OutOfMemoryError(
+            f"the model {scorer.name} runs out of memory on a batch of shape {shape}; give a smaller `batch_size`."
+        )
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+    hint = "; the pictures are grey, in three equal channels: read the files with `channels=1`" if grey else ""
+    return InputError(
+        f"the model {scorer.name} fails on a batch of shape {shape} ({scorer.layout}): "
+        f"{type(error).__name__}: {reason.removesuffix('.')}{hint}."
+    )
+
+
+def check_shape(shape: tuple[int, ...], n: int) -> None:
+    """Refuse what is no row of logits for each of n pictures."""
+    if len(shape) != 2 or shape[0] != n:
+        raise InputError(f"the model returns shape {shape} for a batch of {n}; (n, n_classes) logits are needed.")
 
 
 def right_answers(

@@ -54,14 +54,20 @@ class OnnxScorer:
         batch_size: int | None = None,
         device: str = "cpu",
         bf16: bool = False,
+        compile: bool = False,
         threads: int | None = None,
         output: str | None = None,
     ) -> None:
+        self._options = {
+            "batch_size": batch_size, "device": device, "bf16": bf16, "threads": threads, "output": output,
+        }  # fmt: skip
         path = Path(path)
         if not path.is_file():
             raise InputError(f"the model file {path} does not exist.")
         if bf16:
             raise InputError("bfloat16 is for torch modules; an ONNX file runs in the precision it was exported in.")
+        if compile:
+            raise InputError("`compile=True` is for torch modules; ONNX Runtime has prepared this file already.")
         if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
             raise InputError(f"`device={device!r}`: there is no such device; use 'cpu', 'cuda' or 'cuda:1'.")
         ort = import_extra("onnxruntime", extra="onnx")
@@ -97,6 +103,19 @@ class OnnxScorer:
             )
         self.batch_size = fixed[0] or batch_size or 256
         self.name, self._path = path.stem, path
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self._path, "name": self.name, **self._options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        name = state.pop("name")
+        self.__init__(**state)  # type: ignore[misc]  # a session cannot travel: a worker opens its own
+        self.name = name
+
+    @property
+    def precision(self) -> str:
+        """Of its input; what it computes in is in the file."""
+        return np.dtype(self._type).name
 
     def logits(self, batch: Batch) -> NDArray[Any]:
         """Run the session on one batch.

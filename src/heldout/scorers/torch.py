@@ -38,6 +38,16 @@ class TorchScorer:
         Memory format of inputs and weights; often faster for convolutions.
     prepare : bool
         Fold batch norms.
+    compile : bool
+        Run through `torch.compile`, which takes a minute before the first batch and changes logits by rounding only.
+
+    Attributes
+    ----------
+    device : torch.device
+        Where batches live.
+    precision : str
+        Of its arithmetic: "float32", "tf32" (float32 whose products are rounded, torch's default for convolutions on
+        recent GPUs) or "bfloat16".
 
     Examples
     --------
@@ -60,39 +70,61 @@ class TorchScorer:
         bf16: bool = False,
         channels_last: bool = True,
         prepare: bool = True,
+        compile: bool = False,
     ) -> None:
         torch = import_extra("torch", extra="torch")
         import_extra("torch.fx", extra="torch")
-        self._torch = torch
         first = next(iter(module.parameters()), None)
         try:
-            self._device = torch.device(device or (first.device if first is not None else "cpu"))
-            torch.zeros(1, device=self._device).numpy(force=True)  # "meta" is a device, and "cuda:9" a name of one
+            self.device = torch.device(device or (first.device if first is not None else "cpu"))
+            torch.zeros(1, device=self.device).numpy(force=True)  # "meta" is a device, and "cuda:9" a name of one
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             there = [f"'cuda:{i}'" for i in range(torch.cuda.device_count())]
             raise InputError(
                 f"`device={device!r}`: torch has no such device here; it has {', '.join([repr('cpu'), *there])}."
             ) from error
         self._original = module
-        self._bf16, self._channels_last, self._prepare = bf16, channels_last, prepare
+        self._bf16, self.channels_last, self._prepare = bf16, channels_last, prepare
+        self._compile = compile
         self._prepared: Any = None
         # On a CPU the intermediate tensors of 32 pictures still come from the cache and the allocator's own
         # store; at 128 a ResNet-20 ran at two thirds of that speed.
-        self.batch_size = batch_size or (1024 if self._device.type == "cuda" else 32)
+        self.batch_size = batch_size or (1024 if self.device.type == "cuda" else 32)
         self.name = type(module).__name__
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_prepared": None}  # which a worker makes anew
+
+    @property
+    def _torch(self) -> Any:
+        return import_extra("torch", extra="torch")
+
+    @property
+    def precision(self) -> str:
+        """Of its arithmetic."""
+        if self._bf16:
+            return "bfloat16"
+        return "tf32" if self.device.type == "cuda" and self._torch.backends.cudnn.allow_tf32 else "float32"
+
+    @property
+    def gathers(self) -> bool:
+        """Whether windows are gathered on its device: not where that is this process's own memory, in which NumPy cuts
+        them faster, and not where it has no float64.
+        """
+        return self.device.type not in ("cpu", "mps")
 
     def _ready(self, example: Any) -> Any:
         """The module that is run: a copy, made and prepared once, so that the user's own stays as it is."""
         torch = self._torch
         if self._prepared is None:
-            if self._device.type == "cpu":
+            if self.device.type == "cpu":
                 keep_freed_memory()
-            module = copy.deepcopy(self._original).eval().requires_grad_(False).to(self._device)
+            module = copy.deepcopy(self._original).eval().requires_grad_(False).to(self.device)
             if self._prepare:
                 module = folded(module, example, torch)
-            if self._channels_last:
+            if self.channels_last:
                 module = module.to(memory_format=torch.channels_last)
-            self._prepared = module
+            self._prepared = torch.compile(module, dynamic=False) if self._compile else module
         return self._prepared
 
     def logits(self, batch: Batch) -> NDArray[Any]:
@@ -108,16 +140,30 @@ class TorchScorer:
         (n, n_classes)
             One row per picture.
         """
+        positive = batch if min(batch.strides) > 0 else np.ascontiguousarray(batch)
+        return np.asarray(self.run(self._torch.from_numpy(positive).to(self.device)).cpu().numpy())
+
+    def run(self, batch: Any) -> Any:
+        """Run one batch that is on the device already.
+
+        Parameters
+        ----------
+        batch : (n, channels, height, width) tensor
+            float32, scaled as the model wants it.
+
+        Returns
+        -------
+        (n, n_classes) tensor
+            float32, on the device.
+        """
         torch = self._torch
-        x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
-        if self._channels_last:
-            x = x.contiguous(memory_format=torch.channels_last)
+        x = batch.contiguous(memory_format=torch.channels_last if self.channels_last else torch.contiguous_format)
         module = self._ready(x)
-        with torch.inference_mode(), torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._bf16):
+        with torch.inference_mode(), torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bf16):
             out = module(x)
         if not isinstance(out, torch.Tensor):
             raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
-        return np.asarray(out.float().cpu().numpy())
+        return out.float()
 
     def input_gradient(self, batch: Batch, labels: NDArray[Any]) -> NDArray[np.float32]:
         """Direction in which each example's cross entropy at its label grows, with respect to its own input.
@@ -138,12 +184,12 @@ class TorchScorer:
             One gradient per picture.
         """
         torch = self._torch
-        x = torch.from_numpy(np.ascontiguousarray(batch)).to(self._device)
+        x = torch.from_numpy(np.ascontiguousarray(batch)).to(self.device)
         module = self._ready(x)
         with torch.enable_grad():
             x = x.detach().requires_grad_()
-            out = module(x.contiguous(memory_format=torch.channels_last) if self._channels_last else x).float()
-            y = torch.from_numpy(np.asarray(labels, dtype=np.int64)).to(self._device)[:, None]
+            out = module(x.contiguous(memory_format=torch.channels_last) if self.channels_last else x).float()
+            y = torch.from_numpy(np.asarray(labels, dtype=np.int64)).to(self.device)[:, None]
             others = torch.logsumexp(out.scatter(1, y, float("-inf")), dim=1)
             margin = (others - out.gather(1, y)[:, 0]).sum()  # examples do not mix
             (gradient,) = torch.autograd.grad(margin, x)
@@ -157,8 +203,8 @@ class TorchScorer:
         str
             16 hexadecimal digits.
         """
-        options = (type(self._original).__qualname__, str(self._device), self._bf16, self._channels_last, self._prepare)
-        h = hashlib.sha256(repr(options).encode())
+        options = (type(self._original).__qualname__, str(self.device), self._bf16, self.channels_last, self._prepare)
+        h = hashlib.sha256(repr((*options, "compiled") if self._compile else options).encode())
         for name, tensor in self._original.state_dict().items():
             h.update(name.encode())
             h.update(tensor.detach().cpu().contiguous().reshape(-1).view(self._torch.uint8).numpy().tobytes())

@@ -1,0 +1,280 @@
+"""The long part of an audit, step by step: what depends on each other, a look at every model, then every score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.checkpoints import CheckpointFolder
+from heldout.checks import check_share
+from heldout.errors import InputError
+from heldout.images import LabelledImages
+from heldout.independence.checks import check_enough
+from heldout.independence.dependence import Dependence, dependence
+from heldout.independence.preflight import Preflight, check_room, looked_at, preflight
+from heldout.independence.rounds import Shard, ShardResult, finished_before, run_shard, shards_of
+from heldout.orbit import Rule, Translations
+from heldout.progress import continued, progress_bar
+from heldout.scorers import Scorer
+from heldout.scorers.batches import OutOfMemoryError
+from heldout.statistics.checks import Alternative
+from heldout.statistics.permutation import check_comparable
+
+Notify = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """A set and the part of it that is audited."""
+
+    images: LabelledImages
+    rows: NDArray[np.intp]
+    digest: str
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Of the audited part."""
+        return self.images.labels[self.rows]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model on one set."""
+
+    name: str  # of the set: test or control
+    number: int  # of the model
+    model: Scorer
+    set: Pictures
+
+    @property
+    def label(self) -> str:
+        """What bars and sentences call it."""
+        return f"{self.model.name}, {self.name} set"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all steps share: models, sets, moves, and where unfinished work is kept."""
+
+    models: Sequence[Scorer]
+    sets: dict[str, Pictures]  # "test", and "control" where there is one
+    orbit: Translations
+    rule: Rule
+    batch_size: int | None  # each model's own choice without
+    limit: int | None
+    seed: int
+    folder: Path | None
+    resume: bool
+    say: Notify
+    progress: bool
+    halved: dict[str, int] = field(default_factory=dict)  # batch sizes of models, by name, that did not fit
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Every model on every set."""
+        return [
+            Job(name, number, model, pictures)
+            for name, pictures in self.sets.items()
+            for number, model in enumerate(self.models)
+        ]
+
+    @property
+    def parts(self) -> dict[str, tuple[LabelledImages, NDArray[np.intp]]]:
+        """The sets, and which of their pictures are audited."""
+        return {name: (pictures.images, pictures.rows) for name, pictures in self.sets.items()}
+
+    def batch_size_of(self, model: Scorer) -> int:
+        """How many pictures a model is given at once."""
+        size = self.batch_size or model.batch_size
+        return min(size, self.halved.get(model.name, size))
+
+    def halve(self, model: Scorer, size: int) -> None:
+        """Give a model smaller batches from here on, and say so once."""
+        if model.name not in self.halved:
+            self.say(
+                f"{model.name}: the device ran out of memory at {2 * size:,} pictures per batch; going on with fewer."
+            )
+        self.halved[model.name] = size
+
+    def kept(self) -> CheckpointFolder:
+        """Where unfinished work is kept."""
+        return CheckpointFolder(self.folder, of="audit")
+
+    def kept_of(self, model: Scorer, key: str, name: str) -> CheckpointFolder:
+        """Where what this model says to this set is kept, and what it depends on."""
+        pictures = self.sets[name]
+        return self.kept().within(
+            f"{name}-{key}",
+            model=model.digest(),
+            pictures=pictures.digest,
+            **pictures.images.preprocessing(),
+            batch_size=self.batch_size_of(model),
+            limit=self.limit,
+            seed=self.seed,
+        )
+
+
+def sets_of(
+    images: LabelledImages,
+    control: LabelledImages | None,
+    *,
+    orbit: Translations,
+    rule: Rule,
+    limit: int | None,
+    rng: np.random.Generator,
+) -> dict[str, Pictures]:
+    """Test set and control, the part of each that is audited, and whether they can be."""
+    sets = {
+        name: Pictures(pictures, _subset(len(pictures), limit, rng), pictures.digest())
+        for name, pictures in (("test", images), ("control", control))
+        if pictures is not None
+    }
+    for pictures in sets.values():
+        check_room(pictures.images, pictures.rows, orbit, rule)
+    if "control" in sets:
+        _check_control(sets["test"], sets["control"])
+    return sets
+
+
+def _subset(n: int, limit: int | None, rng: np.random.Generator) -> NDArray[np.intp]:
+    return np.arange(n) if limit is None or limit >= n else np.sort(rng.permutation(n)[:limit])
+
+
+def _check_control(test: Pictures, control: Pictures) -> None:
+    """What can be known of a control before anything is scored."""
+    if control.images.preprocessing() != test.images.preprocessing():
+        raise InputError("test set and control must be framed and scaled in the same way.")
+    if control.digest == test.digest:
+        raise InputError("the control is the test set itself; it must be fresh examples of the same source.")
+    names, others = test.images.source.class_names, control.images.source.class_names
+    if names is None and getattr(control.images.source, "numbered_by_name", False):
+        raise InputError(
+            "the labels of the control are names, but those of the test set numbers; give both as numbers or both as "
+            "names."
+        )
+    if names is not None and others is not None and list(names) != list(others):
+        raise InputError(
+            "test set and control number their classes differently; read the control with class_names=test.class_names."
+        )
+
+
+def find_dependence(work: Work, *, alternative: Alternative, level: float) -> dict[str, Dependence]:
+    """Which pictures of each set depend on each other, and whether enough are left that do not."""
+    depends = dependence(
+        work.parts,
+        progress=work.progress,
+        checkpoints={
+            name: work.kept().file(f"{name}-duplicates", pictures=p.digest, limit=work.limit, seed=work.seed)
+            for name, p in work.sets.items()
+        },
+    )
+    for name, found in depends.items():
+        if sentence := found.sentence(len(work.sets[name].rows)):
+            work.say(f"{name} set: {sentence}.")
+    test, codes = work.sets["test"], depends["test"].codes
+    if "control" in work.sets:
+        check_comparable(
+            test.labels,
+            work.sets["control"].labels,
+            groups_test=codes,
+            groups_control=depends["control"].codes,
+        )
+    else:
+        n_units = len(test.rows) if codes is None else len(np.unique(codes))
+        check_enough(n_units, len(test.rows), work.orbit, work.rule, alternative, level)
+    return depends
+
+
+def look_at_all(
+    work: Work, expected: Sequence[float | str | None], rng: np.random.Generator
+) -> dict[tuple[str, int], Preflight]:
+    """Every model on every set; where an accuracy is expected, on the whole test set."""
+    for value in expected:
+        if value is not None:
+            check_share(value, "expect_accuracy", one=True)
+    whole = {"test": len(work.sets["test"].images)}
+    samples = {
+        wants: looked_at({name: s.rows for name, s in work.sets.items()}, whole if wants else {}, rng)
+        for wants in sorted({value is not None for value in expected})
+    }
+    looks = {}
+    for job in work.jobs:
+        look = _look(work, job, samples[expected[job.number] is not None][job.name])
+        work.say(f"{job.label}: {look}.")
+        looks[job.name, job.number] = look
+    return looks
+
+
+def _look(work: Work, job: Job, sample: NDArray[np.intp]) -> Preflight:
+    """With batches that fit into the device's memory."""
+    while True:
+        size = work.batch_size_of(job.model)
+        try:
+            return preflight(
+                job.model,
+                job.set.images,
+                job.set.rows,
+                sample,
+                orbit=work.orbit,
+                batch_size=size,
+                label=job.label,
+                progress=work.progress,
+                checkpoints=work.kept_of(job.model, f"{job.number}", job.name),
+            )
+        except OutOfMemoryError:
+            if size == 1:
+                raise
+            work.halve(job.model, size // 2)
+
+
+def score_all(work: Work, looks: dict[tuple[str, int], Preflight]) -> dict[str, list[ShardResult]]:
+    """What every model does to every set, by set."""
+    found: dict[str, list[ShardResult]] = {name: [] for name in work.sets}
+    for job in work.jobs:
+        found[job.name].append(ShardResult.joined(list(_score(work, job, looks[job.name, job.number]))))
+    return found
+
+
+def _score(work: Work, job: Job, look: Preflight) -> Iterator[ShardResult]:
+    """One model on one set, shard after shard."""
+    shards = shards_of(_whole(work, job, look))
+    finished = evaluations = 0
+    with progress_bar(look.expected_evaluations, len(job.set.rows), job.label, work.progress) as tell:
+        if work.resume and any(shard.checkpoint is not None and shard.checkpoint.exists() for shard in shards):
+            done = finished_before(shards)
+            work.say(continued(job.label, done, len(job.set.rows), "pictures"))
+        for shard in shards:
+            before = finished, evaluations
+
+            def progress(more: int, scored: int, before: tuple[int, int] = before) -> None:
+                if tell is not None:
+                    tell(before[0] + more, before[1] + scored)
+
+            result = run_shard(shard, progress)
+            if result.batch_size < shard.batch_size:
+                work.halve(job.model, result.batch_size)
+            finished, evaluations = finished + len(shard.rows), evaluations + result.evaluations
+            yield result
+
+
+def _whole(work: Work, job: Job, look: Preflight) -> Shard:
+    """A whole set before a model."""
+    period = None
+    if job.set.images.frame.wraps:
+        _, period = next(job.set.images.source.shapes(job.set.rows))
+    kept = work.kept_of(job.model, f"{job.number}", job.name)
+    return Shard(
+        scorer=job.model,
+        images=job.set.images,
+        rows=job.set.rows,
+        table=work.orbit.table(work.rule, period=period),
+        rule=work.rule,
+        batch_size=work.batch_size_of(job.model),
+        checkpoint=None if work.folder is None else work.folder / f"{job.name}-{job.number}.npz",
+        resume=work.resume,
+        fingerprint={**kept.fingerprint, "answers": look.answers, "rule": work.rule, "radius": work.orbit.radius},
+    )
