@@ -81,7 +81,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "stress_prior": [*stress, "--labels", f"{f}/labels.npy", "--prior", f"{f}/prior.npy", "--top", "2", "--points",
                          "100"],
         "stress_public": [*stress, "--examples", "300", "--classes", "3", "--public", "0.3"],
-        "memorization_curve": ["memorization", "curve", "--model", honest, leaked, *PICTURES[:-1], "--limit", "60",
+        "memorization_curve": ["memorization", "curve", "--model", honest, leaked, *PICTURES, "--limit", "60",
                                "--perturbation", "gaussian", "spatial", "--strengths", "spatial=0:2", "--shifts", "3",
                                "--turns", "3"],
         "memorization_train": ["memorization", "retrain", "--train", "heldout_trainings:nearest",
