@@ -26,9 +26,11 @@ from .saved import load
 from .statistics import (
     ControlTestResult,
     IndependenceTestResult,
+    MarginTestResult,
     NModelTestResult,
     control_test,
     independence_test,
+    margin_test,
     n_model_test,
 )
 
@@ -45,6 +47,7 @@ __all__ = [
     "InputError",
     "LabelNoiseCurve",
     "LabelledImages",
+    "MarginTestResult",
     "MemorizationResult",
     "NModelTestResult",
     "Predictions",
@@ -72,6 +75,7 @@ __all__ = [
     "load",
     "load_predictions",
     "load_scores",
+    "margin_test",
     "n_model_test",
     "perturbation_curve",
     "queries_to_reach",

@@ -1,0 +1,88 @@
+"""The trades of `margins`, compiled by numba. They release the interpreter's lock, so threads run side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from heldout.statistics.margins import FIRST, GOLDEN, SCALE, SECOND
+
+ONE, S11, S27, S30, S31 = (np.uint64(s) for s in (1, 11, 27, 30, 31))
+
+
+def _compile(function: Any, **options: Any) -> Any:
+    """Compiled and kept on disk for the next process, where there is a place for it."""
+    try:
+        return numba.njit(nogil=True, cache=True, **options)(function)
+    except RuntimeError:  # no folder that numba can write to
+        return numba.njit(nogil=True, **options)(function)
+
+
+def _word(key: Any, i: Any) -> Any:
+    z = key + GOLDEN * (np.uint64(i) + ONE)
+    z = (z ^ (z >> S30)) * FIRST
+    z = (z ^ (z >> S27)) * SECOND
+    return z ^ (z >> S31)
+
+
+word = _compile(_word, inline="always")
+
+
+def _unit(z: Any) -> Any:
+    return np.float64(z >> S11) * SCALE
+
+
+unit = _compile(_unit, inline="always")
+
+
+def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, tilt: Any, accept: Any) -> None:
+    """Every table of the stack takes `steps` rounds of trades, in place; see `margins._walk_numpy`."""
+    k, n = tables.shape[1:]
+    tilted = accept.shape[0] > 0
+    order, places = np.empty(k, np.uint32), np.empty(n + 1, np.uint32)  # unsigned: no look for negative places
+    chance, picked = np.empty(n), np.empty(n, np.uint8)
+    for b in range(tables.shape[0]):
+        for step in range(steps):
+            round_key = word(keys[b], step)
+            for i in range(k):
+                order[i] = i
+            for i in range(k - 1, 0, -1):
+                j = np.uint32(unit(word(round_key, i)) * np.float64(i + 1))
+                order[i], order[j] = order[j], order[i]
+            for pair in range(k // 2):
+                one, two = order[2 * pair], order[2 * pair + 1]
+                first, second = tables[b, one], tables[b, two]
+                pair_key = word(round_key, k + pair)
+                for g in range(bounds.shape[0] - 1):
+                    differ, mine = 0, 0
+                    for c in range(bounds[g], bounds[g + 1]):
+                        places[differ] = c
+                        apart = (first[c] ^ second[c]) == 1  # 2, for a missing cell, is never one bit from 0 or 1
+                        differ += apart
+                        mine += apart & first[c]
+                    if mine == 0 or mine == differ:
+                        continue
+                    for p in range(differ):
+                        chance[p] = unit(word(pair_key, places[p])) * np.float64(differ - p)
+                    left = np.float64(mine)
+                    for p in range(differ):
+                        pick = chance[p] < left
+                        left -= np.float64(pick)
+                        picked[p] = pick
+                    if tilted:
+                        change = 0
+                        for p in range(differ):
+                            c = places[p]
+                            gain = np.int64(tilt[one, c]) - np.int64(tilt[two, c])
+                            change += (np.int64(picked[p]) - np.int64(first[c])) * gain
+                        if unit(word(pair_key, n + g)) >= accept[change + n]:
+                            continue
+                    for p in range(differ):
+                        c = places[p]
+                        first[c] = picked[p]
+                        second[c] = 1 - picked[p]
+
+
+walk = _compile(_walk)
