@@ -126,6 +126,14 @@ def test_drawn_tables_have_their_law(name, delta):
     assert chisquare(counts, 20_000 * pi).pvalue > 1e-4
 
 
+def test_trades_of_one_model_have_the_same_law():
+    tables, pi, _, places = law(*TABLES["4 x 4"])
+    counts = np.zeros(len(tables))
+    for stack in MarginChains(tables[0], steps=60, star=True).draw(20_000, np.random.default_rng(2)):
+        counts += np.bincount([places[t.tobytes()] for t in stack], minlength=len(tables))
+    assert chisquare(counts, 20_000 * pi).pvalue > 1e-4
+
+
 def test_an_empty_diagonal_leaves_two_classes():
     x = np.array([[2, 1, 0], [0, 2, 1], [1, 0, 2]], dtype=np.uint8)  # its mirror image has the same margins
     assert len(law(x, None)[0]) == 1
@@ -149,14 +157,15 @@ def test_level_of_the_test_itself(steps):
         assert np.mean(p <= level + 1e-9) >= level / 3
 
 
+@pytest.mark.parametrize("star", [False, True])
 @pytest.mark.parametrize("delta", [0.0, -0.4])
-def test_same_bits_with_and_without_numba_and_on_two_threads(delta, monkeypatch, rng):
+def test_same_bits_with_and_without_numba_and_on_two_threads(delta, star, monkeypatch, rng):
     x, e = rng.random((7, 50)) < 0.5, rng.random((7, 50)) < 0.3
     observed, strata = rng.random((7, 50)) < 0.9, rng.integers(0, 4, 50)
 
     def drawn(n_jobs):
         chains = MarginChains(
-            margins.read_cells(x, observed), strata=strata, tilt=e, delta=delta, steps=4, n_jobs=n_jobs
+            margins.read_cells(x, observed), strata=strata, tilt=e, delta=delta, steps=4, star=star, n_jobs=n_jobs
         )
         return np.concatenate(list(chains.draw(25, np.random.default_rng(3))))
 

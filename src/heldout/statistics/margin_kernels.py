@@ -37,7 +37,7 @@ def _unit(z: Any) -> Any:
 unit = _compile(_unit, inline="always")
 
 
-def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, tilt: Any, accept: Any) -> None:
+def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, tilt: Any, accept: Any, star: Any) -> None:
     """Every table of the stack takes `steps` rounds of trades, in place; see `margins._walk_numpy`."""
     k, n = tables.shape[1:]
     tilted = accept.shape[0] > 0
@@ -46,12 +46,15 @@ def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, tilt: Any, accept: An
     for b in range(tables.shape[0]):
         for step in range(steps):
             round_key = word(keys[b], step)
-            for i in range(k):
-                order[i] = i
-            for i in range(k - 1, 0, -1):
-                j = np.uint32(unit(word(round_key, i)) * np.float64(i + 1))
-                order[i], order[j] = order[j], order[i]
-            for pair in range(k // 2):
+            if star:
+                order[0], order[1] = 0, 1 + np.uint32(unit(word(round_key, 0)) * np.float64(k - 1))
+            else:
+                for i in range(k):
+                    order[i] = i
+                for i in range(k - 1, 0, -1):
+                    j = np.uint32(unit(word(round_key, i)) * np.float64(i + 1))
+                    order[i], order[j] = order[j], order[i]
+            for pair in range(1 if star else k // 2):
                 one, two = order[2 * pair], order[2 * pair + 1]
                 first, second = tables[b, one], tables[b, two]
                 pair_key = word(round_key, k + pair)
@@ -72,7 +75,7 @@ def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, tilt: Any, accept: An
                         left -= np.float64(pick)
                         picked[p] = pick
                     if tilted:
-                        change = 0
+                        change = np.int64(0)
                         for p in range(differ):
                             c = places[p]
                             gain = np.int64(tilt[one, c]) - np.int64(tilt[two, c])
