@@ -11,15 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 from heldout.report.svg.bins import density, histogram, outlines
+from heldout.report.svg.grids import grid_map
 from heldout.report.svg.heat_maps import heat_map
 from heldout.report.svg.lines import line_chart
 from heldout.report.svg.shapes import range_mark, swatch
-from heldout.summary import Chart, HeatMap, Histogram, LineChart, Outlines, PointDensity
+from heldout.summary import Chart, GridMap, HeatMap, Histogram, LineChart, Outlines, PointDensity
 
 __all__ = ["draw", "range_mark", "swatch"]
 
 DRAWN: dict[type, Callable[[Any], str]] = {
     LineChart: line_chart, Histogram: histogram, Outlines: outlines, HeatMap: heat_map, PointDensity: density,
+    GridMap: grid_map,
 }  # fmt: skip
 
 
