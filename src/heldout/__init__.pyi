@@ -3,6 +3,8 @@ from .attack.outlook import queries_to_reach
 from .attack.result import StressResult, StressRun
 from .attack.stress import stress
 from .errors import HeldoutError, InputError
+from .exposures.exposure import exposure
+from .exposures.result import ExposureResult
 from .images import LabelledImages, split
 from .independence.audit import audit, audit_many
 from .independence.needed import AuditNeeds, audit_needed, audit_scores_needed
@@ -42,6 +44,7 @@ __all__ = [
     "CompareResult",
     "ControlTestResult",
     "Curve",
+    "ExposureResult",
     "HeldoutError",
     "IndependenceTestResult",
     "InputError",
@@ -70,6 +73,7 @@ __all__ = [
     "compare",
     "compare_all",
     "control_test",
+    "exposure",
     "independence_test",
     "label_noise_curve",
     "load",
