@@ -46,6 +46,7 @@ def world(
     drift: float = 0.0,
     gain: float = 0.0,
     harder: float = 1.5,
+    half: bool = False,
 ) -> World:
     families = np.arange(k) // 5 if lineages else np.arange(k)
     count = int(families.max()) + 1
@@ -56,6 +57,8 @@ def world(
     ability = common[families] * np.sqrt(1 - own**2) + own * rng.normal(size=k)
     rank = np.argsort(np.argsort(other)) / max(1, count - 1)
     cutoffs = np.clip(1.6 * rank - 0.8, -0.1, 0.8)[families]  # half of the families before all items
+    if half:  # half of the models could have seen about a third of the items
+        cutoffs = np.where(cutoffs > np.median(cutoffs), 1 / 3, -0.1)
     dates = np.sort(rng.random(n))
     difficulty = rng.normal(size=n) + harder * (dates - 0.5)
     slope = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ DETAILS = f"""\
 exit codes: 0 fine, 1 exposed models score better with p below --fail-under, 2 bad input, 3 a bug in heldout, 130
 stopped
 """
+SLOW = 2e7  # cells of all tables that take more than half a minute or so without numba
 MODEL = ("model", "name", "models", "names", "system")
 CUTOFF = ("cutoff", "cutoffs", "training_cutoff", "knowledge_cutoff", "cutoff_date")
 FAMILY = ("family", "families", "lineage", "base", "base_model")
@@ -105,6 +107,8 @@ def run(args: argparse.Namespace) -> int:
         )
     if seen is None and asked["cutoffs"] is None:
         raise InputError("the cutoffs of the models are not known: give a table model,cutoff with --models, or --seen.")
+    if find_spec("numba") is None and table.cells.size * args.resamples > SLOW:
+        say("numba is not installed, so this takes a while: pip install 'heldout[attack]' makes it many times faster.")
     result = exposure(
         table,
         seen=seen,

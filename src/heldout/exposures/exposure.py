@@ -15,7 +15,7 @@ from heldout.checks import check_count, check_seed, check_share
 from heldout.errors import InputError
 from heldout.exposures.controls import mixing, month_map, negative_control, strata_alone, weights
 from heldout.exposures.inputs import Board, read_board
-from heldout.exposures.lineages import DRAWS, HALVINGS, NEWTON, Effect, effect, family_p, whole_pass
+from heldout.exposures.lineages import DRAWS, EFFECT_TABLES, HALVINGS, NEWTON, Effect, effect, family_p, whole_pass
 from heldout.exposures.placebo import Placebo, placebo_test, residuals
 from heldout.exposures.result import Basis, ExposureResult, ModelExposure, Outcome, Verdict
 from heldout.exposures.single import Scan, Single, Singles
@@ -142,7 +142,8 @@ class _Run:
             bar.update(1)
             p_margins = family_p(b, whole, self.n_resamples, rng=rngs[1], tell=bar.update, **self._with)
             placebo = placebo_test(b, whole.mean, self.n_resamples, rngs[2])
-            size = effect(b, level=self.level, rng=rngs[3], tell=bar.update, **self._with)
+            few = min(EFFECT_TABLES, self.n_resamples)
+            size = effect(b, level=self.level, rng=rngs[3], n_tables=few, tell=bar.update, **self._with)
             tests = Singles(b, n_tables=self.n_resamples, steps=self.steps, n_jobs=self._n_jobs, scan=self.scan)
             singles: dict[int, Single] = {}
             for model, rng in zip(exposed.tolist(), rngs[4].spawn(len(exposed)), strict=True):

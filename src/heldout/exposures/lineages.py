@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 DRAWS = 10  # times a member of each family is drawn
 LEAST = 999  # tables of each such draw, at least where so many are asked for
 EFFECT_DRAWS = 3  # of members, for the interval of delta
+EFFECT_TABLES = 999  # of each delta that is tested
 NEWTON, HALVINGS, FIRST_LOOK = 5, 5, 199
 FARTHEST = 12.0  # delta beyond which an end is said to be infinite
 WIDE = 500_000  # cells of a table from which on fewer tables are drawn for every delta
@@ -154,15 +155,16 @@ def effect(
     steps: int,
     n_jobs: int,
     rng: np.random.Generator,
-    n_tables: int = 999,
+    n_tables: int = EFFECT_TABLES,
     tell: Callable[[int], object] = lambda _: None,
 ) -> Effect:
     """delta by Newton's method on the expected statistic, its interval by inversion of exact tests."""
     drawn = members(board, EFFECT_DRAWS, rng)
     tables = [_Tilted(board, rows, steps, n_jobs) for rows in drawn]
     seeds = [int(s) for s in rng.integers(0, 2**63, size=len(tables))]
-    each = n_tables if board.cells.size < WIDE and len(tables) == 1 else max(FIRST_LOOK, n_tables // 3)
-    each = each if board.cells.size < WIDE else FIRST_LOOK
+    look = min(FIRST_LOOK, n_tables)
+    each = n_tables if len(tables) == 1 else max(look, n_tables // 2)
+    each = each if board.cells.size < WIDE else look
 
     def tested(delta: float, n: int) -> _Tested:
         one = [t.test(delta, n, np.random.default_rng(seed)) for t, seed in zip(tables, seeds, strict=True)]
@@ -176,7 +178,7 @@ def effect(
 
     best, error = 0.0, math.inf
     for _ in range(NEWTON):
-        found = tested(best, FIRST_LOOK)
+        found = tested(best, look)
         if found.variance <= 0:
             break
         error = 1 / math.sqrt(found.variance)

@@ -248,24 +248,25 @@ def _map(result: ExposureResult) -> page.GridMap:
 def _scans(result: ExposureResult) -> page.LineChart:
     strongest = sorted(result.scans.items(), key=lambda item: -max(item[1].z))[:CURVES]
     styles: tuple[page.Style, ...] = ("a", "b", "c", "d", "e", "f")
+    first = min(s.dates[0] for _, s in strongest)
 
     return page.LineChart(
         title="Standardised excess up to a hypothetical cutoff",
         caption="Where the curve is highest, a cutoff there fits the model best.",
-        x=page.Axis(label="hypothetical cutoff", spec=".2f"),
+        x=page.Axis(label=f"hypothetical cutoff, in months after {first}", spec=".1f"),
         y=page.Axis(label="standardised excess", spec="+.1f"),
         series=tuple(
-            page.Series(name=name, x=tuple(map(_year, s.dates)), y=s.z, style=style, markers=False)
+            page.Series(name=name, x=_months(first, s.dates), y=s.z, style=style, markers=False)
             for (name, s), style in zip(strongest, styles, strict=False)
         ),
         reference=(0.0, "as expected"),
     )
 
 
-def _year(day: str) -> float:
-    """A date as a year with its fraction."""
-    year, month, date = (int(part) for part in day.split("-"))
-    return year + (month - 1 + (date - 1) / 31) / 12
+def _months(first: str, dates: tuple[str, ...]) -> tuple[float, ...]:
+    """Dates in months after the first."""
+    days = (np.array(dates, dtype="datetime64[D]") - np.datetime64(first, "D")).astype(np.float64)
+    return tuple((days * 12 / 365.25).tolist())
 
 
 def _scan_table(result: ExposureResult) -> page.Table:

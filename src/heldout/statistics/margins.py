@@ -60,7 +60,7 @@ SCALE = 2.0**-53
 MISSING = 2
 STEPS = 10  # rounds to the hub and out again; see `experiments/livecodebench` for how fast chains forget
 BATCH = 32_000_000  # cells that are held at once
-PLAIN_BATCH = 400_000  # cells of tables that walk side by side without numba
+PLAIN_BATCH = 4_000_000  # cells of tables that walk side by side without numba
 TIE = 1e-9  # relative; sums of equal tables may differ by rounding
 
 
@@ -330,7 +330,7 @@ class MarginChains:
         if len(self.cells) < 2:
             return
         if kernels is None:
-            size = max(1, PLAIN_BATCH // self.cells.size)
+            size = max(1, PLAIN_BATCH // (2 * self.cells.shape[1] if self._star else self.cells.size))
             for a in range(0, len(keys), size):
                 _walk_numpy(tables[a : a + size], keys[a : a + size], *rest)
             return
