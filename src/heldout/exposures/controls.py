@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.exposures.inputs import Board
-from heldout.exposures.lineages import Pass, family_p, whole_pass
+from heldout.exposures.lineages import Pass, family_p, fewer, whole_pass
 from heldout.statistics.margins import MISSING, MarginChains, monte_carlo_p
 
 Floats = NDArray[np.float64]
@@ -69,7 +69,7 @@ class Weight:
 
 def mixing(board: Board, whole: Pass, *, steps: int, n_jobs: int, rng: np.random.Generator) -> Mixing:
     """Whether the chains are long enough for means."""
-    n_tables = min(FEWER, len(whole.totals)) // 2 or 1
+    n_tables = fewer(board, len(whole.totals), FEWER // 2)
     chains = MarginChains(board.cells, strata=board.strata, steps=LONGER * steps, n_jobs=n_jobs)
     sums = np.concatenate([_successes(tables, board.seen) for tables in chains.draw(n_tables, rng)])
     totals = whole.totals
@@ -125,7 +125,7 @@ def negative_control(board: Board, n_tables: int, *, steps: int, n_jobs: int, rn
     mirrored = replace(board, cells=cells, could=seen, seen=seen)
     if not mirrored.informative.any():
         return None
-    few = min(n_tables, FEWER)
+    few = fewer(board, n_tables, FEWER)
     whole = whole_pass(mirrored, few, steps=steps, n_jobs=n_jobs, rng=rng)
     totals = whole.totals
     return Part(

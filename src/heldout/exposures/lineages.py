@@ -33,7 +33,7 @@ EFFECT_DRAWS = 3  # of members, for the interval of delta
 EFFECT_TABLES = 999  # of each delta that is tested
 NEWTON, HALVINGS, FIRST_LOOK = 5, 5, 199
 FARTHEST = 12.0  # delta beyond which an end is said to be infinite
-WIDE = 500_000  # cells of a table from which on fewer tables are drawn for every delta
+WIDE = 500_000  # cells of a table from which on fewer tables are drawn for checks and for every delta
 NORMAL = 1.96
 
 
@@ -75,6 +75,11 @@ def members(board: Board, n_draws: int, rng: np.random.Generator) -> list[NDArra
     if all(len(rows) == 1 for rows in by_family):
         return [np.arange(len(board.names))]
     return [np.array([rows[rng.integers(len(rows))] for rows in by_family]) for _ in range(n_draws)]
+
+
+def fewer(board: Board, n_tables: int, most: int) -> int:
+    """Tables for means and checks: at most so many, a fifth of them where the table is wide."""
+    return max(1, min(n_tables, most // 5 if board.cells.size >= WIDE else most))
 
 
 def combined(p_values: list[float]) -> float:
@@ -164,7 +169,8 @@ def effect(
     seeds = [int(s) for s in rng.integers(0, 2**63, size=len(tables))]
     look = min(FIRST_LOOK, n_tables)
     each = n_tables if len(tables) == 1 else max(look, n_tables // 2)
-    each = each if board.cells.size < WIDE else look
+    wide = board.cells.size >= WIDE
+    each, look = (look, max(1, look // 2)) if wide else (each, look)
 
     def tested(delta: float, n: int) -> _Tested:
         one = [t.test(delta, n, np.random.default_rng(seed)) for t, seed in zip(tables, seeds, strict=True)]
@@ -209,7 +215,7 @@ def effect(
             outer = inner + side * reach / 2
             if abs(outer) > FARTHEST:
                 return side * math.inf
-        for _ in range(HALVINGS):
+        for _ in range(1 if wide else HALVINGS):
             middle = (inner + outer) / 2
             if rejected(middle):
                 outer = middle

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from heldout.exposures.inputs import Board, Flags
+from heldout.exposures.lineages import WIDE, fewer
 from heldout.statistics.margins import TIE, MarginChains, monte_carlo_p
 
 Floats = NDArray[np.float64]
@@ -111,14 +112,15 @@ class Singles:
         others = np.flatnonzero(~b.could.any(axis=1) & (b.families != b.families[model]))
         if len(others) < 2:
             return None
-        few = min(REFERENCE_TABLES, self.n_tables)
+        few = fewer(b, self.n_tables, REFERENCE_TABLES)
         return scan_dates(b, model, self._draw(model, others, rng, few), later=True)
 
     def _draw(self, model: int, refs: NDArray[np.intp], rng: np.random.Generator, n_tables: int) -> NDArray[np.uint8]:
         """(B, n) rows of the model in tables of it and its references; 1 right."""
         b = self.board
         cells = b.cells[[model, *refs.tolist()]]
-        chains = MarginChains(cells, strata=b.strata, steps=TRADES, star=True, n_jobs=self.n_jobs)
+        trades = TRADES if b.cells.size < WIDE else TRADES // 5
+        chains = MarginChains(cells, strata=b.strata, steps=trades, star=True, n_jobs=self.n_jobs)
         return np.concatenate([tables[:, 0] & 1 for tables in chains.draw(n_tables, rng)])
 
     def _reference_z(self, refs: NDArray[np.intp], exposed: Flags, rng: np.random.Generator) -> Floats:
@@ -126,7 +128,7 @@ class Singles:
         b, key = self.board, (refs.tobytes(), exposed.tobytes())
         if key not in self._known:
             chains = MarginChains(b.cells[refs], strata=b.strata, steps=self.steps, n_jobs=self.n_jobs)
-            n_tables = min(REFERENCE_TABLES, self.n_tables)
+            n_tables = fewer(b, self.n_tables, REFERENCE_TABLES)
             stacks = chains.draw(n_tables, rng)
             sums = np.concatenate([(t[:, :, exposed] & 1).sum(axis=2, dtype=np.int64) for t in stacks])
             observed = (b.right[refs] & exposed).sum(axis=1)

@@ -42,7 +42,7 @@ def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, tilt: Any, accept: An
     k, n = tables.shape[1:]
     tilted = accept.shape[0] > 0
     order, places = np.empty(k, np.uint32), np.empty(n + 1, np.uint32)  # unsigned: no look for negative places
-    chance, picked = np.empty(n), np.empty(n, np.uint8)
+    chance, picked, apart = np.empty(n), np.empty(n, np.uint8), np.empty(n, np.uint8)
     for b in range(tables.shape[0]):
         for step in range(steps):
             round_key = word(keys[b], step)
@@ -59,12 +59,18 @@ def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, tilt: Any, accept: An
                 first, second = tables[b, one], tables[b, two]
                 pair_key = word(round_key, k + pair)
                 for g in range(bounds.shape[0] - 1):
-                    differ, mine = 0, 0
-                    for c in range(bounds[g], bounds[g + 1]):
-                        places[differ] = c
-                        apart = (first[c] ^ second[c]) == 1  # 2, for a missing cell, is never one bit from 0 or 1
-                        differ += apart
-                        mine += apart & first[c]
+                    start, here = bounds[g], first[bounds[g] : bounds[g + 1]]
+                    there = second[bounds[g] : bounds[g + 1]]
+                    for c in range(here.shape[0]):  # loops apart, so that all but the last are done many at a time
+                        apart[c] = (here[c] ^ there[c]) == 1  # 2, for a missing cell, is never one bit from 0 or 1
+                    mine = 0
+                    for c in range(here.shape[0]):
+                        mine += np.int64(apart[c] & here[c])
+                    met = np.uint64(0)
+                    for c in range(here.shape[0]):
+                        places[met] = np.uint32(c + start)
+                        met += np.uint64(apart[c])
+                    differ = np.int64(met)
                     if mine == 0 or mine == differ:
                         continue
                     for p in range(differ):
