@@ -102,8 +102,8 @@ def _sentences(result: ExposureResult) -> Iterator[str]:
     accused = [m.name for m in result.models if is_exceeding(m, result.level)]
     if accused:
         yield (
-            f"Single models that stand out against references that could not have seen their examples (Holm, "
-            f"{page.sure_text(result.level)}): {page.names_text(accused)}."
+            "Single models that stand out against references that could not have seen their examples (Holm, level "
+            f"{result.level:g}): {page.names_text(accused)}."
         )
 
 
@@ -130,11 +130,12 @@ def _warnings(result: ExposureResult) -> Iterator[str]:
 def _figures(result: ExposureResult) -> Iterator[page.Figure]:
     odds = math.exp(result.effect_log_odds) if math.isfinite(result.effect_log_odds) else math.nan
     ends = " to ".join(map(_odds, result.interval))
-    ways = f"{result.assignments:,} distinct assignments" if result.assignments < MANY else "over a billion assignments"
+    ways = "over a billion" if result.assignments >= MANY else f"{result.assignments:,}"
+    reach = f"{ways} distinct assignments, smallest p {page.p_text(result.smallest_p)}"
     yield page.Figure(
         name="p",
         value=page.p_text(result.p_value),
-        note=f"margins {page.p_text(result.p_margins)}, placebo {page.p_text(result.p_placebo)} of {ways}",
+        note=f"margins {page.p_text(result.p_margins)}, placebo {page.p_text(result.p_placebo)}: {reach}",
     )
     yield page.Figure(
         name="Effect of exposure",

@@ -63,7 +63,7 @@ def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, tilt: Any, accept: An
                     there = second[bounds[g] : bounds[g + 1]]
                     for c in range(here.shape[0]):  # loops apart, so that all but the last are done many at a time
                         apart[c] = (here[c] ^ there[c]) == 1  # 2, for a missing cell, is never one bit from 0 or 1
-                    mine = 0
+                    mine = np.int64(0)
                     for c in range(here.shape[0]):
                         mine += np.int64(apart[c] & here[c])
                     met = np.uint64(0)
