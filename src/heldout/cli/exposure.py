@@ -70,7 +70,7 @@ def add_options(verb: Parser) -> None:
     how = verb.add_argument_group("the tests")
     how.add_argument("--level", type=float, default=0.05, metavar="A", help="of the verdict (default 0.05)")
     how.add_argument("--resamples", type=int, default=9999, metavar="B", help="tables drawn (default 9999)")
-    how.add_argument("--steps", type=int, default=10, metavar="T", help="rounds of trades of a chain (default 10)")
+    how.add_argument("--steps", type=int, metavar="T", help="rounds of trades of a chain (default 20; 10 if large)")
     how.add_argument("--scan", action=argparse.BooleanOptionalAction,
                      help="the cutoff that fits each model best (default: with at least 20 dates)")  # fmt: skip
     how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")

@@ -29,6 +29,7 @@ class Mixing:
     longer: float
     standard_error: float  # of their difference
     spread: float
+    longer_spread: float
 
     @property
     def drift(self) -> float:
@@ -78,6 +79,7 @@ def mixing(board: Board, whole: Pass, *, steps: int, n_jobs: int, rng: np.random
         longer=float(sums.mean()),
         standard_error=math.sqrt(float(totals.var()) / len(totals) + float(sums.var()) / len(sums)),
         spread=float(totals.std()),
+        longer_spread=float(sums.std()),
     )
 
 

@@ -15,7 +15,17 @@ from heldout.checks import check_count, check_seed, check_share
 from heldout.errors import InputError
 from heldout.exposures.controls import mixing, month_map, negative_control, strata_alone, weights
 from heldout.exposures.inputs import Board, read_board
-from heldout.exposures.lineages import DRAWS, EFFECT_TABLES, HALVINGS, NEWTON, Effect, effect, family_p, whole_pass
+from heldout.exposures.lineages import (
+    DRAWS,
+    EFFECT_TABLES,
+    HALVINGS,
+    NEWTON,
+    WIDE,
+    Effect,
+    effect,
+    family_p,
+    whole_pass,
+)
 from heldout.exposures.placebo import Placebo, placebo_test, residuals
 from heldout.exposures.result import Basis, ExposureResult, ModelExposure, Outcome, Verdict
 from heldout.exposures.single import Scan, Single, Singles
@@ -38,7 +48,7 @@ def exposure(
     families: Mapping[str, Any] | Sequence[Any] | None = None,
     level: float = 0.05,
     n_resamples: int = 9999,
-    steps: int = STEPS,
+    steps: int | None = None,
     scan: bool | None = None,
     seed: int = 0,
     n_jobs: int = 1,
@@ -69,8 +79,8 @@ def exposure(
         Of the verdict; the interval is at 1 - level.
     n_resamples : int
         Tables, and assignments, that are drawn.
-    steps : int
-        Rounds of trades from the data to a hub, and out again.
+    steps : int, optional
+        Rounds of trades from the data to a hub, and out again: 20, or 10 from half a million cells on, unless given.
     scan : bool, optional
         Look for the cutoff that fits each model best; without it, where there are at least 20 dates.
     seed : int
@@ -98,7 +108,8 @@ def exposure(
     ('exposed models score better', 240)
     """
     seed, n_resamples = check_seed(seed), check_count(n_resamples, "n_resamples")
-    level, steps = check_share(level, "level"), check_count(steps, "steps")
+    level = check_share(level, "level")
+    steps = None if steps is None else check_count(steps, "steps")
     if n_jobs == 0:
         raise InputError("`n_jobs` is 0; give a number of threads, or -1 for all cores.")
     board = read_board(predictions, dates=dates, cutoffs=cutoffs, seen=seen, strata=strata, families=families)
@@ -111,7 +122,8 @@ def exposure(
         )
     if scan is None:
         scan = board.dates is not None and len(np.unique(board.dates[~np.isnat(board.dates)])) >= DATES
-    run = _Run(board, level=level, n_resamples=n_resamples, steps=steps, scan=scan, seed=seed, n_jobs=n_jobs)
+    rounds = steps or (STEPS if board.cells.size < WIDE else STEPS // 2)
+    run = _Run(board, level=level, n_resamples=n_resamples, steps=rounds, scan=scan, seed=seed, n_jobs=n_jobs)
     run.n_idle = int(np.count_nonzero(~idle))
     if not board.informative.any():
         return run.nothing()

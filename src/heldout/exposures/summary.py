@@ -298,7 +298,8 @@ def _checks(result: ExposureResult) -> page.Facts:
             "Mixing",
             None
             if mixing is None
-            else f"{page.fixed(mixing.expected, 1)} expected, by chains four times as long {mixing.longer:.1f}",
+            else f"{mixing.expected:.1f} ± {mixing.spread:.1f} expected, by chains four times as long "
+            f"{mixing.longer:.1f} ± {mixing.longer_spread:.1f}",
         ),
         (
             "Negative control",
