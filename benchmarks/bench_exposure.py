@@ -71,7 +71,7 @@ def ours(x: np.ndarray, e: np.ndarray, row: int, seed: int) -> float:
     for turn in range(450):
         keys = rng.integers(0, 2**64, len(stack), dtype=np.uint64)
         started = time.perf_counter()
-        margin_kernels.walk(stack, keys, 1, chains.bounds, chains._tilt, chains._accept, False)
+        margin_kernels.walk(stack, keys, 1, chains.bounds, chains._tilt, chains._odds, False)
         spent += (time.perf_counter() - started) * (turn >= 50)
         sums.append(stack[:, row] @ e.astype(np.int64))
     tau = correlation_time(np.array(sums[50:], dtype=float).T)

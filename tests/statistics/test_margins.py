@@ -32,20 +32,19 @@ def law(x, strata, delta=0.0, tilt=None):
     def deals(table, i, j, g):
         """Where a trade of two rows in one stratum leads, with probabilities."""
         apart = [c for c in range(n) if strata[c] == g and table[i, c] + table[j, c] == 1]
-        mine = sum(int(table[i, c]) for c in apart)
-        options = list(combinations(apart, mine))
-        out, stay = [], 0.0
-        for chosen in options:
-            new = table.copy()
-            for c in apart:
-                new[i, c], new[j, c] = (1, 0) if c in chosen else (0, 1)
-            ok = 1.0
-            if delta:
-                change = (tilt * (new == 1)).sum() - (tilt * (table == 1)).sum()
-                ok = min(1.0, np.exp(delta * change))
-            out.append((new, ok / len(options)))
-            stay += (1 - ok) / len(options)
-        return [*out, (table, stay)]
+        gain = np.zeros(n) if not delta else tilt[i].astype(float) - tilt[j]
+        signs = {int(gain[c]) for c in apart} - {0}
+        out = []
+        for dropped in (-1, 1) if len(signs) == 2 else (None,):  # by a coin
+            some = [c for c in apart if gain[c] != dropped]
+            options = list(combinations(some, sum(int(table[i, c]) for c in some)))
+            weights = np.exp([delta * sum(gain[c] for c in chosen) for chosen in options])
+            for chosen, w in zip(options, weights / weights.sum() / max(1, len(signs)), strict=True):
+                new = table.copy()
+                for c in some:
+                    new[i, c], new[j, c] = (1, 0) if c in chosen else (0, 1)
+                out.append((new, float(w)))
+        return out
 
     def one_round(table):
         ends = {}
