@@ -315,16 +315,11 @@ def test_livecodebench():
     assert one.p_value <= 0.001
 
 
-OUT_OF_REACH = {("second ability by date, shared", 0.0), ("second ability by date, shared", 0.7)}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.7])
 @pytest.mark.parametrize("name", CASES)
 def test_levels(name, correlation):
     n = 1000
-    if (name, correlation) in OUT_OF_REACH:
-        pytest.skip("named as out of reach in experiments/exposure/README.md")
     verdict = rates(name, correlation, n)[2]
     for level, rate in zip((0.05, 0.01), verdict, strict=True):
         assert rate <= level + 3 * np.sqrt(level * (1 - level) / n)

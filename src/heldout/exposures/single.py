@@ -152,7 +152,7 @@ def prediction_p(z: float, score: float, points: Floats) -> float:
     --------
     >>> others = np.array([(0.1, -0.5), (0.2, 0.8), (0.3, -1.0), (0.4, 0.6), (0.5, 0.1)])
     >>> round(prediction_p(0.0, 0.3, others), 2), round(prediction_p(8.0, 0.3, others), 4)
-    (0.5, 0.0019)
+    (0.5, 0.0016)
     >>> prediction_p(1.0, 0.3, others[:1])
     nan
     """
