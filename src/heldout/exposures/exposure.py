@@ -97,15 +97,15 @@ def exposure(
 
     Examples
     --------
-    Twelve models of like ability, of which six could have seen the older half, and know a third of it by heart:
+    Twenty models, of which every other one could have seen the older half, and knows a third of it by heart:
 
     >>> rng = np.random.default_rng(1)
-    >>> right = rng.random((12, 80)) < 0.4
-    >>> right[:6, :40] |= rng.random((6, 40)) < 0.33
+    >>> right = rng.random((20, 80)) < np.linspace(0.2, 0.6, 20)[:, None]
+    >>> right[::2, :40] |= rng.random((10, 40)) < 0.33
     >>> dates = ["2023-01-15"] * 40 + ["2023-06-15"] * 40
-    >>> found = exposure(right, dates=dates, cutoffs=["2023-03"] * 6 + ["2022-12"] * 6, n_resamples=999)
+    >>> found = exposure(right, dates=dates, cutoffs=["2023-03", "2022-12"] * 10, n_resamples=199)
     >>> found.verdict, found.exposed_cells
-    ('exposed models score better', 240)
+    ('exposed models score better', 400)
     """
     seed, n_resamples = check_seed(seed), check_count(n_resamples, "n_resamples")
     level = check_share(level, "level")
