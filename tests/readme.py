@@ -124,8 +124,13 @@ def write_files(folder: Path) -> None:
         with np.load(LIVECODEBENCH) as data:
             rows = zip(data["models"], data["pass1"], strict=True)
             trials = [(model, percent, 1 if "(n=1)" in model else 10) for model, percent in rows]
+            items = zip(data["dates"], data["platform"], data["difficulty"], strict=True)
+            problems = [f"{i},{','.join(row)}" for i, row in enumerate(items)]
+            models = [f"{model},{cutoff}" for model, cutoff in zip(data["models"], data["cutoff"], strict=True)]
         lines = [f"{model},{i},{p * n / 100:.0f},{n}" for model, percent, n in trials for i, p in enumerate(percent)]
         (folder / "livecodebench.csv").write_text("\n".join(["model,id,n_correct,n_trials", *lines]) + "\n")
+        (folder / "problems.csv").write_text("\n".join(["id,date,platform,difficulty", *problems]) + "\n")
+        (folder / "models.csv").write_text("\n".join(["model,cutoff", *models]) + "\n")
 
 
 @contextlib.contextmanager

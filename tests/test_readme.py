@@ -13,7 +13,7 @@ from tests import readme
 from tests.readme import Block, fits, parts, run
 
 # Ten seconds to a minute each; the others take fifteen together.
-SLOW = r"demo|audit --model|stress .*--compare|memorization"
+SLOW = r"demo|audit --model|exposure|stress .*--compare|memorization"
 
 
 def marked(block: Block) -> object:

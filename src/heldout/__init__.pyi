@@ -4,6 +4,8 @@ from .attack.outlook import queries_to_reach
 from .attack.result import StressResult, StressRun
 from .attack.stress import stress
 from .errors import HeldoutError, InputError
+from .exposures.exposure import exposure
+from .exposures.result import ExposureResult
 from .images import LabelledImages, split
 from .independence.audit import audit, audit_many
 from .independence.needed import AuditNeeds, audit_scores_needed
@@ -29,9 +31,11 @@ from .saved import load
 from .statistics import (
     ControlTestResult,
     IndependenceTestResult,
+    MarginTestResult,
     NModelTestResult,
     control_test,
     independence_test,
+    margin_test,
     n_model_test,
 )
 
@@ -43,11 +47,13 @@ __all__ = [
     "CompareResult",
     "ControlTestResult",
     "Curve",
+    "ExposureResult",
     "HeldoutError",
     "IndependenceTestResult",
     "InputError",
     "LabelNoiseCurve",
     "LabelledImages",
+    "MarginTestResult",
     "MemorizationResult",
     "NModelTestResult",
     "Predictions",
@@ -71,12 +77,14 @@ __all__ = [
     "compare",
     "compare_all",
     "control_test",
+    "exposure",
     "images",
     "independence_test",
     "label_noise_curve",
     "load",
     "load_predictions",
     "load_scores",
+    "margin_test",
     "n_model_test",
     "orbit",
     "perturbation_curve",

@@ -17,6 +17,7 @@ KINDS = {
     "CompareAllResult": "heldout.reuse.compare_result",
     "CompareResult": "heldout.reuse.compare_result",
     "DemoResult": "heldout.demo",
+    "ExposureResult": "heldout.exposures.result",
     "MemorizationResult": "heldout.memorization.result",
     "ScoreAuditResult": "heldout.independence.score_result",
     "ScoreBudgetResult": "heldout.reuse.result",

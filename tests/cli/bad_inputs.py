@@ -252,6 +252,18 @@ def _tables(folder: Path, rng) -> None:
     text("nolabels.csv", "id,m1", "0,1")
     text("gap.csv", "id,label", "0,1", "1,")
     text("torn.csv", "id,label", "0,1", "0,2")
+    days = [f"e{j},2023-{1 + j % 12:02d},x{j}" for j in range(60)]
+    text("dates.csv", "id,date,alone", *days)
+    text("nodates.csv", "id,date", "e0,2023-01", "e1,soon")
+    text("twodates.csv", "id,date", "e0,2023-01-05", "e1,05/2023", "e2,2023/02/01")
+    text("mixeddates.csv", "id,date", "e0,2023-01-05", "e1,2023/02/01")
+    text("otherdates.csv", "id,date", "z0,2023-01-05", "z1,2023-02-01")
+    text("sameitem.csv", "id,date", "e0,2023-01-05", "e0,2023-02-01")
+    text("cutoffs.csv", "model,cutoff", "m0,2023-06", "m1,2022-12", "m2,2022-12")
+    text("early.csv", "model,cutoff", "m0,2020-06", "m1,2022-12")
+    text("stranger.csv", "model,cutoff", "m0,2023-06", "gpt,2022-12")
+    text("strangefamily.csv", "model,cutoff,family", "m0,2023-06,x", "gpt,,x")
+    text("nocutoff.csv", "model,family", "m0,x")
     text("bad.json", "{")
     text("number.json", "3")
     text("bad.jsonl", '{"id": 1, "a": 0}', '{"id": 2,')
@@ -323,6 +335,7 @@ READERS = (
     ("stress", "--labels {} --queries 5"),
     ("budget", "{}"),
     ("compare", "{} a b"),
+    ("exposure", "{} --models cutoffs.csv --items dates.csv"),
     ("audit", "--scores {} --control-scores fresh.csv"),
 )
 ARCHIVES = [
@@ -620,6 +633,35 @@ POOLS = [
     Bad("compare", "ragged.csv a b", "data row 2 has 3 cells"),
 ]
 
+EXPOSED = "pool.csv --models cutoffs.csv --items"
+EXPOSURES = [
+    Bad("exposure", f"{EXPOSED} nodates.csv", "'soon', of 'e1', is not a date"),
+    Bad("exposure", f"{EXPOSED} twodates.csv", "'05/2023', of 'e1', is not a date"),
+    Bad("exposure", f"{EXPOSED} mixeddates.csv", "come in two formats: '2023-01-05' (e0) and '2023/02/01' (e1)"),
+    Bad("exposure", f"{EXPOSED} otherdates.csv", "share no id; the first are 'z0' and 'e0'"),
+    Bad("exposure", f"{EXPOSED} sameitem.csv", "has two rows for 'e0' (--items)"),
+    Bad("exposure", f"{EXPOSED} absent.csv", "absent.csv does not exist (--items)"),
+    Bad("exposure", f"{EXPOSED} cutoffs.csv", "has no column 'id' (--items)"),
+    Bad("exposure", f"{EXPOSED} dates.csv --strata platform", "has no column 'platform' (--strata)"),
+    Bad("exposure", f"{EXPOSED} dates.csv --strata alone", "in no stratum can anything be traded"),
+    Bad("exposure", f"{EXPOSED} dates.csv --date when", "has no column 'when'"),
+    Bad("exposure", f"{EXPOSED} dates.csv --level 0", "--level is 0"),
+    Bad("exposure", f"{EXPOSED} dates.csv --resamples 0", "--resamples is 0"),
+    Bad("exposure", f"{EXPOSED} dates.csv --steps 0", "--steps is 0"),
+    Bad("exposure", f"{EXPOSED} dates.csv --n-jobs 0", "--n-jobs is 0"),
+    Bad("exposure", f"{EXPOSED} dates.csv --fail-under 2", "between 0 and 1"),
+    Bad("exposure", "pool.csv --items dates.csv", "the cutoffs of the models are not known"),
+    Bad("exposure", "pool.csv --models cutoffs.csv", "the dates of the examples are not known"),
+    Bad("exposure", "pool.csv --models early.csv --items dates.csv", "nobody is exposed"),
+    Bad("exposure", "pool.csv --models stranger.csv --items dates.csv", "names 'gpt'"),
+    Bad("exposure", "pool.csv --models strangefamily.csv --items dates.csv", "names 'gpt'"),
+    Bad("exposure", "pool.csv --models nocutoff.csv --items dates.csv", "has no column 'cutoff'"),
+    Bad("exposure", "pool.csv --models dates.csv --items dates.csv", "has no column 'model' (--models)"),
+    Bad("exposure", "onemodel.csv --seen onemodel.csv", "has 1 model; at least 3 are needed"),
+    Bad("exposure", "pool.csv --seen absent.csv", "absent.csv does not exist"),
+    Bad("exposure", "pool.csv --seen halves.csv", "--seen needs scores of 0 or 1"),
+]
+
 STRESSES = [
     Bad("stress", "--queries 10", "the test set is not known"),
     Bad("stress", "--examples 100 --classes 2", "--queries"),
@@ -849,4 +891,4 @@ DEMOS = [
     Bad("nonsense", "", "there is no verb 'nonsense'. See heldout --help"),
 ]
 
-TABLE = [*ARCHIVES, *AUDITS, *SCORE_AUDITS, *POOLS, *STRESSES, *IDLE, *MEMORIES, *SPLITS, *DEMOS]
+TABLE = [*ARCHIVES, *AUDITS, *SCORE_AUDITS, *POOLS, *EXPOSURES, *STRESSES, *IDLE, *MEMORIES, *SPLITS, *DEMOS]

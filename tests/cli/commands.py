@@ -32,6 +32,9 @@ def write_inputs(folder: Path) -> None:
     (folder / "scores.csv").write_text("\n".join([head, *lines]) + "\n")
     lines = [f"{m},e{j},{int(r[j]) * 2 + (j % 2)},3" for m, r in zip("abcd", rows, strict=True) for j in range(n)]
     (folder / "trials.csv").write_text("\n".join(["model,id,successes,trials", *lines]) + "\n")
+    dated = [f"e{j},2023-{1 + j // 10:02d},{'ab'[j % 2]}" for j in range(n)]
+    (folder / "items.csv").write_text("\n".join(["id,date,kind", *dated]) + "\n")
+    (folder / "models.csv").write_text("model,cutoff,family\nm0,2023-06,f\nm1,2022-12,f\nm2,2023-03,g\nm3,2022-12,h\n")
     for name, first, shift in (("test", 0, 0.3), ("control", 500, 0.0), ("old", 0, 0.0)):
         count = 1000 if name == "old" else 500
         ids = range(first, first + count)
@@ -76,6 +79,8 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "compare_all": ["compare", f"{f}/right.csv", "--all-pairs"],
         "compare_scores": ["compare", f"{f}/scores.csv", "m0", "m3"],
         "compare_sequential": ["compare", f"{f}/right.csv", "m0", "m3", "--sequential"],
+        "exposure": ["exposure", f"{f}/right.csv", "--items", f"{f}/items.csv", "--models", f"{f}/models.csv",
+                     "--strata", "kind", "--resamples", "49", "--steps", "3", "--scan"],
         "stress": [*stress, "--examples", "300", "--classes", "3"],
         "stress_compare": [*stress, "--examples", "300", "--classes", "3", "--compare"],
         "stress_prior": [*stress, "--labels", f"{f}/labels.npy", "--prior", f"{f}/prior.npy", "--top", "2", "--points",

@@ -48,6 +48,7 @@ def test_the_table_covers_every_verb_and_names_each_row_once():
         "budget",
         "compare",
         "demo",
+        "exposure",
         "memorization",
         "memorization curve",
         "memorization retrain",

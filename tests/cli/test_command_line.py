@@ -48,7 +48,7 @@ def test_version_and_help(capsys):
 
 
 @pytest.mark.parametrize(
-    "command", ["audit", "budget", "compare", "stress", "memorization curve", "memorization retrain"]
+    "command", ["audit", "budget", "compare", "exposure", "stress", "memorization curve", "memorization retrain"]
 )
 def test_short_help_first(command, capsys):
     shown = {}

@@ -12,6 +12,7 @@ from heldout.summary import (
     Facts,
     Figure,
     Fold,
+    GridMap,
     HeatMap,
     LineChart,
     Note,
@@ -47,6 +48,10 @@ def kitchen_sink(name: str = HOSTILE) -> Summary:
     charts = (
         histogram("Outlines", axis, "count", edges, (name, (1, 2), "a"), verticals=(Vertical(x=0.6, text="mean 0.6"),)),
         HeatMap(title="Map", values=np.eye(3), legend="s", names=(name, "b", "c"), cell_hover=True),
+        GridMap(
+            title="Grid", values=np.array([[0.1, np.nan], [-0.2, 0.3]]), names=(name, "b"), columns=("2023-01", name),
+            legend="s", edges=(-0.3, 0.0, 0.3), steps=(1, -1),
+        ),
         PointDensity(title="Points", x=axis, y=axis, x_edges=edges, y_edges=edges, counts=np.eye(2, dtype=np.int64)),
     )  # fmt: skip
     pixels = np.zeros((8, 8, 3), np.uint8)

@@ -10,6 +10,7 @@ from heldout.statistics.binomial import clopper_pearson
 from heldout.statistics.evalues import calibrated_log_evalue, holm
 from heldout.statistics.leak import LeakScores, LeakTestResult, leak_scores, leak_test
 from heldout.statistics.leak_power import DetectableLeak, detectable_leak, examples_needed, leak_power
+from heldout.statistics.margins import MarginTestResult, margin_test
 from heldout.statistics.mean_zero import (
     IndependenceTestResult,
     NModelTestResult,
@@ -29,6 +30,7 @@ __all__ = [
     "IndependenceTestResult",
     "LeakScores",
     "LeakTestResult",
+    "MarginTestResult",
     "NModelTestResult",
     "SeenExamples",
     "benjamini_hochberg",
@@ -47,6 +49,7 @@ __all__ = [
     "leak_power",
     "leak_scores",
     "leak_test",
+    "margin_test",
     "mixture_log_evalue",
     "n_model_test",
     "seen_examples",

@@ -226,6 +226,29 @@ class HeatMap(_Chart):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class GridMap(_Chart):
+    """Rows and columns of different things as colours, large values strong; NaN stays blank.
+
+    `steps` are how many columns lie to the left of each row's mark, -1 where it has none; `edges` those of the classes
+    of colours.
+    """
+
+    values: NDArray[np.float64]
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    legend: str
+    edges: tuple[float, ...]
+    steps: tuple[int, ...] = ()
+    row_of: str = "row"
+
+    def table(self) -> Table:
+        """One row per row, one column per column."""
+        cells = ([NOT_DEFINED if math.isnan(v) else minus(f"{v:+.2f}") for v in row] for row in self.values.tolist())
+        rows = ((name, *row) for name, row in zip(self.names, cells, strict=True))
+        return Table.of(f"{self.title} ({self.legend})", (self.row_of, *self.columns), rows, wide=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PointDensity(_Chart):
     """Where many points lie, as a grid of counts."""
 
@@ -237,4 +260,4 @@ class PointDensity(_Chart):
     diagonal: str | None = None  # draw y = x, and name it
 
 
-Chart = LineChart | HeatMap | PointDensity
+Chart = LineChart | HeatMap | GridMap | PointDensity

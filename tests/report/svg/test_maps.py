@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from heldout.report import svg
 from heldout.report.svg.heat_maps import N_COLOURS, colour_edges, colours
 from heldout.report.svg.shapes import LEFT, RIGHT, WIDTH
-from heldout.summary import Axis, HeatMap, PointDensity, Vertical, histogram
+from heldout.summary import Axis, GridMap, HeatMap, PointDensity, Vertical, histogram
 from heldout.summary.charts import Counts
 from tests.report.svg import STYLE
 
@@ -144,3 +145,16 @@ def test_numbered_heat_map_with_given_edges() -> None:
     assert all(f".{css} " in STYLE for css, _ in shown)
     assert "−1.00" in drawing
     assert colours(np.array([-1.0, 1.0]), edges).tolist() == [0, N_COLOURS - 1]
+
+
+def test_a_grid_has_a_step_where_each_row_says() -> None:
+    chart = GridMap(
+        title="t", values=np.array([[0.2, -0.2, 0.0], [0.2, 0.2, np.nan]]), names=("a", "b"), legend="s",
+        columns=("2023-01", "2023-02", "2023-03"), edges=(-0.3, -0.1, 0.1, 0.3), steps=(1, 2), row_of="model",
+    )  # fmt: skip
+    drawn = svg.draw(chart)
+    assert drawn.count('class="f line"') == 3  # two steps, and the way from one to the other
+    assert 'class="blank"' in drawn
+    assert [row[0] for row in chart.rows()] == ["a", "b"]
+    assert chart.table().columns[0].name == "model"
+    assert svg.draw(replace(chart, steps=(-1, -1))).count('class="f line"') == 0

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from heldout.report.svg.grids import grid_map
 from heldout.report.svg.heat_maps import density, heat_map
 from heldout.report.svg.lines import line_chart
 from heldout.report.svg.shapes import range_mark, swatch
-from heldout.summary import Chart, HeatMap, LineChart, PointDensity
+from heldout.summary import Chart, GridMap, HeatMap, LineChart, PointDensity
 
 __all__ = ["draw", "range_mark", "swatch"]
 
-DRAWN: dict[type, Callable[[Any], str]] = {LineChart: line_chart, HeatMap: heat_map, PointDensity: density}
+DRAWN: dict[type, Callable[[Any], str]] = {LineChart: line_chart, HeatMap: heat_map, GridMap: grid_map,
+                                                 PointDensity: density}  # fmt: skip
 
 
 def draw(chart: Chart) -> str:

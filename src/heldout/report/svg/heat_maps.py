@@ -59,7 +59,7 @@ def heat_map(chart: HeatMap) -> str:
     width = min(width, m * pitch)
     classes = colours(values, edges)
     parts = [f'<g class="cells" transform="translate({left:.1f} 4) scale({width / m:.5f} {pitch:.5f})">']
-    parts += [*_cells(classes), *_hovers(chart, values), "</g>"]
+    parts += [*cell_paths(classes), *_hovers(chart, values), "</g>"]
     room = int((left - 8) / (CHARACTER * SMALL))
     for i, name in enumerate(names or ()):
         told = text(left - 5, 7 + (i + 0.5) * pitch, shorten(name, room), "end", "small")
@@ -67,7 +67,7 @@ def heat_map(chart: HeatMap) -> str:
     for i, j in np.argwhere(np.isfinite(values)).tolist() if chart.numbered else ():
         x, y, css = left + (j + 0.5) * width / m, 7 + (i + 0.5) * pitch, f"small untouchable {_on(int(classes[i, j]))}"
         parts.append(text(x, y, fixed(values[i, j], 2), "middle", css))
-    below = _colour_legend(edges, chart.legend, left, 4 + m * pitch + 12)
+    below = colour_legend(edges, chart.legend, left, 4 + m * pitch + 12)
     return svg_element(4 + m * pitch + 62, chart.description, parts + below, width=sheet)
 
 
@@ -106,7 +106,7 @@ def _on(colour: int) -> str:
     return "on-light" if colour < 4 else "on-middle" if colour < 6 else "on-strong"
 
 
-def _cells(classes: NDArray[np.int64]) -> list[str]:
+def cell_paths(classes: NDArray[np.int64]) -> list[str]:
     """One path a colour; neighbours of one colour in a row are one stroke of it."""
     paths: dict[int, list[str]] = {}
     for i, row in enumerate(classes):
@@ -121,7 +121,7 @@ def _cells(classes: NDArray[np.int64]) -> list[str]:
     ]
 
 
-def _colour_legend(edges: Sequence[float], words: str, left: float, y: float) -> list[str]:
+def colour_legend(edges: Sequence[float], words: str, left: float, y: float) -> list[str]:
     """A swatch a class, the edges below, and what they measure; a single class is a single value."""
     n = len(edges) - 1
     width = min(34.0, (WIDTH - RIGHT - left) / n)

@@ -1,0 +1,86 @@
+"""LiveCodeBench of April 2024: exposure with every model its own family and by lineage, beside the naive drop.
+
+PYTHONPATH=src:. python experiments/livecodebench/run.py [--resamples 9999]
+
+writes results/*.json and results/tables.md; the table itself (../shared/data) may not be shipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+from experiments.livecodebench.lineages import lineage
+from heldout import ExposureResult, Predictions, exposure
+
+HERE = Path(__file__).resolve().parent
+LIVE = HERE.parents[2] / "shared" / "data" / "livecodebench_apr2024.npz"
+
+
+def read() -> tuple[Predictions, dict[str, str]]:
+    with np.load(LIVE) as d:
+        names = d["models"].tolist()
+        columns = {name: d[name].tolist() for name in ("dates", "platform", "difficulty")}
+        table = Predictions.from_scores(
+            d["pass1"], scale="percent", names=names, ids=d["problems"].tolist(), columns=columns
+        )
+        return table, dict(zip(names, d["cutoff"].tolist(), strict=True))
+
+
+def drops(table: Predictions, cutoffs: dict[str, str]) -> dict[str, float]:
+    """The naive drop of every model at the cutoff of DeepSeek-Coder, in points: what a split at the cutoff shows."""
+    cut = max(cutoffs.values())
+    before = table.columns["dates"] <= cut
+    right = table.scores >= 0.5
+    return {
+        name: 100 * float(row[before].mean() - row[~before].mean())
+        for name, row in zip(table.names, right, strict=True)
+    }
+
+
+def lines(alone: ExposureResult, together: ExposureResult, naive: dict[str, float]) -> list[str]:
+    out = ["| | every model its own | by lineage |", "|---|---|---|"]
+    for name, show in (
+        ("families", lambda r: f"{r.n_families}"),
+        ("p, margins", lambda r: f"{r.p_margins:.2g}"),
+        ("p, placebo", lambda r: f"{r.p_placebo:.2g} of {r.assignments:,} assignments"),
+        ("verdict", lambda r: r.verdict),
+        ("successes on exposed problems", lambda r: f"{r.observed} ({r.expected:.1f} ± {r.spread:.1f} expected)"),
+        ("log-odds ratio", lambda r: f"{r.effect_log_odds:.2f} ({r.interval[0]:.2f} to {r.interval[1]:.2f})"),
+        ("negative control, p", lambda r: f"{r.control.p_value:.2g} (z = {r.control.z:.1f})"),
+    ):
+        out.append(f"| {name} | {show(alone)} | {show(together)} |")
+    out += ["", "| model | z, all as references | z, clean references | p | Holm | fits best | naive drop |"]
+    out += ["|---|---|---|---|---|---|---|"]
+    exposed = sorted((m for m in alone.models if m.exposed), key=lambda m: -m.z_all)
+    for m in exposed:
+        cells = (f"{m.z_all:.1f}", f"{m.z:.1f}", f"{m.p_value:.2g}", f"{m.p_holm:.2g}", f"{m.effective_cutoff}")
+        out.append(f"| {m.name} | {' | '.join(cells)} | {naive[m.name]:.0f} |")
+    out += ["", "| model that could have seen nothing | z as a placebo | naive drop |", "|---|---|---|"]
+    for m in sorted((m for m in alone.models if not m.exposed), key=lambda m: -naive[m.name]):
+        out.append(f"| {m.name} | {m.z_placebo:+.1f} | {naive[m.name]:.0f} |")
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--resamples", type=int, default=9999)
+    args = parser.parse_args()
+    table, cutoffs = read()
+    asked = {"dates": "dates", "cutoffs": cutoffs, "strata": ["platform", "difficulty"], "n_resamples": args.resamples}
+    alone = exposure(table, **asked, progress=True)
+    together = exposure(table, families={name: lineage(name) for name in table.names}, **asked, progress=True)
+    results = HERE / "results"
+    results.mkdir(exist_ok=True)
+    for name, result in (("alone", alone), ("lineages", together)):
+        (results / f"{name}.json").write_text(json.dumps(result.to_dict(), indent=1) + "\n")
+    text = "\n".join(lines(alone, together, drops(table, cutoffs)))
+    (results / "tables.md").write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""`heldout exposure`."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from heldout.checks import EXAMPLE, check_key, plain_name
+from heldout.cli.common import make_folder, say
+from heldout.cli.ending import Gate, add_ending, finish
+from heldout.cli.parser import Parser
+from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
+from heldout.errors import InputError
+from heldout.exposures.exposure import exposure
+from heldout.predictions import Predictions, load_predictions
+from heldout.predictions.items import table_columns
+from heldout.predictions.values import listing
+
+GATE = Gate(
+    option="--fail-under",
+    metavar="P",
+    help="exit 1 where exposed models score better with p below P",
+    what="a p-value between 0 and 1",
+    below=1,
+    open=True,
+)
+EXAMPLES = """\
+  heldout exposure results.csv --items items.csv --models models.csv --strata platform difficulty --out exposure
+  heldout exposure results.csv --models models.csv --date released      (the results carry a column of dates)
+  heldout exposure results.csv --seen overlap.csv                       (who could have seen what, models x examples)
+
+"""
+DETAILS = f"""\
+{WHAT_CAN_BE_READ}
+--items      one row per example: id,date and columns for --strata; a month (2023-09) means its last day
+--models     one row per model: model,cutoff and perhaps family (its base model or pretraining run, the unit of both
+             tests); without family every model is its own
+--seen       1 where a model could have seen an example, 0 where not; anything that the results can be read from
+
+exit codes: 0 fine, 1 exposed models score better with p below --fail-under, 2 bad input, 3 a bug in heldout, 130
+stopped
+"""
+SLOW = 2e7  # cells of all tables that take more than half a minute or so without numba
+MODEL = ("model", "name", "models", "names", "system")
+CUTOFF = ("cutoff", "cutoffs", "training_cutoff", "knowledge_cutoff", "cutoff_date")
+FAMILY = ("family", "families", "lineage", "base", "base_model")
+DATE = ("date", "dates", "released", "release_date", "contest_date", "published", "created")
+
+
+def add_options(verb: Parser) -> None:
+    """What can be asked."""
+    verb.describe(
+        "Did models score better on what they could have seen? A table of results, dates of its examples and the "
+        "models' training cutoffs; the other models tell how hard each example is.",
+        usage="heldout exposure RESULTS ... --items FILE --models FILE [--strata COLUMN ...] [options]\n"
+        "       heldout exposure RESULTS ... --seen FILE [options]",
+        essential="--items --models --seen --strata --scan --fail-under --out --format",
+        examples=EXAMPLES,
+        details=DETAILS,
+    )
+    verb.add_argument("given", nargs="+", metavar="RESULTS", help="what the models predicted: files or folders")
+    asked = verb.add_argument_group("who could have seen what")
+    asked.add_argument("--items", metavar="FILE", help="a table with a row per example: id,date,...")
+    asked.add_argument("--models", metavar="FILE", help="a table with a row per model: model,cutoff[,family]")
+    asked.add_argument("--seen", metavar="FILE", help="a table of 1 and 0, models x examples, instead of dates")
+    asked.add_argument("--date", metavar="COLUMN", help="column of the dates, where it has no usual name")
+    asked.add_argument("--strata", nargs="+", metavar="COLUMN", help="compare only examples that are alike in these")
+    how = verb.add_argument_group("the tests")
+    how.add_argument("--level", type=float, default=0.05, metavar="A", help="of the verdict (default 0.05)")
+    how.add_argument("--resamples", type=int, default=9999, metavar="B", help="tables drawn (default 9999)")
+    how.add_argument("--steps", type=int, metavar="T", help="rounds of trades of a chain (default 20; 10 if large)")
+    how.add_argument("--scan", action=argparse.BooleanOptionalAction,
+                     help="the cutoff that fits each model best (default: with at least 20 dates)")  # fmt: skip
+    how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
+    how.add_argument("--n-jobs", type=int, default=-1, metavar="J", help="threads (default: all cores)")
+    add_reading(verb)
+    add_ending(verb.add_argument_group("reporting"), GATE)
+    verb.set_defaults(command=run, parser=verb)
+
+
+def run(args: argparse.Namespace) -> int:
+    """`heldout exposure`."""
+    GATE.check(args)
+    strata = args.strata or []
+    wanted = (*strata, *([args.date] if args.date else DATE))
+    table = read_predictions(args, args.given[0] if len(args.given) == 1 else args.given, columns=wanted)
+    say(str(table))
+    if args.out is not None:
+        make_folder(args.out)
+    items = {} if args.items is None else _rows_by(args.items, EXAMPLE.usual, "id", "--items")
+    models = {} if args.models is None else _rows_by(args.models, MODEL, "model", "--models")
+    seen = None if args.seen is None else _seen(args.seen)
+    asked: dict[str, Any] = {
+        "strata": [_item_column(table, items, args.items, name, "--strata") for name in strata] or None,
+        "families": _model_column(models, FAMILY),
+        "cutoffs": _model_column(models, CUTOFF),
+        "dates": _dates(table, items, args),
+    }
+    if args.models is not None and seen is None and asked["cutoffs"] is None:
+        raise InputError(f"{args.models} has no column 'cutoff'; --models needs the columns model and cutoff.")
+    if seen is None and asked["dates"] is None:
+        raise InputError(
+            "the dates of the examples are not known: give a table id,date with --items, or --date, a column of the "
+            "results; or --seen, a table of who could have seen what."
+        )
+    if seen is None and asked["cutoffs"] is None:
+        raise InputError("the cutoffs of the models are not known: give a table model,cutoff with --models, or --seen.")
+    if find_spec("numba") is None and table.cells.size * args.resamples > SLOW:
+        say("numba is not installed, so this takes a while: pip install 'heldout[attack]' makes it many times faster.")
+    result = exposure(
+        table,
+        seen=seen,
+        level=args.level,
+        n_resamples=args.resamples,
+        steps=args.steps,
+        scan=args.scan,
+        seed=args.seed,
+        n_jobs=args.n_jobs,
+        progress=not args.quiet,
+        **asked,
+    )
+    failed = []
+    if args.fail_under is not None and result.verdict != "cannot tell" and result.p_value < args.fail_under:
+        failed = [f"exposed models score better, p = {result.p_value:.2g} is below {args.fail_under:g}"]
+    return finish(result, args, failed=failed)
+
+
+def _seen(path: str) -> Predictions:
+    table = load_predictions(path)
+    table.require_binary("`seen`")
+    return table
+
+
+def _rows_by(path: str, usual: tuple[str, ...], noun: str, option: str) -> dict[str, dict[str, Any]]:
+    """The rows of a table by their first key; columns by name."""
+    if not Path(path).is_file():
+        raise InputError(f"{path} does not exist ({option}).")
+    columns = table_columns(Path(path))
+    found = {plain_name(name): name for name in reversed(list(columns))}
+    key = next((found[name] for name in usual if name in found), None)
+    if key is None:
+        raise InputError(f"{path} has no column {noun!r} ({option}); it has {listing(list(columns), len(columns))}.")
+    names = [str(value).strip() for value in columns[key]]
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise InputError(f"{path} has two rows for {twice!r} ({option}); one is needed.")
+    return {name: dict(zip(names, columns[name], strict=True)) for name in columns if name != key}
+
+
+def _model_column(models: dict[str, dict[str, Any]], usual: tuple[str, ...]) -> dict[str, Any] | None:
+    spelled = {plain_name(name): name for name in reversed(list(models))}
+    return next((models[spelled[name]] for name in usual if name in spelled), None)
+
+
+def _item_column(
+    table: Predictions, items: dict[str, dict[str, Any]], path: str | None, name: str, option: str
+) -> dict[str, Any] | str:
+    """A column of --items, else of the results."""
+    if name in items:
+        _check_shared(table, items[name], path)
+        return items[name]
+    if name in table.columns:
+        return name
+    check_key([*items, *table.columns], name, option.lstrip("-"), source=path or table.source, noun="column")
+    return name
+
+
+def _dates(
+    table: Predictions, items: dict[str, dict[str, Any]], args: argparse.Namespace
+) -> dict[str, Any] | str | None:
+    if args.date is not None:
+        return _item_column(table, items, args.items, args.date, "--date")
+    for columns in (items, table.columns):
+        spelled = {plain_name(name): name for name in reversed(list(columns))}
+        found = next((spelled[name] for name in DATE if name in spelled), None)
+        if found is not None:
+            return _item_column(table, items, args.items, found, "--date")
+    return None
+
+
+def _check_shared(table: Predictions, values: dict[str, Any], path: str | None) -> None:
+    if table.ids is None:
+        raise InputError(
+            f"{table.source} has no ids of its examples, so that {path} (--items) fits none; add a column id."
+        )
+    if not set(table.ids) & values.keys():
+        raise InputError(
+            f"{path} (--items) and {table.source} share no id; the first are {next(iter(values))!r} and "
+            f"{table.ids[0]!r}."
+        )

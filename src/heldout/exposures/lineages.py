@@ -1,0 +1,226 @@
+r"""The margins test with the family as the unit, and how large the effect of exposure is.
+
+Models of one family share what makes examples hard or easy for them, so that they are no independent witnesses. One
+member of each family is drawn R times, without looking at results; each draw makes a table whose margins test is exact,
+and the R p-values are combined by
+
+.. math:: p = \min\Big(1, \frac{2}{R} \sum_r p_r\Big),    \tag{1}
+
+which is valid however they depend on each other (Rüschendorf 1982; Vovk and Wang 2020). Where every model is its own
+family there is one table, and its p.
+
+The effect is delta, the log-odds ratio of exposure: each value is tested by the same chains under tables tilted by it,
+and the interval holds the values that neither of two one-sided tests rejects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.exposures.inputs import Board
+from heldout.statistics.margins import MarginChains, monte_carlo_p
+
+Floats = NDArray[np.float64]
+
+DRAWS = 10  # times a member of each family is drawn
+LEAST = 999  # tables of each such draw, at least where so many are asked for
+EFFECT_DRAWS = 3  # of members, for the interval of delta
+EFFECT_TABLES = 999  # of each delta that is tested
+NEWTON, HALVINGS, FIRST_LOOK = 5, 5, 199
+FARTHEST = 12.0  # delta beyond which an end is said to be infinite
+WIDE = 500_000  # cells of a table from which on fewer tables are drawn for checks and for every delta
+NORMAL = 1.96
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pass:
+    """What B tables with the margins of the whole table say."""
+
+    by_model: NDArray[np.int64]  # (B, k) successes on what a model could have seen
+    by_stratum: NDArray[np.int64]  # (B, strata)
+    mean: Floats  # (k, n) share of tables in which a cell is right
+
+    @property
+    def totals(self) -> Floats:
+        """(B,) all of them together."""
+        return np.asarray(self.by_model.sum(axis=1), dtype=np.float64)
+
+
+def whole_pass(board: Board, n_tables: int, *, steps: int, n_jobs: int, rng: np.random.Generator) -> Pass:
+    """Tables of all models."""
+    chains = MarginChains(board.cells, strata=board.strata, steps=steps, n_jobs=n_jobs)
+    exposed = np.flatnonzero(board.seen.any(axis=1))
+    starts = np.flatnonzero(np.diff(board.strata, prepend=-1))
+    right = np.zeros(board.cells.shape, dtype=np.int64)
+    models, strata = [], []
+    for tables in chains.draw(n_tables, rng):
+        hit = tables & 1  # a missing cell is 2
+        right += hit.sum(axis=0, dtype=np.int32)
+        part = hit[:, exposed] & board.seen[exposed]
+        by_model = np.zeros((len(tables), len(board.names)), dtype=np.int64)
+        by_model[:, exposed] = part.sum(axis=2, dtype=np.int32)
+        models.append(by_model)
+        strata.append(np.add.reduceat(part.sum(axis=1, dtype=np.int32), starts, axis=1).astype(np.int64))
+    return Pass(by_model=np.concatenate(models), by_stratum=np.concatenate(strata), mean=right / n_tables)
+
+
+def members(board: Board, n_draws: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
+    """One member of each family, several times; once where every model is its own."""
+    by_family = [np.flatnonzero(board.families == f) for f in range(len(board.family_names))]
+    if all(len(rows) == 1 for rows in by_family):
+        return [np.arange(len(board.names))]
+    return [np.array([rows[rng.integers(len(rows))] for rows in by_family]) for _ in range(n_draws)]
+
+
+def fewer(board: Board, n_tables: int, most: int) -> int:
+    """Tables for means and checks: at most so many, a fifth of them where the table is wide."""
+    return max(1, min(n_tables, most // 5 if board.cells.size >= WIDE else most))
+
+
+def combined(p_values: list[float]) -> float:
+    """(1).
+
+    Examples
+    --------
+    >>> combined([0.01]), combined([0.01, 0.03]), combined([0.9, 0.8])
+    (0.01, 0.04, 1.0)
+    """
+    return p_values[0] if len(p_values) == 1 else min(1.0, 2 * math.fsum(p_values) / len(p_values))
+
+
+def family_p(
+    board: Board,
+    whole: Pass | None,
+    n_tables: int,
+    *,
+    steps: int,
+    n_jobs: int,
+    rng: np.random.Generator,
+    tell: Callable[[int], object] = lambda _: None,
+) -> float:
+    """p of the margins test, families being the unit; `whole` saves work where every model is its own."""
+    drawn = members(board, DRAWS, rng)
+    if len(drawn) == 1 and whole is not None:
+        return monte_carlo_p(float((board.right & board.seen).sum()), whole.totals)
+    each = n_tables if len(drawn) == 1 else max(min(LEAST, n_tables), n_tables // len(drawn))
+    p_values = []
+    for rows in drawn:
+        p_values.append(_Tilted(board, rows, steps, n_jobs).test(0.0, each, rng).p_greater)
+        tell(1)
+    return combined(p_values)
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """What tables of one law say of a statistic."""
+
+    p_greater: float
+    p_less: float
+    gap: float  # observed less expected
+    variance: float
+
+
+class _Tilted:
+    """The table of some models, tested at any delta; one seed for all, so that p moves smoothly."""
+
+    def __init__(self, board: Board, rows: NDArray[np.intp], steps: int, n_jobs: int) -> None:
+        self._cells, self._seen, self._strata = board.cells[rows], board.seen[rows], board.strata
+        self._steps, self._n_jobs = steps, n_jobs
+        self.observed = float(((self._cells == 1) & self._seen).sum())
+        self._places = np.flatnonzero(self._seen)
+
+    def test(self, delta: float, n_tables: int, rng: np.random.Generator) -> _Tested:
+        chains = MarginChains(
+            self._cells, strata=self._strata, tilt=self._seen, delta=delta, steps=self._steps, n_jobs=self._n_jobs
+        )
+        sums = np.concatenate([
+            (t.reshape(len(t), -1)[:, self._places] & 1).sum(axis=1, dtype=np.int64) for t in chains.draw(n_tables, rng)
+        ]).astype(np.float64)  # fmt: skip
+        s = self.observed
+        return _Tested(monte_carlo_p(s, sums), monte_carlo_p(-s, -sums), s - float(sums.mean()), float(sums.var()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """The log-odds ratio of exposure and its interval; infinite where tables leave it open."""
+
+    log_odds: float
+    interval: tuple[float, float]
+
+
+def effect(
+    board: Board,
+    *,
+    level: float,
+    steps: int,
+    n_jobs: int,
+    rng: np.random.Generator,
+    n_tables: int = EFFECT_TABLES,
+    tell: Callable[[int], object] = lambda _: None,
+) -> Effect:
+    """delta by Newton's method on the expected statistic, its interval by inversion of exact tests."""
+    drawn = members(board, EFFECT_DRAWS, rng)
+    tables = [_Tilted(board, rows, steps, n_jobs) for rows in drawn]
+    seeds = [int(s) for s in rng.integers(0, 2**63, size=len(tables))]
+    look = min(FIRST_LOOK, n_tables)
+    each = n_tables if len(tables) == 1 else max(look, n_tables // 2)
+    wide = board.cells.size >= WIDE
+    each, look = (look, max(1, look // 2)) if wide else (each, look)
+
+    def tested(delta: float, n: int) -> _Tested:
+        one = [t.test(delta, n, np.random.default_rng(seed)) for t, seed in zip(tables, seeds, strict=True)]
+        tell(1)
+        return _Tested(
+            combined([t.p_greater for t in one]),
+            combined([t.p_less for t in one]),
+            float(np.mean([t.gap for t in one])),
+            float(np.mean([t.variance for t in one])),
+        )
+
+    best, error = 0.0, math.inf
+    for _ in range(NEWTON):
+        found = tested(best, look)
+        if found.variance <= 0:
+            break
+        error = 1 / math.sqrt(found.variance)
+        move = max(-2.0, min(2.0, found.gap / found.variance))
+        best += move
+        if abs(best) > FARTHEST or abs(move) < 0.05 * error:
+            break
+    if not math.isfinite(error):
+        return Effect(log_odds=math.nan, interval=(math.nan, math.nan))
+    if abs(best) > FARTHEST:
+        best = math.copysign(math.inf, best)
+    error = min(error, FARTHEST)
+
+    def end(side: float) -> float:
+        """The outermost value that is still rejected, next to the interval."""
+
+        def rejected(delta: float) -> bool:
+            found = tested(delta, each)
+            return (found.p_greater if side < 0 else found.p_less) <= level / 2
+
+        if math.isinf(best) and (best > 0) == (side > 0):
+            return best
+        inner = best if math.isfinite(best) else math.copysign(FARTHEST, best)
+        reach = NORMAL * error * (1.0 if len(tables) == 1 else 1.3)
+        outer = inner + side * reach
+        while not rejected(outer):
+            inner, reach = outer, 1.5 * reach
+            outer = inner + side * reach / 2
+            if abs(outer) > FARTHEST:
+                return side * math.inf
+        for _ in range(1 if wide else HALVINGS):
+            middle = (inner + outer) / 2
+            if rejected(middle):
+                outer = middle
+            else:
+                inner = middle
+        return outer
+
+    return Effect(log_odds=best, interval=(end(-1.0), end(1.0)))

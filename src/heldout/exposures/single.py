@@ -1,0 +1,210 @@
+"""One model against references that could have seen none of its exposed examples, and cutoffs that fit it better."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from heldout.exposures.inputs import Board, Flags
+from heldout.exposures.lineages import WIDE, fewer
+from heldout.statistics.margins import TIE, MarginChains, monte_carlo_p
+
+Floats = NDArray[np.float64]
+
+TRADES = 100  # of the model with a reference drawn at random; with 40, sd of LiveCodeBench's were up to a tenth larger
+REFERENCE_TABLES = 999  # for mean and sd of the references' own placebo excesses
+WITH_SLOPE = 4  # families of references from which on their excesses are regressed on score
+MOST_DATES = 200  # of a scan
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scan:
+    """The standardised excess as a function of a hypothetical cutoff, and the date that fits best."""
+
+    dates: tuple[str, ...]
+    z: tuple[float, ...]
+    best: str
+    p_value: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Single:
+    """What one model's own table says."""
+
+    model: int
+    n_references: int
+    observed: int
+    expected: float
+    spread: float
+    p_margins: float
+    p_placebo: float
+    rank: int  # of its standardised excess among the references and itself, 1 the highest
+    placebo: dict[int, float]  # standardised excess of every reference
+    scan: Scan | None = None
+    later: Scan | None = None
+
+    @property
+    def z(self) -> float:
+        """Standardised excess."""
+        return (self.observed - self.expected) / self.spread if self.spread > 0 else math.nan
+
+    @property
+    def p_value(self) -> float:
+        """The larger one; NaN where one of them is not known."""
+        return math.nan if math.isnan(self.p_placebo) else max(self.p_margins, self.p_placebo)
+
+
+class Singles:
+    """Tests of single models of one board; references with the same exposures are looked at once."""
+
+    def __init__(self, board: Board, *, n_tables: int, steps: int, n_jobs: int, scan: bool) -> None:
+        self.board, self.n_tables, self.steps, self.n_jobs, self.scan = board, n_tables, steps, n_jobs, scan
+        self._scores = board.scores
+        self._known: dict[tuple[bytes, bytes], Floats] = {}
+
+    def references(self, model: int) -> NDArray[np.intp]:
+        """Models of other families that could have seen none of the examples that this one could have seen."""
+        b = self.board
+        clean = ~(b.could & b.could[model]).any(axis=1) & (b.families != b.families[model])
+        return np.flatnonzero(clean)
+
+    def test(self, model: int, rng: np.random.Generator) -> Single:
+        """The larger of two p-values, and what they rest on; NaN where there are no references."""
+        b, refs = self.board, self.references(model)
+        exposed = b.could[model]
+        observed = int((b.right[model] & b.seen[model]).sum())
+        if len(refs) < 2:
+            nan = math.nan
+            return Single(
+                model=model, n_references=len(refs), observed=observed, expected=nan, spread=nan, p_margins=nan,
+                p_placebo=nan, rank=0, placebo={},
+            )  # fmt: skip
+        rows = self._draw(model, refs, rng, self.n_tables)
+        sums = (rows[:, exposed]).sum(axis=1, dtype=np.int64).astype(np.float64)
+        mean, spread = float(sums.mean()), float(sums.std())
+        z = (observed - mean) / spread if spread > 0 else math.nan
+        others = self._reference_z(refs, exposed, rng)
+        found = others[np.isfinite(others)]
+        scans: tuple[Scan | None, Scan | None] = (None, None)
+        if self.scan and b.dates is not None:
+            scans = scan_dates(b, model, rows), scan_dates(b, model, rows, later=True)
+        return Single(
+            model=model,
+            n_references=len(refs),
+            observed=observed,
+            expected=mean,
+            spread=spread,
+            p_margins=monte_carlo_p(float(observed), sums),
+            p_placebo=self._prediction(model, z, refs, others),
+            rank=1 + int(np.count_nonzero(found >= z)) if math.isfinite(z) else 0,
+            placebo=dict(zip(refs.tolist(), others.tolist(), strict=True)),
+            scan=scans[0],
+            later=scans[1],
+        )
+
+    def later(self, model: int, rng: np.random.Generator) -> Scan | None:
+        """The second scan of a model that could have seen nothing, among the others that could not."""
+        b = self.board
+        others = np.flatnonzero(~b.could.any(axis=1) & (b.families != b.families[model]))
+        if len(others) < 2:
+            return None
+        few = fewer(b, self.n_tables, REFERENCE_TABLES)
+        return scan_dates(b, model, self._draw(model, others, rng, few), later=True)
+
+    def _draw(self, model: int, refs: NDArray[np.intp], rng: np.random.Generator, n_tables: int) -> NDArray[np.uint8]:
+        """(B, n) rows of the model in tables of it and its references; 1 right."""
+        b = self.board
+        cells = b.cells[[model, *refs.tolist()]]
+        trades = TRADES if b.cells.size < WIDE else TRADES // 5
+        chains = MarginChains(cells, strata=b.strata, steps=trades, star=True, n_jobs=self.n_jobs)
+        return np.concatenate([tables[:, 0] & 1 for tables in chains.draw(n_tables, rng)])
+
+    def _reference_z(self, refs: NDArray[np.intp], exposed: Flags, rng: np.random.Generator) -> Floats:
+        """(references,) their standardised excesses, had they been exposed as this model is."""
+        b, key = self.board, (refs.tobytes(), exposed.tobytes())
+        if key not in self._known:
+            chains = MarginChains(b.cells[refs], strata=b.strata, steps=self.steps, n_jobs=self.n_jobs)
+            n_tables = fewer(b, self.n_tables, REFERENCE_TABLES)
+            stacks = chains.draw(n_tables, rng)
+            sums = np.concatenate([(t[:, :, exposed] & 1).sum(axis=2, dtype=np.int64) for t in stacks])
+            observed = (b.right[refs] & exposed).sum(axis=1)
+            spread = sums.std(axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                self._known[key] = np.where(spread > 0, (observed - sums.mean(axis=0)) / spread, np.nan)
+        return self._known[key]
+
+    def _prediction(self, model: int, z: float, refs: NDArray[np.intp], others: Floats) -> float:
+        """p of the model's excess as one more of its references', regressed on score; families count once."""
+        b = self.board
+        groups = [np.flatnonzero((b.families[refs] == f) & np.isfinite(others)) for f in np.unique(b.families[refs])]
+        points = [(self._scores[refs[g]].mean(), others[g].mean()) for g in groups if len(g)]
+        return prediction_p(z, float(self._scores[model]), np.array(points).reshape(-1, 2))
+
+
+def prediction_p(z: float, score: float, points: Floats) -> float:
+    """P that a new point at `score` lies as high as z, by Student's prediction from (score, z) of others.
+
+    Examples
+    --------
+    >>> others = np.array([(0.1, -0.5), (0.2, 0.8), (0.3, -1.0), (0.4, 0.6), (0.5, 0.1)])
+    >>> round(prediction_p(0.0, 0.3, others), 2), round(prediction_p(8.0, 0.3, others), 4)
+    (0.5, 0.0016)
+    >>> prediction_p(1.0, 0.3, others[:1])
+    nan
+    """
+    n = len(points)
+    if n < 2 or not math.isfinite(z):
+        return math.nan
+    x, y = points[:, 0] - points[:, 0].mean(), points[:, 1] - points[:, 1].mean()
+    squares = float(x @ x)
+    slope = float(x @ y) / squares if n >= WITH_SLOPE and squares > 0 else 0.0
+    degrees = n - (2 if n >= WITH_SLOPE and squares > 0 else 1)
+    variance = float(((y - slope * x) ** 2).sum()) / degrees
+    away = score - float(points[:, 0].mean())
+    error = math.sqrt(variance * (1 + 1 / n + (away**2 / squares if slope else 0.0)))
+    if error == 0:
+        return math.nan
+    t = (z - float(points[:, 1].mean()) - slope * away) / error
+    return float(stdtr(degrees, -t))
+
+
+def scan_dates(board: Board, model: int, rows: NDArray[np.uint8], *, later: bool = False) -> Scan | None:
+    """The date up to which the model does best, by tables of its own; `later`: among examples after its cutoff.
+
+    p is of the largest standardised excess over dates; mean and sd are over all B + 1 tables, the data's included, so
+    that these are exchangeable and p is exact.
+    """
+    dates = board.dates
+    assert dates is not None
+    used = ~np.isnat(dates) & (board.cells[model] != 2)
+    if later:
+        if board.cutoffs is None or np.isnat(board.cutoffs[model]):
+            return None
+        used &= dates > board.cutoffs[model]
+    places = np.flatnonzero(used)[np.argsort(dates[used], kind="stable")]
+    days, starts = np.unique(dates[places], return_index=True)
+    if len(days) < 3:
+        return None
+    all_rows = np.concatenate([board.right[[model]].astype(np.uint8), rows])[:, places]
+    sums = np.cumsum(np.add.reduceat(all_rows, starts, axis=1, dtype=np.int64), axis=1)
+    kept = np.arange(len(days)) if later else np.arange(len(days) - 1)  # up to the last date is everything
+    if len(kept) > MOST_DATES:
+        kept = kept[np.linspace(0, len(kept) - 1, MOST_DATES).round().astype(int)]
+    sums = sums[:, kept]
+    spread = sums.std(axis=0)
+    moving = spread > 0
+    if not moving.any():
+        return None
+    z = (sums[:, moving] - sums[:, moving].mean(axis=0)) / spread[moving]
+    highest = z.max(axis=1)
+    at = [str(day) for day in days[kept][moving]]
+    return Scan(
+        dates=tuple(at),
+        z=tuple(z[0].tolist()),
+        best=at[int(np.argmax(z[0]))],
+        p_value=float(np.mean(highest >= highest[0] - TIE * max(1.0, abs(float(highest[0]))))),
+    )

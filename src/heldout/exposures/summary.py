@@ -1,0 +1,347 @@
+"""What an exposure test says: every sentence, table and chart of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from heldout import summary as page
+from heldout.exposures.result import ExposureResult, ModelExposure
+from heldout.statistics.paired import is_told
+
+LISTED, PRINTED = 60, 15  # models on the page, and printed
+CURVES = 6  # models whose scans are drawn
+ROWS = 80  # models in the picture
+EDGES = (-0.4, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
+MANY = 10**9  # assignments that are not counted out
+LATE = 0.01  # p of a later cutoff that is pointed at
+
+DECLARED = "The verdict is by the larger p of two tests, declared up front: it holds if the assumptions of either do."
+MARGINS = (
+    "Margins: given how many examples each model and how many models each example has right{}, all tables are equally "
+    "likely under the Rasch model."
+)
+PLACEBO = (
+    "Placebo: cutoffs are exchangeable among families of like ability; they are permuted within {} of about five "
+    "neighbours by score."
+)
+NOT_MEANT = (
+    "An ability that came with some models, and that examples of some dates ask for, looks the same as exposure: a "
+    "table of results cannot tell them apart.",
+    "The excess is not the gain: with the margins given, what exposed models gain is taken off the others. The effect "
+    "is the log-odds ratio.",
+    "No excess is not innocence: what all models have seen leaves no trace here, nor does what helps on every example.",
+)
+NEXT_FOUND = (
+    "Read the examples that weigh most, and look whether exposed models reproduce them.",
+    "Rank exposed models on examples after their cutoffs only.",
+)
+NEXT_QUIET = ("Keep adding dated examples: each month after a model’s cutoff is a control for that model.",)
+NEXT_FAMILIES = "Give the base model of each model as its family (a column family in --models): clones are one witness."
+METHOD = (
+    "J. Besag, P. Clifford (1989), Biometrika 76(4), 633–642; G. Strona et al. (2014), Nature Communications 5, 4114; "
+    "C. J. Carstens (2015), Physical Review E 91, 042812; G. Rasch (1960), Probabilistic Models for Some Intelligence "
+    "and Attainment Tests. Several models: S. Holm (1979), Scandinavian Journal of Statistics 6(2), 65–70."
+)
+HEADLINES = {
+    "exposed models score better": "Models score better on what they could have seen",
+    "no excess found": "No sign that models score better on what they could have seen",
+    "cannot tell": "Whether models score better on what they could have seen cannot be told from this table",
+    "not applicable": "Not applicable: no model could have seen some of its examples but not others",
+}
+
+
+def exposure_summary(result: ExposureResult) -> page.Summary:
+    """What the test says."""
+    told = result.verdict != "not applicable"
+    found = result.verdict == "exposed models score better"
+    figures = tuple(_figures(result)) if told else ()
+    return page.Summary(
+        kind="Exposure",
+        headline=HEADLINES[result.verdict],
+        sentences=tuple(_sentences(result)),
+        tone="found" if found else "quiet" if result.verdict == "no excess found" else "neutral",
+        subject=f"{result.source}: {result.n_models:,} models, {result.n_examples:,} examples",
+        figures=figures,
+        warnings=tuple(_warnings(result)),
+        lines=(*((f.name, f"{f.value} ({f.note})") for f in figures), *_facts(result)),
+        sections=tuple(_sections(result)) if told else (),
+        closing=(DECLARED, MARGINS.format(_within(result)), PLACEBO.format(page.counted(result.n_blocks, "block")))
+        if told
+        else (),
+        origin=page.origin(
+            result, ("Tables drawn", f"{result.n_resamples:,}"), ("Rounds of trades", f"{result.steps}")
+        ),
+        method=METHOD,
+    )
+
+
+def _within(result: ExposureResult) -> str:
+    return f", within {len(result.strata)} strata" if len(result.strata) > 1 else ""
+
+
+def _sentences(result: ExposureResult) -> Iterator[str]:
+    if result.verdict == "not applicable":
+        yield (
+            f"Could have seen all examples: {page.counted(result.n_everything, 'model')}; none: {result.n_nothing:,}; "
+            f"not known: {result.n_unknown:,}. A model tells something only with examples on both sides of its cutoff "
+            "in one stratum."
+        )
+        return
+    if result.verdict == "cannot tell":
+        yield (
+            f"Exposures can be given to families of like ability in {page.counted(result.assignments, 'distinct way')} "
+            f"only, so that the placebo test cannot go below {page.p_text(result.smallest_p)}; the margins test alone "
+            f"has p = {page.p_text(result.p_margins)}."
+        )
+    else:
+        margins, placebo = page.p_text(result.p_margins), page.p_text(result.p_placebo)
+        yield f"p = {page.p_text(result.p_value)}, the larger of margins ({margins}) and placebo ({placebo})."
+    accused = [m.name for m in result.models if is_exceeding(m, result.level)]
+    if accused:
+        yield (
+            "Single models that stand out against references that could not have seen their examples (Holm, level "
+            f"{result.level:g}): {page.names_text(accused)}."
+        )
+
+
+def is_exceeding(model: ModelExposure, level: float) -> bool:
+    """Whether a model stands out, family-wise."""
+    return math.isfinite(model.p_holm) and bool(is_told(math.log(model.p_holm), level))
+
+
+def _warnings(result: ExposureResult) -> Iterator[str]:
+    if not result.families_given and result.verdict != "not applicable":
+        yield (
+            "Every model counts as its own family. Models made from one base model are one witness, not several: taken "
+            "for independent, clones raise false alarms of the margins test to 10 to 17 % at 5 %."
+        )
+    if result.mixing is not None and not result.mixing.mixed:
+        yield (
+            f"Chains are too short for means: {result.mixing.expected:.1f} expected, {result.mixing.longer:.1f} by "
+            "chains four times as long. p-values stay exact; take more --steps for the excess and z."
+        )
+    if result.n_idle:
+        yield f"Strata in which nothing can be traded, and which say nothing: {result.n_idle:,}."
+
+
+def _figures(result: ExposureResult) -> Iterator[page.Figure]:
+    odds = math.exp(result.effect_log_odds) if math.isfinite(result.effect_log_odds) else math.nan
+    ends = " to ".join(map(_odds, result.interval))
+    ways = "over a billion" if result.assignments >= MANY else f"{result.assignments:,}"
+    reach = f"{ways} distinct assignments, smallest p {page.p_text(result.smallest_p)}"
+    yield page.Figure(
+        name="p",
+        value=page.p_text(result.p_value),
+        note=f"margins {page.p_text(result.p_margins)}, placebo {page.p_text(result.p_placebo)}: {reach}",
+    )
+    yield page.Figure(
+        name="Effect of exposure",
+        value=f"{_odds(result.effect_log_odds)} log-odds",
+        note=f"{page.sure_text(result.level)}: {ends}; odds of being right × {page.fixed(odds, 2)}",
+        strong=False,
+    )
+    yield page.Figure(
+        name="Successes on exposed examples",
+        value=f"{result.observed:,}",
+        note=f"{page.fixed(result.expected, 1)} ± {page.fixed(result.spread, 1)} expected given the margins, z = "
+        f"{page.fixed(result.z, 1)} as if models were independent; of {result.exposed_cells:,} cells",
+        strong=False,
+    )
+
+
+def _odds(value: float) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return page.fixed(value, 2, sign=True)
+
+
+def _facts(result: ExposureResult) -> Iterator[tuple[str, str]]:
+    tested = [m for m in result.models if math.isfinite(m.p_value)]
+    out = sum(is_exceeding(m, result.level) for m in result.models)
+    if tested:
+        yield "Single models that stand out", f"{page.of_text(out, len(tested))} (Holm)"
+    families = f"{result.n_families:,} {'family' if result.n_families == 1 else 'families'}"
+    seen = f"nothing {result.n_nothing:,}, everything {result.n_everything:,}, not known {result.n_unknown:,}"
+    yield "Models", f"{result.n_models:,} in {families}; could have seen {seen}"
+    missing = f", cells missing: {result.n_missing:,}" if result.n_missing else ""
+    undated = f", without a date: {result.n_undated:,}" if result.n_undated else ""
+    yield "Examples", f"{result.n_examples:,}{undated}{missing}"
+    if result.halved:
+        yield "Right or wrong", "several trials, or a score between 0 and 1, count as right from one half on"
+    if math.isfinite(result.placebo_spread):
+        yield "Spread of placebo excesses", f"{page.fixed(result.placebo_spread, 2)} (1 under the Rasch model)"
+    yield "Level", f"{result.level:g}"
+
+
+def _sections(result: ExposureResult) -> Iterator[page.Section]:
+    exposed = sorted((m for m in result.models if math.isfinite(m.z)), key=lambda m: -m.z)
+    if exposed:
+        yield page.Section.of("Exposed models", _exposed(exposed), printed=True, anchor="models")
+    if result.months is not None:
+        yield page.Section.of("Month by month", _map(result))
+    placebo = sorted((m for m in result.models if math.isfinite(m.z_placebo)), key=lambda m: -m.z_placebo)
+    if placebo:
+        yield page.Section.of("References under the commonest exposure", _placebo(placebo), anchor="placebo")
+    if result.scans:
+        yield page.Section.of("Effective cutoffs", _scans(result), _scan_table(result))
+    yield page.Section.of("What was checked", _checks(result), _strata(result), _weights(result), printed=False)
+    yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
+    next_steps = NEXT_FOUND if result.verdict == "exposed models score better" else NEXT_QUIET
+    families = () if result.families_given else (NEXT_FAMILIES,)
+    yield page.Section.of("What to do next", page.Points((*next_steps, *families)))
+    yield page.Section.of("What was tested", page.Facts(tuple(_facts(result))))
+
+
+def _exposed(models: list[ModelExposure]) -> page.Table:
+    columns = ("Model", "Cutoff", "Exposed", "Right", "Expected", "Excess", "z", "Rank", "p", "Holm")
+    rows = [
+        (
+            m.name,
+            m.cutoff or "",
+            f"{m.exposed:,}",
+            f"{m.observed:,}",
+            page.fixed(m.expected, 1),
+            page.fixed(m.excess, 1, sign=True),
+            page.fixed(m.z, 1, sign=True),
+            f"{m.rank} of {m.references + 1}",
+            page.p_text(m.p_value),
+            page.p_text(m.p_holm),
+        )
+        for m in models
+    ]
+    caption = (
+        "Each model against those that could have seen none of its exposed examples; p is the larger of margins and "
+        "placebo (the latter approximate: Student’s prediction from the references)"
+    )
+    more = max(0, len(rows) - LISTED)
+    return page.Table.of(caption, columns, rows[:LISTED], words=("Cutoff",), more=more, rows_printed=PRINTED)
+
+
+def _placebo(models: list[ModelExposure]) -> page.Table:
+    rows = [(m.name, m.cutoff or "", page.fixed(m.score, 3), page.fixed(m.z_placebo, 1, sign=True)) for m in models]
+    caption = "Standardised excess of models that could not have seen these examples, had they had the same cutoff"
+    more = max(0, len(rows) - LISTED)
+    return page.Table.of(caption, ("Model", "Cutoff", "Score", "z"), rows[:LISTED], words=("Cutoff",), more=more)
+
+
+def _map(result: ExposureResult) -> page.GridMap:
+    found = result.months
+    assert found is not None
+    steps = np.array(found.steps)
+    order = np.lexsort((-np.array([m.score for m in result.models]), -steps))[:ROWS]
+    return page.GridMap(
+        title="What models have right less what is expected given the margins",
+        caption="Models by cutoff, the latest first, months from left to right; the step is each model’s cutoff. "
+        "Exposure shows as strong colour to the left of the step that is not there to its right.",
+        values=found.residuals[order],
+        names=tuple(result.models[i].name for i in order.tolist()),
+        columns=found.months,
+        legend="mean residual of the month",
+        edges=EDGES,
+        steps=tuple(int(s) for s in steps[order]),
+        row_of="model",
+    )
+
+
+def _scans(result: ExposureResult) -> page.LineChart:
+    strongest = sorted(result.scans.items(), key=lambda item: -max(item[1].z))[:CURVES]
+    styles: tuple[page.Style, ...] = ("a", "b", "c", "d", "e", "f")
+    first = min(s.dates[0] for _, s in strongest)
+
+    return page.LineChart(
+        title="Standardised excess up to a hypothetical cutoff",
+        caption="Where the curve is highest, a cutoff there fits the model best.",
+        x=page.Axis(label=f"hypothetical cutoff, in months after {first}", spec=".1f"),
+        y=page.Axis(label="standardised excess", spec="+.1f"),
+        series=tuple(
+            page.Series(name=name, x=_months(first, s.dates), y=s.z, style=style, markers=False)
+            for (name, s), style in zip(strongest, styles, strict=False)
+        ),
+        reference=(0.0, "as expected"),
+    )
+
+
+def _months(first: str, dates: tuple[str, ...]) -> tuple[float, ...]:
+    """Dates in months after the first."""
+    days = (np.array(dates, dtype="datetime64[D]") - np.datetime64(first, "D")).astype(np.float64)
+    return tuple((days * 12 / 365.25).tolist())
+
+
+def _scan_table(result: ExposureResult) -> page.Table:
+    rows = [
+        (
+            m.name,
+            m.cutoff or "",
+            m.effective_cutoff or "",
+            page.p_text(m.p_effective_cutoff),
+            m.later_cutoff or "",
+            page.p_text(m.p_later_cutoff),
+        )
+        for m in result.models
+        if m.effective_cutoff is not None or m.p_later_cutoff <= LATE
+    ]
+    caption = (
+        "The cutoff that fits best, p from the largest excess over all dates; “later” is a second scan, over examples "
+        f"after the declared cutoff only (models that could have seen nothing are listed with p of at most {LATE:g})"
+    )
+    columns = ("Model", "Declared", "Fits best", "p", "Later", "p later")
+    return page.Table.of(caption, columns, rows[:LISTED], words=("Declared", "Fits best", "Later"))
+
+
+def _checks(result: ExposureResult) -> page.Facts:
+    mixing, control = result.mixing, result.control
+    return page.Facts.of(
+        (
+            "Mixing",
+            None
+            if mixing is None
+            else f"{mixing.expected:.1f} ± {mixing.spread:.1f} expected, by chains four times as long "
+            f"{mixing.longer:.1f} ± {mixing.longer_spread:.1f}",
+        ),
+        (
+            "Negative control",
+            None
+            if control is None
+            else f"{control.name}: {control.observed:,} right, {page.fixed(control.expected, 1)} expected, z = "
+            f"{page.fixed(control.z, 1)} as if models were independent, p = {page.p_text(control.p_value)} by family. "
+            "Nobody can have seen these: a small p means drift, or cutoffs later than declared",
+        ),
+        (
+            "Spread of placebo excesses",
+            f"{page.fixed(result.placebo_spread, 2)}, 1 under the Rasch model"
+            if math.isfinite(result.placebo_spread)
+            else None,
+        ),
+    )
+
+
+def _strata(result: ExposureResult) -> page.Table | None:
+    if len(result.strata) < 2:
+        return None
+    rows = [
+        (
+            s.name,
+            f"{s.exposed:,}",
+            f"{s.observed:,}",
+            page.fixed(s.expected, 1),
+            page.fixed(s.z, 1, sign=True),
+            page.p_text(s.p_value),
+        )
+        for s in result.strata
+    ]
+    columns = ("Stratum", "Exposed", "Right", "Expected", "z", "p")
+    return page.Table.of("Each stratum alone, as if models were independent", columns, rows[:LISTED])
+
+
+def _weights(result: ExposureResult) -> page.Table:
+    rows = [
+        (kind, w.name, f"{w.exposed:,}", page.fixed(w.excess, 1, sign=True))
+        for kind, some in (("family", result.families), ("example", result.examples))
+        for w in some
+    ]
+    return page.Table.of(
+        "What weighs most in the excess", ("Kind", "Name", "Exposed cells", "Excess"), rows, words=("Name",)
+    )

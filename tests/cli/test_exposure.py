@@ -1,0 +1,91 @@
+"""`heldout exposure` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from heldout import exposure, load, load_predictions
+from heldout.cli import main
+
+FEW = ("--resamples", "99", "--steps", "3", "--n-jobs", "1")
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*argv) -> tuple[int, str, str]:
+        code = main(["exposure", *map(str, argv)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Twelve models, of which six know the older half of the examples."""
+    folder, rng = tmp_path_factory.mktemp("exposure"), np.random.default_rng(0)
+    right = rng.random((12, 60)) < 0.4
+    right[:6, :30] |= rng.random((6, 30)) < 0.5
+    names = [f"m{i}" for i in range(12)]
+    dates = [f"2023-{1 + j // 10:02d}-15" for j in range(60)]
+
+    def write(name, head, rows):
+        (folder / name).write_text("\n".join([head, *(",".join(map(str, row)) for row in rows)]) + "\n")
+
+    write("results.csv", ",".join(["id", *names]), [(f"q{j}", *right[:, j].astype(int)) for j in range(60)])
+    write("dated.csv", ",".join(["id", "released", *names]), [
+        (f"q{j}", dates[j], *right[:, j].astype(int)) for j in range(60)])  # fmt: skip
+    write("items.csv", "id,date,kind", [(f"q{j}", dates[j], "ab"[j % 2]) for j in range(59, -1, -1)])
+    cutoffs = ["2023-03"] * 6 + ["2022-12"] * 6
+    write("models.csv", "model,cutoff", zip(names, cutoffs, strict=True))
+    write("families.csv", "model,cutoff,family", [(*row, f"f{i // 3}") for i, row in
+          enumerate(zip(names, cutoffs, strict=True))])  # fmt: skip
+    write("seen.csv", ",".join(["id", *names]), [(f"q{j}", *[int(j < 30)] * 6, *[0] * 6) for j in range(60)])
+    return folder
+
+
+def test_files_and_python_say_the_same(run, files, tmp_path):
+    given = (files / "results.csv", "--items", files / "items.csv", "--models", files / "models.csv")
+    code, out, err = run(*given, "--strata", "kind", *FEW, "--out", tmp_path, "--json")
+    dates = {f"q{j}": f"2023-{1 + j // 10:02d}-15" for j in range(60)}
+    result = exposure(
+        load_predictions(files / "results.csv"), dates=dates, strata=[{f"q{j}": "ab"[j % 2] for j in range(60)}],
+        cutoffs={f"m{i}": "2023-03" if i < 6 else "2022-12" for i in range(12)}, n_resamples=99, steps=3,
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(out) == json.loads(json.dumps(result.to_dict()))
+    assert load(tmp_path) == result
+    assert "report:" in err
+    assert [s["name"] for s in json.loads(out)["strata"]] == ["a", "b"]
+
+
+def test_columns_of_the_results_and_flags_of_overlap(run, files):
+    _, dated, _ = run(files / "dated.csv", "--models", files / "models.csv", *FEW, "--json", "--no-scan")
+    _, flags, _ = run(files / "results.csv", "--seen", files / "seen.csv", *FEW, "--json", "--no-scan")
+    _, named, _ = run(
+        files / "dated.csv", "--models", files / "models.csv", "--date", "released", *FEW, "--json", "--no-scan"
+    )
+    dated, flags = json.loads(dated), json.loads(flags)
+    assert dated == json.loads(named)
+    for key in ("p_margins", "p_placebo", "observed", "exposed_cells", "effect_log_odds"):
+        assert dated[key] == flags[key]
+    assert flags["control"] is None
+
+
+def test_a_gate(run, files):
+    given = (files / "results.csv", "--items", files / "items.csv", "--models", files / "models.csv", *FEW, "--no-scan")
+    code, _, err = run(*given, "--fail-under", "0.05")
+    assert code == 1
+    assert "exposed models score better, p = 0.028 is below 0.05" in err
+    assert run(*given, "--fail-under", "0.001")[0] == 0
+
+
+def test_families_are_read(run, files):
+    given = (files / "results.csv", "--items", files / "items.csv", "--models", files / "families.csv", *FEW)
+    code, out, _ = run(*given, "--no-scan", "--json")
+    found = json.loads(out)
+    assert (code, found["n_families"], found["verdict"]) == (0, 4, "cannot tell")
+    assert found["assignments"] < 20

@@ -1,0 +1,349 @@
+"""Who could have seen what, two tests, single models, the effect and its interval; LiveCodeBench where it is there."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import heldout
+from heldout import InputError, Predictions, exposure
+from heldout.exposures import lineages, single
+from heldout.exposures.dates import read_dates
+from heldout.exposures.exposure import judge
+from heldout.exposures.inputs import read_board
+from heldout.exposures.lineages import effect, members
+from heldout.exposures.placebo import Placebo, placebo_test
+from heldout.exposures.single import Singles, prediction_p, scan_dates
+from heldout.statistics import margins
+
+ROOT = Path(__file__).parents[2]
+LIVE = ROOT.parent / "shared" / "data" / "livecodebench_apr2024.npz"
+sys.path.insert(0, str(ROOT))
+from experiments.exposure.levels import p_values, rates  # noqa: E402
+from experiments.exposure.worlds import CASES, world  # noqa: E402
+
+DATES = [f"2023-{1 + j // 10:02d}-{1 + j % 10:02d}" for j in range(60)]
+
+
+def small(rng, gain=0.0, k=12, n=60):
+    """k models, half of them with a cutoff in March, the others in the year before; items get harder."""
+    ability, hard = rng.normal(size=k), rng.normal(size=n) + np.arange(n) / n
+    seen = (np.arange(k) < k // 2)[:, None] & (np.arange(n) < n // 2)
+    right = rng.random((k, n)) < 1 / (1 + np.exp(-(ability[:, None] - hard + gain * seen)))
+    return right, ["2023-03"] * (k // 2) + ["2022-12"] * (k - k // 2), seen
+
+
+def board(right, seen, families=None, strata=None):
+    return read_board(right, dates=None, cutoffs=None, seen=seen, strata=strata, families=families)
+
+
+@pytest.fixture(scope="module")
+def helped():
+    right, cutoffs, _ = small(np.random.default_rng(3), gain=2.0, k=16)
+    return exposure(right, dates=DATES, cutoffs=cutoffs, n_resamples=499, scan=True, seed=4), right, cutoffs
+
+
+def test_help_is_found(helped):
+    result, _, _ = helped
+    assert result.verdict == "exposed models score better"
+    assert result.p_value == max(result.p_margins, result.p_placebo) <= 0.01
+    assert result.interval[0] > 0.5
+    assert result.interval[0] < result.effect_log_odds < result.interval[1] < 5
+    assert result.excess > 3 * result.spread
+    assert result.exposed_cells == 8 * 30
+    assert (result.n_nothing, result.n_everything, result.n_unknown) == (8, 0, 0)
+    assert result.mixing.mixed
+    assert [m.exposed for m in result.models] == [30] * 8 + [0] * 8
+    assert all(m.references == 8 for m in result.models[:8])
+    assert {m.name for m in result.models if m.effective_cutoff} == {f"model {i}" for i in range(8)}
+    best = max(result.models[:8], key=lambda m: m.z)
+    assert best.p_value == max(best.p_margins, best.p_placebo)
+    assert best.p_holm <= 1
+    assert result.months.steps == (3,) * 8 + (0,) * 8
+    assert len(result.months.months) == 6
+
+
+def test_same_bits_on_two_threads_without_numba_and_when_saved(helped, tmp_path, monkeypatch):
+    result, right, _ = helped
+    monkeypatch.setattr(single, "TRADES", 5)
+    right, cutoffs = right[4:12, 10:50:2], ["2023-03"] * 4 + ["2022-12"] * 4
+    asked = {"dates": DATES[10:50:2], "cutoffs": cutoffs, "n_resamples": 49, "steps": 2, "scan": True, "seed": 4}
+    one, two = exposure(right, **asked), exposure(right, n_jobs=2, **asked)
+    monkeypatch.setattr(margins, "_compiled", lambda: None)
+    assert one == two == exposure(right, **asked)
+    result.save(tmp_path / "result")
+    assert heldout.load(tmp_path) == result
+    assert {"p_value", "p_margins", "p_placebo", "z", "interval", "assignments", "models", "verdict"} <= set(
+        result.to_dict()
+    )
+    assert result.to_frame(backend="polars").shape == (16, 21)
+
+
+def test_summary_tells_it(helped):
+    result, _, _ = helped
+    told, page = str(result), result.html()
+    assert told.startswith("Models score better on what they could have seen. p = 0.00")
+    assert "Every model counts as its own family" in told
+    assert "Month by month" in page
+    assert "Effective cutoffs" in page
+    assert "Negative control" in page
+
+
+def test_no_help_and_harder_items_accuse_nobody():
+    """Later items are harder for all: the naive drop accuses every model, the verdict none."""
+    rng = np.random.default_rng(8)
+    k, n = 14, 300
+    dates = np.sort(rng.random(n))
+    hard = rng.normal(size=n) + 4 * (dates - 0.5)
+    right = rng.random((k, n)) < 1 / (1 + np.exp(-(rng.normal(0, 0.5, (k, 1)) - hard)))
+    days = (np.datetime64("2023-01-01") + (365 * dates).astype(int)).astype(str)
+    cutoffs = np.array(["2023-05", "2023-06", "2023-07", "2023-08", "2023-09", "2023-10", "2022-12"] * 2)
+    result = exposure(right, dates=days.tolist(), cutoffs=cutoffs.tolist(), n_resamples=299, scan=False)
+    exposed = [i for i in range(k) if result.models[i].exposed]
+    board_seen = np.array([days <= f"{c}-31" for c in cutoffs])
+    drops = [right[i, board_seen[i]].mean() - right[i, ~board_seen[i]].mean() for i in exposed]
+    assert min(drops) > 0.2
+    assert result.verdict == "no excess found"
+    assert not any(m.p_holm <= 0.05 for m in result.models)
+
+
+def test_families_are_the_unit():
+    right, _, seen = small(np.random.default_rng(0))
+    families = [f"f{i // 2}" for i in range(12)]
+    b = board(right, seen, families)
+    drawn = members(b, 10, np.random.default_rng(0))
+    assert len(drawn) == 10
+    assert all(np.array_equal(b.families[rows], np.arange(6)) for rows in drawn)
+    alone = board(right, seen)
+    assert len(members(alone, 10, np.random.default_rng(0))) == 1
+    result = exposure(right, seen=seen, families=families, n_resamples=99, scan=False)
+    assert (result.n_families, result.families_given) == (6, True)
+    assert "own family" not in str(result)
+    assert all(r.families[i] != r.families[j] for r, i in [(b, 0)] for j in Singles(
+        b, n_tables=9, steps=2, n_jobs=1, scan=False).references(i))  # fmt: skip
+
+
+def test_placebo_counts_every_assignment():
+    """Six families of one block, two of them exposed: fifteen ways, all of them looked at."""
+    rng = np.random.default_rng(0)
+    right = rng.random((6, 40)) < 0.5
+    seen = np.zeros((6, 40), dtype=bool)
+    seen[:2, :20] = True
+    right[:2, :20], right[2:, :20] = True, False
+    b = board(right, seen)
+    found = placebo_test(b, np.full((6, 40), 0.5), 999, rng)
+    assert (found.assignments, found.n_blocks) == (15, 1)
+    assert found.p_value == found.smallest_p == 1 / 15
+    assert judge(0.001, found, 0.05).outcome == "cannot tell"
+    many = placebo_test(b, np.full((6, 40), 0.5), 9, rng)
+    assert many.p_value in {i / 10 for i in range(1, 11)}
+
+
+def test_placebo_is_exact_where_cutoffs_are_exchangeable():
+    """Exposures given at random within blocks: p is uniform over what it can reach."""
+    rng = np.random.default_rng(1)
+    right = rng.random((10, 30)) < np.linspace(0.2, 0.8, 10)[:, None]
+    seen = np.zeros((10, 30), dtype=bool)
+    seen[[0, 1, 5, 6], :15] = True
+    mean = rng.random(right.shape)  # no two sums are equal
+    p = []
+    for _ in range(400):
+        order = np.concatenate([rng.permutation(5), 5 + rng.permutation(5)])
+        rows = board(right, seen[order])
+        p.append(placebo_test(rows, mean, 999, rng).p_value)
+    for level in (0.05, 0.1, 0.3, 0.5):
+        assert np.mean(np.array(p) <= level) <= level + 3 * np.sqrt(level * (1 - level) / 400)
+    assert np.mean(np.array(p) <= 0.3) > 0.15
+
+
+def test_single_models_have_clean_references():
+    right, _, _ = small(np.random.default_rng(0), k=8)
+    seen = np.zeros((8, 60), dtype=bool)
+    seen[0, :30], seen[1, :20], seen[2, 40:50] = True, True, True
+    tests = Singles(board(right, seen), n_tables=99, steps=5, n_jobs=1, scan=False)
+    assert tests.references(0).tolist() == [2, 3, 4, 5, 6, 7]
+    assert tests.references(2).tolist() == [0, 1, 3, 4, 5, 6, 7]
+    found = tests.test(0, np.random.default_rng(0))
+    assert set(found.placebo) == {2, 3, 4, 5, 6, 7}
+    assert 1 <= found.rank <= 7
+
+
+def test_prediction_is_students():
+    """Against scipy's t of one new value and others, and by simulation of its level."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=3)
+    t = (2.0 - y.mean()) / (y.std(ddof=1) * np.sqrt(1 + 1 / 3))
+    from scipy.stats import t as student
+
+    assert prediction_p(2.0, 0.5, np.column_stack([[0.1, 0.2, 0.3], y])) == pytest.approx(student.sf(t, 2))
+    p = []
+    for _ in range(2000):
+        x = rng.random(9)
+        z = 2 * x + rng.normal(size=9)
+        p.append(prediction_p(z[0], x[0], np.column_stack([x, z])[1:]))
+    assert abs(np.mean(np.array(p) <= 0.05) - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 2000)
+
+
+def test_a_scan_finds_the_cutoff():
+    rng = np.random.default_rng(5)
+    right, cutoffs, _ = small(rng, k=14)
+    right[0, :20], right[0, 20:] = True, rng.random(40) < 0.15
+    b = read_board(right, dates=DATES, cutoffs=cutoffs, seen=None, strata=None, families=None)
+    found = Singles(b, n_tables=499, steps=5, n_jobs=1, scan=True).test(0, np.random.default_rng(0))
+    assert found.scan.best == DATES[19]
+    assert found.scan.p_value == 1 / 500
+    later = scan_dates(b, 0, np.zeros((5, 60), dtype=np.uint8), later=True)
+    assert later.dates[0] > "2023-03-31"
+
+
+def test_delta_and_its_interval():
+    """On tables drawn with a known log-odds ratio the interval holds it, and the estimate is near."""
+    rng = np.random.default_rng(2)
+    right, _, seen = small(rng, gain=1.0, k=20, n=200)
+    found = effect(board(right, seen), level=0.05, steps=5, n_jobs=1, rng=rng, n_tables=199)
+    assert found.interval[0] < 1.0 < found.interval[1]
+    assert abs(found.log_odds - 1.0) < 0.6
+    certain = np.zeros((4, 4), dtype=bool)
+    certain[0, :2], certain[1, 2:] = True, True
+    only = np.zeros((4, 4), dtype=bool)
+    only[0, :2] = True
+    wide = effect(board(certain, only), level=0.05, steps=5, n_jobs=1, rng=rng, n_tables=99)
+    assert wide.interval[1] == np.inf
+
+
+def test_missing_cells_months_and_unknowns():
+    rng = np.random.default_rng(6)
+    right, cutoffs, _ = small(rng)
+    gaps = rng.random(right.shape) < 0.1
+    table = Predictions.from_correct(right, observed=~gaps, columns={"day": [*DATES[:-1], ""], "kind": ["a", "b"] * 30})
+    cutoffs[0] = None
+    result = exposure(table, dates="day", cutoffs=cutoffs, strata=["kind"], n_resamples=99, scan=False)
+    assert (result.n_missing, result.n_undated, result.n_unknown) == (int(gaps.sum()), 1, 1)
+    assert [s.name for s in result.strata] == ["a", "b"]
+    assert result.models[0].cutoff is None
+    assert result.models[1].cutoff == "2023-03-31"
+    # what is missing is never looked at
+    other = Predictions.from_correct(right ^ gaps, observed=~gaps, columns=table.columns)
+    again = exposure(other, dates="day", cutoffs=cutoffs, strata=["kind"], n_resamples=99, scan=False)
+    assert again.p_value == result.p_value
+
+
+def test_trials_are_right_from_a_half_on():
+    right, cutoffs, _ = small(np.random.default_rng(0))
+    scores = Predictions.from_scores(np.where(right, 0.5, 0.4))
+    one = exposure(scores, dates=DATES, cutoffs=cutoffs, n_resamples=49, scan=False)
+    two = exposure(right, dates=DATES, cutoffs=cutoffs, n_resamples=49, scan=False)
+    assert one.halved
+    assert not two.halved
+    assert (one.p_value, one.observed) == (two.p_value, two.observed)
+    assert "from one half on" in str(one)
+
+
+def test_all_items_before_all_models():
+    right, _, _ = small(np.random.default_rng(0))
+    result = exposure(right, dates=DATES, cutoffs=["2024-01"] * 12, n_resamples=49)
+    assert result.verdict == "not applicable"
+    assert (result.n_everything, np.isnan(result.p_value)) == (12, True)
+    assert str(result).startswith("Not applicable")
+    assert heldout.ExposureResult.__name__ in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"dates": ["soon"] * 60}, "'soon', of '0', is not a date"),
+        ({"dates": ["2023-01-01"] * 59 + ["2023/01/02"]}, "come in two formats"),
+        ({"dates": ["2023-02-30"] * 60}, "is not a date"),
+        ({"dates": DATES[:5]}, "one for each of the 60 examples"),
+        ({"dates": None}, "`dates` of the examples are not given"),
+        ({"cutoffs": ["2020-01"] * 12}, "nobody is exposed: the latest of the `cutoffs` is 2020-01-31"),
+        ({"cutoffs": {"gpt": "2023-03"}}, "names 'gpt', but arrays has no such model"),
+        ({"cutoffs": [None] * 12}, "no model of the results has a cutoff"),
+        ({"families": {"gpt": "openai"}}, "`families` names 'gpt'"),
+        ({"strata": "platform"}, "has no column 'platform'"),
+        ({"strata": [str(j) for j in range(60)]}, "in no stratum can anything be traded"),
+        ({"seen": [[1, 0]]}, "must be a table of 0 and 1"),
+        ({"level": 2}, "`level` is 2"),
+        ({"n_jobs": 0}, "`n_jobs` is 0"),
+        ({"predictions": [[0, 1], [1, 0]]}, "at least 3 are needed"),
+    ],
+)
+def test_bad_input(asked, words):
+    right, cutoffs, _ = small(np.random.default_rng(0))
+    asked = {"predictions": right, "dates": DATES, "cutoffs": cutoffs, "n_resamples": 9, **asked}
+    with pytest.raises(InputError, match=words):
+        exposure(**asked)
+
+
+def test_dates_of_many_kinds():
+    days = read_dates(
+        ["2024-02", np.datetime64("2023-05-06"), "2023-01-02T03:04:05Z", "2023-1-2", float("nan"), " "],
+        list("abcdef"),
+        what="dates",
+    )
+    assert days.astype(str).tolist() == ["2024-02-29", "2023-05-06", "2023-01-02", "2023-01-02", "NaT", "NaT"]
+    assert read_dates(["2023/09", "2023/10/01"], "ab", what="dates").astype(str).tolist() == [
+        "2023-09-30",
+        "2023-10-01",
+    ]
+
+
+@pytest.mark.skipif(not LIVE.exists(), reason="the results of LiveCodeBench are not in ../shared/data")
+def test_livecodebench():
+    with np.load(LIVE) as d:
+        right = d["pass1"] >= 50
+        strata = [f"{p} {q}" for p, q in zip(d["platform"], d["difficulty"], strict=True)]
+        b = read_board(
+            Predictions.from_correct(right, names=d["models"].tolist()),
+            dates=d["dates"].tolist(), cutoffs=d["cutoff"].tolist(), seen=None, strata=strata, families=None,
+        )  # fmt: skip
+    whole = lineages.whole_pass(b, 999, steps=10, n_jobs=1, rng=np.random.default_rng(0))
+    assert int((b.right & b.seen).sum()) == 544
+    assert whole.totals.mean() == pytest.approx(461.6, abs=1.5)
+    assert whole.totals.std() == pytest.approx(7.6, abs=0.7)
+    assert lineages.family_p(b, whole, 999, steps=10, n_jobs=1, rng=np.random.default_rng(0)) == 1 / 1000
+    hits = (b.right & b.seen).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        z = np.nan_to_num((hits - whole.by_model.mean(axis=0)) / whole.by_model.std(axis=0))
+    four = [b.names[i] for i in np.argsort(-z)[:4]]
+    assert set(four) == {"DSCoder-33b-Base", "DSCoder-33b-Ins", "DSCoder-6.7b-Base", "WCoder-33B-V1.1"}
+    one = Singles(b, n_tables=999, steps=10, n_jobs=1, scan=False).test(
+        b.names.index(four[0]), np.random.default_rng(0)
+    )
+    assert one.z == pytest.approx(8.3, abs=0.5)
+    assert one.p_value <= 0.001
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0.0, 0.7])
+@pytest.mark.parametrize("name", CASES)
+def test_levels(name, correlation):
+    n = 1000
+    verdict = rates(name, correlation, n)[2]
+    for level, rate in zip((0.05, 0.01), verdict, strict=True):
+        assert rate <= level + 3 * np.sqrt(level * (1 - level) / n)
+
+
+@pytest.mark.slow
+def test_power():
+    found = []
+    for i in range(200):
+        made = world(np.random.default_rng([7, i]), k=30, n=300, gain=0.5, half=True)
+        found.append(max(p_values(made, i)) <= 0.05)
+    assert np.mean(found) >= 0.95
+
+
+@pytest.mark.slow
+def test_coverage_of_delta():
+    held = []
+    for i in range(200):
+        made = world(np.random.default_rng([9, i]), k=30, n=300, gain=0.5, half=True)
+        b = board(made.right, made.seen)
+        low, high = effect(b, level=0.05, steps=5, n_jobs=1, rng=np.random.default_rng(i), n_tables=399).interval
+        held.append(low <= 0.5 <= high)
+    assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_placebo_record():
+    assert judge(0.2, Placebo(p_value=0.01, assignments=99, smallest_p=0.01, n_blocks=2), 0.05).rests_on == "margins"
