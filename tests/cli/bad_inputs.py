@@ -141,6 +141,8 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     np.savez(folder / "one.npz", images=pictures[:1], labels=labels[:1])
     np.savez(folder / "none.npz", images=pictures[:0], labels=labels[:0])
     np.savez(folder / "nokeys.npz", first=pictures, second=labels)
+    np.savez(folder / "pairs.npz", x=pictures, y=labels, data=pictures[::-1], targets=labels[::-1])
+    np.savez(folder / "sets.npz", test_images=pictures, test_labels=labels, control_images=fresh, control_labels=labels)
     np.savez(folder / "negative.npz", images=pictures, labels=np.full(80, -1))
     np.savez(folder / "fraction.npz", images=pictures, labels=np.full(80, 0.5))
     np.savez(folder / "nanlabels.npz", images=pictures, labels=np.full(80, np.nan))
@@ -404,6 +406,16 @@ AUDITS = [
         "audit",
         "--model honest.onnx --images nokeys.npz --wrap",
         "of its keys 'first', 'second' say which they are with --images-key",
+    ),
+    Bad(
+        "audit",
+        "--model honest.onnx --images pairs.npz --wrap",
+        "('x' with 'y', 'data' with 'targets'); choose with --i",
+    ),
+    Bad(
+        "split",
+        "sets.npz --control 0.2 --out aside",
+        "'control_images' with 'control_labels'); choose with --images-key",
     ),
     Bad("audit", "--model honest.onnx --images negative.npz --wrap", "-1 is not a class; classes are numbered from 0"),
     Bad("audit", "--model honest.onnx --images fraction.npz --wrap", "class numbers (0, 1, 2, ...) or class names"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from heldout.checks import called
 from heldout.cli import unfinished
 from heldout.cli.audit_gate import GATE, check_gate, reasons
 from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
@@ -196,7 +197,7 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
             args.control,
             labels=args.control_labels,
             images_key=args.control_images_key or args.images_key,
-            labels_key=args.control_labels_key or args.labels_key,
+            labels_key=args.control_labels_key or (None if args.control_images_key else args.labels_key),
             groups=args.control_groups or args.groups,
             class_names=test.source.class_names,
         )
@@ -220,7 +221,11 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
         allow_frame_drop=args.allow_frame_drop,
         checkpoint=checkpoints,
         resume=args.resume,
-        sources=(args.images, *([args.control] if args.control else [])),
+        sources=tuple(
+            called(path, getattr(given.source, "keys", ()))
+            for path, given in ((args.images, test), (args.control, control))
+            if given is not None
+        ),
         notify=say,
         progress=not args.quiet,
     )

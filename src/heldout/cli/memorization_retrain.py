@@ -85,13 +85,13 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     sys.path.insert(0, os.getcwd())  # for workers too, which import the user's module anew
     trainings = [as_training(load_object(spec, "train")) for spec in args.train]
     names = different(args.train, [spec.partition(":")[2] for spec in args.train])
-    x, y = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
-    fresh: tuple[NDArray[Any], NDArray[Any]] | None = None
+    x, y, source = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
+    fresh = None
     if args.validation:
-        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key)
+        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key, of="validation")
     rows = subset(len(y), args.limit, args.seed)
     groups = groups_of_rows(args, args.data, len(y))
-    held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh[1]))
+    held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh.y))
     notes = limited_text(len(y), args.limit)
     x, y = x[rows], y[rows]
     folder, goes_on = checkpoints(args)
@@ -106,7 +106,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
             classes=args.classes,
             repetitions=args.repetitions,
             seed=args.seed,
-            validation=None if fresh is None else (for_training(train, fresh[0]), fresh[1]),
+            validation=None if fresh is None else (for_training(train, fresh.x), fresh.y),
             groups=None if groups is None else groups[rows],
             validation_groups=held_groups,
             n_jobs=args.n_jobs,
@@ -117,4 +117,4 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         )
         for number, (name, train) in enumerate(zip(names, trainings, strict=True))
     ]
-    return MemorizationResult.of(curves, source=args.data, digest=hash_of(x, y), notes=notes, seed=args.seed)
+    return MemorizationResult.of(curves, source=source, digest=hash_of(x, y), notes=notes, seed=args.seed)

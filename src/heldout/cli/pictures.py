@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -85,10 +85,12 @@ def pictures(
     groups: str | None,
     class_names: Sequence[str] | None = None,
     need_room: bool = True,
+    of: Literal["test", "train", "validation"] = "test",
 ) -> LabelledImages:
     """Pictures in the frame that the options ask for, scaled as they say; where they leave it open, as the model says.
 
-    `need_room` as in `frame_of`; `class_names` are those of another set, by which this one is numbered.
+    `need_room` as in `frame_of`; `class_names` are those of another set, by which this one is numbered; `of` as in
+    `from_npz`.
     """
     source = open_source(
         path,
@@ -98,6 +100,7 @@ def pictures(
         channels=args.channels or getattr(model, "channels", None) or 3,
         class_names=class_names,
         max_pixels=args.max_pixels,
+        of=of,
     )
     return LabelledImages(
         source,

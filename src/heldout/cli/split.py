@@ -71,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
         images_key=args.images_key,
         labels_key=args.labels_key,
         max_pixels=args.max_pixels,
+        of="any",
     )
     codes = duplicate_codes(
         pixel_hashes(source, np.arange(len(source.labels)), label=str(args.images), progress=not args.quiet)
