@@ -10,7 +10,7 @@ from heldout.cli import unfinished
 from heldout.cli.audit_gate import GATE, check_gate, reasons
 from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
 from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
-from heldout.cli.common import make_folder, refuse_alone, refuse_idle, say
+from heldout.cli.common import check_folder, refuse_alone, refuse_idle, say
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_pixel_options, check_effect, models_of, pictures
@@ -169,7 +169,7 @@ def run(args: argparse.Namespace) -> int:
         )
         refuse_idle(args, ("resamples",), "without a --control, with which the test set is permuted")
     check_effect(args, args.images, args.control)
-    make_folder(args.out)
+    check_folder(args.out)
     checkpoints = unfinished.folder(args)
     with user_prints_to_stderr():
         result = audit_pictures(args, orbit, checkpoints)

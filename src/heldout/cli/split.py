@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout._version import __version__
-from heldout.cli.common import EXIT_FINE, make_folder, say
+from heldout.cli.common import EXIT_FINE, check_folder, say
 from heldout.cli.ending import add_format, add_talk
 from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_max_pixels, check_effect, groups_of
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     taken = [str(p) for p in paths.values() if p.exists()]
     if taken:
         raise InputError(f"{' and '.join(taken)} exist already; a control is drawn once. Choose another --out.")
-    make_folder(args.out)
+    check_folder(args.out)
     for name, rows in parts.items():
         if isinstance(source, ArraySource):
             write_npz(paths[name], source.take(rows))
