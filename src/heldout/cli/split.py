@@ -23,6 +23,7 @@ from heldout.groups import group_codes, join_groups
 from heldout.images import ImageSource, open_source, split
 from heldout.images.duplicates import duplicate_codes, pixel_hashes
 from heldout.images.sources import ArraySource
+from heldout.report.markdown import escaped
 
 EXAMPLES = """\
   heldout split pictures/ --control 0.2 --out aside
@@ -54,7 +55,7 @@ def add_options(verb: Parser) -> None:
     add_max_pixels(verb)
     verb.add_argument("--seed", type=int, default=0, metavar="S", help="of the draw (default 0)")
     verb.add_argument("--out", type=Path, required=True, metavar="DIR", help="write the two parts here")
-    add_format(verb, ("text", "json"))
+    add_format(verb, ("text", "markdown", "json"))
     add_talk(verb)
     verb.set_defaults(command=run, parser=verb)
 
@@ -105,8 +106,13 @@ def run(args: argparse.Namespace) -> int:
     else:
         grouped = codes.max() + 1 < len(codes)
         held = {name: f" in {summary[name]['n_groups']:,} groups" if grouped else "" for name in parts}
-        print(f"{len(parts['control']):,} examples{held['control']} put aside in {paths['control']}")
-        print(f"{len(parts['rest']):,} examples{held['rest']} left in {paths['rest']}")
+        lines = [
+            f"{len(parts['control']):,} examples{held['control']} put aside in {paths['control']}",
+            f"{len(parts['rest']):,} examples{held['rest']} left in {paths['rest']}",
+        ]
+        if args.format == "markdown":
+            lines = ["# heldout split", "", *(f"- {escaped(line)}" for line in lines)]
+        print("\n".join(lines))
         use = f"--control {paths['control']}"
         if suffix == "csv":
             use = f"--control {args.images} --control-labels {paths['control']}"
