@@ -11,10 +11,10 @@ import numpy as np
 
 from heldout.checks import called, check_count
 from heldout.cli.common import different, refuse_alone, refuse_idle, say
-from heldout.cli.parser import Parser, did_you_mean
+from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_pixel_options, check_effect, models_of, pictures
 from heldout.cli.unfinished import checkpoints
-from heldout.errors import InputError
+from heldout.errors import InputError, did_you_mean
 from heldout.groups import group_codes
 from heldout.images import LabelledImages
 from heldout.memorization.inputs import parse_strengths_of

@@ -6,12 +6,13 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
 
 from heldout.checkpoints import hash_of
-from heldout.cli.common import different, say
+from heldout.cli.common import different, say, tell
 from heldout.cli.parser import Parser
 from heldout.cli.unfinished import checkpoints
 from heldout.files import Npz
@@ -78,6 +79,18 @@ def groups_of_rows(args: argparse.Namespace, path: str, n: int) -> NDArray[Any] 
     return resolve_groups(args.groups, [str(i) for i in range(n)], columns)
 
 
+def shown_once() -> Callable[[str], None]:
+    """Tells every traceback once: trainings mostly fail alike."""
+    seen: set[str] = set()
+
+    def show(trace: str) -> None:
+        if trace not in seen:
+            seen.add(trace)
+            tell(trace)
+
+    return show
+
+
 def measure(args: argparse.Namespace) -> MemorizationResult:
     """Curves of methods that are trained on noisy labels."""
     rates = parse_strengths(args.label_noise, name="label_noise")
@@ -113,6 +126,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
             threads=args.threads,
             check_seed=not args.no_seed_check,
             checkpoint=folder / f"{number}-{re.sub(r'[^A-Za-z0-9_.]', '-', args.train[number])}",
+            on_failure=shown_once() if args.debug else None,
             progress=not args.quiet,
         )
         for number, (name, train) in enumerate(zip(names, trainings, strict=True))
