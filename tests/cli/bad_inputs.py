@@ -71,6 +71,9 @@ def nothing():
 def ends():
     raise SystemExit(9)
 
+def talks():
+    raise ValueError("weights are gone.\\nhere is a\\nlong story")
+
 def grey():
     def model(batch):
         if batch.shape[1] != 1:
@@ -460,7 +463,15 @@ AUDITS = [
     Bad("audit", "--model absent.onnx --images test.npz --wrap", "absent.onnx"),
     Bad("audit", "--model no_such_module:make --images test.npz --wrap", "ModuleNotFoundError"),
     Bad("audit", "--model bad_inputs_models.py:nan --images test.npz --wrap", "give the module's name"),
-    Bad("audit", "--model bad_inputs_models:absent --images test.npz --wrap", "no attribute 'absent'"),
+    Bad("audit", "--model bad_inputs_models:absent --images test.npz --wrap", "bad_inputs_models has no 'absent'."),
+    Bad("audit", "--model bad_inputs_models:unfited --images test.npz --wrap", "no 'unfited'; did you mean unfitted?"),
+    Bad("audit", "--model bad_inputs_models:talks --images test.npz --wrap", "fails: ValueError: weights are gone."),
+    Bad("audit", f"{AUDIT} --json --format text", "--json and --format text contradict each other; give one of them"),
+    Bad("budget", "pool.npz --format markdown --json", "--json and --format markdown contradict each other"),
+    Bad("budget", "pool.npz --fail-under 1.5", "--fail-under 1.5: give a number of models, 1 or more"),
+    Bad("budget", "pool.npz --fail-under many", "--fail-under many: give a number of models, 1 or more"),
+    Bad("compare", "pool.npz a b --fail-under low", "--fail-under low: give a p-value"),
+    Bad("memorization retrain", "--train bad_inputs_models:trian --data train.npz", "'trian'; did you mean train?"),
     Bad(
         "audit",
         "--model bad_inputs_models:regression --images test.npz --wrap",
@@ -757,7 +768,7 @@ MEMORIES = [
     Bad("memorization retrain", f"{TRAIN} --data absent.npz", "does not exist"),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models.py:train", "give the module's name"),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models", "give package.module:name"),
-    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:absent", "no attribute 'absent'"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:absent", "bad_inputs_models has no 'absent'."),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:train bad_inputs_models:train", "more than once"),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:two", "called with (x, y, seed)"),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:empty", "the training returned a NoneType"),

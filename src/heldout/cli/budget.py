@@ -30,7 +30,7 @@ GATE = Gate(
     metavar="K",
     help="exit 1 when fewer than K further models fit at --epsilon",
     what="a number of models, 1 or more",
-    kind=int,
+    whole=True,
     least=1,
 )
 EXAMPLES = """\
