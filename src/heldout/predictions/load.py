@@ -168,7 +168,9 @@ def as_table(
     if frames.is_frame(predictions):
         return load_predictions(predictions, columns=columns)
     matrix = as_array(predictions, what="predictions")  # of None, and of what is no table, it says so
-    return make_table(**{kind: matrix}, called="predictions")
+    if kind == "scores":
+        return make_table(scores=matrix, called="predictions")
+    return make_table(correct=matrix, called="predictions")
 
 
 def _several(path: Any) -> list[Any]:
