@@ -420,6 +420,7 @@ AUDITS = [
         "sets.npz --control 0.2 --out aside",
         "'control_images' with 'control_labels'); choose with --images-key",
     ),
+    Bad("audit", f"{AUDIT} --control pairs.npz", "'data' with 'targets'); choose with --control-images-key"),
     Bad("audit", "--model honest.onnx --images negative.npz --wrap", "-1 is not a class; classes are numbered from 0"),
     Bad("audit", "--model honest.onnx --images fraction.npz --wrap", "class numbers (0, 1, 2, ...) or class names"),
     Bad("audit", "--model honest.onnx --images nanlabels.npz --wrap", "class numbers (0, 1, 2, ...) or class names"),

@@ -200,6 +200,7 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
             labels_key=args.control_labels_key or (None if args.control_images_key else args.labels_key),
             groups=args.control_groups or args.groups,
             class_names=test.source.class_names,
+            prefix="control_",
         )
     return audit_many(
         models,

@@ -118,6 +118,7 @@ def _of_pictures(args: argparse.Namespace) -> AuditNeeds:
         labels_key=args.control_labels_key,
         groups=args.control_groups or args.groups,
         need_room=False,
+        prefix="control_",
     )
     shares, pulls = _cells(args)
     return audit_needed(
