@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError
+from heldout.errors import InputError, told
 from heldout.scorers.base import Scorer
 
 
@@ -33,13 +33,11 @@ def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # sys.exit in a model is a failure of the model
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
         planes = batch if scorer.layout == "nchw" else np.moveaxis(batch, -1, 1)
         grey = planes.ndim == 4 and planes.shape[1] == 3 and bool((planes == planes[:, :1]).all())
         hint = "; the pictures are grey, in three equal channels: read the files with `channels=1`" if grey else ""
         raise InputError(
-            f"the model {scorer.name} fails on a batch of shape {batch.shape} ({scorer.layout}): "
-            f"{type(error).__name__}: {reason.removesuffix('.')}{hint}."
+            f"the model {scorer.name} fails on a batch of shape {batch.shape} ({scorer.layout}): {told(error)}{hint}."
         ) from error
     if logits.dtype.kind not in "fiu":
         raise InputError(f"the model returns values of type {logits.dtype}; real numbers are needed.")
