@@ -12,13 +12,15 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
-STEPS = {step.get("id"): step for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]}
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+STEPS = {step.get("id", step.get("name")): step for step in ACTION["runs"]["steps"]}
 BUDGET = f"budget '{ROOT / 'examples' / 'cifar10_predictions.npz'}' --epsilon 0.02 --exclude '$(touch expanded)'"
 
 STRESS = "stress --examples 100 --classes 2 --queries 5"
+SPLIT = f"split '{ROOT / 'src' / 'heldout' / 'data' / 'demo.npz'}' --images-key test_images --control 0.1"
 
 
-@pytest.mark.parametrize(("command", "code"), [(BUDGET, 2), (STRESS, 0), (f"{STRESS} --fail-over 0", 1)])
+@pytest.mark.parametrize(("command", "code"), [(BUDGET, 2), (STRESS, 0), (f"{STRESS} --fail-over 0", 1), (SPLIT, 0)])
 def test_the_step(command, code, tmp_path):
     files = {name: str(tmp_path / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -33,8 +35,20 @@ def test_the_step(command, code, tmp_path):
     assert not (tmp_path / "expanded").exists()
     if code < 2:
         assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text().startswith("# ")
-        assert (tmp_path / "a" / "report" / "report.html").exists()
+        made = "control.npz" if command == SPLIT else "report.html"
+        assert (tmp_path / "a" / "report" / made).exists()
     assert ("::error title=heldout::" in done.stderr) == (code == 1)
+
+
+@pytest.mark.parametrize(("install", "asked"), [("", "{action}[onnx]"), ("heldout[torch]", "heldout[torch]")])
+def test_what_is_installed_is_the_action_itself_unless_asked_otherwise(install, asked, tmp_path):
+    (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    script = STEPS["Install"]["run"]
+    own = {"INSTALL": install, "GITHUB_ACTION_PATH": str(ROOT), "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-ec", script], env=os.environ | own, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["-m", "pip", "install", "--quiet", asked.format(action=ROOT)]
+    assert ACTION["inputs"]["install"]["default"] == ""
 
 
 def test_a_source_distribution_has_what_is_tested_here():
@@ -45,4 +59,4 @@ def test_a_source_distribution_has_what_is_tested_here():
 def test_the_workflow_uses_the_action():
     (job,) = yaml.safe_load((ROOT / ".github" / "workflows" / "leaderboard.yml").read_text())["jobs"].values()
     given = next(step["with"] for step in job["steps"] if step["uses"] == "./")
-    assert set(given) <= set(yaml.safe_load((ROOT / "action.yml").read_text())["inputs"])
+    assert set(given) <= set(ACTION["inputs"]) - {"install"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from heldout import label_noise_curve, stress
-from heldout.checks import check_labels, number_labels
+from heldout.checks import check_labels, number_labels, pair
 from heldout.cli import main
 from heldout.errors import InputError
 
@@ -111,3 +111,37 @@ def test_names_are_numbered_as_those_of_another_set():
         number_labels(["dog"], ["cat"])
     with pytest.raises(InputError, match="text is mixed with 1"):
         number_labels(np.array(["dog", 1], dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("keys", "chosen", "of", "found"),
+    [
+        ("X Y", {}, "test", "X Y"),
+        ("x y data targets", {"x_key": "data"}, "test", "data targets"),
+        ("x y data targets", {"y_key": "y"}, "test", "x y"),
+        ("images labels y", {}, "test", "images labels"),  # as `split` leaves them
+        ("images test_labels", {}, "test", "images test_labels"),
+        ("x_train y_train x_test y_test", {}, "test", "x_test y_test"),
+        ("x_train y_train x_test y_test", {}, "train", "x_train y_train"),
+        ("x_train y_train x_test y_test", {}, "validation", "x_test y_test"),
+        ("test_images test_labels control_images control_labels", {"x_key": "control_images"}, "test",
+         "control_images control_labels"),
+        ("old_images old_labels new_images new_labels", {"x_key": "new_images"}, "test", "new_images new_labels"),
+        ("photos labels", {"x_key": "photos"}, "test", "photos labels"),
+        ("x y data targets", {}, "test", "several arrays of pictures and labels ('x' with 'y', 'data' with 'targets')"),
+        ("images y targets", {}, "test", "several arrays of labels ('y', 'targets'); choose with `labels_key`"),
+        ("x data label_names gold", {}, "test", "several arrays of pictures ('x', 'data'); choose with `images_key`"),
+        ("test_images test_labels control_images control_labels", {}, "any", "'control_images' with 'control_labels'"),
+        ("control_images test_labels", {"x_key": "control_images"}, "test", "no labels that go with 'control_images'"),
+        ("photos labels", {}, "test", "no pictures under a usual name; of its keys 'photos', 'labels'"),
+    ],
+)  # fmt: skip
+def test_arrays_of_a_file_are_paired_by_convention(keys, chosen, of, found):
+    def told():
+        try:
+            return " ".join(pair(keys.split(), **{"x_key": None, "y_key": None} | chosen, of=of, source="a.npz"))
+        except InputError as error:
+            return str(error)
+
+    assert found in told()
+    assert ("a.npz" in told()) == ("'" in found)

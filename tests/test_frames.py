@@ -176,6 +176,14 @@ def test_what_is_no_table_is_refused(given):
         heldout.budget(given)
 
 
+@pytest.mark.parametrize("verb", [heldout.budget, heldout.compare, heldout.compare_all, heldout.similarity])
+def test_messages_name_the_argument_that_was_given(verb):
+    with pytest.raises(InputError, match=r"`predictions` is 'f.npz'; use heldout.load_predictions"):
+        verb("f.npz")
+    with pytest.raises(InputError, match=r"^predictions: "):
+        verb([[1, 0], ["x", "y"]])
+
+
 def test_a_format_is_that_of_a_file():
     frame = pd.DataFrame({"a": [1, 0], "b": [0, 1]})
     with pytest.raises(InputError, match="leave it out"):
@@ -229,6 +237,21 @@ def test_audits_as_frames(backend):
     frame = result.to_frame(backend=backend)
     assert list(frame["set"]) == ["test"] * 40 + ["control"] * 30
     assert list(frame["T"])[:40] == result.T.tolist()
+    margins = rng.normal(size=(2, 200)) + np.repeat([[0.0, 4.0]], [180, 20])  # the last twenty look seen
+    pairs = [(margins[0, 100:], margins[0, :100]), (rng.normal(size=100), rng.normal(size=100))]
+    seen = heldout.audit_scores(*pairs[0], references=[pairs[1]], kind="margin", n_resamples=99, allow_chance=True)
+    assert list(seen.to_frame(backend=backend)["looks_seen"]).count(True) == seen.leak.seen.n_listed > 0
+
+    def learned(n):
+        pictures = rng.random((n, 8, 8))
+        y = halves(pictures[:, None]).argmax(1)
+        return LabelledImages(from_arrays(pictures, np.where(rng.random(n) < 0.1, 1 - y, y)), Wrap())
+
+    references = [lambda batch: halves(batch + 0.2 * np.sin(50 * batch))]
+    beside = heldout.audit(halves, learned(60), control=learned(50), references=references, orbit=orbit, n_resamples=99)
+    listed = list(beside.to_frame(backend=backend)["looks_seen"])
+    assert np.flatnonzero(listed[:60]).tolist() == sorted(beside.leak.seen.listed)
+    assert all(value is None or value != value for value in listed[60:])
     models = result.to_frame("models", backend=backend)
     assert list(models["down"])[:40] == result.test.moves[0, :, 0].tolist()
     blurred = heldout.audit(halves, of(40), orbit=orbit, rule="random", allow_chance=True)

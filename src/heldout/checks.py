@@ -191,10 +191,24 @@ LABEL = Role(
     ),
     ("y", "truth", "true_label", "true_labels", "gold_label", "gold_labels", "gt", "class", "true_class", "expected"),
 )
-PICTURE = Role("images_key", ("images", "image", "pictures", "x", "data", "x_test", "test_images"))
-# Of a training set, which may lie beside a test set in the same file.
-TRAINING_LABEL = Role("y_key", ("y_train", "train_labels", *LABEL.usual), LABEL.weak)
-TRAINING_EXAMPLE = Role("x_key", ("x_train", "train_images", *PICTURE.usual))
+# Arrays of an .npz file come in pairs: each word for examples, with the words for labels that usually go with it.
+PAIRED = {
+    "images": ("labels", "label"),
+    "image": ("labels", "label"),
+    "pictures": ("labels", "label"),
+    "x": ("y",),
+    "data": ("targets", "target", "labels", "label"),
+}
+SETS = {"": "", "train": "train", "training": "train", "test": "test", "control": "control", "fresh": "fresh"} | (
+    dict.fromkeys(("val", "valid", "validation", "dev"), "validation")
+)
+# Which sets of a file are meant where nobody says, the first that is there.
+WANTED = {
+    "test": (("", "test"),),
+    "train": (("train",), ("",), ("test",)),
+    "validation": (("validation",), ("test",), ("",), ("train",)),
+    "any": (tuple(SETS.values()),),
+}
 
 
 def plain_name(key: str) -> str:
@@ -226,15 +240,141 @@ def pick(
     return next((spelled[name] for name in role.usual + (role.weak if weak else ()) if name in spelled), None)
 
 
-def need(keys: Collection[str], wanted: str | None, role: Role, *, source: str, what: str) -> str:
-    """The same, where nothing can be done without; names that are weak elsewhere count too."""
-    found = pick(keys, wanted, role, source=source, weak=True)
-    if found is None:
-        raise InputError(
-            f"{source} holds no {what} under a usual name; of its keys {quoted(keys)} say which they are with "
-            f"`{role.option}`."
-        )
-    return found
+def set_of(key: str, words: Collection[str]) -> tuple[str, str] | None:
+    """The word of a key and the set that it is of; None where it has no such word.
+
+    Examples
+    --------
+    >>> set_of("X_train", PAIRED), set_of("control_images", PAIRED), set_of("data", PAIRED), set_of("name", PAIRED)
+    (('x', 'train'), ('images', 'control'), ('data', ''), None)
+    """
+    name = plain_name(key)
+    if name in words:
+        return name, ""
+    for word in sorted(words, key=len, reverse=True):
+        if name.startswith(f"{word}_") or name.endswith(f"_{word}"):
+            of = name.removeprefix(f"{word}_") if name.startswith(f"{word}_") else name.removesuffix(f"_{word}")
+            return word, SETS.get(of, of)
+    return None
+
+
+def pair(
+    keys: Collection[str],
+    x_key: str | None,
+    y_key: str | None,
+    *,
+    of: str,
+    source: str,
+    what: str = "pictures",
+    options: tuple[str, str] = ("images_key", "labels_key"),
+) -> tuple[str, str]:
+    """The keys of examples and of their labels: those asked for, the partner of one, or the only pair that fits best.
+
+    `of` is the set that is meant, a key of `WANTED`. Arrays of two sets are never paired.
+
+    Examples
+    --------
+    >>> keys = ["x_train", "y_train", "x_test", "y_test"]
+    >>> pair(keys, None, None, of="test", source="a.npz"), pair(keys, None, None, of="train", source="a.npz")
+    (('x_test', 'y_test'), ('x_train', 'y_train'))
+    >>> pair(["x", "y", "data", "targets"], "data", None, of="test", source="a.npz")
+    ('data', 'targets')
+    >>> pair(["images", "y", "targets"], None, None, of="test", source="a.npz")
+    Traceback (most recent call last):
+        ...
+    heldout.errors.InputError: a.npz has several arrays of labels ('y', 'targets'); choose with `labels_key`.
+    """
+    for key, option in zip((x_key, y_key), options, strict=True):
+        if key is not None:
+            check_key(keys, key, option, source=source)
+    if x_key is not None and y_key is not None:
+        return x_key, y_key
+    wanted = WANTED[of]
+    xs = _candidates(keys, x_key, y_key, tuple(PAIRED), wanted)
+    ys = _candidates(keys, y_key, x_key, LABEL_WORDS, wanted)
+    for found, kind, option, other in ((xs, what, options[0], y_key), (ys, "labels", options[1], x_key)):
+        if not found:
+            raise _nothing(keys, kind, option, other, source)
+    fits = {(x, y): fit for x in xs for y in ys if (fit := _fit(xs[x], ys[y], wanted)) is not None}
+    if not fits:
+        at, kind = (0, what) if y_key is not None else (1, "labels")
+        raise _nothing(keys, kind, options[at], (y_key, x_key or next(iter(xs)))[at], source)
+    best = [both for both, fit in fits.items() if fit == min(fits.values())]
+    if len(best) > 1:
+        arrays = [tuple(dict.fromkeys(both[i] for both in best)) for i in range(2)]
+        if len(arrays[1]) == 1:
+            raise _several(what, arrays[0], options[0], source)
+        if len(arrays[0]) == 1:
+            raise _several("labels", arrays[1], options[1], source)
+        told = ", ".join(f"{x!r} with {y!r}" for x, y in best)
+        raise InputError(f"{source} has several arrays of {what} and labels ({told}); choose with `{options[0]}`.")
+    return best[0]
+
+
+def only_pictures(keys: Collection[str], wanted: str | None, *, of: str, source: str) -> str:
+    """The key of pictures whose labels are elsewhere."""
+    if wanted is not None:
+        check_key(keys, wanted, "images_key", source=source)
+        return wanted
+    found = _candidates(keys, None, None, tuple(PAIRED), WANTED[of])
+    fits = next((fits for sets in WANTED[of] if (fits := [key for key in found if found[key][1] in sets])), [])
+    if not fits:
+        raise _nothing(keys, "pictures", "images_key", None, source)
+    if len(fits) > 1:
+        raise _several("pictures", fits, "images_key", source)
+    return fits[0]
+
+
+LABEL_WORDS = tuple(word for word in LABEL.usual + LABEL.weak if "test" not in word)
+_Named = tuple[str, str | None]  # the word, and the set; None where any may be meant
+
+
+def _candidates(
+    keys: Collection[str],
+    chosen: str | None,
+    other: str | None,
+    words: tuple[str, ...],
+    wanted: tuple[tuple[str, ...], ...],
+) -> dict[str, _Named]:
+    """The key that was chosen; else those that go by a usual name, of the sets that are wanted or of the other's."""
+    if chosen is not None:
+        return {chosen: set_of(chosen, words) or ("", None)}
+    meant = {of for sets in wanted for of in sets}
+    if other is not None:
+        meant.add((set_of(other, tuple(PAIRED)) or set_of(other, LABEL_WORDS) or ("", ""))[1])
+    found = {key: set_of(key, words) for key in keys if key != other}
+    return {key: named for key, named in found.items() if named is not None and named[1] in meant}
+
+
+def _fit(x: _Named, y: _Named, wanted: tuple[tuple[str, ...], ...]) -> tuple[int, int, int] | None:
+    """How well two arrays go together, least is best; None where they are of different sets."""
+    (x_word, x_set), (y_word, y_set) = x, y
+    of = next((s for s in (x_set, y_set) if s), "")
+    place = next((i for i, sets in enumerate(wanted) if of in sets), 0)
+    rank = 0 if y_word in PAIRED.get(x_word, ()) else 1 if y_word in ("", "y", *LABEL.usual) else 2
+    if x_set is None or y_set is None or x_set == y_set:
+        return 0, place, rank
+    return (1, place, rank) if "" in (x_set, y_set) else None
+
+
+def _nothing(keys: Collection[str], what: str, option: str, other: str | None, source: str) -> InputError:
+    why = "under a usual name" if other is None else f"that go with {other!r}"
+    return InputError(f"{source} holds no {what} {why}; of its keys {quoted(keys)} say which they are with `{option}`.")
+
+
+def _several(what: str, names: Collection[str], option: str, source: str) -> InputError:
+    return InputError(f"{source} has several arrays of {what} ({quoted(names)}); choose with `{option}`.")
+
+
+def called(path: object, keys: Sequence[str]) -> str:
+    """A file, with the arrays that were taken from it.
+
+    Examples
+    --------
+    >>> called("a/mnist.npz", ("x_train", "y_train")), called("a/pictures", ())
+    ('a/mnist.npz (x_train, y_train)', 'a/pictures')
+    """
+    return f"{path} ({', '.join(keys)})" if keys else str(path)
 
 
 def check_key(keys: Collection[str], key: str, option: str, *, source: str, noun: str = "key") -> None:

@@ -9,7 +9,9 @@ The command line turns both into one sentence on stderr and exit code 2.
 
 from __future__ import annotations
 
+import difflib
 import importlib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -54,3 +56,34 @@ def import_extra(module: str, *, extra: str) -> Any:
             f"this needs the package `{module.split('.')[0]}`, which is not installed. "
             f"Install it with: pip install 'heldout[{extra}]'"
         ) from error
+
+
+def did_you_mean(typed: str, known: Iterable[str]) -> str:
+    """A question where something known is close, and nothing otherwise.
+
+    Examples
+    --------
+    >>> did_you_mean("--modle", ["--model", "--images"])
+    '; did you mean --model?'
+    >>> did_you_mean("--nonsense", ["--seed"])
+    ''
+    """
+    bare = {name.lstrip("-"): name for name in known}  # dashes are alike in all of them
+    given = typed.lstrip("-")
+    close = difflib.get_close_matches(given, bare, n=1, cutoff=0.7)
+    begun = [name for name in bare if len(given) > 3 and name.startswith(given[:-1])]  # --query for --queries
+    if not close and len(begun) == 1:
+        close = begun
+    return f"; did you mean {bare[close[0]]}?" if close else ""
+
+
+def told(error: BaseException) -> str:
+    """Somebody else's error in a sentence of ours: its type and its first line, without a full stop.
+
+    Examples
+    --------
+    >>> told(ValueError("shapes differ.\\n(see the manual)")), told(KeyError())
+    ('ValueError: shapes differ', 'KeyError')
+    """
+    first = next(iter(str(error).strip().splitlines()), "").strip().removesuffix(".")
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -71,6 +71,9 @@ def nothing():
 def ends():
     raise SystemExit(9)
 
+def talks():
+    raise ValueError("weights are gone.\\nhere is a\\nlong story")
+
 def grey():
     def model(batch):
         if batch.shape[1] != 1:
@@ -141,6 +144,8 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     np.savez(folder / "one.npz", images=pictures[:1], labels=labels[:1])
     np.savez(folder / "none.npz", images=pictures[:0], labels=labels[:0])
     np.savez(folder / "nokeys.npz", first=pictures, second=labels)
+    np.savez(folder / "pairs.npz", x=pictures, y=labels, data=pictures[::-1], targets=labels[::-1])
+    np.savez(folder / "sets.npz", test_images=pictures, test_labels=labels, control_images=fresh, control_labels=labels)
     np.savez(folder / "negative.npz", images=pictures, labels=np.full(80, -1))
     np.savez(folder / "fraction.npz", images=pictures, labels=np.full(80, 0.5))
     np.savez(folder / "nanlabels.npz", images=pictures, labels=np.full(80, np.nan))
@@ -418,6 +423,17 @@ AUDITS = [
         "--model honest.onnx --images nokeys.npz --wrap",
         "of its keys 'first', 'second' say which they are with --images-key",
     ),
+    Bad(
+        "audit",
+        "--model honest.onnx --images pairs.npz --wrap",
+        "('x' with 'y', 'data' with 'targets'); choose with --i",
+    ),
+    Bad(
+        "split",
+        "sets.npz --control 0.2 --out aside",
+        "'control_images' with 'control_labels'); choose with --images-key",
+    ),
+    Bad("audit", f"{AUDIT} --control pairs.npz", "'data' with 'targets'); choose with --control-images-key"),
     Bad("audit", "--model honest.onnx --images negative.npz --wrap", "-1 is not a class; classes are numbered from 0"),
     Bad("audit", "--model honest.onnx --images fraction.npz --wrap", "class numbers (0, 1, 2, ...) or class names"),
     Bad("audit", "--model honest.onnx --images nanlabels.npz --wrap", "class numbers (0, 1, 2, ...) or class names"),
@@ -461,7 +477,15 @@ AUDITS = [
     Bad("audit", "--model absent.onnx --images test.npz --wrap", "absent.onnx"),
     Bad("audit", "--model no_such_module:make --images test.npz --wrap", "ModuleNotFoundError"),
     Bad("audit", "--model bad_inputs_models.py:nan --images test.npz --wrap", "give the module's name"),
-    Bad("audit", "--model bad_inputs_models:absent --images test.npz --wrap", "no attribute 'absent'"),
+    Bad("audit", "--model bad_inputs_models:absent --images test.npz --wrap", "bad_inputs_models has no 'absent'."),
+    Bad("audit", "--model bad_inputs_models:unfited --images test.npz --wrap", "no 'unfited'; did you mean unfitted?"),
+    Bad("audit", "--model bad_inputs_models:talks --images test.npz --wrap", "fails: ValueError: weights are gone."),
+    Bad("audit", f"{AUDIT} --json --format text", "--json and --format text contradict each other; give one of them"),
+    Bad("budget", "pool.npz --format markdown --json", "--json and --format markdown contradict each other"),
+    Bad("budget", "pool.npz --fail-under 1.5", "--fail-under 1.5: give a number of models, 1 or more"),
+    Bad("budget", "pool.npz --fail-under many", "--fail-under many: give a number of models, 1 or more"),
+    Bad("compare", "pool.npz a b --fail-under low", "--fail-under low: give a p-value"),
+    Bad("memorization retrain", "--train bad_inputs_models:trian --data train.npz", "'trian'; did you mean train?"),
     Bad(
         "audit",
         "--model bad_inputs_models:regression --images test.npz --wrap",
@@ -797,7 +821,7 @@ MEMORIES = [
     Bad("memorization retrain", f"{TRAIN} --data absent.npz", "does not exist"),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models.py:train", "give the module's name"),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models", "give package.module:name"),
-    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:absent", "no attribute 'absent'"),
+    Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:absent", "bad_inputs_models has no 'absent'."),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:train bad_inputs_models:train", "more than once"),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:two", "called with (x, y, seed)"),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:empty", "the training returned a NoneType"),

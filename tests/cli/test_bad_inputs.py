@@ -30,8 +30,11 @@ def test_bad_input(bad: Bad, folder: Path, capsys, monkeypatch):
     except SystemExit as end:  # argparse's own
         code = end.code
     finally:
-        for made in ("heldout-memorization", "heldout-audit", "aside"):
-            shutil.rmtree(folder / made, ignore_errors=True)
+        made = [folder / name for name in ("heldout-memorization", "heldout-audit", "aside", "out")]
+        empty = [path for path in made if path.is_dir() and not any(path.rglob("*"))]
+        for path in made:
+            shutil.rmtree(path, ignore_errors=True)
+    assert not empty, "a refused run leaves nothing behind"
     out, err = capsys.readouterr()
     last = err.strip().splitlines()[-1]
     assert bad.says in last

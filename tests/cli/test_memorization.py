@@ -83,6 +83,18 @@ def demo(run, honest_onnx, leaked_onnx):
     return call
 
 
+def test_debug_shows_the_lines_of_a_training_that_fails(run):
+    line = ("--train", "MINE:raises", "--data", "train.npz", "--label-noise", "0,0.2", "--repetitions", 3,
+            "--no-seed-check", "--quiet")  # fmt: skip
+    _, _, err = run(*line)
+    assert "RuntimeError: diverged (" in err
+    assert "Traceback" not in err
+    for workers in (1, 2):
+        _, _, err = run(*line, "--debug", "--resume", "--n-jobs", workers)
+        assert err.count('raise RuntimeError("diverged")') == 1, "every traceback once"
+        assert f"{run.module}.py" in err
+
+
 def test_trainings(run):
     code, out, err = run(
         "--train", "MINE:nearest", "MINE:train", "--data", "train.npz", "--label-noise", "0:0.4:0.2",
@@ -336,3 +348,16 @@ def test_groups_of_pictures(run, tmp_path):
     (curve,) = MemorizationResult.load(tmp_path / "heldout-memorization").curves
     assert curve.n == 100
     assert 50 <= curve.n_groups <= 60  # pairs of frames, 120 before --limit
+
+
+def test_curves_are_of_the_training_arrays_of_a_file_and_say_so(run, honest_onnx):
+    with np.load(honest_onnx.parent / "demo.npz") as demo:
+        arrays = {"x_train": demo["test_images"][:50], "y_train": demo["test_labels"][:50],
+                  "x_test": demo["control_images"][:30], "y_test": demo["control_labels"][:30]}  # fmt: skip
+    np.savez("mnist.npz", **arrays)
+    code, out, _ = run("--model", honest_onnx, "--images", "mnist.npz", "--validation", "mnist.npz",
+                       "--perturbation", "gaussian", "--strengths", "0,32")  # fmt: skip
+    assert code == 0
+    assert "50 training examples of mnist.npz (x_train, y_train)" in out
+    result = MemorizationResult.load(run.folder / "heldout-memorization" / "result")
+    assert result.measured["honest"].validation.right.shape[-1] == 30

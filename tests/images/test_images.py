@@ -373,7 +373,7 @@ def test_columns_beside_the_pictures(folder, tmp_path, rng):
         table=np.zeros((5, 2)), objects=np.array([{}] * 5, dtype=object),
     )  # fmt: skip
     source = from_npz(tmp_path / "x.npz")
-    assert sorted(source.columns) == ["labels", "patient"]
+    assert sorted(source.columns) == ["patient"]
     assert list(source.take(np.array([0, 4]))["patient"]) == ["a", "c"]
     images = LabelledImages(source, Wrap()).take(np.array([3, 0]))
     assert list(images.source.columns["patient"]) == ["b", "a"]

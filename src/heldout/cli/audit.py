@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from heldout.checks import called
 from heldout.cli import unfinished
 from heldout.cli.audit_gate import GATE, check_gate, reasons
 from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
 from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
-from heldout.cli.common import make_folder, refuse_alone, refuse_idle, say
+from heldout.cli.common import check_folder, refuse_alone, refuse_idle, say
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_pixel_options, check_effect, models_of, pictures
@@ -171,7 +172,7 @@ def run(args: argparse.Namespace) -> int:
         )
         refuse_idle(args, ("resamples",), "without a --control, with which the test set is permuted")
     check_effect(args, args.images, args.control)
-    make_folder(args.out)
+    check_folder(args.out)
     checkpoints = unfinished.folder(args)
     with user_prints_to_stderr():
         result = audit_pictures(args, orbit, checkpoints)
@@ -199,9 +200,10 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
             args.control,
             labels=args.control_labels,
             images_key=args.control_images_key or args.images_key,
-            labels_key=args.control_labels_key or args.labels_key,
+            labels_key=args.control_labels_key or (None if args.control_images_key else args.labels_key),
             groups=args.control_groups or args.groups,
             class_names=test.source.class_names,
+            prefix="control_",
         )
     return audit_many(
         models,
@@ -223,7 +225,11 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
         allow_frame_drop=args.allow_frame_drop,
         checkpoint=checkpoints,
         resume=args.resume,
-        sources=(args.images, *([args.control] if args.control else [])),
+        sources=tuple(
+            called(path, getattr(given.source, "keys", ()))
+            for path, given in ((args.images, test), (args.control, control))
+            if given is not None
+        ),
         notify=say,
         progress=not args.quiet,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from heldout.cli.audit_scores import PICTURE_OPTIONS, SCORE_OPTIONS, read_scores
-from heldout.cli.common import make_folder, refuse_alone, refuse_idle, say, typed
+from heldout.cli.common import check_folder, refuse_alone, refuse_idle, say, typed
 from heldout.cli.ending import finish
 from heldout.cli.pictures import check_effect, models_of, pictures
 from heldout.cli.streams import user_prints_to_stderr
@@ -74,7 +74,7 @@ def run_audit_needed(args: argparse.Namespace) -> int:
     if not typed(args, ("out",)):
         args.out = None
     else:
-        make_folder(args.out)
+        check_folder(args.out)
     with user_prints_to_stderr():
         found = _of_pictures(args) if args.control is not None else _of_scores(args)
     return finish(found, args)
@@ -116,6 +116,7 @@ def _of_pictures(args: argparse.Namespace) -> AuditNeeds:
         labels_key=args.control_labels_key,
         groups=args.control_groups or args.groups,
         need_room=False,
+        prefix="control_",
     )
     shares, pulls = _cells(args)
     return audit_needed(

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from heldout.cli.audit_gate import check_gate, reasons
-from heldout.cli.common import make_folder, refuse_alone, say, typed
+from heldout.cli.common import check_folder, refuse_alone, say, typed
 from heldout.cli.ending import finish
 from heldout.errors import InputError
 from heldout.independence.scores import audit_scores
@@ -114,7 +114,7 @@ def run_audit_scores(args: argparse.Namespace) -> int:
             f"{len(args.reference_control_scores)} --reference-control-scores for {len(args.reference_scores)} "
             "--reference-scores; give one for each, in the same order."
         )
-    make_folder(args.out)
+    check_folder(args.out)
 
     test = read_scores(args, args.scores)
     if args.control_ids is not None:

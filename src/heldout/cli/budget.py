@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from heldout.checks import check_seed
-from heldout.cli.common import EXIT_BAD_INPUT, make_folder, refuse_idle, say, tell
+from heldout.cli.common import EXIT_BAD_INPUT, check_folder, refuse_idle, say, tell
 from heldout.cli.ending import Gate, add_ending, case_name, finish, judged
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions, refuse_reading
@@ -30,7 +30,7 @@ GATE = Gate(
     metavar="K",
     help="exit 1 when fewer than K further models fit at --epsilon",
     what="a number of models, 1 or more",
-    kind=int,
+    whole=True,
     least=1,
 )
 EXAMPLES = """\
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, name) is not None:
             check_exact_share(name, getattr(args, name))
     if args.out is not None:
-        make_folder(args.out)
+        check_folder(args.out)
     if args.paths and args.per_task:
         return _per_task(args)
     result = from_file(args) if args.paths else from_numbers(args)
@@ -147,7 +147,7 @@ def _per_task(args: argparse.Namespace) -> int:
         folders = _folder_names(list(results))
         for name, result in results.items():
             if not isinstance(result, InputError):
-                make_folder(args.out / folders[name])
+                check_folder(args.out / folders[name])
                 _write(result, args.out / folders[name], args.line)
         say(f"report: {_write(pooled, args.out, args.line)}, and one in a folder for each task")
     if args.format == "json":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,11 +67,17 @@ def different(specs: Sequence[str], names: Sequence[str]) -> list[str]:
     return found
 
 
-def make_folder(path: Path) -> None:
-    """Make sure at once that results can be written where they will have to be."""
+def check_folder(path: Path) -> None:
+    """Make sure at once that results can be written where they will have to be; nothing is left there."""
+    made: list[Path] = []
     try:
+        made = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
         raise InputError(f"--out {path} cannot be written to: {error.strerror or error}.") from error
+    finally:
+        with contextlib.suppress(OSError):  # not made, or somebody else's by now
+            for folder in made:  # writers make it again; a run that is refused leaves none behind
+                folder.rmdir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from heldout.cli.common import make_folder, say
+from heldout.cli.common import check_folder, say
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
             f"only {models[0]!r} is named; name two models, or --all-pairs. Read as files: {', '.join(paths)}."
         )
     if args.out is not None:
-        make_folder(args.out)
+        check_folder(args.out)
     table = read_predictions(args, paths[0] if len(paths) == 1 else paths, columns=columns)
     say(str(table))
     if not models and not args.all_pairs and table.n_models != 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from heldout.cli.common import make_folder, say
+from heldout.cli.common import check_folder, say
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
 
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     """`heldout demo`."""
     from heldout.demo import run_demo
 
-    make_folder(args.out)
+    check_folder(args.out)
     result = run_demo(notify=say, progress=not args.quiet)
     for name, audit in result.audits.items():
         audit.save(args.out / name)

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,8 @@ class Gate:
     ----------
     option : str
         `--fail-under` or `--fail-over`.
-    kind : callable
-        What makes a number of the text.
+    whole : bool
+        Whether it is a count.
     least, below : float
         A threshold is at least the one, or above it where `open`, and below the other.
     what : str
@@ -41,7 +41,7 @@ class Gate:
     metavar: str
     help: str
     what: str
-    kind: Callable[[str], float] = float
+    whole: bool = False
     least: float = 0
     below: float = float("inf")
     open: bool = False
@@ -50,6 +50,22 @@ class Gate:
     def name(self) -> str:
         """Of the threshold among the parsed arguments."""
         return self.option.lstrip("-").replace("-", "_")
+
+    def read(self, text: str) -> float:
+        """The threshold that was typed, a count as 1e6 too.
+
+        Examples
+        --------
+        >>> Gate(option="--fail-under", metavar="K", help="", what="a number of models", whole=True).read("1e6")
+        1000000
+        """
+        try:
+            number = float(text)
+            if self.whole and not number.is_integer():
+                raise ValueError
+        except ValueError:
+            raise InputError(f"{self.option} {text}: give {self.what}.") from None
+        return int(number) if self.whole else number
 
     def check(self, args: argparse.Namespace) -> None:
         """Refuse a threshold that is out of range, before any work."""
@@ -66,20 +82,46 @@ def add_ending(group: Any, gate: Gate | None = None, *, out: str | None = None) 
                        help=f"write report.html, result.npz, result.json{unasked}")  # fmt: skip
     add_format(group)
     if gate is not None:
-        group.add_argument(gate.option, type=gate.kind, metavar=gate.metavar, help=gate.help)
+        group.add_argument(gate.option, action=_Threshold, gate=gate, metavar=gate.metavar, help=gate.help)
     add_talk(group)
 
 
 def add_format(group: Any, formats: Sequence[str] = FORMATS) -> None:
     """What is printed."""
-    group.add_argument("--format", choices=formats, default="text", help="what is printed (default text)")
-    group.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+    group.add_argument(
+        "--format", action=_Format, choices=formats, default="text", help="what is printed (default text)"
+    )
+    group.add_argument("--json", dest="format", action=_Format, nargs=0, help="the same as --format json")
 
 
 def add_talk(group: Any) -> None:
     """How much is said."""
     group.add_argument("--quiet", action="store_true", help="no progress and no remarks: the result, and errors")
     group.add_argument("--debug", action="store_true", help="show where an error came from")
+
+
+class _Threshold(argparse.Action):
+    """A gate's number, refused in the gate's own words."""
+
+    def __init__(self, *args: Any, gate: Gate, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._gate = gate
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        setattr(namespace, self.dest, self._gate.read(values))
+
+
+class _Format(argparse.Action):
+    """`--format`, and `--json`, which must not contradict it."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        chosen = values or "json"
+        if {getattr(namespace, "asked", option_string), option_string} == {"--format", "--json"} and (
+            chosen != namespace.format
+        ):
+            other = chosen if values else namespace.format
+            raise InputError(f"--json and --format {other} contradict each other; give one of them.")
+        namespace.asked, namespace.format = option_string, chosen
 
 
 def finish(

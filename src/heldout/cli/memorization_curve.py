@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from heldout.checks import check_count
+from heldout.checks import called, check_count
 from heldout.cli.common import different, refuse_alone, refuse_idle, say
 from heldout.cli.memorization_gate import check_fresh
-from heldout.cli.parser import Parser, did_you_mean
+from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_pixel_options, check_effect, models_of, pictures
 from heldout.cli.unfinished import checkpoints
-from heldout.errors import InputError
+from heldout.errors import InputError, did_you_mean
 from heldout.groups import group_codes
 from heldout.images import LabelledImages
 from heldout.memorization.inputs import parse_strengths_of
@@ -127,11 +127,11 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         "groups": args.groups,
         "need_room": args.audit,
     }
-    images = pictures(args, models[0], args.images, labels=args.labels, **how)
+    images = pictures(args, models[0], args.images, labels=args.labels, of="train", **how)
     fresh = None
     if args.validation:
         how["class_names"] = images.source.class_names
-        fresh = pictures(args, models[0], args.validation, labels=args.validation_labels, **how)
+        fresh = pictures(args, models[0], args.validation, labels=args.validation_labels, of="validation", **how)
         check_fresh(args, len(fresh))
     folder, _ = checkpoints(args)
     pixel_range = None if args.pixel_range is None else (args.pixel_range[0], args.pixel_range[1])
@@ -176,7 +176,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         if fresh is None or fresh.groups is None
         else dict.fromkeys(names, group_codes(fresh.groups, len(fresh))),
         audits=audits,
-        source=args.images,
+        source=called(args.images, getattr(images.source, "keys", ())),
         digest=images.digest(),
         preprocessing=images.preprocessing(),
         class_names=None if images.source.class_names is None else tuple(images.source.class_names),

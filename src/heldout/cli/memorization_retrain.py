@@ -6,12 +6,13 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
 
 from heldout.checkpoints import hash_of
-from heldout.cli.common import different, say
+from heldout.cli.common import different, say, tell
 from heldout.cli.memorization_gate import check_fresh
 from heldout.cli.parser import Parser
 from heldout.cli.unfinished import checkpoints
@@ -80,6 +81,18 @@ def groups_of_rows(args: argparse.Namespace, path: str, n: int) -> NDArray[Any] 
     return resolve_groups(args.groups, [str(i) for i in range(n)], columns)
 
 
+def shown_once() -> Callable[[str], None]:
+    """Tells every traceback once: trainings mostly fail alike."""
+    seen: set[str] = set()
+
+    def show(trace: str) -> None:
+        if trace not in seen:
+            seen.add(trace)
+            tell(trace)
+
+    return show
+
+
 def measure(args: argparse.Namespace) -> MemorizationResult:
     """Curves of methods that are trained on noisy labels."""
     rates = parse_strengths(args.label_noise, name="label_noise")
@@ -92,14 +105,14 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     sys.path.insert(0, os.getcwd())  # for workers too, which import the user's module anew
     trainings = [as_training(load_object(spec, "train")) for spec in args.train]
     names = different(args.train, [spec.partition(":")[2] for spec in args.train])
-    x, y = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
-    fresh: tuple[NDArray[Any], NDArray[Any]] | None = None
+    x, y, source = read_training_set(args.data, x_key=args.x_key, y_key=args.y_key)
+    fresh = None
     if args.validation:
-        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key)
-        check_fresh(args, len(fresh[1]))
+        fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key, of="validation")
+        check_fresh(args, len(fresh.y))
     rows = subset(len(y), args.limit, args.seed)
     groups = groups_of_rows(args, args.data, len(y))
-    held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh[1]))
+    held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh.y))
     notes = limited_text(len(y), args.limit)
     x, y = x[rows], y[rows]
     folder, goes_on = checkpoints(args)
@@ -114,15 +127,16 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
             classes=args.classes,
             repetitions=args.repetitions,
             seed=args.seed,
-            validation=None if fresh is None else (for_training(train, fresh[0]), fresh[1]),
+            validation=None if fresh is None else (for_training(train, fresh.x), fresh.y),
             groups=None if groups is None else groups[rows],
             validation_groups=held_groups,
             n_jobs=args.n_jobs,
             threads=args.threads,
             check_seed=not args.no_seed_check,
             checkpoint=folder / f"{number}-{re.sub(r'[^A-Za-z0-9_.]', '-', args.train[number])}",
+            on_failure=shown_once() if args.debug else None,
             progress=not args.quiet,
         )
         for number, (name, train) in enumerate(zip(names, trainings, strict=True))
     ]
-    return MemorizationResult.of(curves, source=args.data, digest=hash_of(x, y), notes=notes, seed=args.seed)
+    return MemorizationResult.of(curves, source=source, digest=hash_of(x, y), notes=notes, seed=args.seed)

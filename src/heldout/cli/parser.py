@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from heldout.errors import InputError
+from heldout.errors import InputError, did_you_mean
 
 
 class Word(NamedTuple):
@@ -144,25 +143,6 @@ class _ShortHelp(argparse.Action):
     def __call__(self, parser: Any, *_: object) -> None:
         print(parser.short_help(), end="")
         parser.exit()
-
-
-def did_you_mean(typed: str, known: Iterable[str]) -> str:
-    """A question where something known is close, and nothing otherwise.
-
-    Examples
-    --------
-    >>> did_you_mean("--modle", ["--model", "--images"])
-    '; did you mean --model?'
-    >>> did_you_mean("--nonsense", ["--seed"])
-    ''
-    """
-    bare = {name.lstrip("-"): name for name in known}  # dashes are alike in all of them
-    given = typed.lstrip("-")
-    close = difflib.get_close_matches(given, bare, n=1, cutoff=0.7)
-    begun = [name for name in bare if len(given) > 3 and name.startswith(given[:-1])]  # --query for --queries
-    if not close and len(begun) == 1:
-        close = begun
-    return f"; did you mean {bare[close[0]]}?" if close else ""
 
 
 def _unknown(arguments: Sequence[str], known: Iterable[str]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -86,20 +87,27 @@ def pictures(
     groups: str | None,
     class_names: Sequence[str] | None = None,
     need_room: bool = True,
+    of: Literal["test", "train", "validation"] = "test",
+    prefix: str = "",
 ) -> LabelledImages:
     """Pictures in the frame that the options ask for, scaled as they say; where they leave it open, as the model says.
 
-    `need_room` as in `frame_of`; `class_names` are those of another set, by which this one is numbered.
+    `need_room` as in `frame_of`; `class_names` are those of another set, by which this one is numbered; `of` as in
+    `from_npz`; `prefix` is that of the options that name its keys.
     """
-    source = open_source(
-        path,
-        labels=labels,
-        images_key=images_key,
-        labels_key=labels_key,
-        channels=args.channels or getattr(model, "channels", None) or 3,
-        class_names=class_names,
-        max_pixels=args.max_pixels,
-    )
+    try:
+        source = open_source(
+            path,
+            labels=labels,
+            images_key=images_key,
+            labels_key=labels_key,
+            channels=args.channels or getattr(model, "channels", None) or 3,
+            class_names=class_names,
+            max_pixels=args.max_pixels,
+            of=of,
+        )
+    except InputError as error:
+        raise InputError(re.sub("`(images_key|labels_key)`", rf"`{prefix}\1`", str(error))) from error
     return LabelledImages(
         source,
         frame_of(args, model, source.read(0).shape, need_room=need_room),

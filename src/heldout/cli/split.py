@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout._version import __version__
-from heldout.cli.common import EXIT_FINE, make_folder, say
+from heldout.cli.common import EXIT_FINE, check_folder, say
 from heldout.cli.ending import add_format, add_talk
 from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_max_pixels, check_effect, groups_of
@@ -23,6 +23,7 @@ from heldout.groups import group_codes, join_groups
 from heldout.images import ImageSource, open_source, split
 from heldout.images.duplicates import duplicate_codes, pixel_hashes
 from heldout.images.sources import ArraySource
+from heldout.report.markdown import escaped
 
 EXAMPLES = """\
   heldout split pictures/ --control 0.2 --out aside
@@ -54,7 +55,7 @@ def add_options(verb: Parser) -> None:
     add_max_pixels(verb)
     verb.add_argument("--seed", type=int, default=0, metavar="S", help="of the draw (default 0)")
     verb.add_argument("--out", type=Path, required=True, metavar="DIR", help="write the two parts here")
-    add_format(verb, ("text", "json"))
+    add_format(verb, ("text", "markdown", "json"))
     add_talk(verb)
     verb.set_defaults(command=run, parser=verb)
 
@@ -71,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         images_key=args.images_key,
         labels_key=args.labels_key,
         max_pixels=args.max_pixels,
+        of="any",
     )
     codes = duplicate_codes(
         pixel_hashes(source, np.arange(len(source.labels)), label=str(args.images), progress=not args.quiet)
@@ -86,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     taken = [str(p) for p in paths.values() if p.exists()]
     if taken:
         raise InputError(f"{' and '.join(taken)} exist already; a control is drawn once. Choose another --out.")
-    make_folder(args.out)
+    check_folder(args.out)
     for name, rows in parts.items():
         if isinstance(source, ArraySource):
             write_npz(paths[name], source.take(rows))
@@ -104,8 +106,13 @@ def run(args: argparse.Namespace) -> int:
     else:
         grouped = codes.max() + 1 < len(codes)
         held = {name: f" in {summary[name]['n_groups']:,} groups" if grouped else "" for name in parts}
-        print(f"{len(parts['control']):,} examples{held['control']} put aside in {paths['control']}")
-        print(f"{len(parts['rest']):,} examples{held['rest']} left in {paths['rest']}")
+        lines = [
+            f"{len(parts['control']):,} examples{held['control']} put aside in {paths['control']}",
+            f"{len(parts['rest']):,} examples{held['rest']} left in {paths['rest']}",
+        ]
+        if args.format == "markdown":
+            lines = ["# heldout split", "", *(f"- {escaped(line)}" for line in lines)]
+        print("\n".join(lines))
         use = f"--control {paths['control']}"
         if suffix == "csv":
             use = f"--control {args.images} --control-labels {paths['control']}"

@@ -9,7 +9,7 @@ from heldout.attack.inputs import KINDS, read_named_labels, read_prior
 from heldout.attack.stress import stress
 from heldout.attack.task import ATTACKS
 from heldout.cli import unfinished
-from heldout.cli.common import make_folder, refuse_alone, say
+from heldout.cli.common import check_folder, refuse_alone, say
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.errors import InputError
@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
         refuse_alone(args, ("resume",), "--out")
     checkpoints = unfinished.folder(args)
     if args.out is not None:
-        make_folder(args.out)
+        check_folder(args.out)
     named = None if args.labels is None else read_named_labels(args.labels, key=args.labels_key)
     labels = None if named is None else named.values
     prior, prior_source = None, None

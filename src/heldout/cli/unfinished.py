@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from heldout.cli.common import make_folder, say
+from heldout.cli.common import check_folder, say
 
 
 def folder(args: argparse.Namespace) -> Path | None:
@@ -18,7 +18,7 @@ def checkpoints(args: argparse.Namespace) -> tuple[Path, bool]:
     """The folder of a verb that always has one, and whether there is work in it to go on with."""
     from heldout.checkpoints import begin
 
-    make_folder(args.out)
+    check_folder(args.out)
     path = folder(args)
     assert path is not None
     return path, begin(path, resume=args.resume, say=say)

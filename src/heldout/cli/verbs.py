@@ -7,7 +7,8 @@ import importlib
 from collections.abc import Sequence
 
 from heldout._version import __version__
-from heldout.cli.parser import Parser, did_you_mean
+from heldout.cli.parser import Parser
+from heldout.errors import did_you_mean
 
 VERBS = {
     "audit": "is this model independent of this test set?",

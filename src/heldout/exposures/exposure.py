@@ -99,6 +99,8 @@ def exposure(
     --------
     Twenty models, of which every other one could have seen the older half, and knows a third of it by heart:
 
+    >>> import numpy as np
+    >>> from heldout import exposure
     >>> rng = np.random.default_rng(1)
     >>> right = rng.random((20, 80)) < np.linspace(0.2, 0.6, 20)[:, None]
     >>> right[::2, :40] |= rng.random((10, 40)) < 0.33

@@ -65,23 +65,40 @@ class ExposureResult(Result):
     ----------
     ruling : Verdict
         By the larger of `p_margins` and `p_placebo`, declared up front.
+    p_margins, p_placebo : float
+        Of tables with the same margins, and of exposures dealt out anew among families of like ability.
     observed, expected, spread : float
         Successes on examples that models could have seen, and their mean and standard deviation over tables with the
         same margins, as if models were independent. The excess is not the gain.
     effect_log_odds, interval : float, (float, float)
         Log-odds ratio of being right that exposure brings, and its interval at 1 - level.
-    assignments, smallest_p : int, float
-        Distinct ways to give exposures to families of like ability, and the smallest p that they can reach.
+    exposed_cells : int
+        Results on examples that their model could have seen.
+    assignments, smallest_p, n_blocks : int, float, int
+        Distinct ways to give exposures to families of like ability, and the smallest p that they can reach; blocks of
+        like ability.
     placebo_spread : float
         Standard deviation of the references' standardised excesses under the exposures of others; 1 under the model.
     models : tuple of ModelExposure
         In the order of the table.
+    strata, control, mixing : tuple of Part, Part or None, Mixing or None
+        Checks: each stratum alone, exposure turned into the future, and whether chains had mixed.
+    examples, families : tuple of Weight
+        Those with the largest shares of the excess.
+    months, scans, later_scans : MonthMap or None, dict of Scan
+        Residuals by month, and the excess by hypothetical cutoff of each model, over all examples and over later ones.
+    n_models, n_families, n_examples, n_missing, families_given, halved : int, bool
+        What came in: whether families were given, and whether several trials were counted as right at half or more.
     n_everything, n_nothing, n_unknown : int
         Models that could have seen all examples, none, or of which it is not known.
     n_undated : int
         Examples without a date, which serve as reference only.
     n_idle : int
         Strata in which nothing can be traded, so that they say nothing.
+    n_resamples, steps, seed : int
+        What `exposure` was given, or chose.
+    source, data_digest, version, created : str
+        What came in, a hash of it; what made the result, and when.
 
     Examples
     --------

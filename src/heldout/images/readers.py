@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.checks import EXAMPLE, LABEL, PICTURE, TEXT, need, pick
+from heldout.checks import EXAMPLE, PAIRED, SETS, TEXT, only_pictures, pair, pick, plain_name, set_of
 from heldout.errors import InputError
 from heldout.files import Npz, read_npy, read_table
 from heldout.images.sources import MAX_PIXELS, ArraySource, DatasetSource, FileSource, ImageSource
@@ -247,6 +247,7 @@ def from_npz(
     labels_key: str | None = None,
     labels: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
+    of: Literal["test", "train", "validation", "any"] = "test",
 ) -> ArraySource:
     """Arrays of an `.npz` file; stored without compression they are mapped, and packed large ones read row by row.
 
@@ -258,11 +259,14 @@ def from_npz(
     path : path
         The file.
     images_key, labels_key : str, optional
-        Its keys; found by their usual names without.
+        Its keys. Found by their usual names without: `x` goes with `y`, `images` with `labels`, `x_test` with `y_test`;
+        one that is given finds its partner, and a file in which several pairs fit is refused.
     labels : (n,), optional
         Labels, where the file holds none.
     class_names : sequence of str, optional
         Names of the classes, in the order of their numbers.
+    of : {"test", "train", "validation", "any"}
+        The set that is meant where a file holds several (`x_train`, `x_test`); "any" takes the only one there is.
 
     Returns
     -------
@@ -283,8 +287,11 @@ def from_npz(
     path = Path(path)
     with Npz(path) as arrays:
         keys = list(arrays)
-        key = need(keys, images_key, PICTURE, source=str(path), what="pictures")
-        labels_at = None if labels is not None else need(keys, labels_key, LABEL, source=str(path), what="labels")
+        labels_at = None
+        if labels is None:
+            key, labels_at = pair(keys, images_key, labels_key, of=of, source=str(path))
+        else:
+            key = only_pictures(keys, images_key, of=of, source=str(path))
         pictures = arrays.rows(key)
         given = labels if labels_at is None else arrays[labels_at]
         if "class_names" in arrays:
@@ -298,10 +305,22 @@ def from_npz(
         columns = {
             name: arrays[name]
             for name in keys
-            if name not in (key, ids_at, "class_names") and arrays.shape(name) == (len(pictures),)
+            if name not in (key, labels_at, ids_at, "class_names")
+            and arrays.shape(name) == (len(pictures),)
+            and not _of_another_set(name, key, keys)
         }
     assert given is not None
-    return ArraySource(pictures, given, ids=ids, class_names=class_names, columns=columns, what=str(path))
+    found = ArraySource(pictures, given, ids=ids, class_names=class_names, columns=columns, what=str(path))
+    found.keys = (key,) if labels_at is None else (key, labels_at)
+    return found
+
+
+def _of_another_set(name: str, key: str, keys: Sequence[str]) -> bool:
+    """Whether an array describes other pictures of the file, as `control_labels` beside `test_images` do."""
+    own = (set_of(key, PAIRED) or ("", ""))[1]
+    others = {of for other in keys for _, of in [set_of(other, PAIRED) or ("", "")] if of in SETS.values()} - {own, ""}
+    words = plain_name(name).split("_")
+    return any(SETS.get(word) in others for word in (words[0], words[-1]))
 
 
 def open_source(
@@ -313,6 +332,7 @@ def open_source(
     channels: int = 3,
     class_names: Sequence[str] | None = None,
     max_pixels: int = MAX_PIXELS,
+    of: Literal["test", "train", "validation", "any"] = "test",
 ) -> ImageSource:
     """What a path means: a folder of class folders, a folder with a CSV (`labels`), or an npz file.
 
@@ -324,7 +344,7 @@ def open_source(
         Folder or file.
     labels : path, optional
         A CSV of file names and labels, or a .npy file of labels.
-    images_key, labels_key : str, optional
+    images_key, labels_key, of
         As in `from_npz`.
     channels, class_names, max_pixels
         As in `from_folder`.
@@ -354,7 +374,9 @@ def open_source(
         return from_folder(path, channels=channels, class_names=class_names, max_pixels=max_pixels)
     if path.suffix == ".npz":
         given = None if labels is None else read_npy(labels)
-        return from_npz(path, images_key=images_key, labels_key=labels_key, labels=given, class_names=class_names)
+        return from_npz(
+            path, images_key=images_key, labels_key=labels_key, labels=given, class_names=class_names, of=of
+        )
     raise InputError(
         f"{path} is neither a folder nor an .npz file; give a folder with one subfolder per class, a folder and a CSV "
         "of labels, or an .npz file of pictures and labels."

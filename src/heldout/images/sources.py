@@ -94,6 +94,8 @@ class ImageSource(Protocol):
 class ArraySource:
     """Pictures in one array, perhaps a memory map."""
 
+    keys: tuple[str, ...] = ()  # of pictures and labels in the file that they are from
+
     def __init__(
         self,
         pictures: NDArray[Any] | PackedRows,

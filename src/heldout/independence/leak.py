@@ -88,12 +88,13 @@ class LeakEvidence(Record):
 
     def by_example(self, score: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Columns of both sets: what is compared, under the name `score`, what was expected of it, and of the test set
-        the p-value of its rank among the control's."""
+        the p-value of its rank among the control's, and whether it is listed as one that looks seen."""
         test, control = (
             {score: self.scores.scores[of], "expected": self.scores.expected[of]}
             for of in (slice(None, self.n_test), slice(self.n_test, None))
         )
-        return {**test, "p_value": self.seen.p_values}, control
+        listed = np.isin(np.arange(self.n_test), self.seen.listed)
+        return {**test, "p_value": self.seen.p_values, "looks_seen": listed}, control
 
     @property
     def references(self) -> tuple[str, ...]:

@@ -84,6 +84,8 @@ class AuditResult(JudgedResult):
         What each model's untouched pictures are: "original picture", or "centre of the frame".
     evaluations, control_evaluations, reference_evaluations : int
         Pictures scored on the test set, on the control, and for the comparison with references.
+    precisions, batch_sizes : tuple
+        Of each model: the arithmetic of all of its scores, and the batches they came in.
     preprocessing : dict
         Frame, mean, std and scale of the pictures.
     data_digest, control_digest, model_digests, reference_digests, version, created : str

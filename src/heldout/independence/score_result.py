@@ -139,5 +139,4 @@ class ScoreAuditResult(JudgedResult):
 
     @property
     def _by_example(self) -> Columns:
-        listed = np.isin(np.arange(self.n_examples), self.leak.seen.listed)
-        return {"id": self.ids, "score": self.values, **self.leak.by_example("compared")[0], "looks_seen": listed}
+        return {"id": self.ids, "score": self.values, **self.leak.by_example("compared")[0]}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.checks import TRAINING_EXAMPLE, TRAINING_LABEL, check_labels, need, number_labels
+from heldout.checks import called, check_labels, number_labels, pair
 from heldout.errors import InputError
 from heldout.files import Npz
 
@@ -55,20 +55,31 @@ def parse_strengths_of(texts: Sequence[str], names: Sequence[str]) -> dict[str, 
     return found
 
 
+class TrainingSet(NamedTuple):
+    """Examples and labels, and what they are called: the file with its keys."""
+
+    x: NDArray[Any]
+    y: NDArray[Any]
+    source: str
+
+
 def read_training_set(
-    path: str | Path, *, x_key: str | None = None, y_key: str | None = None
-) -> tuple[NDArray[Any], NDArray[Any]]:
+    path: str | Path,
+    *,
+    x_key: str | None = None,
+    y_key: str | None = None,
+    of: Literal["train", "validation"] = "train",
+) -> TrainingSet:
     """Examples and labels of an .npz file; labels are class numbers or names."""
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist.")
     with Npz(path) as arrays:
-        x_at = need(list(arrays), x_key, TRAINING_EXAMPLE, source=str(path), what="examples")
-        y_at = need(list(arrays), y_key, TRAINING_LABEL, source=str(path), what="labels")
-        x, y = arrays[x_at], arrays[y_at]
-    what = f"{path}: {y_at!r}"
+        at = pair(list(arrays), x_key, y_key, of=of, source=str(path), what="examples", options=("x_key", "y_key"))
+        x, y = (arrays[key] for key in at)
+    what = f"{path}: {at[1]!r}"
     numbers = check_labels(number_labels(y, what=what)[0], count=len(x) if x.ndim else 0, what=what)
-    return x, y.reshape(len(numbers))
+    return TrainingSet(x, y.reshape(len(numbers)), called(path, at))
 
 
 def as_training(thing: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.checkpoints import Checkpoint, CheckpointFolder, hash_of
 from heldout.checks import check_count, check_labels, number_labels
 from heldout.checks import check_seed as check_seed_of
-from heldout.errors import InputError
+from heldout.errors import InputError, told
 from heldout.memorization.label_noise import check_noise, noisy_labels
 from heldout.progress import plain_bar
 from heldout.scorers import TorchScorer
@@ -94,6 +95,7 @@ def retrain(
     check_seed: bool = True,
     checkpoint: str | Path | None = None,
     name: str = "trainings",
+    on_failure: Callable[[str], None] | None = None,
     progress: bool = False,
 ) -> Retrainings:
     """Train a model at every rate of label noise, several times.
@@ -120,6 +122,8 @@ def retrain(
         Folder in which every finished training is kept, and looked for. One that is damaged, or of other data, another
         seed or other parameters, is refused; more rates and repetitions may be asked for. Of a function only the name
         is known, so a changed one needs another folder.
+    on_failure : callable, optional
+        Gets the traceback of every training that raises, as text.
     """
     check_count(repetitions, "repetitions", most=MOST_REPETITIONS)
     check_count(threads, "threads")
@@ -159,7 +163,12 @@ def retrain(
                 )(delayed(_one)(task, place) for task, place in todo)
             if done:
                 bar.resumed(len(done))
-            return _gathered(done, work, data, levels, repetitions, seed, name, bar)
+            try:
+                return _gathered(done, work, data, levels, repetitions, seed, name, bar, on_failure)
+            except InputError:
+                with warnings.catch_warnings(action="ignore"):  # joblib's, that the others are not done
+                    getattr(work, "close", list)()
+                raise
         except (BrokenProcessPool, PicklingError) as error:
             raise InputError(
                 f"{name}: a worker died, or could not take the training over ({type(error).__name__}): no memory, or "
@@ -211,18 +220,21 @@ def _gathered(
     seed: int,
     name: str,
     bar: Any,
+    on_failure: Callable[[str], None] | None,
 ) -> Retrainings:
     """What all trainings said, in the order of rates and repetitions."""
     shape = (len(levels), repetitions)
     noisy, clean = (np.zeros((*shape, len(data.truth)), dtype=bool) for _ in range(2))
     right = np.zeros((*shape, 0 if data.validation is None else len(data.validation[1])), dtype=bool)
     done, failures = np.zeros(shape, dtype=bool), []
-    repeated: dict[tuple[int, int], _Answers | str] = {}
+    repeated: dict[tuple[int, int], _Answers | _Failure] = {}
     for number, ((i, j, again), result) in enumerate(chain(kept, work)):
         if again:
             repeated[i, j] = result
-        elif isinstance(result, str):
-            failures.append(f"rate {levels[i]:g}, repetition {j}: {result}")
+        elif isinstance(result, _Failure):
+            failures.append(f"rate {levels[i]:g}, repetition {j}: {result.told}")
+            if on_failure is not None:
+                on_failure(result.trace)
             if len(failures) == HOPELESS and not done.any():
                 raise InputError(f"{name}: the first {HOPELESS} trainings all failed; one of them: {failures[0]}.")
         else:
@@ -231,7 +243,7 @@ def _gathered(
         bar.update(int(number >= len(kept)))
     checked = False
     for place, result in repeated.items():
-        if done[place] and not isinstance(result, str):
+        if done[place] and not isinstance(result, _Failure):
             _check_repeated(clean[place], noisy[place], result)
             checked = True
     wrong = np.zeros_like(noisy)
@@ -322,7 +334,23 @@ class _Task:
 
 
 _Place = tuple[int, int, bool]  # rate, repetition, and whether it is done again
-_Done = tuple[_Place, "_Answers | str"]
+_Done = tuple[_Place, "_Answers | _Failure"]
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """Why a training failed, in a sentence and with the lines of the user's code that led there."""
+
+    told: str
+    trace: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> _Failure:
+        """As text, which a worker can hand over."""
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"
+        own = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)  # without the frame of ours
+        return cls(f"{told(error)} ({where})", "".join(traceback.format_exception(own)).rstrip())
 
 
 def _kept(task: _Task) -> _Answers | None:
@@ -358,7 +386,7 @@ def _one(task: _Task, place: _Place) -> _Done:
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # the user's own code; the other trainings go on
-        return place, f"{type(error).__name__}: {error} ({_where(error)})"
+        return place, _Failure.of(error)
     answers = said == targets, said == data.truth, held
     task.checkpoint.save({key: np.packbits(bits) for key, bits in zip(KEPT, answers, strict=True)})
     return place, answers
@@ -456,11 +484,6 @@ def check_rates(rates: Sequence[float]) -> NDArray[np.float64]:
 
 def _unpack(bits: NDArray[np.uint8], n: int) -> NDArray[np.bool_]:
     return np.unpackbits(bits)[:n].astype(bool)
-
-
-def _where(error: BaseException) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{Path(frame.filename).name}, line {frame.lineno}"
 
 
 def _fingerprint(train: Any, data: _Data, seed: int, threads: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,7 @@ def label_noise_curve(
     threads: int = 1,
     check_seed: bool = True,
     checkpoint: str | Path | None = None,
+    on_failure: Callable[[str], None] | None = None,
     progress: bool = False,
 ) -> LabelNoiseCurve:
     """Train from scratch at every rate of wrong labels; accuracy on those labels (PMV) and on the true ones (PTV).
@@ -120,6 +121,8 @@ def label_noise_curve(
         Do two trainings twice and stop where they differ, since then nothing here could be repeated.
     checkpoint : path, optional
         Folder in which every finished training is kept, and looked for.
+    on_failure : callable, optional
+        Gets the traceback of every training that raises, as text; the others go on.
     progress : bool
         Show a bar on stderr.
 
@@ -159,6 +162,7 @@ def label_noise_curve(
         check_seed=check_seed,
         checkpoint=checkpoint,
         name=label,
+        on_failure=on_failure,
         progress=progress,
     )
     if not found.done.any():

@@ -58,17 +58,22 @@ def read_fields(
     codes: Codes,
     source: str = ARRAYS,
     columns: Mapping[str, ArrayLike | Sequence[Any]] | None = None,
+    called: str | None = None,
 ) -> dict[str, Any]:
-    """The fields of a table of `correct`, of `scores`, or of `predictions` and `labels`; none is the caller's array."""
+    """The fields of a table of `correct`, of `scores`, or of `predictions` and `labels`; none is the caller's array.
+
+    `called` is the argument that they came in, for messages.
+    """
     given = {"correct": correct, "scores": scores, "predictions": predictions}
-    kind = next(name for name, values in given.items() if values is not None)
-    refuse_path(given[kind], what=kind)
+    kind, values = next((name, values) for name, values in given.items() if values is not None)
+    called = called or kind
+    refuse_path(values, what=called)
     said, truth, counted, spread = None, None, trials, within
     cells: NDArray[Any]
     if correct is not None:
-        cells, seen = read_marks(correct, codes, what="correct")
+        cells, seen = read_marks(correct, codes, what=called)
     elif scores is not None:
-        read = read_scores(scores, codes, what="scores", scale=Scale(scale))
+        read = read_scores(scores, codes, what=called, scale=Scale(scale))
         cells, seen = read.cells, read.observed
         counted, spread = (read.trials, read.within) if trials is None else (trials, within)
     else:
@@ -76,7 +81,7 @@ def read_fields(
         assert labels is not None
         said, truth, seen = read_predictions(predictions, labels, codes)
         cells = np.asarray(said == truth)
-    cells = matrix(cells, what=kind)
+    cells = matrix(cells, what=called)
     return {
         "names": tuple(f"model {i}" for i in range(len(cells))) if names is None else tuple(names),
         "cells": cells,

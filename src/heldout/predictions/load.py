@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from heldout import frames
 from heldout.checks import EXAMPLE, pick
@@ -43,7 +43,7 @@ from heldout.predictions.raw import (
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.trials import Scaling
-from heldout.predictions.values import Codes, id_texts, listing, repeated
+from heldout.predictions.values import Codes, as_array, id_texts, listing, repeated
 
 ONE_MODEL = "model"  # in a frame that does not name it
 LABELS_STEM = "labels"  # a file of this name in a folder of .npy files holds the labels of all
@@ -157,6 +157,20 @@ def load_predictions(
         table = load([as_path(p) for p in _several(path)], format, options)
     check_numbering(table, classes)
     return table
+
+
+def as_table(
+    predictions: Predictions | ArrayLike, kind: Literal["correct", "scores"], *, columns: str | Iterable[str] = ()
+) -> Predictions:
+    """A table as it is, one of a frame with these columns, or of a matrix of `kind`; messages call it `predictions`."""
+    if isinstance(predictions, Predictions):
+        return predictions
+    if frames.is_frame(predictions):
+        return load_predictions(predictions, columns=columns)
+    matrix = as_array(predictions, what="predictions")  # of None, and of what is no table, it says so
+    if kind == "scores":
+        return make_table(scores=matrix, called="predictions")
+    return make_table(correct=matrix, called="predictions")
 
 
 def _several(path: Any) -> list[Any]:

@@ -15,8 +15,9 @@ from heldout._version import __version__
 from heldout.checks import check_seed
 from heldout.errors import InputError
 from heldout.frames import is_frame
-from heldout.predictions import Predictions, load_predictions
+from heldout.predictions import Predictions
 from heldout.predictions.item_columns import as_column
+from heldout.predictions.load import as_table
 from heldout.predictions.values import as_array
 from heldout.reuse.adjusted import adjusted_similarity
 from heldout.reuse.few import nothing_needed
@@ -227,14 +228,9 @@ def _second_labels(
 
 def _as_table(array: ArrayLike, columns: Sequence[str] = ()) -> Predictions:
     """Right and wrong; or scores, where some cell is neither 0 nor 1; or a frame of either, with these columns."""
-    if is_frame(array):
-        return load_predictions(array, columns=columns)
-    cells = as_array(array, what="predictions")
-    if cells.dtype.kind == "f":
-        there = cells[np.isfinite(cells)]
-        if ((there != 0) & (there != 1)).any():
-            return Predictions.from_scores(array)
-    return Predictions.from_correct(array)
+    cells = np.zeros(0) if is_frame(array) else as_array(array, what="predictions")
+    there = cells[np.isfinite(cells)] if cells.dtype.kind == "f" else np.zeros(0)
+    return as_table(array, "scores" if ((there != 0) & (there != 1)).any() else "correct", columns=columns)
 
 
 def task_sizes(table: Predictions) -> dict[str, int]:

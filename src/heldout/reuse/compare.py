@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from heldout._version import __version__
 from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.frames import is_frame
-from heldout.predictions import Predictions, load_predictions
+from heldout.predictions import Predictions
 from heldout.predictions.keys import TEXTS
+from heldout.predictions.load import as_table
 from heldout.progress import plain_bar
 from heldout.reuse.compare_result import Basis, CompareAllResult, CompareResult, Parted, judge
 from heldout.reuse.grouped import Grouping, find_groups
@@ -176,9 +176,7 @@ def compare_all(
 def _table(predictions: Predictions | ArrayLike, level: float, groups: Any) -> Predictions:
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
         raise InputError(f"`level` is {level!r}; it must be a number between 0 and 1.")
-    if is_frame(predictions):
-        return load_predictions(predictions, columns=groups if isinstance(groups, str) else ())
-    return predictions if isinstance(predictions, Predictions) else Predictions.from_scores(predictions)
+    return as_table(predictions, "scores", columns=groups if isinstance(groups, str) else ())
 
 
 def _row(table: Predictions, model: str | int, argument: str) -> int:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.frames import is_frame
-from heldout.predictions import Predictions, load_predictions
+from heldout.predictions import Predictions
+from heldout.predictions.load import as_table
 from heldout.predictions.values import read_names
 
 Bits = NDArray[np.uint8]
@@ -100,9 +100,7 @@ class PackedLosses:
         """Pack whatever says which answers are right: predictions, or a (k, n) matrix."""
         if isinstance(predictions, PackedLosses):
             return predictions
-        if is_frame(predictions):
-            predictions = load_predictions(predictions)
-        table = predictions if isinstance(predictions, Predictions) else Predictions.from_correct(predictions)
+        table = as_table(predictions, "correct")
         block = table.correct if table.observed is None else (table.correct, table.observed)
         return cls.from_blocks([block], n_examples=table.n_examples, names=table.names)
 

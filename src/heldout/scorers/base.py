@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError
+from heldout.errors import InputError, did_you_mean, told
 
 Batch = NDArray[np.float32]
 Layout = Literal["nchw", "nhwc"]
@@ -229,7 +229,7 @@ def load_scorer(spec: str, *, name: str = "model", **options: Any) -> Scorer:
         try:
             factory = factory()
         except (Exception, SystemExit) as error:
-            raise InputError(f"`{name}={spec}`: the factory fails: {type(error).__name__}: {error}") from error
+            raise InputError(f"`{name}={spec}`: the factory fails: {told(error)}.") from error
     scorer = as_scorer(factory, **options)
     scorer.name = attribute
     return scorer
@@ -245,11 +245,15 @@ def load_object(spec: str, name: str) -> Any:
         raise InputError(f"`{name}={spec}`: give the module's name, {known}.")
     sys.path.insert(0, "")
     try:
-        return getattr(importlib.import_module(module_name), attribute)
+        module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
-        raise InputError(f"`{name}={spec}`: {type(error).__name__}: {error}.") from error
+        raise InputError(f"`{name}={spec}`: {told(error)}.") from error
     finally:
         sys.path.remove("")
+    if not hasattr(module, attribute):
+        meant = did_you_mean(attribute, [key for key in vars(module) if not key.startswith("_")]) or "."
+        raise InputError(f"`{name}={spec}`: the module {module_name} has no {attribute!r}{meant}")
+    return getattr(module, attribute)
 
 
 def is_model(thing: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.errors import InputError
+from heldout.errors import InputError, told
 from heldout.scorers.base import Scorer
 
 
@@ -66,11 +66,9 @@ def failure(scorer: Scorer, shape: tuple[int, ...], error: BaseException, *, gre
         return OutOfMemoryError(
             f"the model {scorer.name} runs out of memory on a batch of shape {shape}; give a smaller `batch_size`."
         )
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
     hint = "; the pictures are grey, in three equal channels: read the files with `channels=1`" if grey else ""
     return InputError(
-        f"the model {scorer.name} fails on a batch of shape {shape} ({scorer.layout}): "
-        f"{type(error).__name__}: {reason.removesuffix('.')}{hint}."
+        f"the model {scorer.name} fails on a batch of shape {shape} ({scorer.layout}): {told(error)}{hint}."
     )
 
 

@@ -88,6 +88,8 @@ class MarginTestResult(Record):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from heldout import margin_test
     >>> found = margin_test([[1, 1, 0, 0], [0, 0, 1, 1]], [[1, 1, 0, 0], [0, 0, 0, 0]], rng=np.random.default_rng(0))
     >>> found.observed, round(found.expected, 1)
     (2.0, 1.0)
@@ -177,6 +179,8 @@ def margin_test(
     --------
     The first model is right where the second is wrong, as often as it could be:
 
+    >>> import numpy as np
+    >>> from heldout import margin_test
     >>> x = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     >>> early = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 0, 0]])
     >>> found = margin_test(x, early, n_resamples=9999, rng=np.random.default_rng(0))

@@ -155,6 +155,7 @@ def test_a_grid_has_a_step_where_each_row_says() -> None:
     drawn = svg.draw(chart)
     assert drawn.count('class="f line"') == 3  # two steps, and the way from one to the other
     assert 'class="blank"' in drawn
-    assert [row[0] for row in chart.rows()] == ["a", "b"]
-    assert chart.table().columns[0].name == "model"
+    table = chart.table()
+    assert [row.cells[0] for row in table.rows] == ["a", "b"]
+    assert table.columns[0].name == "model"
     assert svg.draw(replace(chart, steps=(-1, -1))).count('class="f line"') == 0
