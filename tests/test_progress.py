@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 from heldout import progress
@@ -43,10 +44,12 @@ def test_a_log_file_gets_lines(capsys, monkeypatch):
 
 
 def test_hidden_where_it_is_not_asked_for(capsys):
+    threads = threading.active_count()
     with plain_bar(3, "work", unit="steps", shown=False) as bar:
         bar.start_t = time.time() - 60
         bar.update(3)
     assert capsys.readouterr() == ("", "")
+    assert threading.active_count() == threads  # bars of tqdm have one that looks after them
 
 
 def test_a_log_file_hears_something_whatever_the_work_does(capsys, monkeypatch):

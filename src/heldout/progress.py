@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 SECONDS_BETWEEN_LINES = 8.0  # so that a line that comes a little late still comes within ten
@@ -168,17 +169,44 @@ def _rate(rate: float) -> str:
 
 def plain_bar(total: int, label: str, *, unit: str, shown: bool) -> Any:
     """A bar on stderr for work that is often short: nothing is drawn at first; lines where nobody watches."""
-    if shown and not sys.stderr.isatty():
+    if not shown:
+        return hidden_bar()
+    if not sys.stderr.isatty():
         return progress_lines(total, label, unit)
+    return _moving_bar()(total=total, desc=label, unit=f" {unit}", mininterval=0.2, delay=2)
+
+
+class hidden_bar:
+    """What a bar is told, and nobody hears."""
+
+    n = 0
+
+    def __enter__(self) -> hidden_bar:
+        return self
+
+    def update(self, count: int = 1) -> None:
+        """So many more are done."""
+        self.n += count
+
+    def resumed(self, count: int) -> None:
+        """So many were done before this run."""
+        self.n = count
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+
+@cache
+def _moving_bar() -> Any:
+    """One class for all bars: each class of tqdm's has a thread of its own that looks after them."""
     from tqdm import tqdm
 
     class Bar(tqdm):  # type: ignore[misc]
         def resumed(self, count: int) -> None:
-            if shown:
-                write_line(continued(label, count, total, unit))
-                self.initial = self.n = count  # the rate is that of this run
+            write_line(continued(self.desc, count, self.total, self.unit.strip()))
+            self.initial = self.n = count  # the rate is that of this run
 
-    return Bar(total=total, desc=label, unit=f" {unit}", mininterval=0.2, delay=2, disable=not shown)
+    return Bar
 
 
 def continued(label: str, done: int, total: int, unit: str) -> str:
