@@ -32,6 +32,8 @@ class OnnxScorer:
         "cuda" needs the package onnxruntime-gpu in place of onnxruntime.
     bf16 : bool
         Refused: a file runs in the precision it was exported in.
+    compile : bool
+        Refused: ONNX Runtime has prepared the file already.
     threads : int, optional
         Default: ONNX Runtime's own choice.
     output : str, optional

@@ -31,7 +31,7 @@ class TorchScorer:
     batch_size : int, optional
         How many pictures it is given at once; 32 on a CPU and 1,024 on a GPU without.
     device : str, optional
-        "cpu", "cuda", "cuda:1", ...; default: where the module's parameters are.
+        "cpu", "cuda", "cuda:1", ...; default: where the module's parameters are. Batches live there.
     bf16 : bool
         Run in bfloat16 autocast.
     channels_last : bool
@@ -43,8 +43,6 @@ class TorchScorer:
 
     Attributes
     ----------
-    device : torch.device
-        Where batches live.
     precision : str
         Of its arithmetic: "float32", "tf32" (float32 whose products are rounded, torch's default for convolutions on
         recent GPUs) or "bfloat16".

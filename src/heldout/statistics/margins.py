@@ -78,7 +78,9 @@ class MarginTestResult(Record):
     observed, expected, standard_deviation : float
         The statistic, and its mean and spread over the drawn tables (these need rounds enough to forget the data).
     p_value, p_greater, p_less, p_two_sided : float
-        Of the declared alternative, and of each.
+        Of the declared `alternative`, and of each.
+    alternative : {"greater", "less", "two-sided"}
+        What was declared.
     drawn : (n_resamples,) float
         The statistic of every drawn table.
     n_resamples, steps : int
