@@ -67,7 +67,9 @@ EQUAL = {
 }
 
 
-@pytest.mark.parametrize(("true", "likeness"), [("sudden", 0.9), ("level", 0.0)])  # all: at length
+@pytest.mark.parametrize(
+    ("true", "likeness"), [("level", 0.0), pytest.param("sudden", 0.9, marks=pytest.mark.slow)]
+)  # all: at length
 def test_models_that_are_alike_are_seldom_told_apart(rng, true, likeness):
     """Equal true curves, shared examples, six models: family-wise, any ">" is rarer than 5 %."""
     assert (told_apart([EQUAL[true]] * 6, 300, rng, likeness=likeness, repeats=25) <= 0.16).all()

@@ -79,7 +79,7 @@ def test_what_it_prints(result):
 
 @pytest.mark.parametrize(
     "epsilon",
-    ["0.0093", "0.0094", "0.0095", "0.0096", *(pytest.param(e, marks=pytest.mark.slow) for e in ("0.0097", "0.01"))],
+    ["0.0094", *(pytest.param(e, marks=pytest.mark.slow) for e in ("0.0093", "0.0095", "0.0096", "0.0097", "0.01"))],
 )
 def test_a_pool_that_holds_at_epsilon_fits_at_epsilon(cifar10_predictions, epsilon):
     """0.0096 is the union bound's own error bar, 0.0094 the tree's: both with their ends."""

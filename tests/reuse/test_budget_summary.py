@@ -185,7 +185,10 @@ def result(request: pytest.FixtureRequest) -> BudgetResult:
     return variant(request.param)
 
 
-@pytest.mark.parametrize("name", [*VARIANTS, *SCORED])
+@pytest.mark.parametrize(
+    "name",
+    [*(pytest.param(v, marks=pytest.mark.slow) if v == "large" else v for v in VARIANTS), *SCORED],  # of 230 models
+)
 def test_every_rendering(name: str, tmp_path) -> None:
     check_renderings(result_of(name), tmp_path, drawn=name in VARIANTS, never=OVERSTATED)
 

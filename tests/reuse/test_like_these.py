@@ -144,7 +144,9 @@ def test_union_is_the_mean_of_the_tails(cifar10_predictions):
     assert found.union <= found.similarity <= found.naive_bayes
 
 
-@pytest.mark.parametrize("epsilon", ["0.009", "0.0095", "0.0099", "0.011"])
+@pytest.mark.parametrize(
+    "epsilon", ["0.009", "0.011", *(pytest.param(e, marks=pytest.mark.slow) for e in ("0.0095", "0.0099"))]
+)
 def test_the_pool_fits_exactly_where_its_own_error_bar_says_so(cifar10_predictions, epsilon):
     pool = PoolBound(similarity(cifar10_predictions))
     union = LikeThese(pool, Fraction(epsilon), 0.05).testable().union
@@ -187,7 +189,9 @@ def tree_by_hand(pool, reach, delta):
     return 0 if left < 0 else len(one) + math.floor(left / (np.mean(one) - np.mean(best)))
 
 
-@pytest.mark.parametrize("epsilon", ["0.009", "0.0095", "0.01", "0.012"])
+@pytest.mark.parametrize(
+    "epsilon", ["0.009", "0.012", *(pytest.param(e, marks=pytest.mark.slow) for e in ("0.0095", "0.01"))]
+)
 def test_the_tree_counts_where_it_is_the_tighter(cifar10_predictions, epsilon):
     pool = PoolBound(similarity(cifar10_predictions))
     like = LikeThese(pool, Fraction(epsilon), 0.05)

@@ -95,7 +95,7 @@ def test_order_of_the_methods():
     assert 0.0054 < effect["bernstein"] < 0.0062
 
 
-@pytest.mark.parametrize("method", ["betting", "mixture"])
+@pytest.mark.parametrize("method", [pytest.param("betting", marks=pytest.mark.slow), "mixture"])
 def test_one_side_finds_less(method):
     x = expected_sample()[::4]
     assert effect_of(x, method=method, alternative="greater") < effect_of(x, method=method)
@@ -107,7 +107,7 @@ def test_one_sided_betting_against_the_z_test():
     assert 0.98 * clt_effect(x, tail=0.05) < one_sided < 1.25 * clt_effect(x, tail=0.05)
 
 
-@pytest.mark.parametrize("method", ["betting", "mixture", "bernstein"])
+@pytest.mark.parametrize("method", [pytest.param("betting", marks=pytest.mark.slow), "mixture", "bernstein"])
 def test_about_the_same_whatever_mean_was_observed(method):
     clean, leaked = expected_sample()[::4], expected_sample(0.003)[::4]
     assert effect_of(leaked, method=method) == pytest.approx(effect_of(clean, method=method), rel=0.15)
