@@ -179,7 +179,7 @@ def test_the_corrected_score_is_unbiased_on_real_matrices(rng, name, n):
     def draw():
         return right[:, rng.integers(0, right.shape[1], n)]
 
-    off, noise = bias(draw, right.mean(axis=1), 400, rng)
+    off, noise = bias(draw, right.mean(axis=1), 1000, rng)
     assert abs(off) <= 0.1 + 3 * noise
     assert noise < 0.06
 
