@@ -478,7 +478,10 @@ def check_rates(rates: Sequence[float]) -> NDArray[np.float64]:
     alone = grow and len(levels) == 1 and levels[0] > 0
     if not grow or not (alone or (len(levels) > 1 and levels[0] == 0)) or levels[-1] > 1:
         given = ", ".join(f"{r:g}" for r in levels.ravel()) or "none"
-        raise InputError(f"rates of label noise are {given}; they begin at 0, grow, and end at 1 at most.")
+        raise InputError(
+            f"rates of label noise are {given}; give 0 and at least one larger rate, growing, up to 1, or "
+            "one rate above 0 alone."
+        )
     return levels
 
 
