@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import ctypes
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -83,7 +85,7 @@ class TorchScorer:
             ) from error
         self._original = module
         self._bf16, self.channels_last, self._prepare = bf16, channels_last, prepare
-        self._compile = compile
+        self._compile, self._is_plain = compile, False
         self._prepared: Any = None
         # On a CPU the intermediate tensors of 32 pictures still come from the cache and the allocator's own
         # store; at 128 a ResNet-20 ran at two thirds of that speed.
@@ -102,7 +104,24 @@ class TorchScorer:
         """Of its arithmetic."""
         if self._bf16:
             return "bfloat16"
-        return "tf32" if self.device.type == "cuda" and self._torch.backends.cudnn.allow_tf32 else "float32"
+        rounds = self.device.type == "cuda" and not self._is_plain and allows_tf32(self._torch)
+        return "tf32" if rounds else "float32"
+
+    def plain(self) -> TorchScorer | None:
+        """The same module in float32 throughout, not compiled, its batch norms as they are: what its answers are
+        compared with where its own arithmetic is another.
+
+        Returns
+        -------
+        TorchScorer or None
+            None where it runs in float32 itself, not compiled.
+        """
+        if self.precision == "float32" and not self._compile:
+            return None
+        made = copy.copy(self)
+        made._bf16 = made._prepare = made._compile = False
+        made._prepared, made._is_plain = None, True
+        return made
 
     @property
     def gathers(self) -> bool:
@@ -157,7 +176,9 @@ class TorchScorer:
         torch = self._torch
         x = batch.contiguous(memory_format=torch.channels_last if self.channels_last else torch.contiguous_format)
         module = self._ready(x)
-        with torch.inference_mode(), torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bf16):
+        exact = without_tf32(torch) if self._is_plain else contextlib.nullcontext()
+        half = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bf16)
+        with torch.inference_mode(), exact, half:
             out = module(x)
         if not isinstance(out, torch.Tensor):
             raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
@@ -207,6 +228,39 @@ class TorchScorer:
             h.update(name.encode())
             h.update(tensor.detach().cpu().contiguous().reshape(-1).view(self._torch.uint8).numpy().tobytes())
         return h.hexdigest()[:16]
+
+
+def allows_tf32(torch: Any) -> bool:
+    """Whether torch may round the factors of float32 products on a GPU."""
+    backends = torch.backends
+    try:
+        return bool(backends.cudnn.allow_tf32 or backends.cuda.matmul.allow_tf32)
+    except RuntimeError:  # set by their newer names, which the older ones do not go with
+        return "tf32" in (backends.cudnn.conv.fp32_precision, backends.cuda.matmul.fp32_precision)
+
+
+@contextlib.contextmanager
+def without_tf32(torch: Any) -> Iterator[None]:
+    """No rounding of factors inside; afterwards as it was."""
+    cudnn = torch.backends.cudnn
+    try:
+        before = cudnn.allow_tf32, torch.get_float32_matmul_precision()
+    except RuntimeError:  # as above
+        conv, products = cudnn.conv, torch.backends.cuda.matmul
+        was = conv.fp32_precision, products.fp32_precision
+        conv.fp32_precision = products.fp32_precision = "ieee"
+        try:
+            yield
+        finally:
+            conv.fp32_precision, products.fp32_precision = was
+        return
+    cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        cudnn.allow_tf32 = before[0]
+        torch.set_float32_matmul_precision(before[1])
 
 
 def keep_freed_memory() -> None:
