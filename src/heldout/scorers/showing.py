@@ -35,6 +35,7 @@ class Showing(Protocol):
     """Pictures of a set before a model, in batches of one size."""
 
     arrays: Arrays
+    is_here: bool  # in the memory of this process
     lag: int  # batches that may be on their way before the first one's scores are looked at
 
     def put(self, pixels: Array, *, counts: bool) -> Array:
@@ -76,7 +77,7 @@ class HostShowing:
         A batch is filled up to this size: a model's arithmetic may depend on it, and some take no other.
     """
 
-    lag = 0
+    is_here, lag = True, 0
 
     def __init__(self, scorer: Scorer, images: LabelledImages, *, batch_size: int) -> None:
         self.arrays: Arrays = NumpyArrays()
@@ -109,7 +110,7 @@ class DeviceShowing:
         As of `HostShowing`.
     """
 
-    lag = 1  # the device works on one batch while the answers to the last are looked at
+    is_here, lag = False, 1  # the device works on one batch while the answers to the last are looked at
 
     def __init__(self, scorer: TorchScorer, images: LabelledImages, *, batch_size: int) -> None:
         import torch
