@@ -133,9 +133,11 @@ class TorchScorer:
     def _ready(self, example: Any) -> Any:
         """The module that is run: a copy, made and prepared once, so that the user's own stays as it is."""
         torch = self._torch
-        if self._prepared is None:
-            if self.device.type == "cpu":
-                keep_freed_memory()
+        if self._prepared is not None:
+            return self._prepared
+        if self.device.type == "cpu":
+            keep_freed_memory()
+        with torch.inference_mode(False):  # wherever it is made, gradients can go through it
             module = copy.deepcopy(self._original).eval().requires_grad_(False).to(self.device)
             if self._prepare:
                 module = folded(module, example, torch)
@@ -283,7 +285,7 @@ def folded(module: Any, example: Any, torch: Any) -> Any:
     try:
         with torch.no_grad():
             copied = fold_batch_norms(copy.deepcopy(module), torch)
-            sample = example[:8]
+            sample = example[:8].clone()  # a module may change its input in place
             reference, again = module(sample), copied(sample)
             close = torch.allclose(reference, again, rtol=1e-3, atol=1e-3 * float(reference.abs().max()) + 1e-6)
     except Exception:  # tracing fails in as many ways as there are models; the model itself always works
