@@ -102,6 +102,20 @@ def module():
     import torch
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1024, 10))
 
+def full():
+    import torch
+    class Full(torch.nn.Module):
+        def forward(self, x):
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+    return Full()
+
+def mixes():
+    import torch
+    class Mixes(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.batch_norm(x.flatten(1)[:, 500:510], None, None, training=True)
+    return Mixes()
+
 def linear():
     return LogisticRegression(max_iter=20, tol=1).fit(rng.random((20, 1024)), np.arange(20) % 10)
 
@@ -497,6 +511,7 @@ AUDITS = [
     Bad("audit", "--model bad_inputs_models:ends --images test.npz --wrap", "the factory fails: SystemExit: 9"),
     Bad("audit", "--model bad_inputs_models:grey --images grey --wrap --radius 1", "read the files with --channels 1"),
     Bad("audit", "--model bad_inputs_models:raises --images test.npz --wrap", "no memory on the device"),
+    Bad("audit", "--model bad_inputs_models:mixes --images test.npz --wrap", "depends on the other pictures in the"),
     Bad("audit", "--model bad_inputs_models:nan --images test.npz --wrap", "NaN or infinite logits"),
     Bad("audit", "--model bad_inputs_models:flat --images test.npz --wrap", "(n, n_classes) logits are needed"),
     Bad("audit", "--model bad_inputs_models:three --images test.npz --wrap", "knows 3 classes"),
@@ -747,6 +762,12 @@ IDLE = [
             ("honest.onnx", "--bf16", "bfloat16 is for torch"),
             ("bad_inputs_models:module", "--device banana", "--device banana: torch has no such device here"),
             ("bad_inputs_models:module", "--device meta", "--device meta: torch has no such device here"),
+            ("bad_inputs_models:module", "--device mps", "--device mps: torch has no such device here; it has 'cpu'"),
+            (
+                "bad_inputs_models:full",
+                "",
+                "runs out of memory on a batch of shape (1, 1, 32, 32); choose another --device",
+            ),
             ("bad_inputs_models:module", "--device cuda:77", "--device cuda:77: torch has no such device here"),
             ("bad_inputs_models:linear", "--device banana", "--device banana has no effect on a scikit-learn model"),
             ("bad_inputs_models:linear", "--device cuda", "--device cuda has no effect on a scikit-learn model"),
