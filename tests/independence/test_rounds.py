@@ -225,7 +225,7 @@ def test_a_device_that_holds_not_even_one_picture_is_told(linear_model):
         def logits(self, batch):
             raise MemoryError
 
-    with pytest.raises(InputError, match=r"runs out of memory on a batch of shape \(1, .*; give a smaller"):
+    with pytest.raises(InputError, match=r"runs out of memory on a batch of shape \(1, .*; choose another `device`"):
         run_shard(make_shard(Full((1, 12, 12), batch_size=4), pictures(10)))
 
 

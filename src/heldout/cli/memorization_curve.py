@@ -137,6 +137,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     pixel_range = None if args.pixel_range is None else (args.pixel_range[0], args.pixel_range[1])
     curves, validation, audits = [], {}, {}
     for number, (name, model) in enumerate(zip(names, models, strict=True)):
+        size = args.batch_size
         for way, values in ways:
             curves.append(
                 perturbation_curve(
@@ -148,26 +149,29 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
                     pixel_range=pixel_range,
                     limit=args.limit,
                     seed=args.seed,
-                    batch_size=args.batch_size,
+                    batch_size=size,
                     allow_chance=args.allow_chance,
                     checkpoint=folder / f"{number}-{way.name}.npz",
+                    notify=say,
                     progress=not args.quiet,
                 )
             )
+            size = curves[-1].batch_size  # smaller where the device ran out of memory
         if fresh is not None:
             rows = np.arange(len(fresh))
             validation[name] = answers(
                 model,
                 fresh,
                 rows,
-                batch_size=args.batch_size,
+                batch_size=size,
                 checkpoint=folder / f"{number}-validation.npz",
                 label=name,
+                notify=say,
                 progress=not args.quiet,
             )[None]
         if args.audit:
             shown = images.take(subset(len(images), args.limit, args.seed))  # the very pictures of the curves
-            audits[name] = audited(args, model, shown, folder / f"{number}-audit")
+            audits[name] = audited(args, model, shown, folder / f"{number}-audit", size)
     return MemorizationResult.of(
         curves,
         validation=validation,
@@ -228,7 +232,9 @@ def perturbations(args: argparse.Namespace) -> list[tuple[Perturbation, Sequence
     return found
 
 
-def audited(args: argparse.Namespace, model: Scorer, images: LabelledImages, folder: Path) -> Audited:
+def audited(
+    args: argparse.Namespace, model: Scorer, images: LabelledImages, folder: Path, batch_size: int | None
+) -> Audited:
     """`heldout audit` on the training pictures, without a control."""
     from heldout.independence.audit import audit
     from heldout.orbit import Translations
@@ -238,7 +244,7 @@ def audited(args: argparse.Namespace, model: Scorer, images: LabelledImages, fol
         images,
         orbit=Translations(args.radius),
         seed=args.seed,
-        batch_size=args.batch_size,
+        batch_size=batch_size,
         allow_frame_drop=True,  # the curves were taken in this frame; what it costs is printed
         checkpoint=folder,
         resume=args.resume and any(folder.glob("*")),

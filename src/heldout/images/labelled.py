@@ -21,6 +21,10 @@ Layout = Literal["nchw", "nhwc"]
 OWN_FRAMES = {Crop, Upsample, Pad, Whole, Wrap}  # which place many pictures of one size at once
 
 
+class ShapeError(InputError):
+    """Pictures that differ in size once they are framed."""
+
+
 @dataclass(frozen=True)
 class LabelledImages:
     """Pictures as a model wants them: framed, scaled to (pixel * scale - mean) / std.
@@ -192,7 +196,7 @@ class LabelledImages:
             Its shape and theirs.
         """
         if shape != others:
-            raise InputError(
+            raise ShapeError(
                 f"picture {self.ids[index]} has shape {shape} where others have {others}; crop them all to one size."
             )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -23,9 +25,10 @@ from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import look_seen, most_suspicious, most_telling_exhibits
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import WRONG
+from heldout.independence.precision import InFloat32, check_one_precision, precision_of
 from heldout.independence.preflight import Preflight, check_looks
 from heldout.independence.references import check_given, compare, weigh_references
-from heldout.independence.result import AuditResult
+from heldout.independence.result import AuditResult, Exhibit
 from heldout.independence.rounds import ShardResult
 from heldout.independence.untouched import ORIGINAL, chosen_pictures
 from heldout.independence.work import Notify, Pictures, Work, find_dependence, look_at_all, score_all, sets_of
@@ -131,6 +134,7 @@ def audit_many(
         raise InputError("there is no model to audit.")
     others = [as_scorer(s) for s in references]
     check_given(models, others, has_control=control is not None)
+    check_one_precision([*models, *others])
     say = notify or (lambda sentence: None)
     folder = Path(checkpoint) if checkpoint is not None else None
     if folder is not None:
@@ -158,7 +162,7 @@ def audit_many(
             work.parts,
             looks,
             orbit=orbit,
-            batch_size_of=work.batch_size_of,
+            with_batches_of=work.with_batches_of,
             rng=rng_references,
             notify=say,
             progress=progress,
@@ -209,8 +213,9 @@ def audit_many(
         sources=tuple(str(source) for source in sources),
         reference_digests=tuple(m.digest() for m in others),
         reference_evaluations=0 if compared is None else compared.evaluations,
-        **_origin(work, found, looks),
+        reference_batch_sizes=tuple(work.batch_size_of(reference) for reference in others),
         **_pictures_to_see(work, examples["test"], leak),
+        **_origin(work, found, looks),
     )
 
 
@@ -229,10 +234,12 @@ def _origin(work: Work, found: dict[str, list[ShardResult]], looks: dict[tuple[s
         "version": __version__,
         "model_names": tuple(model.name for model in work.models),
         "model_digests": tuple(model.digest() for model in work.models),
-        "precisions": tuple(getattr(model, "precision", "its own") for model in work.models),
+        "precisions": tuple(precision_of(model) for model in work.models),
         "batch_sizes": tuple(
-            min(results[number].batch_size for results in found.values()) for number in range(len(work.models))
+            min(work.batch_size_of(model), *(results[number].batch_size for results in found.values()))
+            for number, model in enumerate(work.models)
         ),
+        "in_float32": tuple(_in_float32([looks[name, i] for name in found]) for i in range(len(work.models))),
         "evaluations": evaluations["test"],
         "control_evaluations": evaluations.get("control", 0),
         "data_digest": test.digest,
@@ -243,16 +250,25 @@ def _origin(work: Work, found: dict[str, list[ShardResult]], looks: dict[tuple[s
     }
 
 
+def _in_float32(looks: Sequence[Preflight]) -> InFloat32 | None:
+    """Of one model, on all sets together."""
+    counts = [look.in_float32 for look in looks if look.in_float32 is not None]
+    return functools.reduce(operator.add, counts) if counts else None
+
+
 def _pictures_to_see(work: Work, examples: Examples, leak: LeakEvidence | None) -> dict[str, Any]:
     """The pictures that a report shows."""
     test, first = work.sets["test"], work.models[0]
-    size = work.batch_size_of(first)
+
+    def exhibits(size: int) -> tuple[Exhibit, ...]:
+        return most_telling_exhibits(
+            examples, test.images, test.rows, first, orbit=work.orbit, rule=work.rule, batch_size=size
+        )
+
     return {
         "look_seen": () if leak is None else look_seen(leak, examples),
         "seen_pictures": () if leak is None else most_suspicious(leak, examples, test.images, test.rows),
-        "exhibits": most_telling_exhibits(
-            examples, test.images, test.rows, first, orbit=work.orbit, rule=work.rule, batch_size=size
-        ),
+        "exhibits": work.with_batches_of(first, exhibits),
     }
 
 

@@ -13,8 +13,8 @@ from heldout.independence.leak import LeakEvidence
 from heldout.independence.result import Exhibit, LooksSeen, SeenPicture
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
-from heldout.scorers.batches import filled, score_batch
 from heldout.scorers.canvases import window
+from heldout.scorers.showing import showing_for
 
 N_EXHIBITS = 12
 MOST_SEEN, FEW_SEEN = 24, 6  # pictures shown that look seen; the most suspicious where none can be listed
@@ -35,18 +35,17 @@ def most_telling_exhibits(
         return ()  # no single move was chosen
     telling = examples.most_telling(N_EXHIBITS)
     reach, size = orbit.radius, batch_size
-    windows, raw = [], []
+    windows = []
     for i in telling:
         down, right = (int(v) for v in examples.moves[0, i])
-        canvas = images.canvas(int(rows[i]), reach, scorer.layout)
         pixels = images.place(int(rows[i]), reach)
-        for step in ((0, 0), (down, right)):
-            windows.append(window(canvas, reach, *step, scorer.layout == "nhwc"))
-            raw.append(_as_bytes(window(pixels, reach, *step, True)))
-    predicted: list[int] = []
+        windows += [window(pixels, reach, *step, True) for step in ((0, 0), (down, right))]
+    raw = [_as_bytes(pixels) for pixels in windows]
+    showing, predicted = showing_for(scorer, images, batch_size=size), list[int]()
     for start in range(0, len(windows), size):
-        batch = np.stack(windows[start : start + size])
-        predicted += [int(c) for c in np.argmax(score_batch(scorer, filled(batch, size))[: len(batch)], axis=1)]
+        here = np.stack(windows[start : start + size])
+        logits = showing.logits(showing.put(here, counts=here.dtype == np.uint8))[: len(here)]
+        predicted += [int(c) for c in np.argmax(logits, axis=1)]
     return tuple(
         Exhibit(
             id=examples.ids[i],

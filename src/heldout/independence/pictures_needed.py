@@ -20,6 +20,7 @@ from heldout.independence.references import Untouched, check_apart, check_given,
 from heldout.independence.untouched import ORIGINAL
 from heldout.orbit import Translations
 from heldout.scorers import Scorer, as_scorer
+from heldout.scorers.batches import smaller_batches_text, with_batches_that_fit
 from heldout.statistics.checks import Alternative, Floats
 from heldout.statistics.leak import ALTERNATIVE, LeakScores, leak_scores
 from heldout.statistics.leak_power import PULLS
@@ -100,8 +101,8 @@ def audit_needed(
     if sentence := depends.sentence(len(rows)):
         say(f"control: {sentence}.")
     sample = looked_at({"control": rows}, {}, rng)
-    looks = _Looks(control, rows, sample, batch_size, progress)
-    answers = [looks.of_model(model, allow_chance=allow_chance, say=say) for model in models]
+    looks = _Looks(control, rows, sample, batch_size, progress, say)
+    answers = [looks.of_model(model, allow_chance=allow_chance) for model in models]
     known = [looks.of_reference(reference) for reference in others]
     names, labels = [reference.name for reference in others], control.labels[rows]
     if others:
@@ -144,41 +145,63 @@ class _Looks:
     sample: Mapping[str, NDArray[np.intp]]  # pictures of the first look
     batch_size: int | None
     progress: bool
+    say: Callable[[str], None]
 
-    def of_model(self, model: Scorer, *, allow_chance: bool, say: Callable[[str], None]) -> Untouched:
+    def of_model(self, model: Scorer, *, allow_chance: bool) -> Untouched:
         """What a model says, if it is better than chance."""
-        look = preflight(
-            model,
-            self.control,
-            self.rows,
-            self.sample["control"],
-            orbit=STILL,
-            batch_size=self.batch_size or model.batch_size,
-            label=model.name,
-            progress=self.progress,
-        )
-        check_looks({"control": look}, allow_chance=allow_chance, allow_frame_drop=True)
-        say(f"{model.name}: accuracy {100 * look.untouched_accuracy:.2f} % on {len(look.right):,} untouched pictures.")
-        return self._untouched(model, look)
+
+        def ask(size: int) -> Untouched:
+            look = preflight(
+                model,
+                self.control,
+                self.rows,
+                self.sample["control"],
+                orbit=STILL,
+                batch_size=size,
+                label=model.name,
+                progress=self.progress,
+                count_float32=False,
+            )
+            check_looks({"control": look}, allow_chance=allow_chance, allow_frame_drop=True)
+            right = f"{100 * look.untouched_accuracy:.2f} % on {len(look.right):,} untouched pictures"
+            self.say(f"{model.name}: accuracy {right}.")
+            return self._untouched(model, look, size)
+
+        return self._with_batches(model, ask)
 
     def of_reference(self, reference: Scorer) -> Untouched:
         """The same of a reference."""
-        looks = look_at_reference(
-            reference,
-            {"control": (self.control, self.rows)},
-            self.sample,
-            orbit=STILL,
-            batch_size=self.batch_size or reference.batch_size,
-            progress=self.progress,
-        )
-        return self._untouched(reference, looks["control"])
 
-    def _untouched(self, scorer: Scorer, look: Preflight) -> Untouched:
+        def ask(size: int) -> Untouched:
+            looks = look_at_reference(
+                reference,
+                {"control": (self.control, self.rows)},
+                self.sample,
+                orbit=STILL,
+                batch_size=size,
+                progress=self.progress,
+            )
+            return self._untouched(reference, looks["control"], size)
+
+        return self._with_batches(reference, ask)
+
+    def _with_batches(self, scorer: Scorer, ask: Callable[[int], Untouched]) -> Untouched:
+        """With ones that fit into the device's memory; said once."""
+        said: list[int] = []
+
+        def smaller(size: int) -> None:
+            if not said:
+                self.say(smaller_batches_text(scorer.name, size))
+            said.append(size)
+
+        return with_batches_that_fit(ask, self.batch_size or scorer.batch_size, smaller)
+
+    def _untouched(self, scorer: Scorer, look: Preflight, batch_size: int) -> Untouched:
         return untouched_answers(
             scorer,
             {"control": (self.control, self.rows)},
             {"control": look},
-            batch_size=self.batch_size or scorer.batch_size,
+            batch_size=batch_size,
             label=scorer.name,
             progress=self.progress,
         )

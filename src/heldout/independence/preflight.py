@@ -17,10 +17,13 @@ from heldout.checkpoints import CheckpointFolder, hash_of
 from heldout.errors import InputError
 from heldout.images import LabelledImages
 from heldout.independence.margins import Answers, top_is_tied
+from heldout.independence.precision import InFloat32
 from heldout.independence.untouched import original_answers
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
-from heldout.scorers.batches import check_input, excess_scores, filled, score_batch
+from heldout.scorers.arrays import Array
+from heldout.scorers.batches import check_input, excess_scores
+from heldout.scorers.showing import Showing, showing_for
 from heldout.statistics.binomial import sign_test_log_pvalue, upper_tail
 
 SAMPLE = 1000  # pictures of a set whose accuracy is looked at, unless an exact accuracy is expected
@@ -49,6 +52,7 @@ class Preflight:
     evaluations_per_second: float
     answers: str  # a hash of the first logits: tells models apart that look the same from outside
     expected_evaluations: int  # of the whole audit of this set
+    in_float32: InFloat32 | None = None  # None where that is what the model runs in, as far as can be told
 
     @property
     def original_losses(self) -> NDArray[np.float64] | None:
@@ -69,9 +73,12 @@ class Preflight:
         duration = self.expected_evaluations / self.evaluations_per_second
         same = "" if self.originals is not None else f" ({self.note or 'its centre is the untouched picture'})"
         untouched, in_frame = 100 * self.untouched_accuracy, 100 * self.accuracy
+        others = ""
+        if self.in_float32 is not None:
+            others = f", of which {self.in_float32.other_class:,} get another answer in float32"
         return (
             f"accuracy {untouched:.2f} % untouched, {in_frame:.2f} % in the frame{same}, on {len(self.right):,} "
-            f"pictures; the audit will take about {self.expected_evaluations:,} evaluations, about "
+            f"pictures{others}; the audit will take about {self.expected_evaluations:,} evaluations, about "
             f"{seconds(duration)} at {self.evaluations_per_second:,.0f} a second"
         )
 
@@ -104,29 +111,34 @@ def preflight(
     label: str,
     progress: bool = False,
     checkpoints: CheckpointFolder | None = None,
+    count_float32: bool = True,
 ) -> Preflight:
     """Check shapes, classes and repeatability of one model, and see what it gets right.
 
-    The first batch is scored in every run: what it answers is part of the fingerprint of all that is kept.
+    The first batch is scored in every run: what it answers is part of the fingerprint of all that is kept. A model in
+    bfloat16 or tf32, or a compiled one, is asked once more in plain float32, unless `count_float32` is False.
     """
     check_input(scorer, images.place(int(indices[0]), 0).shape)
     counted, busy = 0, 0.0  # evaluations, and seconds inside the model
 
-    def batch_of(rows: NDArray[np.intp]) -> NDArray[np.float32]:
-        return filled(np.stack([images.canvas(int(i), 0, scorer.layout) for i in rows]), batch_size)
+    showing = showing_for(scorer, images, batch_size=batch_size)
+
+    def batch_of(rows: NDArray[np.intp]) -> Array:
+        pixels = images.place_many(rows, 0)
+        return showing.put(pixels, counts=pixels.dtype == np.uint8)
 
     def judged(rows: NDArray[np.intp], logits: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        names = [images.ids[i] for i in rows]
-        right = excess_scores(logits[: len(rows)], images.labels[rows], names) <= 0
-        return {"right": right, "clearly": right & ~top_is_tied(logits[: len(rows)])}
+        names, here = [images.ids[i] for i in rows], logits[: len(rows)]
+        right = excess_scores(here, images.labels[rows], names) <= 0
+        return {"right": right, "clearly": right & ~top_is_tied(here), "predicted": here.argmax(axis=1)}
 
     batch = batch_of(looked_at[:batch_size])
-    logits = score_batch(scorer, batch)  # untimed: the first call pays for warming up
+    logits = showing.logits(batch)  # untimed: the first call pays for warming up
     first = judged(looked_at[:batch_size], logits)
     n_classes = logits.shape[1]
     _check_classes(images, indices, n_classes)
     answers = hash_of(logits)
-    _check_repeatable(scorer, batch, logits)
+    _check_repeatable(showing, batch, logits, len(looked_at[:batch_size]))
 
     def score(start: int, stop: int) -> dict[str, NDArray[Any]]:
         nonlocal busy, counted
@@ -134,7 +146,7 @@ def preflight(
             return first
         here = batch_of(looked_at[start:stop])
         started = time.perf_counter()
-        found = score_batch(scorer, here)
+        found = showing.logits(here)
         busy, counted = busy + time.perf_counter() - started, counted + batch_size
         return judged(looked_at[start:stop], found)
 
@@ -142,8 +154,23 @@ def preflight(
     looks = kept.file(f"look-{hash_of(looked_at)}", answers=answers).rows(len(looked_at), batch_size, score)
     if not counted:  # a single batch: time it once more
         started = time.perf_counter()
-        score_batch(scorer, batch)
+        showing.logits(batch)
         busy, counted = time.perf_counter() - started, batch_size
+    in_float32 = None
+    plain = getattr(scorer, "plain", lambda: None)() if count_float32 else None
+    if plain is not None:
+        asked = showing_for(plain, images, batch_size=batch_size)
+        kept_again = kept.file(f"float32-{hash_of(looked_at)}", answers=answers)
+        again = kept_again.rows(
+            len(looked_at),
+            batch_size,
+            lambda start, stop: judged(looked_at[start:stop], asked.logits(batch_of(looked_at[start:stop]))),
+        )
+        in_float32 = InFloat32(
+            pictures=len(looked_at),
+            other_class=int((again["predicted"] != looks["predicted"]).sum()),
+            right_or_wrong=int((again["right"] != looks["right"]).sum()),
+        )
     in_frame = looks["right"], looks["clearly"]
     untouched, originals, note, extra = in_frame, None, None, 0
     if not images.frame.centre_is_untouched:
@@ -180,6 +207,7 @@ def preflight(
         evaluations_per_second=counted / max(busy, 1e-9),
         answers=answers,
         expected_evaluations=math.ceil(per_image * len(indices)),
+        in_float32=in_float32,
     )
 
 
@@ -234,20 +262,24 @@ def _check_classes(images: LabelledImages, indices: NDArray[np.intp], n_classes:
         )
 
 
-def _check_repeatable(scorer: Scorer, batch: NDArray[np.float32], logits: NDArray[Any]) -> None:
-    """The same input must get the same answer, in the same batch and in another one."""
-    again = score_batch(scorer, batch)
+def _check_repeatable(showing: Showing, batch: Array, logits: NDArray[Any], n: int) -> None:
+    """The same input must get the same answer, in the same batch and in another one; n pictures fill the batch."""
+    again = showing.logits(batch)
     if not np.array_equal(logits, again, equal_nan=True):
         raise InputError(
             "the model answers the same batch differently the second time (largest difference "
             f"{np.abs(logits - again).max():.3g}); switch dropout and random augmentation off."
         )
-    turned = score_batch(scorer, np.ascontiguousarray(batch[::-1]))[::-1][:REPEATED]
-    size = float(np.abs(logits).max())
-    if np.abs(turned - logits[:REPEATED]).max() > 1e-2 * size + 1e-6:
+    # The first half once more, in other places, and with copies of one picture for company, which is not the one that
+    # fills batches up: to a model in eval mode that is nothing, to batch statistics another batch.
+    half = (len(batch) + 1) // 2
+    order = np.arange(len(batch))[::-1]
+    others = showing.logits(batch[showing.arrays.put(np.where(order < half, order, n - 1))])[::-1][:half]
+    apart = float(np.abs(others - logits[:half])[:REPEATED].max())
+    if apart > 1e-2 * float(np.abs(logits).max()) + 1e-6:
         raise InputError(
-            "the model's answer to a picture depends on the other pictures in the batch (difference "
-            f"{np.abs(turned - logits[:REPEATED]).max():.3g}); switch batch statistics off (eval mode)."
+            f"the model's answer to a picture depends on the other pictures in the batch (difference {apart:.3g}); "
+            "switch batch statistics off (eval mode)."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,12 @@ from heldout.independence.preflight import CAUSES, Preflight, looked_at, near_ch
 from heldout.independence.untouched import ORIGINAL, centre_answers, chosen_pictures
 from heldout.orbit import Translations
 from heldout.scorers import FunctionScorer, Scorer
+from heldout.scorers.batches import OutOfMemoryError
 from heldout.statistics.checks import Alternative, Floats
 from heldout.statistics.leak import MARGIN_CLIP
 
 Sets = Mapping[str, tuple[LabelledImages, NDArray[np.intp]]]  # test and control: pictures, and which are audited
+WithBatches = Callable[[Scorer, Callable[[int], Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -116,9 +119,12 @@ def look_at_reference(
                 label=f"{reference.name} (reference), {name} set",
                 progress=progress,
                 checkpoints=None if checkpoints is None else checkpoints[name],
+                count_float32=False,
             )
             for name, (images, rows) in sets.items()
         }
+    except OutOfMemoryError:
+        raise
     except InputError as error:
         raise InputError(f"the reference {reference.name}: {error}") from error
     if weak := near_chance(list(looks.values())):
@@ -167,7 +173,7 @@ def compare(
     looks: Mapping[tuple[str, int], Preflight],
     *,
     orbit: Translations,
-    batch_size_of: Callable[[Scorer], int],
+    with_batches_of: WithBatches,
     rng: np.random.Generator,
     notify: Callable[[str], None],
     progress: bool = False,
@@ -175,8 +181,9 @@ def compare(
 ) -> Compared:
     """Look at every reference, then show all models the untouched pictures; what cannot be used is refused here.
 
-    `checkpoints` says where what a model (first argument) says to a set (third) is kept; the second tells it from the
-    other models.
+    `with_batches_of` calls its second argument with the size of batches of its first, smaller ones where these do not
+    fit into the device's memory. `checkpoints` says where what a model (first argument) says to a set (third) is kept;
+    the second tells it from the other models.
     """
 
     def kept(scorer: Scorer, key: str) -> dict[str, CheckpointFolder] | None:
@@ -185,25 +192,32 @@ def compare(
     samples = looked_at({name: rows for name, (_, rows) in sets.items()}, {}, rng)
     looks_at = []
     for number, reference in enumerate(references):
-        found = look_at_reference(
-            reference,
-            sets,
-            samples,
-            orbit=orbit,
-            batch_size=batch_size_of(reference),
-            progress=progress,
-            checkpoints=kept(reference, f"reference-{number}"),
-        )
+
+        def look(size: int, reference: Scorer = reference, key: str = f"reference-{number}") -> dict[str, Preflight]:
+            return look_at_reference(
+                reference,
+                sets,
+                samples,
+                orbit=orbit,
+                batch_size=size,
+                progress=progress,
+                checkpoints=kept(reference, key),
+            )
+
+        found: dict[str, Preflight] = with_batches_of(reference, look)
         told = ", ".join(f"{100 * look.untouched_accuracy:.2f} % on the {name} set" for name, look in found.items())
         n = sum(len(look.right) for look in found.values())
         notify(f"{reference.name} (reference): accuracy {told}, {n:,} untouched pictures.")
         looks_at.append(found)
 
     def answers(scorer: Scorer, look: Mapping[str, Preflight], label: str, key: str) -> Untouched:
-        size = batch_size_of(scorer)
-        return untouched_answers(
-            scorer, sets, look, batch_size=size, label=label, progress=progress, checkpoints=kept(scorer, key)
-        )
+        def ask(size: int) -> Untouched:
+            return untouched_answers(
+                scorer, sets, look, batch_size=size, label=label, progress=progress, checkpoints=kept(scorer, key)
+            )
+
+        found: Untouched = with_batches_of(scorer, ask)
+        return found
 
     compared = Compared(
         models=tuple(answers(m, {name: looks[name, i] for name in sets}, m.name, f"{i}") for i, m in enumerate(models)),

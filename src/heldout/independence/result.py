@@ -13,6 +13,7 @@ from heldout.frames import Columns, stacked
 from heldout.independence.drawn import Drawn
 from heldout.independence.evidence import Evidence, Examples
 from heldout.independence.leak import LeakEvidence
+from heldout.independence.precision import InFloat32
 from heldout.independence.verdict import JudgedResult, Verdict
 from heldout.orbit import Rule, Translations
 from heldout.results import today
@@ -84,8 +85,11 @@ class AuditResult(JudgedResult):
         What each model's untouched pictures are: "original picture", or "centre of the frame".
     evaluations, control_evaluations, reference_evaluations : int
         Pictures scored on the test set, on the control, and for the comparison with references.
-    precisions, batch_sizes : tuple
-        Of each model: the arithmetic of all of its scores, and the batches they came in.
+    precisions, batch_sizes, in_float32 : tuple
+        Of each model: the arithmetic of all of its scores, the batches they came in, and, where it is not plain
+        float32, how many of the pictures that were looked at first get another answer in that.
+    reference_batch_sizes : tuple of int
+        Of each reference.
     preprocessing : dict
         Frame, mean, std and scale of the pictures.
     data_digest, control_digest, model_digests, reference_digests, version, created : str
@@ -139,6 +143,8 @@ class AuditResult(JudgedResult):
     available: tuple[int, ...]  # pictures of test set and control, of which `limit` may have drawn fewer
     precisions: tuple[str, ...] = ()  # of each model's arithmetic, one for all of its scores
     batch_sizes: tuple[int, ...] = ()  # of each model; smaller than asked for where a device ran out of memory
+    in_float32: tuple[InFloat32 | None, ...] = ()  # None of models that run in it, as far as can be told
+    reference_batch_sizes: tuple[int, ...] = ()
     reference_digests: tuple[str, ...] = ()
     reference_evaluations: int = 0  # of models and references, on the untouched pictures of both sets
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)

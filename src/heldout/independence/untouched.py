@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from heldout.checkpoints import Checkpoint
 from heldout.errors import InputError
 from heldout.images import LabelledImages, Whole
+from heldout.images.labelled import ShapeError
 from heldout.independence.margins import Answers, answers_of
 from heldout.progress import plain_bar
 from heldout.scorers import Scorer
-from heldout.scorers.batches import excess_scores, filled, score_batch
+from heldout.scorers.batches import OutOfMemoryError, excess_scores
+from heldout.scorers.showing import showing_for
 
 ORIGINAL, CENTRE = "original picture", "centre of the frame"
 
@@ -40,15 +42,17 @@ def original_answers(
         return f"the model wants {size[0]} x {size[1]} pixels, and the originals have {shape[0]} x {shape[1]}"
     try:
         first = _scored(scorer, originals, rows[:batch_size], batch_size, shape)
-    except _SizesError:
+    except ShapeError:
         return "the originals differ in size"
     except InputError as error:  # of their size, most often, but whoever reads on shall see
+        if isinstance(error, OutOfMemoryError) and batch_size > 1:
+            raise  # a smaller batch may do
         reason = str(error).removesuffix(".")
         return f"the model does not take the originals' {shape[0]} x {shape[1]} pixels: {reason}"
     try:
         told = f"{label}: original pictures"
         return _read(scorer, originals, rows, batch_size, told, progress, checkpoint, shape, first)
-    except _SizesError:
+    except ShapeError:
         return "the originals differ in size"
 
 
@@ -68,19 +72,14 @@ def centre_answers(
     return _read(scorer, images, rows, batch_size, told, progress, checkpoint, shape)
 
 
-class _SizesError(InputError):
-    """Pictures of several sizes do not fit into one batch."""
-
-
 def _scored(
     scorer: Scorer, images: LabelledImages, rows: NDArray[np.intp], batch_size: int, shape: tuple[int, ...]
 ) -> Answers:
     """One batch."""
-    pictures = [images.canvas(int(i), 0, scorer.layout) for i in rows]
-    wanted = (shape[2], *shape[:2]) if scorer.layout == "nchw" else shape
-    if any(picture.shape != wanted for picture in pictures):
-        raise _SizesError("the pictures differ in size; use `resize` and `crop`.")
-    logits = score_batch(scorer, filled(np.stack(pictures), batch_size))[: len(rows)]
+    pixels = images.place_many(rows, 0)
+    images.check_shape(int(rows[0]), pixels.shape[1:], shape)
+    showing = showing_for(scorer, images, batch_size=batch_size)
+    logits = showing.logits(showing.put(pixels, counts=pixels.dtype == np.uint8))[: len(rows)]
     excess = excess_scores(logits, images.labels[rows], [images.ids[i] for i in rows])
     return answers_of(logits, images.labels[rows], excess, absent=getattr(scorer, "absent_classes", ()))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,12 @@ from heldout.independence.rounds import Shard, ShardResult, finished_before, run
 from heldout.orbit import Rule, Translations
 from heldout.progress import continued, progress_bar
 from heldout.scorers import Scorer
-from heldout.scorers.batches import OutOfMemoryError
+from heldout.scorers.batches import smaller_batches_text, with_batches_that_fit
 from heldout.statistics.checks import Alternative
 from heldout.statistics.permutation import check_comparable
 
 Notify = Callable[[str], None]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,12 @@ class Work:
     def halve(self, model: Scorer, size: int) -> None:
         """Give a model smaller batches from here on, and say so once."""
         if model.name not in self.halved:
-            self.say(
-                f"{model.name}: the device ran out of memory at {2 * size:,} pictures per batch; going on with fewer."
-            )
+            self.say(smaller_batches_text(model.name, size))
         self.halved[model.name] = size
+
+    def with_batches_of(self, model: Scorer, work: Callable[[int], Found]) -> Found:
+        """What is made with a model's batches, or with ones that fit into the device's memory."""
+        return with_batches_that_fit(work, self.batch_size_of(model), lambda size: self.halve(model, size))
 
     def kept(self) -> CheckpointFolder:
         """Where unfinished work is kept."""
@@ -106,9 +110,9 @@ class Work:
 
     def kept_of(self, model: Scorer, key: str, name: str) -> CheckpointFolder:
         """Where what this model says to this set is kept, and what it depends on."""
-        pictures = self.sets[name]
+        pictures, size = self.sets[name], self.halved.get(model.name)
         return self.kept().within(
-            f"{name}-{key}",
+            f"{name}-{key}" + (f"-{size}" if size is not None else ""),  # beside what larger batches had begun
             model=model.digest(),
             pictures=pictures.digest,
             **pictures.images.preprocessing(),
@@ -211,24 +215,20 @@ def look_at_all(
 
 def _look(work: Work, job: Job, sample: NDArray[np.intp]) -> Preflight:
     """With batches that fit into the device's memory."""
-    while True:
-        size = work.batch_size_of(job.model)
-        try:
-            return preflight(
-                job.model,
-                job.set.images,
-                job.set.rows,
-                sample,
-                orbit=work.orbit,
-                batch_size=size,
-                label=job.label,
-                progress=work.progress,
-                checkpoints=work.kept_of(job.model, f"{job.number}", job.name),
-            )
-        except OutOfMemoryError:
-            if size == 1:
-                raise
-            work.halve(job.model, size // 2)
+    return work.with_batches_of(
+        job.model,
+        lambda size: preflight(
+            job.model,
+            job.set.images,
+            job.set.rows,
+            sample,
+            orbit=work.orbit,
+            batch_size=size,
+            label=job.label,
+            progress=work.progress,
+            checkpoints=work.kept_of(job.model, f"{job.number}", job.name),
+        ),
+    )
 
 
 def score_all(work: Work, looks: dict[tuple[str, int], Preflight]) -> dict[str, list[ShardResult]]:

@@ -93,6 +93,9 @@ class Curve(Record):
     assumed : bool
         The first point was not measured but assumed (PTV from a single rate).
     exhibits : Exhibits, optional
+        Some examples as they were perturbed.
+    precision, batch_size : str, int, optional
+        Of a finished model: its arithmetic, and the batches that its scores came in.
 
     Examples
     --------
@@ -135,6 +138,8 @@ class Curve(Record):
     groups: NDArray[np.intp] | None = None
     examples: str = ""
     unfit: str | None = None
+    precision: str | None = None
+    batch_size: int | None = None
 
     @classmethod
     def of(cls, **measured: Any) -> Curve:

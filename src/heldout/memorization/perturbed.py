@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,9 @@ from heldout.memorization.perturb import Perturbation, View, as_perturbation, us
 from heldout.memorization.perturb.base import Standing
 from heldout.progress import plain_bar
 from heldout.scorers import Scorer, as_scorer
-from heldout.scorers.batches import check_input, filled, right_answers, score_batch
+from heldout.scorers.arrays import Array
+from heldout.scorers.batches import check_input, memory_told, smaller_batches_text, with_batches_that_fit
+from heldout.scorers.showing import showing_for
 
 BLOCK = 64  # pictures held at once at least, if they are small
 HELD = 2**25  # pixel values held at once
@@ -32,6 +34,7 @@ SAMPLE = 200  # pictures on which a model is tried untouched
 SPAN = 0.02  # share of the declared range that pixels must fill at least
 SHOWN = 4  # examples kept as pictures
 SIDE = 96  # their longer side at most
+Found = TypeVar("Found")
 
 
 def perturbation_curve(
@@ -48,6 +51,7 @@ def perturbation_curve(
     groups: ArrayLike | None = None,
     allow_chance: bool = False,
     checkpoint: str | Path | None = None,
+    notify: Callable[[str], None] | None = None,
     progress: bool = False,
 ) -> Curve:
     """Accuracy of a finished model on its training pictures as these are perturbed more and more.
@@ -73,7 +77,7 @@ def perturbation_curve(
     seed : int
         Of the subset and of random perturbations.
     batch_size : int, optional
-        Pictures that the model is given at once; its own choice without.
+        Pictures that the model is given at once; its own choice without. Halved where the device runs out of memory.
     groups : (n,) text or whole numbers, optional
         The group of each picture, where pictures depend on each other (frames of a video, crops of a patient), by
         default those of `images`; intervals and comparisons then are for groups drawn anew.
@@ -83,6 +87,8 @@ def perturbation_curve(
     checkpoint : path, optional
         File in which unfinished work is kept, and looked for; one that is damaged, or belongs to another curve, is
         refused. Of a model that is a function the name and its first answers are compared, of a perturbation the code.
+    notify : function of a sentence, optional
+        Told where batches have to be smaller.
     progress : bool
         Show a bar on stderr.
 
@@ -114,39 +120,68 @@ def perturbation_curve(
     if given is not None:
         codes = np.unique(group_codes(given, len(pictures))[rows], return_inverse=True)[1].astype(np.intp)
     low, high, counts = declared_range(pictures, int(rows[0]), pixel_range)
-    size = batch_size or model.batch_size
+    whole = batch_size or model.batch_size
 
-    def view(part: NDArray[np.intp]) -> View:
-        pixels = read_pixels(pictures, part, low, high)
-        return View(model, pictures, part, pixels, low, high, counts, seed, size)
+    def measured(size: int) -> Curve:
+        def view(part: NDArray[np.intp]) -> View:
+            pixels = read_pixels(pictures, part, low, high)
+            return View(model, pictures, part, pixels, low, high, counts, seed, size)
 
-    first = view(rows[:1])
-    check_input(model, first.pixels.shape[1:])
-    block = max(1, min(max(BLOCK, 2 * size), HELD // first.pixels[0].size))
-    check_plain(model, view(rows[:SAMPLE]), allow_chance)
-    kept = shown = Checkpoint(None, {}, of="curve")
-    if checkpoint is not None:
-        known = _fingerprint(
-            model, pictures, way, levels, rows, (low, high), seed, size, view(rows[: min(size, block)])
+        first = view(rows[:1])
+        check_input(model, first.pixels.shape[1:])
+        block = max(1, min(max(BLOCK, 2 * size), HELD // first.pixels[0].size))
+        check_plain(model, view(rows[:SAMPLE]), allow_chance)
+        kept = shown = Checkpoint(None, {}, of="curve")
+        if checkpoint is not None:
+            first = view(rows[: min(size, block)])
+            known = _fingerprint(model, pictures, way, levels, rows, (low, high), seed, size, first)
+            path = _file(Path(checkpoint), size, whole)
+            kept = Checkpoint(path, known, of="curve")
+            shown = Checkpoint(path.with_suffix(".shown.npz"), known, of="curve")
+        label = f"{name or model.name}, {way.name}"
+        with plain_bar(len(rows) * len(levels), label, unit="pictures", shown=progress) as bar:
+            correct = _measured(view, way, levels, rows, block, kept, bar)
+        return Curve.of(
+            model=name or model.name,
+            perturbation=way.name,
+            unit=way.unit,
+            strengths=levels,
+            correct=correct[:, None, :],
+            done=np.ones((len(levels), 1), dtype=bool),
+            even=way.even,
+            seed=seed,
+            exhibits=_exhibits(view, way, levels, correct, rows, shown),
+            groups=codes,
+            examples=examples_key(pictures, rows),
+            precision=str(getattr(model, "precision", "its own")),
+            batch_size=size,
         )
-        kept = Checkpoint(checkpoint, known, of="curve")
-        shown = Checkpoint(Path(checkpoint).with_suffix(".shown.npz"), known, of="curve")
-    label = f"{name or model.name}, {way.name}"
-    with plain_bar(len(rows) * len(levels), label, unit="pictures", shown=progress) as bar:
-        correct = _measured(view, way, levels, rows, block, kept, bar)
-    return Curve.of(
-        model=name or model.name,
-        perturbation=way.name,
-        unit=way.unit,
-        strengths=levels,
-        correct=correct[:, None, :],
-        done=np.ones((len(levels), 1), dtype=bool),
-        even=way.even,
-        seed=seed,
-        exhibits=_exhibits(view, way, levels, correct, rows, shown),
-        groups=codes,
-        examples=examples_key(pictures, rows),
-    )
+
+    return _with_batches_that_fit(model, measured, whole, notify)
+
+
+def _with_batches_that_fit(
+    model: Scorer, work: Callable[[int], Found], size: int, notify: Callable[[str], None] | None
+) -> Found:
+    """What `work` makes with batches of a size, or of a smaller one where the device runs out of memory; said once."""
+    said = False
+
+    def smaller(size: int) -> None:
+        nonlocal said
+        if not said and notify is not None:
+            notify(smaller_batches_text(model.name, size))
+        said = True
+
+    def told(size: int) -> Found:
+        with memory_told(model, (size,)):  # also where it is not the model that asks for too much
+            return work(size)
+
+    return with_batches_that_fit(told, size, smaller)
+
+
+def _file(path: Path, size: int, whole: int) -> Path:
+    """Where unfinished work is kept: beside what larger batches had begun, where these did not fit."""
+    return path if size == whole else path.with_name(f"{path.stem}-{size}{path.suffix}")
 
 
 def _measured(
@@ -207,33 +242,40 @@ def answers(
     batch_size: int | None = None,
     checkpoint: str | Path | None = None,
     label: str = "",
+    notify: Callable[[str], None] | None = None,
     progress: bool = False,
 ) -> NDArray[np.bool_]:
-    """(n,) whether a model is right on untouched pictures; `checkpoint` is a file as in `perturbation_curve`."""
+    """(n,) whether a model is right on untouched pictures; `checkpoint` and `notify` as in `perturbation_curve`."""
     model = as_scorer(scorer)
-    size = batch_size or model.batch_size
+    whole = batch_size or model.batch_size
 
-    def batch(part: NDArray[np.intp]) -> NDArray[np.float32]:
-        return np.stack([images.canvas(int(row), 0, model.layout) for row in part])
+    def asked(size: int) -> NDArray[np.bool_]:
+        showing = showing_for(model, images, batch_size=size)
 
-    def right(start: int, stop: int) -> dict[str, NDArray[Any]]:
-        part = rows[start:stop]
-        names = [images.ids[i] for i in part]
-        return {"right": right_answers(model, batch(part), images.labels[part], names, size)}
+        def batch(part: NDArray[np.intp]) -> Array:
+            pixels = images.place_many(part, 0)
+            return showing.put(pixels, counts=pixels.dtype == np.uint8)
 
-    known: dict[str, Any] = {}
-    if checkpoint is not None:
-        known = {
-            "model": model.digest(),
-            "answers": hash_of(score_batch(model, filled(batch(rows[:size]), size))),
-            "pictures": images.digest(),
-            **images.preprocessing(),
-            "examples": hash_of(rows.astype(np.int64)),
-            "batch_size": size,
-        }
-    kept = Checkpoint(checkpoint, known, of="validation")
-    with plain_bar(len(rows), f"{label or model.name}, validation", unit="pictures", shown=progress) as bar:
-        return kept.rows(len(rows), size, right, bar=bar)["right"]
+        def right(start: int, stop: int) -> dict[str, NDArray[Any]]:
+            part = rows[start:stop]
+            return {"right": showing.told(showing.excess(batch(part), part), part) <= 0}
+
+        known: dict[str, Any] = {}
+        if checkpoint is not None:
+            known = {
+                "model": model.digest(),
+                "answers": hash_of(showing.logits(batch(rows[:size]))),
+                "pictures": images.digest(),
+                **images.preprocessing(),
+                "examples": hash_of(rows.astype(np.int64)),
+                "batch_size": size,
+            }
+        path = None if checkpoint is None else _file(Path(checkpoint), size, whole)
+        kept = Checkpoint(path, known, of="validation")
+        with plain_bar(len(rows), f"{label or model.name}, validation", unit="pictures", shown=progress) as bar:
+            return kept.rows(len(rows), size, right, bar=bar)["right"]
+
+    return _with_batches_that_fit(model, asked, whole, notify)
 
 
 def check_strengths(strengths: Sequence[float]) -> NDArray[np.float64]:
@@ -298,7 +340,7 @@ def check_plain(model: Scorer, view: View, allow_chance: bool) -> None:
             f"pixels run from {view.pixels.min():g} to {view.pixels.max():g}, a small part of the declared range of "
             f"{view.low:g} to {view.high:g}, so strengths would be many times too large; declare what holds."
         )
-    right = int(view.right(view.pixels).sum())
+    right = int(view.right(view.raw).sum())
     chance = float(np.bincount(view.labels).max() / len(view))  # of the commonest label
     if not allow_chance and len(view) >= SAMPLE // 4 and right <= chance * len(view):
         raise InputError(
@@ -327,7 +369,7 @@ def _fingerprint(
     }
     return {
         "model": model.digest(),
-        "answers": hash_of(score_batch(model, filled(first.inputs(first.pixels), batch_size))),
+        "answers": hash_of(first.first_logits()),
         "pictures": images.digest(),
         **images.preprocessing(),
         "perturbation": way.name,

@@ -42,6 +42,18 @@ class Arrays(Protocol):
         """Elementwise."""
         ...
 
+    def floor(self, values: Array) -> Array:
+        """Elementwise."""
+        ...
+
+    def single(self, values: Array) -> Array:
+        """As float32."""
+        ...
+
+    def whole(self, values: Array) -> Array:
+        """As int64, of whole numbers."""
+        ...
+
     def most(self, values: Array) -> Array:
         """The largest of each row."""
         ...
@@ -101,6 +113,18 @@ class NumpyArrays:
     def isnan(self, values: Array) -> Array:
         """Elementwise."""
         return np.isnan(values)
+
+    def floor(self, values: Array) -> Array:
+        """Elementwise."""
+        return np.floor(values)
+
+    def single(self, values: Array) -> Array:
+        """As float32."""
+        return values.astype(np.float32)
+
+    def whole(self, values: Array) -> Array:
+        """As int64."""
+        return values.astype(np.int64)
 
     def most(self, values: Array) -> Array:
         """The largest of each row."""
@@ -173,6 +197,18 @@ class TorchArrays:
     def isnan(self, values: Array) -> Array:
         """Elementwise."""
         return self._torch.isnan(values)
+
+    def floor(self, values: Array) -> Array:
+        """Elementwise."""
+        return values.floor()
+
+    def single(self, values: Array) -> Array:
+        """As float32."""
+        return values.to(self._torch.float32)
+
+    def whole(self, values: Array) -> Array:
+        """As int64."""
+        return values.to(self._torch.int64)
 
     def most(self, values: Array) -> Array:
         """The largest of each row."""

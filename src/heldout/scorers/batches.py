@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError, told
 from heldout.scorers.base import Scorer
+
+Found = TypeVar("Found")
 
 
 class OutOfMemoryError(InputError):
@@ -19,9 +23,56 @@ class OutOfMemoryError(InputError):
 def ran_out_of_memory(error: BaseException) -> bool:
     """Whether this is what a model says for want of memory; not every runtime has a type of its own for that."""
     said = str(error).lower()
-    return isinstance(error, MemoryError) or any(
-        words in said for words in ("out of memory", "can't allocate memory", "failed to allocate memory")
+    named = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)  # torch's, loaded or not
+    return (
+        named
+        or isinstance(error, MemoryError)
+        or any(words in said for words in ("out of memory", "can't allocate memory", "failed to allocate memory"))
     )
+
+
+def with_batches_that_fit(work: Callable[[int], Found], size: int, on_smaller: Callable[[int], None]) -> Found:
+    """What `work` makes with batches of a size; where the device runs out of memory, with ones of half that size.
+
+    Parameters
+    ----------
+    work : function of a batch size
+        Begins anew with every size.
+    on_smaller : function of a batch size
+        Told the new one.
+    """
+    while True:
+        try:
+            return work(size)
+        except OutOfMemoryError:
+            if size == 1:
+                raise
+        size //= 2
+        free_memory()
+        on_smaller(size)
+
+
+def smaller_batches_text(name: str, size: int) -> str:
+    """That a model goes on with batches of a size, or of fewer still, for want of memory."""
+    return f"{name}: the device ran out of memory at {2 * size:,} pictures per batch; going on with fewer."
+
+
+def free_memory() -> None:
+    """Give back what torch keeps of a GPU's memory for later: in other pieces it may be enough."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+@contextlib.contextmanager
+def memory_told(scorer: Scorer, shape: tuple[int, ...]) -> Iterator[None]:
+    """Where a device runs out of memory before or after the model itself, the sentence is the same."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, InputError) or not ran_out_of_memory(error):
+            raise
+        raise failure(scorer, shape, error) from error
 
 
 def check_classes(n_classes: int, labels: NDArray[np.int64], names: Sequence[str]) -> None:
@@ -63,9 +114,8 @@ def score_batch(scorer: Scorer, batch: NDArray[np.float32]) -> NDArray[Any]:
 def failure(scorer: Scorer, shape: tuple[int, ...], error: BaseException, *, grey: bool = False) -> InputError:
     """Whatever went wrong inside a user's model, in one sentence."""
     if ran_out_of_memory(error):
-        return OutOfMemoryError(
-            f"the model {scorer.name} runs out of memory on a batch of shape {shape}; give a smaller `batch_size`."
-        )
+        way_out = "give a smaller `batch_size`" if shape[0] > 1 else "choose another `device`"
+        return OutOfMemoryError(f"the model {scorer.name} runs out of memory on a batch of shape {shape}; {way_out}.")
     hint = "; the pictures are grey, in three equal channels: read the files with `channels=1`" if grey else ""
     return InputError(
         f"the model {scorer.name} fails on a batch of shape {shape} ({scorer.layout}): {told(error)}{hint}."
@@ -76,6 +126,16 @@ def check_shape(shape: tuple[int, ...], n: int) -> None:
     """Refuse what is no row of logits for each of n pictures."""
     if len(shape) != 2 or shape[0] != n:
         raise InputError(f"the model returns shape {shape} for a batch of {n}; (n, n_classes) logits are needed.")
+
+
+def gradient_batch(scorer: Any, batch: NDArray[np.float32], labels: NDArray[Any]) -> NDArray[np.float32]:
+    """A torch scorer's `input_gradient`, with what goes wrong inside the model in one sentence."""
+    try:
+        return np.asarray(scorer.input_gradient(batch, labels))
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise failure(scorer, batch.shape, error) from error
 
 
 def right_answers(

@@ -8,7 +8,6 @@ gathered there: only scores are looked at from outside.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,12 +15,12 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.images import LabelledImages
-from heldout.scorers.arrays import Array, Arrays, NumpyArrays, TorchArrays
+from heldout.scorers.arrays import Array, Arrays, NumpyArrays
 from heldout.scorers.base import Layout, Scorer
-from heldout.scorers.batches import check_classes, check_shape, excess_scores, failure, score_batch
+from heldout.scorers.batches import check_classes, excess_scores, memory_told, score_batch
+from heldout.scorers.showing import DeviceShowing, Indices
 from heldout.scorers.torch import TorchScorer
 
-Indices = NDArray[np.intp]
 AT_ONCE = 2**18  # numbers that are scaled in one piece: a megabyte, which stays in the cache
 
 
@@ -126,7 +125,8 @@ class DeviceCanvases:
     ) -> None:
         import torch
 
-        self.arrays: Arrays = TorchArrays(scorer.device)
+        self._showing = DeviceShowing(scorer, images, batch_size=batch_size)
+        self.arrays: Arrays = self._showing.arrays
         self._torch, self._scorer, self._images = torch, scorer, images
         self._margin, self._batch_size = margin, batch_size
         self._index = np.full(n_slots, -1, dtype=np.intp)
@@ -140,34 +140,19 @@ class DeviceCanvases:
         """One copy to the device, which waits meanwhile, scaled there once for all windows."""
         torch, device = self._torch, self._scorer.device
         pixels, n = list(parts), 0
-        if self._canvases is None:
-            self._make_room(pixels[0].shape[1:])
-        for part in pixels:
-            self._images.check_shape(int(indices[n]), part.shape[1:], tuple(self._canvases.shape[1:]))
-            n += len(part)
-        places = torch.as_tensor(slots, device=device)
-        with torch.inference_mode():
-            self._canvases[places] = self._scaled(torch.from_numpy(np.concatenate(pixels)).to(device))
-            self._labels[places] = torch.as_tensor(self._images.labels[indices], device=device)
+        with memory_told(self._scorer, (self._batch_size, *pixels[0].shape[1:])):
+            if self._canvases is None:
+                self._make_room(pixels[0].shape[1:])
+            for part in pixels:
+                self._images.check_shape(int(indices[n]), part.shape[1:], tuple(self._canvases.shape[1:]))
+                n += len(part)
+            places = torch.as_tensor(slots, device=device)
+            with torch.inference_mode():
+                raw = torch.from_numpy(np.concatenate(pixels)).to(device)
+                self._canvases[places] = self._showing.scaled(raw, counts=raw.dtype == torch.uint8)
+                self._labels[places] = torch.as_tensor(self._images.labels[indices], device=device)
         self._index[slots] = indices
         self._highest = max(self._highest, int(self._images.labels[indices].max()))
-
-    def _scaled(self, pixels: Any) -> Any:
-        """What `LabelledImages.scaled` does, step by step in float32; a number to divide by is an array on the device,
-        since for one of Python's torch multiplies by its reciprocal, which gives other bits."""
-        torch, images = self._torch, self._images
-        images.check_channels(pixels.shape[-1])
-
-        def number(*values: float) -> Any:
-            return torch.tensor(values, dtype=torch.float32, device=pixels.device)
-
-        counts = pixels.dtype == torch.uint8
-        values = (pixels.flip(-1) if images.bgr else pixels).to(torch.float32)
-        if images.scale is not None:
-            values = values * number(images.scale)
-        elif counts:
-            values = values / number(255)
-        return (values - number(*images.mean)) / number(*images.std)
 
     def _make_room(self, shape: tuple[int, ...]) -> None:
         torch, n_slots = self._torch, len(self._index)
@@ -193,15 +178,9 @@ class DeviceCanvases:
         if n < self._batch_size:
             slots = torch.cat([slots, slots[:1].expand(self._batch_size - n)])
             shifts = torch.cat([shifts, shifts[:1].expand(self._batch_size - n, 2)])
-        with torch.inference_mode():
-            try:
-                logits = self._scorer.run(self._windows(slots, shifts))
-            except InputError:
-                raise
-            except (Exception, SystemExit) as error:
-                shape = (self._batch_size, self._canvases.shape[3], *self._side)
-                raise failure(self._scorer, shape, error) from error
-            check_shape(tuple(logits.shape), self._batch_size)
+        shape = (self._batch_size, self._canvases.shape[3], *self._side)
+        with torch.inference_mode(), memory_told(self._scorer, shape):
+            logits = self._showing.run(self._windows(slots, shifts))
             if logits.shape[1] <= self._highest:
                 held = self._index[self._index >= 0]
                 check_classes(logits.shape[1], self._images.labels[held], [self._images.ids[i] for i in held])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError, import_extra
 from heldout.scorers.base import Batch, Layout
+from heldout.scorers.batches import ran_out_of_memory
 
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 
@@ -135,6 +136,8 @@ class OnnxScorer:
         try:
             out = self._session.run([self._output], {self._input: batch.astype(self._type, copy=False)})
         except Exception as error:
+            if ran_out_of_memory(error):
+                raise  # with fewer pictures it may run
             raise InputError(
                 f"{self._path} cannot run on a batch of shape {batch.shape} "
                 f"({self.layout}): {str(error).splitlines()[0]}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import ctypes
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -83,7 +85,7 @@ class TorchScorer:
             ) from error
         self._original = module
         self._bf16, self.channels_last, self._prepare = bf16, channels_last, prepare
-        self._compile = compile
+        self._compile, self._is_plain = compile, False
         self._prepared: Any = None
         # On a CPU the intermediate tensors of 32 pictures still come from the cache and the allocator's own
         # store; at 128 a ResNet-20 ran at two thirds of that speed.
@@ -102,7 +104,24 @@ class TorchScorer:
         """Of its arithmetic."""
         if self._bf16:
             return "bfloat16"
-        return "tf32" if self.device.type == "cuda" and self._torch.backends.cudnn.allow_tf32 else "float32"
+        rounds = self.device.type == "cuda" and not self._is_plain and allows_tf32(self._torch)
+        return "tf32" if rounds else "float32"
+
+    def plain(self) -> TorchScorer | None:
+        """The same module in float32 throughout, not compiled, its batch norms as they are: what its answers are
+        compared with where its own arithmetic is another.
+
+        Returns
+        -------
+        TorchScorer or None
+            None where it runs in float32 itself, not compiled.
+        """
+        if self.precision == "float32" and not self._compile:
+            return None
+        made = copy.copy(self)
+        made._bf16 = made._prepare = made._compile = False
+        made._prepared, made._is_plain = None, True
+        return made
 
     @property
     def gathers(self) -> bool:
@@ -114,9 +133,11 @@ class TorchScorer:
     def _ready(self, example: Any) -> Any:
         """The module that is run: a copy, made and prepared once, so that the user's own stays as it is."""
         torch = self._torch
-        if self._prepared is None:
-            if self.device.type == "cpu":
-                keep_freed_memory()
+        if self._prepared is not None:
+            return self._prepared
+        if self.device.type == "cpu":
+            keep_freed_memory()
+        with torch.inference_mode(False):  # wherever it is made, gradients can go through it
             module = copy.deepcopy(self._original).eval().requires_grad_(False).to(self.device)
             if self._prepare:
                 module = folded(module, example, torch)
@@ -157,7 +178,9 @@ class TorchScorer:
         torch = self._torch
         x = batch.contiguous(memory_format=torch.channels_last if self.channels_last else torch.contiguous_format)
         module = self._ready(x)
-        with torch.inference_mode(), torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bf16):
+        exact = without_tf32(torch) if self._is_plain else contextlib.nullcontext()
+        half = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bf16)
+        with torch.inference_mode(), exact, half:
             out = module(x)
         if not isinstance(out, torch.Tensor):
             raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
@@ -209,6 +232,39 @@ class TorchScorer:
         return h.hexdigest()[:16]
 
 
+def allows_tf32(torch: Any) -> bool:
+    """Whether torch may round the factors of float32 products on a GPU."""
+    backends = torch.backends
+    try:
+        return bool(backends.cudnn.allow_tf32 or backends.cuda.matmul.allow_tf32)
+    except RuntimeError:  # set by their newer names, which the older ones do not go with
+        return "tf32" in (backends.cudnn.conv.fp32_precision, backends.cuda.matmul.fp32_precision)
+
+
+@contextlib.contextmanager
+def without_tf32(torch: Any) -> Iterator[None]:
+    """No rounding of factors inside; afterwards as it was."""
+    cudnn = torch.backends.cudnn
+    try:
+        before = cudnn.allow_tf32, torch.get_float32_matmul_precision()
+    except RuntimeError:  # as above
+        conv, products = cudnn.conv, torch.backends.cuda.matmul
+        was = conv.fp32_precision, products.fp32_precision
+        conv.fp32_precision = products.fp32_precision = "ieee"
+        try:
+            yield
+        finally:
+            conv.fp32_precision, products.fp32_precision = was
+        return
+    cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        cudnn.allow_tf32 = before[0]
+        torch.set_float32_matmul_precision(before[1])
+
+
 def keep_freed_memory() -> None:
     """Have glibc keep up to 1 GB that was freed instead of giving it back to the system at once; elsewhere, nothing.
 
@@ -229,7 +285,7 @@ def folded(module: Any, example: Any, torch: Any) -> Any:
     try:
         with torch.no_grad():
             copied = fold_batch_norms(copy.deepcopy(module), torch)
-            sample = example[:8]
+            sample = example[:8].clone()  # a module may change its input in place
             reference, again = module(sample), copied(sample)
             close = torch.allclose(reference, again, rtol=1e-3, atol=1e-3 * float(reference.abs().max()) + 1e-6)
     except Exception:  # tracing fails in as many ways as there are models; the model itself always works

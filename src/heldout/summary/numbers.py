@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 LARGEST = 10**18  # counts from here on are not told
 NOT_DEFINED = "not defined"
@@ -114,6 +115,18 @@ def of_text(count: int, total: int) -> str:
     ('3 of 45 (6.7\\xa0%)', '1,200 of 10,000 (12.0\\xa0%)', '0 of 0')
     """
     return f"{count:,} of {total:,}" + (f" ({percent(count / total)})" if total else "")
+
+
+def arithmetic_text(precisions: Iterable[str], batch_sizes: Iterable[int]) -> str:
+    """What models compute in, and how many pictures at once: one of each in most cases.
+
+    Examples
+    --------
+    >>> arithmetic_text(["float32", "float32"], [1024, 512])
+    'float32, in batches of 512 and 1,024'
+    """
+    kinds, sizes = sorted(set(precisions)), [f"{size:,}" for size in sorted(set(batch_sizes))]
+    return f"{' and '.join(kinds)}, in batches of {' and '.join(sizes)}"
 
 
 def counted(count: int, what: str) -> str:

@@ -221,7 +221,21 @@ def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
         ("Tolerance", f"shifts may cost up to {result.tolerance:g} on average" if result.tolerance else None),
         ("Pictures scored", f"{scored}, {result.control_evaluations:,} on the control, "
                             f"{result.reference_evaluations:,} for the comparison with references"),
+        ("Precision", page.arithmetic_text(result.precisions, (*result.batch_sizes, *result.reference_batch_sizes))),
+        ("  In float32", _in_float32(result)),
     ]  # fmt: skip
+
+
+def _in_float32(result: AuditResult) -> str | None:
+    """How many answers depend on the precision, where the models do not run in float32."""
+    found = [counts for counts in result.in_float32 if counts is not None]
+    if not found:
+        return None
+    pictures, other, turned = (
+        sum(getattr(counts, name) for counts in found) for name in ("pictures", "other_class", "right_or_wrong")
+    )
+    of = "pairs of picture and model" if len(found) > 1 else "pictures"
+    return f"{other:,} of {pictures:,} {of} get another answer; right in one and wrong in the other: {turned:,}"
 
 
 def _groups(examples: Examples) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zlib
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,10 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.images import LabelledImages
 from heldout.scorers import Scorer
-from heldout.scorers.batches import right_answers
+from heldout.scorers.arrays import Array
+from heldout.scorers.showing import Showing, showing_for
 
-Pictures = NDArray[np.float32]  # (n, height, width, channels), raw pixels
+Pictures = NDArray[Any]  # (n, height, width, channels), raw pixels: float32, or uint8 where they came so and stayed so
 ANSWERED = "answered "  # begins the names of answers
 STEPS = 255  # strengths of noise and of gradients count in such parts of the declared pixel range
 
@@ -70,7 +73,7 @@ class View:
     rows : (n,) int
         Which pictures of `images`.
     pixels : (n, height, width, channels) float32
-        Raw, within `low` and `high`.
+        Raw, within `low` and `high`; `raw` are the same as they came.
     low, high : float
         The declared range of the pixels.
     counts : bool
@@ -80,7 +83,7 @@ class View:
     scorer: Scorer
     images: LabelledImages
     rows: NDArray[np.intp]
-    pixels: Pictures
+    pixels: NDArray[np.float32]
     low: float
     high: float
     counts: bool
@@ -102,28 +105,56 @@ class View:
         """One step of noise, in raw pixels."""
         return (self.high - self.low) / STEPS
 
+    @property
+    def raw(self) -> Pictures:
+        """The pixels as they came: a quarter of the bytes where that is uint8."""
+        return self.pixels.astype(np.uint8) if self.counts else self.pixels
+
+    @cached_property
+    def showing(self) -> Showing:
+        """The way of batches to the model."""
+        return showing_for(self.scorer, self.images, batch_size=self.batch_size)
+
     def inputs(self, pixels: Pictures) -> NDArray[np.float32]:
         """Raw pixels as the model wants them."""
         return self.images.scaled(pixels, self.scorer.layout, counts=self.counts)
 
+    def first_logits(self) -> NDArray[Any]:
+        """What the model says to the first pictures, as many as fill a batch at most."""
+        return self.showing.logits(self.showing.put(self.raw[: self.batch_size], counts=self.counts))
+
     def right(self, pixels: Pictures, places: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
-        """Whether the model's first answer is the true one, for pictures of the examples at `places` (default all).
+        """Whether the model's first answer is the true one, for pictures of the examples at `places` (default all)."""
+        at = np.arange(len(self.rows)) if places is None else places
+        return self.answered(at, lambda start, stop: pixels[start:stop])
+
+    def answered(
+        self, places: NDArray[np.intp], pixels: Callable[[int, int], Array], labels: Array | None = None
+    ) -> NDArray[np.bool_]:
+        """The same for pictures that are made batch by batch, from one of `places` to another, where batches live.
 
         Batches that were answered before the work was stopped are not asked about again.
         """
-        at = np.arange(len(self.rows)) if places is None else places
-        found = np.empty(len(at), dtype=bool)
+        found = np.empty(len(places), dtype=bool)
         call, known = ("", found[:0]) if self.standing is None else self.standing.begin_call()
         found[: len(known)] = known
-        for start in range(len(known), len(at), self.batch_size):
-            rows = self.rows[at[start : start + self.batch_size]]
-            batch = self.inputs(pixels[start : start + self.batch_size])
-            names = [self.images.ids[i] for i in rows]
-            found[start : start + len(rows)] = right_answers(
-                self.scorer, batch, self.images.labels[rows], names, self.batch_size
-            )
-            if self.standing is not None:
-                self.standing.note(call, found[: start + len(rows)].copy())
+        waiting: deque[tuple[int, NDArray[np.intp], Array]] = deque()
+
+        def settle(most: int) -> None:
+            while len(waiting) > most:
+                start, rows, excess = waiting.popleft()
+                found[start : start + len(rows)] = self.showing.told(excess, rows) <= 0
+                if self.standing is not None:
+                    self.standing.note(call, found[: start + len(rows)].copy())
+
+        for start in range(len(known), len(places), self.batch_size):
+            stop = min(start + self.batch_size, len(places))
+            rows = self.rows[places[start:stop]]
+            batch = self.showing.put(pixels(start, stop), counts=self.counts)
+            true = None if labels is None else labels[start:stop]
+            waiting.append((start, rows, self.showing.excess(batch, rows, true)))
+            settle(self.showing.lag)
+        settle(0)
         return found
 
     def generators(self, name: str) -> list[np.random.Generator]:
@@ -155,7 +186,7 @@ class Perturbation:
 
     def right(self, view: View, strength: float) -> NDArray[np.bool_]:
         """(n,) whether the model is right on each of them."""
-        return view.right(view.pixels if strength == 0 else self.perturbed(view, strength))
+        return view.right(view.raw if strength == 0 else self.perturbed(view, strength))
 
 
 class Custom(Perturbation):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError
 from heldout.memorization.perturb.base import Perturbation, Pictures, View
 from heldout.scorers import Scorer
+from heldout.scorers.batches import gradient_batch
 
 
 def fgsm(
@@ -59,7 +60,7 @@ class Fgsm(Perturbation):
         signs = []
         for start in range(0, len(view), view.batch_size):
             part = slice(start, start + view.batch_size)
-            gradient = view.scorer.input_gradient(view.inputs(view.pixels[part]), view.labels[part])  # type: ignore[attr-defined]
+            gradient = gradient_batch(view.scorer, view.inputs(view.pixels[part]), view.labels[part])
             signs.append(np.sign(gradient))
         sign = np.concatenate(signs)
         if view.scorer.layout == "nchw":

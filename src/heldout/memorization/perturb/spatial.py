@@ -6,7 +6,9 @@ blur would seem to mind the smallest shift most. Turned pixels are bilinear; wha
 border's own (`padding`). In a curve, a picture that is fooled at one strength counts as fooled at every larger one, so
 the accuracy is that of the worst move of all grids so far and never rises.
 
-A move is the same linear map for every picture, so it is kept as a sparse matrix with four entries a pixel.
+A move is the same linear map for every picture, so it is kept as a sparse matrix with four entries a pixel. For models
+on a GPU pictures go there once and are moved there: the same four pixels, weighed and added in the same order, give the
+same bits.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from heldout.checks import check_count
 from heldout.errors import InputError
 from heldout.memorization.perturb.base import Perturbation, Pictures, View
 from heldout.scorers import Scorer
+from heldout.scorers.arrays import Array, Arrays, NumpyArrays
 from heldout.scorers.batches import right_answers
 
 Padding = Literal["black", "border"]
@@ -43,6 +46,8 @@ class Move:
 
 
 STAY = Move(0.0, 0.0, 0.0)
+Corners = tuple[list[Array], list[Array]]
+Stands = Callable[[Sequence[Move], NDArray[np.intp]], NDArray[np.bool_]]  # (moves, pictures) whether the model is right
 
 
 def move_grid(strength: float, *, shifts: int = 5, turns: int = 5) -> tuple[Move, ...]:
@@ -127,12 +132,17 @@ def moved_each(
     n, height, width, channels = images.shape
     flat = np.full((n, height * width + 1, channels), black, dtype=np.float32)
     flat[:, :-1] = images.reshape(n, -1, channels)
-    places, weights = corners(height, width, moves, padding)
-    rows = np.arange(n)[:, None]
-    out = flat[rows, places[0]] * weights[0][..., None]
-    for corner in range(1, 4):
-        out += flat[rows, places[corner]] * weights[corner][..., None]
-    return np.asarray(out.reshape(images.shape))
+    own = np.arange(n)
+    return np.asarray(gathered(flat, own, corners(height, width, moves, padding), own).reshape(images.shape))
+
+
+def gathered(flat: Array, rows: Array, found: Corners, moves: Array) -> Array:
+    """(n, pixels, channels) pictures of `flat` (all, pixels + 1, channels), each with one of the moves of `corners`."""
+    (first, *places), (weight, *weights) = found
+    out = flat[rows[:, None], first[moves]] * weight[moves][..., None]
+    for place, weight in zip(places, weights, strict=True):
+        out += flat[rows[:, None], place[moves]] * weight[moves][..., None]
+    return out
 
 
 def pixels_first(images: NDArray[np.float32], black: float) -> NDArray[np.float32]:
@@ -149,36 +159,34 @@ def sampling(height: int, width: int, move: Move, padding: Padding) -> Any:
     """(pixels, pixels + 1) sparse: the four pixels that each new pixel is made of, the last one lying outside."""
     from scipy.sparse import csr_array
 
-    places, weights = corners(height, width, [move], padding)
+    places, weights = (np.stack(part)[:, 0] for part in corners(height, width, [move], padding))
     pixels = height * width
     starts = np.arange(0, 4 * pixels + 1, 4, dtype=np.int32)
-    return csr_array(
-        (weights[:, 0].T.ravel(), places[:, 0].T.ravel().astype(np.int32), starts), shape=(pixels, pixels + 1)
-    )
+    return csr_array((weights.T.ravel(), places.T.ravel().astype(np.int32), starts), shape=(pixels, pixels + 1))
 
 
-def corners(
-    height: int, width: int, moves: Sequence[Move], padding: Padding
-) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """(4, moves, pixels) the pixels that each new pixel is made of, and their weights; place `pixels` is outside."""
+def corners(height: int, width: int, moves: Sequence[Move], padding: Padding, xp: Arrays | None = None) -> Corners:
+    """The four pixels that each new pixel is made of, (moves, pixels) each, and their weights; `pixels` is outside."""
+    xp = xp or NumpyArrays()
     right, down, degrees = np.array([[m.right, m.down, m.degrees] for m in moves], dtype=np.float64).T[:, :, None]
-    cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
-    y, x = (part.reshape(1, -1) for part in np.mgrid[:height, :width].astype(np.float64))
+    turn = np.radians(degrees)
+    right, down, cos, sin = (xp.put(part.copy()) for part in (right, down, np.cos(turn), np.sin(turn)))
+    y, x = (xp.put(part.reshape(1, -1)) for part in np.mgrid[:height, :width].astype(np.float64))
     cy, cx = (height - 1) / 2, (width - 1) / 2
     # Where a new pixel comes from: shift back, then turn back. Rows grow downwards.
     back_x, back_y = x - right - cx, y - down - cy
     from_x = cx + cos * back_x - sin * back_y
     from_y = cy + sin * back_x + cos * back_y
-    x0, y0 = np.floor(from_x), np.floor(from_y)
+    x0, y0 = xp.floor(from_x), xp.floor(from_y)
     part_x, part_y = from_x - x0, from_y - y0
-    places = np.empty((4, *from_x.shape), dtype=np.intp)
-    weights = np.empty((4, *from_x.shape), dtype=np.float32)
-    for corner, (dy, dx) in enumerate(((0, 0), (0, 1), (1, 0), (1, 1))):
+    places, weights = [], []
+    for dy, dx in ((0, 0), (0, 1), (1, 0), (1, 1)):
         px, py = x0 + dx, y0 + dy
-        weights[corner] = (part_x if dx else 1 - part_x) * (part_y if dy else 1 - part_y)
-        places[corner] = np.clip(py, 0, height - 1) * width + np.clip(px, 0, width - 1)
+        weights.append(xp.single((part_x if dx else 1 - part_x) * (part_y if dy else 1 - part_y)))
+        here = xp.whole(py.clip(0, height - 1) * width + px.clip(0, width - 1))
         if padding == "black":
-            places[corner][(px < 0) | (px >= width) | (py < 0) | (py >= height)] = height * width
+            here = xp.where((px < 0) | (px >= width) | (py < 0) | (py >= height), height * width, here)
+        places.append(here)
     return places, weights
 
 
@@ -209,37 +217,126 @@ def worst_case(
     settle : function, optional
         Told after each round how many moves were tried so far, and what they found.
     """
-    n = len(images)
+    stands = _MovedHere(right, images, padding, black, batch_size)
+    return searched(stands, images.shape, moves, batch_size=batch_size, begin=begin, settle=settle)
+
+
+def searched(
+    stands: Stands,
+    shape: tuple[int, ...],
+    moves: Sequence[Move],
+    *,
+    batch_size: int,
+    begin: int = 0,
+    settle: Callable[[int, NDArray[np.intp]], None] | None = None,
+) -> NDArray[np.intp]:
+    """The same for pictures (n, height, width, channels) that are moved elsewhere.
+
+    Parameters
+    ----------
+    stands : function of moves and the numbers of pictures
+        Whether the model is right on each of these pictures after each of these moves.
+    """
+    n = shape[0]
     found = np.full(n, -1, dtype=np.intp)
     far = [math.hypot(m.right, m.down) + abs(m.degrees) for m in moves]
     order = sorted(range(len(moves)), key=lambda j: (moves[j] != STAY, -far[j]))
     alive = np.arange(n)
-    full = max(batch_size, min(ROUND * batch_size, HELD // max(1, images[0].size))) if n else 0
-    # One piece of memory for all rounds: what is given back and taken again makes the model's own tensors slow.
-    room = np.empty((max(full, n), *images.shape[1:]), dtype=np.float32)
-    source = pixels_first(images, black)
+    full = _round(shape, batch_size)
     at = begin
     while at < len(order) and len(alive):
         tries = 1 if moves[order[at]] == STAY else _tries(len(alive), full, batch_size)
         now = order[at : at + tries]
         at += len(now)
-        shape = (*images.shape[1:3], len(alive), images.shape[3])
-        filled = room[: len(now) * len(alive)].reshape(len(now), len(alive), *images.shape[1:])
-        for place, j in enumerate(now):
-            out = sampling(images.shape[1], images.shape[2], moves[j], padding) @ source
-            filled[place] = out.reshape(shape).transpose(2, 0, 1, 3)
-        places = np.tile(alive, len(now))
-        said = right(filled.reshape(len(places), *images.shape[1:]), places).reshape(len(now), len(alive))
+        said = stands([moves[j] for j in now], alive)
         fooled = ~said.all(axis=0)
         if fooled.any():
             first = (~said).argmax(axis=0)
             found[alive[fooled]] = np.asarray(now, dtype=np.intp)[first[fooled]]
             alive = alive[~fooled]
-            if len(alive):
-                source = pixels_first(images[alive], black)
         if settle is not None:
             settle(at, found)
     return found
+
+
+class _MovedHere:
+    """Pictures that are moved in the memory of this process; `right` as of `worst_case`."""
+
+    def __init__(
+        self,
+        right: Callable[[NDArray[np.float32], NDArray[np.intp]], NDArray[np.bool_]],
+        images: NDArray[np.float32],
+        padding: Padding,
+        black: float,
+        batch_size: int,
+    ) -> None:
+        self._right, self._images, self._padding, self._black = right, images, padding, black
+        # One piece of memory for all rounds: what is given back and taken again makes the model's own tensors slow.
+        most = max(_round(images.shape, batch_size), len(images))
+        self._room = np.empty((most, *images.shape[1:]), dtype=np.float32)
+        self._alive, self._source = np.arange(len(images)), pixels_first(images, black)
+
+    def __call__(self, moves: Sequence[Move], alive: NDArray[np.intp]) -> NDArray[np.bool_]:
+        _, height, width, channels = self._images.shape
+        if len(alive) < len(self._alive):
+            self._alive, self._source = alive, pixels_first(self._images[alive], self._black)
+        filled = self._room[: len(moves) * len(alive)].reshape(len(moves), len(alive), height, width, channels)
+        for place, move in enumerate(moves):
+            out = sampling(height, width, move, self._padding) @ self._source
+            filled[place] = out.reshape(height, width, len(alive), channels).transpose(2, 0, 1, 3)
+        places = np.tile(alive, len(moves))
+        said = self._right(filled.reshape(len(places), height, width, channels), places)
+        return said.reshape(len(moves), len(alive))
+
+
+class _MovedThere:
+    """The pictures of a view on the model's device, as they came, and moved there."""
+
+    def __init__(self, view: View) -> None:
+        n, self._height, self._width, channels = view.pixels.shape
+        kind = np.uint8 if view.counts and view.low in range(256) else np.float32  # what is outside must have a value
+        flat = np.full((n, self._height * self._width + 1, channels), view.low, dtype=kind)
+        flat[:, :-1] = view.raw.reshape(n, -1, channels)
+        self._xp = view.showing.arrays
+        self._flat, self._labels = self._xp.put(flat), self._xp.put(view.labels)
+
+    @classmethod
+    def of(cls, view: View) -> _MovedThere:
+        """One for all strengths."""
+        if "there" not in view.kept:
+            view.kept["there"] = cls(view)
+        found: _MovedThere = view.kept["there"]
+        return found
+
+    def right(
+        self, view: View, moves: Sequence[Move], which: NDArray[np.intp], places: NDArray[np.intp], padding: Padding
+    ) -> NDArray[np.bool_]:
+        """Whether the model is right on the pictures at `places`, each after one of the moves."""
+        found = corners(self._height, self._width, moves, padding, self._xp)
+        rows, own = self._xp.put(places), self._xp.put(which)
+
+        def pixels(start: int, stop: int) -> Array:
+            out = gathered(self._flat, rows[start:stop], found, own[start:stop])
+            return out.reshape(stop - start, self._height, self._width, -1)
+
+        return view.answered(places, pixels, self._labels[rows])
+
+    def right_on_each(
+        self, view: View, moves: Sequence[Move], places: NDArray[np.intp], padding: Padding
+    ) -> NDArray[np.bool_]:
+        """The same, each after a move of its own."""
+
+        def pixels(start: int, stop: int) -> Array:
+            found = corners(self._height, self._width, moves[start:stop], padding, self._xp)
+            out = gathered(self._flat, self._xp.put(places[start:stop]), found, self._xp.rows(stop - start))
+            return out.reshape(stop - start, self._height, self._width, -1)
+
+        return view.answered(places, pixels, self._labels[self._xp.put(places)])
+
+
+def _round(shape: tuple[int, ...], batch_size: int) -> int:
+    """How many pictures a round of the search holds."""
+    return max(batch_size, min(ROUND * batch_size, HELD // max(1, math.prod(shape[1:]))))
 
 
 def _tries(alive: int, full: int, batch_size: int) -> int:
@@ -377,17 +474,30 @@ class Spatial(Perturbation):
                 fooled = np.flatnonzero(found >= 0)
                 _settle(view, self.name, strength, tried, left[fooled], [moves[j] for j in found[fooled]])
 
-            worst_case(
+            begin = fallen.tried if fallen.strength == strength else 0
+            stands = self._stands(view, left)
+            shape = (len(left), *view.pixels.shape[1:])
+            searched(stands, shape, moves, batch_size=view.batch_size, begin=begin, settle=settle)
+        return _fallen(view, self.name)
+
+    def _stands(self, view: View, left: NDArray[np.intp]) -> Stands:
+        """For some of a view's pictures, moved where the model wants its batches."""
+        if view.showing.is_here:
+            return _MovedHere(
                 lambda pixels, places: view.right(pixels, left[places]),
                 view.pixels[left],
-                moves,
-                batch_size=view.batch_size,
-                padding=self.padding,
-                black=view.low,
-                begin=fallen.tried if fallen.strength == strength else 0,
-                settle=settle,
+                self.padding,
+                view.low,
+                view.batch_size,
             )
-        return _fallen(view, self.name)
+        there = _MovedThere.of(view)
+
+        def stands(moves: Sequence[Move], alive: NDArray[np.intp]) -> NDArray[np.bool_]:
+            which = np.repeat(np.arange(len(moves)), len(alive))
+            said = there.right(view, moves, which, np.tile(left[alive], len(moves)), self.padding)
+            return said.reshape(len(moves), len(alive))
+
+        return stands
 
     def right(self, view: View, strength: float) -> NDArray[np.bool_]:
         """Whether no move of the grid, or of those before it, makes the model wrong."""
@@ -421,8 +531,11 @@ class RandomSpatial(Perturbation):
             if not len(alive):
                 break
             tried = [moves[i][j] for i in alive]
-            pictures = moved_each(view.pixels[alive], tried, padding=self.padding, black=view.low)
-            stands = view.right(pictures, alive)
+            if view.showing.is_here:
+                pictures = moved_each(view.pixels[alive], tried, padding=self.padding, black=view.low)
+                stands = view.right(pictures, alive)
+            else:
+                stands = _MovedThere.of(view).right_on_each(view, tried, alive, self.padding)
             _settle(view, self.name, strength, j + 1, alive[~stands], [moves[i][j] for i in alive[~stands]])
             alive = alive[stands]
         return _fallen(view, self.name), moves

@@ -90,6 +90,7 @@ def facts(result: MemorizationResult) -> page.Facts:
         same.setdefault(told, []).append(name.upper() if name in answer.NOISE else answer.perturbation_text(name))
     fresh = [m.validation.right.shape[1] for m in result.measured.values() if m.validation is not None]
     alone, audited = len(result.models) == 1, any(m.audit for m in result.measured.values())
+    ran = [(c.precision, c.batch_size) for c in result.curves if c.precision is not None and c.batch_size is not None]
     return page.Facts.of(
         ("Models", page.names_text(result.models, len(result.models))),
         ("Training examples", answer.numbers_text([c.n for c in result.curves])),
@@ -98,6 +99,7 @@ def facts(result: MemorizationResult) -> page.Facts:
         ("Validation examples", answer.numbers_text(fresh) or "none, so there is no gap to fresh examples"),
         ("Classes", None if result.class_names is None else f"{len(result.class_names):,}"),
         ("Preprocessing", preprocessing_text(result.preprocessing)),
+        ("Precision", page.arithmetic_text(*zip(*ran, strict=True)) if ran else None),
         ("Label noise (PMV, PTV), the direct measure", None if answer.trainings(result) else "no model was retrained"),
         ("Perturbed pictures", None if set(result.perturbations) - {*answer.NOISE} else "not asked for"),
         ("Audit of the training pictures", None if audited else "not asked for"),

@@ -38,4 +38,6 @@ class Corruption(Perturbation):
                 for picture, rng in zip(levels, view.generators(self.name), strict=True)
             ]
         )
+        if view.counts and (view.low, view.high) == (0.0, 255.0):
+            return out  # grey levels are the pixels themselves
         return np.asarray(view.low + out.astype(np.float32) * np.float32(view.unit), dtype=np.float32)
