@@ -69,6 +69,7 @@ class TorchScorer:
     """
 
     layout: Layout = "nchw"
+    way: Way | None = None
 
     def __init__(
         self,
@@ -99,7 +100,8 @@ class TorchScorer:
         self._original = module
         self._bf16, self._channels_last, self._prepare = bf16, channels_last, prepare
         self._is_plain = False
-        self.way: Way | None = None if compile == "auto" else "onnx" if compile == "onnx" else WAY_OF[bool(compile)]
+        if compile != "auto":
+            self.way = "onnx" if compile == "onnx" else WAY_OF[bool(compile)]
         self._prepared: Any = None  # the module, folded
         self._run: Any = None  # how it is run
         # On a CPU the intermediate tensors of 32 pictures still come from the cache and the allocator's own
