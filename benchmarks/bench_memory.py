@@ -1,5 +1,9 @@
 """50,000 pictures of 224 px go through in bounded memory, with a stub in place of the model.
 
+Pictures are cut out when they are asked for, so that the set itself takes no memory; every one is read for the digest,
+for the search of duplicates, before the model and in the rounds. What is measured is the peak of the whole process,
+Python and its libraries included.
+
 python benchmarks/bench_memory.py [--images 50000]
 """
 
@@ -48,8 +52,10 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     images = LabelledImages(from_dataset(Noise(arguments.images)), Crop(224))
     before, started = peak_gib(), time.perf_counter()
+    spent = time.process_time()
     result = audit(stub, images, orbit=Translations(1), allow_chance=True, progress=True)
     elapsed = time.perf_counter() - started
-    used = peak_gib() - before
-    print(f"{len(images):,} pictures, {result.evaluations:,} evaluations in {elapsed:.0f} s")
-    verdict("GiB beyond the start, 224 px, radius 1", used, "<= 2", used <= 2.0)
+    peak, spent = peak_gib(), time.process_time() - spent
+    print(f"{len(images):,} pictures, {result.evaluations:,} evaluations in {elapsed:.0f} s ({spent:.0f} s of a CPU)")
+    print(f"{before:.2f} GiB before the audit")
+    verdict("peak memory in GiB, 224 px, radius 1", peak, "<= 1.12", peak <= 1.12)

@@ -70,7 +70,8 @@ def check_effect(args: argparse.Namespace, *paths: str | None) -> None:
 def models_of(args: argparse.Namespace) -> tuple[list[Scorer], list[Scorer]]:
     """The models, and the references, as the options say that they run."""
     options = {"batch_size": args.batch_size, "device": args.device, "bf16": args.bf16 or None}
-    options["compile"] = getattr(args, "compile", None) or None
+    how = getattr(args, "compile", None)
+    options["compile"] = True if how == "torch" else how
     known = {key: value for key, value in options.items() if value is not None}
     models = [load_scorer(spec, **known) for spec in args.model]
     return models, [load_scorer(spec, name="references", **known) for spec in getattr(args, "reference", [])]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout._version import __version__
-from heldout.checkpoints import begin
+from heldout.checkpoints import CheckpointFolder, begin
 from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.images import LabelledImages
@@ -31,6 +31,7 @@ from heldout.independence.references import check_given, compare, weigh_referenc
 from heldout.independence.result import AuditResult, Exhibit
 from heldout.independence.rounds import ShardResult
 from heldout.independence.untouched import ORIGINAL, chosen_pictures
+from heldout.independence.ways import settle_ways, way_of
 from heldout.independence.work import Notify, Pictures, Work, find_dependence, look_at_all, score_all, sets_of
 from heldout.orbit import Rule, Translations
 from heldout.scorers import as_scorer
@@ -133,15 +134,20 @@ def audit_many(
     if not models:
         raise InputError("there is no model to audit.")
     others = [as_scorer(s) for s in references]
-    check_given(models, others, has_control=control is not None)
-    check_one_precision([*models, *others])
     say = notify or (lambda sentence: None)
     folder = Path(checkpoint) if checkpoint is not None else None
     if folder is not None:
         begin(folder, resume=resume, say=say)
+    everyone = [*models, *others]
+    ways = CheckpointFolder(folder, of="audit").file("ways", models=[model.name for model in everyone])
+    found_ways = settle_ways(everyone, images, batch_size=batch_size, kept=ways, say=say)
+    check_given(models, others, has_control=control is not None)
+    check_one_precision(everyone)
 
     rng_limit, rng_look, rng_test, rng_references = np.random.default_rng(seed).spawn(4)
     sets = sets_of(images, control, orbit=orbit, rule=rule, limit=limit, rng=rng_limit)
+    if found_ways:
+        ways.save(found_ways)
     work = Work(models, sets, orbit, rule, batch_size, limit, seed, folder, resume, say, progress)
     depends = find_dependence(work, alternative=alternative, level=level / planned_audits)
     # Look at every model and set before the first long run: nothing should fail after hours.
@@ -212,6 +218,7 @@ def audit_many(
         drawn=draw(examples["test"], orbit=orbit, rule=rule, alternative=alternative, tolerance=tolerance, seed=seed),
         sources=tuple(str(source) for source in sources),
         reference_digests=tuple(m.digest() for m in others),
+        reference_ways=tuple(way_of(m) for m in others),
         reference_evaluations=0 if compared is None else compared.evaluations,
         reference_batch_sizes=tuple(work.batch_size_of(reference) for reference in others),
         **_pictures_to_see(work, examples["test"], leak),
@@ -235,6 +242,7 @@ def _origin(work: Work, found: dict[str, list[ShardResult]], looks: dict[tuple[s
         "model_names": tuple(model.name for model in work.models),
         "model_digests": tuple(model.digest() for model in work.models),
         "precisions": tuple(precision_of(model) for model in work.models),
+        "ways": tuple(way_of(model) for model in work.models),
         "batch_sizes": tuple(
             min(work.batch_size_of(model), *(results[number].batch_size for results in found.values()))
             for number, model in enumerate(work.models)

@@ -88,7 +88,9 @@ class AuditResult(JudgedResult):
     precisions, batch_sizes, in_float32 : tuple
         Of each model: the arithmetic of all of its scores, the batches they came in, and, where it is not plain
         float32, how many of the pictures that were looked at first get another answer in that.
-    reference_batch_sizes : tuple of int
+    ways : tuple of str
+        What ran each model: "torch", "torch.compile" or "ONNX Runtime" for torch modules.
+    reference_batch_sizes, reference_ways : tuple
         Of each reference.
     preprocessing : dict
         Frame, mean, std and scale of the pictures.
@@ -144,7 +146,9 @@ class AuditResult(JudgedResult):
     precisions: tuple[str, ...] = ()  # of each model's arithmetic, one for all of its scores
     batch_sizes: tuple[int, ...] = ()  # of each model; smaller than asked for where a device ran out of memory
     in_float32: tuple[InFloat32 | None, ...] = ()  # None of models that run in it, as far as can be told
+    ways: tuple[str, ...] = ()  # what runs each model; by rounding a part of its arithmetic
     reference_batch_sizes: tuple[int, ...] = ()
+    reference_ways: tuple[str, ...] = ()
     reference_digests: tuple[str, ...] = ()
     reference_evaluations: int = 0  # of models and references, on the untouched pictures of both sets
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)

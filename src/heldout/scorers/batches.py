@@ -85,7 +85,7 @@ def check_classes(n_classes: int, labels: NDArray[np.int64], names: Sequence[str
         )
 
 
-def excess_scores(logits: NDArray[Any], labels: NDArray[np.int64], names: list[str]) -> NDArray[np.float64]:
+def excess_scores(logits: NDArray[Any], labels: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.float64]:
     """s(x) = max_i l_i(x) - l_y(x), checked at the door: classes, finiteness."""
     check_classes(logits.shape[1], labels, names)
     values = logits.astype(np.float64)

@@ -8,7 +8,6 @@ gathered there: only scores are looked at from outside.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +20,8 @@ from heldout.scorers.base import Layout, Scorer
 from heldout.scorers.batches import check_classes, excess_scores, memory_told, score_batch
 from heldout.scorers.showing import DeviceShowing, Indices
 from heldout.scorers.torch import TorchScorer
+
+AT_ONCE = 2**18  # numbers that are scaled in one piece: a megabyte, which stays in the cache
 
 
 class Canvases(Protocol):
@@ -64,37 +65,47 @@ class HostCanvases:
     def __init__(self, scorer: Scorer, images: LabelledImages, *, margin: int, n_slots: int, batch_size: int) -> None:
         self.arrays: Arrays = NumpyArrays()
         self._scorer, self._images, self._margin, self._batch_size = scorer, images, margin, batch_size
-        self._index = np.full(n_slots, -1, dtype=np.intp)
+        self._labels = np.zeros(n_slots, dtype=np.int64)
+        self._names = np.empty(n_slots, dtype=object)
         # In the order in which the model's memory wants them; its layout is then another view of the same.
         self._memory: Layout = "nhwc" if getattr(scorer, "channels_last", False) else scorer.layout
         self._canvases: NDArray[np.float32] | None = None
+        self._windows: NDArray[np.float32] | None = None  # the same memory, by slot and by the window's first pixel
         self._buffer: NDArray[np.float32] | None = None
 
     def put(self, slots: Indices, indices: Indices, parts: Iterable[NDArray[Any]]) -> None:
         """Scaled once, for all windows."""
-        last = self._memory == "nhwc"
-        for slot, index, picture in zip(slots, indices, chain.from_iterable(parts), strict=True):
-            canvas = self._images.scaled(picture, self._memory, counts=picture.dtype == np.uint8)
-            if self._canvases is None:
-                self._canvases = np.empty((len(self._index), *canvas.shape), dtype=np.float32)
-                shape = window(canvas, self._margin, 0, 0, last).shape
-                self._buffer = np.zeros((self._batch_size, *shape), dtype=np.float32)
-            self._images.check_shape(int(index), canvas.shape, self._canvases.shape[1:])
-            self._canvases[slot] = canvas
-        self._index[slots] = indices
+        n = 0
+        for part in parts:
+            step = max(1, AT_ONCE // part[0].size)
+            for start in range(0, len(part), step):
+                pictures = part[start : start + step]
+                canvases = self._images.scaled(pictures, self._memory, counts=pictures.dtype == np.uint8)
+                if self._canvases is None:
+                    self._make_room(canvases.shape[1:])
+                assert self._canvases is not None
+                self._images.check_shape(int(indices[n]), canvases.shape[1:], self._canvases.shape[1:])
+                self._canvases[slots[n : n + len(canvases)]] = canvases
+                n += len(canvases)
+        self._labels[slots] = self._images.labels[indices]
+        self._names[slots] = [self._images.ids[i] for i in indices]
+
+    def _make_room(self, shape: tuple[int, ...]) -> None:
+        self._canvases = np.empty((len(self._labels), *shape), dtype=np.float32)
+        self._windows = windows(self._canvases, self._margin, channels_last=self._memory == "nhwc")
+        self._buffer = np.zeros((self._batch_size, *self._windows.shape[3:]), dtype=np.float32)
 
     def scores(self, slots: Array, shifts: Array) -> Array:
         """One batch."""
-        assert self._canvases is not None
+        assert self._windows is not None
         assert self._buffer is not None
-        last = self._memory == "nhwc"
-        for place, (slot, (down, right)) in enumerate(zip(slots.tolist(), shifts.tolist(), strict=True)):
-            self._buffer[place] = window(self._canvases[slot], self._margin, down, right, last)
+        down, right = (self._margin - shifts.T).tolist()  # the content moves down, hence the window up
+        for place, at in enumerate(zip(slots.tolist(), down, right, strict=True)):
+            self._buffer[place] = self._windows[at]
         self._buffer[len(slots) :] = self._buffer[0]
         batch = self._buffer if self._memory == self._scorer.layout else self._buffer.transpose(0, 3, 1, 2)
         logits = score_batch(self._scorer, batch)
-        rows = self._index[slots]
-        return excess_scores(logits[: len(rows)], self._images.labels[rows], [self._images.ids[i] for i in rows])
+        return excess_scores(logits[: len(slots)], self._labels[slots], self._names[slots].tolist())
 
     def check(self) -> None:
         """Nothing: every batch was checked when it came."""
@@ -186,9 +197,15 @@ class DeviceCanvases:
             raise InputError(f"the model returns NaN or infinite logits for picture {name}.")
 
 
+def windows(canvases: NDArray[Any], margin: int, *, channels_last: bool) -> NDArray[Any]:
+    """What the model may see of canvases (n, ...): (n, first row, first column, window's own axes), a view."""
+    first = 1 if channels_last else 2
+    sides = tuple(canvases.shape[axis] - 2 * margin for axis in (first, first + 1))
+    found = np.lib.stride_tricks.sliding_window_view(canvases, sides, axis=(first, first + 1))
+    return found.transpose(0, 1, 2, 4, 5, 3) if channels_last else found.transpose(0, 2, 3, 1, 4, 5)
+
+
 def window(canvas: NDArray[Any], margin: int, down: int, right: int, channels_last: bool) -> NDArray[Any]:
     """What the model sees when the content has moved by (down, right): the crop moves the other way."""
-    axis = 0 if channels_last else 1
-    height, width = canvas.shape[axis] - 2 * margin, canvas.shape[axis + 1] - 2 * margin
-    rows, columns = slice(margin - down, margin - down + height), slice(margin - right, margin - right + width)
-    return canvas[rows, columns] if channels_last else canvas[:, rows, columns]
+    seen: NDArray[Any] = windows(canvas[None], margin, channels_last=channels_last)[0, margin - down, margin - right]
+    return seen

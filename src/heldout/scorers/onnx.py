@@ -33,7 +33,7 @@ class OnnxScorer:
         "cuda" needs the package onnxruntime-gpu in place of onnxruntime.
     bf16 : bool
         Refused: a file runs in the precision it was exported in.
-    compile : bool
+    compile : bool or str
         Refused: ONNX Runtime has prepared the file already.
     threads : int, optional
         Default: ONNX Runtime's own choice.
@@ -57,7 +57,7 @@ class OnnxScorer:
         batch_size: int | None = None,
         device: str = "cpu",
         bf16: bool = False,
-        compile: bool = False,
+        compile: bool | str = False,
         threads: int | None = None,
         output: str | None = None,
     ) -> None:
@@ -70,7 +70,7 @@ class OnnxScorer:
         if bf16:
             raise InputError("bfloat16 is for torch modules; an ONNX file runs in the precision it was exported in.")
         if compile:
-            raise InputError("`compile=True` is for torch modules; ONNX Runtime has prepared this file already.")
+            raise InputError("`compile` is for torch modules; ONNX Runtime has prepared this file already.")
         if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
             raise InputError(f"`device={device!r}`: there is no such device; use 'cpu', 'cuda' or 'cuda:1'.")
         ort = import_extra("onnxruntime", extra="onnx")

@@ -1,0 +1,118 @@
+"""Other ways to run a torch module than as it is: torch.compile, ONNX Runtime; and a trial that finds the fastest.
+
+They compute the same up to rounding, which is checked against the module itself on one batch. A stopwatch does not
+choose alike twice, so nobody's results depend on one unless they ask for it, and whoever does keeps the choice.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from heldout.errors import InputError, import_extra, told
+
+Way = Literal["plain", "compiled", "onnx"]
+WAYS: dict[Way, str] = {"plain": "torch", "compiled": "torch.compile", "onnx": "ONNX Runtime"}  # and what reports say
+REPEATS, AT_MOST = 7, 1.0  # turns that each way has in a trial, and seconds after which it has no more
+GAIN = 1.03  # by which another way must be faster than the plain one to be worth another rounding
+TOLERANCE = 1e-3  # relative to the largest logit, within which two ways agree
+
+Run = Callable[[Any], Any]
+
+
+def prepared(way: Way, module: Any, example: Any) -> Run:
+    """A function from a batch to logits.
+
+    Parameters
+    ----------
+    way : {"plain", "compiled", "onnx"}
+        How to run it.
+    module : torch.nn.Module
+        In eval mode, on its device.
+    example : (n, channels, height, width) tensor
+        A batch as it will be given.
+    """
+    torch = import_extra("torch", extra="torch")
+    if way == "compiled":
+        compiled: Run = torch.compile(module, dynamic=False)
+        return compiled
+    return in_onnx_runtime(module, example) if way == "onnx" else module
+
+
+def in_onnx_runtime(module: Any, example: Any) -> Run:
+    """A module as an ONNX file that only this process sees."""
+    torch, ort = import_extra("torch", extra="torch"), import_extra("onnxruntime", extra="onnx")
+    file = io.BytesIO()
+    with warnings.catch_warnings(), torch.no_grad():  # its exporters follow each other, and each warns of the last
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module,
+            (example.contiguous(),),
+            file,
+            input_names=["pictures"],
+            output_names=["logits"],
+            dynamic_axes={"pictures": {0: "n"}, "logits": {0: "n"}},
+            dynamo=False,
+        )
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = ort.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
+
+    def run(batch: Any) -> Any:
+        return torch.from_numpy(session.run(["logits"], {"pictures": batch.contiguous().numpy()})[0])
+
+    return run
+
+
+def agree(logits: Any, plain: Any) -> bool:
+    """Whether two ways gave the same up to rounding."""
+    torch = import_extra("torch", extra="torch")
+    atol = TOLERANCE * float(plain.abs().max()) + 1e-6
+    return logits.shape == plain.shape and bool(torch.allclose(logits, plain, rtol=TOLERANCE, atol=atol))
+
+
+def checked(way: Way, make: Callable[[], Run], plain: Run, example: Any) -> Run:
+    """What `make` makes; InputError where that fails on the example, or gives other logits than the plain way."""
+    try:
+        run = make()
+        same = agree(run(example), plain(example))
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"`compile`: the model does not run in {WAYS[way]}: {told(error)}.") from error
+    if not same:
+        raise InputError(f"`compile`: in {WAYS[way]} the model gives other logits than in torch; leave it out.")
+    return run
+
+
+def fastest(make: Callable[[Way], Run], ways: Sequence[Way], example: Any) -> tuple[Way, Run]:
+    """The way that takes the least time on an example, the plain one unless another is faster by more than a little.
+
+    Ways take turns, and the shortest time of each counts, so that what else the machine does matters little. One that
+    cannot be made, or gives other logits, is left out.
+    """
+    plain = make("plain")
+    runs: dict[Way, Run] = {"plain": plain}
+    for way in ways:
+        if way != "plain":
+            try:
+                runs[way] = checked(way, functools.partial(make, way), plain, example)
+            except InputError:  # no compiler, no exporter, an operator without a counterpart: then it is no candidate
+                continue
+    inputs = {way: example.contiguous() if way == "onnx" else example for way in runs}  # as it is given them later
+    best, spent = dict.fromkeys(runs, float("inf")), dict.fromkeys(runs, 0.0)
+    for turn in range(REPEATS):
+        for way, run in runs.items():
+            if turn > 1 and spent[way] > AT_MOST:
+                continue
+            started = time.perf_counter()
+            run(inputs[way])
+            took = time.perf_counter() - started
+            best[way], spent[way] = min(best[way], took), spent[way] + took
+    first = min(best, key=best.__getitem__)
+    return (first, runs[first]) if best[first] * GAIN < best["plain"] else ("plain", plain)
