@@ -143,6 +143,6 @@ def test_what_cannot_be_sent_is_named():
     import threading
 
     lock = threading.Lock()
-    sentence = r"^`n_jobs=2`: the model m cannot be sent to another process \(TypeError: .*\); use `n_jobs=1`, or "
+    sentence = r"^`n_jobs=2`: the model m cannot be sent to another process \(TypeError: .*\); leave `n_jobs` out, or "
     with pytest.raises(InputError, match=sentence):
         workers.run_tasks(counted, [lock, lock], n_jobs=2, shared=[("the model m", lock)])

@@ -29,6 +29,7 @@ AHEAD = 2  # tasks that wait, for each one that can run: a node that is done fin
 MOST_BEGUN = 20  # times that one task is begun: one that ends its worker every time would go on for ever
 HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # a greeting, answered in kind
 SETTINGS = 4  # the type of that answer
+INSTEAD = "leave `cluster` out"
 
 Task = TypeVar("Task")
 Found = TypeVar("Found")
@@ -40,7 +41,7 @@ def run_on_cluster(
     tasks: Sequence[Task],
     *,
     cluster: str,
-    gpu: Callable[[Task], bool] = lambda task: False,
+    gpus: Sequence[bool] = (),
     tell: Tell | None = None,
     done: Callable[[int, Found], None] | None = None,
     shared: Sequence[tuple[str, Any]] = (),
@@ -54,8 +55,8 @@ def run_on_cluster(
         Of the top level of a module. It calls `tell` now and then with whole numbers of its choice.
     cluster : str
         "auto" for the one that RAY_ADDRESS names or that runs on this machine, or its address, host:port.
-    gpu : function of a task
-        Whether it needs a GPU of its own.
+    gpus : sequence of bool
+        For each task, whether it needs a GPU of its own; without, none does.
     tell : function of (number of a task, its numbers), optional
         Hears how far tasks are; not of every call. A task that is begun again begins at the beginning.
     done : function of (number of a task, what was found), optional
@@ -65,10 +66,12 @@ def run_on_cluster(
         its own copy of `shared`; arrays in `read_only` are one for all workers of a node, which must not write to them.
     """
     tell = tell or (lambda *numbers: None)
+    if not tasks:
+        return []
     with connected(cluster) as ray:
         run = _Run(ray, cluster, function, shared, read_only)
         try:
-            return _collected(run, tasks, gpu, tell, done)
+            return _collected(run, tasks, gpus or [False] * len(tasks), tell, done)
         finally:
             run.cancel()
 
@@ -76,7 +79,7 @@ def run_on_cluster(
 def _collected(
     run: _Run,
     tasks: Sequence[Task],
-    gpu: Callable[[Task], bool],
+    gpus: Sequence[bool],
     tell: Tell,
     done: Callable[[int, Found], None] | None,
 ) -> list[Found]:
@@ -85,7 +88,7 @@ def _collected(
     waiting = iter(range(len(tasks)))
     while len(found) < len(tasks):
         while len(run.sent) < run.room() and (number := next(waiting, None)) is not None:
-            run.send(number, tasks[number], gpu=gpu(tasks[number]))
+            run.send(number, tasks[number], gpu=gpus[number])
         for number, result, numbers in run.ended():
             found[number] = result
             tell(number, *numbers)
@@ -109,14 +112,15 @@ class _Run:
         read_only: Sequence[tuple[str, Any]],
     ) -> None:
         self._ray, self._cluster, self._function = ray, cluster, function
-        self._surroundings = Surroundings.here()
+        self._surroundings = here = Surroundings.here()
+        self._threads = max(here.torch_threads or 1, *here.threads.values(), 1)
         self._parcels = _Parcels(ray, cluster, shared, read_only)
         self.sent: dict[Any, int] = {}  # what Ray will have for a task -> its number
         self._slots = 1
-        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+        own_node = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
-        board = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=here)(_board())
+        board = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=own_node)(_board())
         self._board = board.remote()
         self._worker = ray.remote(max_retries=-1)(_worker())
 
@@ -127,11 +131,12 @@ class _Run:
     def send(self, number: int, task: Any, *, gpu: bool) -> None:
         """Have a task done."""
         needs = self._needs(gpu)
-        letter = packed((self._function, task, self._surroundings), "the work", self._cluster, self._parcels)
+        whole = self._function, task, self._surroundings
+        letter = packed(whole, "the work", f"cluster={self._cluster!r}", self._parcels, instead=INSTEAD)
         lent = [self._parcels.sent[each.key] for each in letter.within]
         own = letter.key, letter.content, letter.arrays
         work = self._worker.options(**needs).remote(
-            __version__, self._surroundings.path, self._ray.put(own), lent, number, self._board
+            __version__, self._surroundings.path, own, lent, number, self._board
         )
         self.sent[work] = number
 
@@ -150,7 +155,7 @@ class _Run:
                     "start one that has."
                 )
             time.sleep(BETWEEN_LOOKS)
-        cores = 1 if gpu else int(min(self._surroundings.most_threads, most))
+        cores = 1 if gpu else int(min(self._threads, most))
         self._slots = max(1, int(sum(node.get(wanted, 0.0) // (1 if gpu else cores) for node in nodes)))
         return {"num_cpus": cores, "num_gpus": 1 if gpu else 0}
 
@@ -207,7 +212,7 @@ class _Parcels(Mapping[int, Parcel]):
     def __getitem__(self, key: int) -> Parcel:
         if key not in self._packed:
             what, thing = self._things[key]
-            parcel = packed(thing, what, self._cluster)
+            parcel = packed(thing, what, f"cluster={self._cluster!r}", instead=INSTEAD)
             self.sent[parcel.key] = self._ray.put((parcel.key, parcel.content, parcel.arrays, key in self._writable))
             self._packed[key] = Parcel(parcel.key, parcel.content[:0], (), ())  # Ray has the rest
         return self._packed[key]
@@ -259,7 +264,7 @@ def _worker() -> Callable[..., Any]:
             return "missing", f"{node} has no module {error.name!r}", ()
         if heldout.__version__ != version:
             return "missing", f"{node} has heldout {heldout.__version__}, here is {version}", ()
-        return one_task(ray.get(own), ray.get(list(lent)), node, lambda *numbers: board.tell.remote(number, numbers))
+        return one_task(own, ray.get(list(lent)), node, lambda *numbers: board.tell.remote(number, numbers))
 
     return work
 
@@ -324,9 +329,23 @@ def connected(cluster: str) -> Iterator[Any]:
         ray.shutdown()
 
 
-def check_cluster(cluster: Any) -> None:
-    """Refuse what is no name of a cluster."""
-    if cluster is None or cluster == "auto":
+def check_cluster(cluster: str | None, n_jobs: int) -> None:
+    """Refuse at once, before the work begins, a cluster that is not there."""
+    if cluster is None:
+        return
+    if n_jobs != 1:
+        raise InputError(
+            f"`cluster={cluster!r}` and `n_jobs={n_jobs}`: the nodes of a cluster have their own workers; give one of "
+            "the two."
+        )
+    _check_name(cluster)
+    if not import_extra("ray", extra="ray").is_initialized():
+        check_answers(cluster, _address(cluster))
+
+
+def _check_name(cluster: Any) -> None:
+    """Refuse what cannot be the name of a cluster."""
+    if cluster == "auto":
         return
     host, colon, port = cluster.rpartition(":") if isinstance(cluster, str) else ("", "", "")
     if not (host and colon and port.isdecimal() and 0 < int(port) < 2**16) or "/" in host:
@@ -337,7 +356,6 @@ def check_cluster(cluster: Any) -> None:
 
 def _address(cluster: str) -> str:
     """host:port; `auto` is what Ray means by it, a cluster that runs already."""
-    check_cluster(cluster)
     if cluster != "auto":
         return cluster
     from ray._private import services  # what `ray status` asks; ray.init itself would wait for a cluster that is gone

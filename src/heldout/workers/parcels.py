@@ -73,15 +73,17 @@ class _Unpickler(pickle.Unpickler):
 _opened: OrderedDict[str, Any] = OrderedDict()  # in a worker: parcels that were opened, the last used last
 
 
-def packed(thing: Any, what: str, workers: int, known: Mapping[int, Parcel] | None = None) -> Parcel:
-    """Something in a form that can be sent; InputError where there is none."""
+def packed(thing: Any, what: str, by: str, known: Mapping[int, Parcel] | None = None, *, instead: str) -> Parcel:
+    """Something in a form that can be sent; InputError where there is none: `by` which option it is sent, and what to
+    do `instead`.
+    """
     file, arrays = io.BytesIO(), list[pickle.PickleBuffer]()
     try:
         pickler = _Pickler(file, known or {}, arrays)
         pickler.dump(thing)
     except Exception as error:  # whatever the parts of a model raise
         raise InputError(
-            f"`n_jobs={workers}`: {what} cannot be sent to another process ({told(error)}); use `n_jobs=1`, or an "
+            f"`{by}`: {what} cannot be sent to another process ({told(error)}); {instead}, or use an "
             "instance of a class at the top level of a module, without open files, locks or sessions."
         ) from error
     return Parcel(

@@ -110,13 +110,14 @@ def _dispatched(
 
     from heldout.workers.parcels import packed
 
-    parcels = [packed(thing, what, workers) for what, thing in shared]
+    by, instead = f"n_jobs={workers}", "leave `n_jobs` out"
+    parcels = [packed(thing, what, by, instead=instead) for what, thing in shared]
     known = {id(thing): parcel for (_, thing), parcel in zip(shared, parcels, strict=True)}
     surroundings = Surroundings.here()
 
     def calls() -> Iterator[Any]:
         for number, task in enumerate(tasks):
-            letter = packed((function, task), "the work", workers, known)
+            letter = packed((function, task), "the work", by, known, instead=instead)
             yield delayed(_one)(letter, number, board.path, surroundings)
 
     with parallel_config("loky"), interrupts_held():
