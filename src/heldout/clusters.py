@@ -44,6 +44,7 @@ def run_on_cluster(
     gpus: Sequence[bool] = (),
     tell: Tell | None = None,
     done: Callable[[int, Found], None] | None = None,
+    say: Callable[[str], None] | None = None,
     shared: Sequence[tuple[str, Any]] = (),
     read_only: Sequence[tuple[str, Any]] = (),
 ) -> list[Found]:
@@ -61,6 +62,8 @@ def run_on_cluster(
         Hears how far tasks are; not of every call. A task that is begun again begins at the beginning.
     done : function of (number of a task, what was found), optional
         Hears, once, of each task that ended, in whatever order.
+    say : function of a sentence, optional
+        Hears of workers that died.
     shared, read_only : sequences of (str, object)
         What many tasks hold, and what it is called: it is pickled when the first of them is sent, once. A worker has
         its own copy of `shared`; arrays in `read_only` are one for all workers of a node, which must not write to them.
@@ -69,7 +72,7 @@ def run_on_cluster(
     if not tasks:
         return []
     with connected(cluster) as ray:
-        run = _Run(ray, cluster, function, shared, read_only)
+        run = _Run(ray, cluster, function, _Parcels(ray, cluster, shared, read_only), say or (lambda sentence: None))
         try:
             return _collected(run, tasks, gpus or [False] * len(tasks), tell, done)
         finally:
@@ -108,15 +111,16 @@ class _Run:
         ray: Any,
         cluster: str,
         function: Callable[..., Any],
-        shared: Sequence[tuple[str, Any]],
-        read_only: Sequence[tuple[str, Any]],
+        parcels: _Parcels,
+        say: Callable[[str], None],
     ) -> None:
         self._ray, self._cluster, self._function = ray, cluster, function
+        self._parcels, self._say = parcels, say
         self._surroundings = here = Surroundings.here()
         self._threads = max(here.torch_threads or 1, *here.threads.values(), 1)
-        self._parcels = _Parcels(ray, cluster, shared, read_only)
         self.sent: dict[Any, int] = {}  # what Ray will have for a task -> its number
         self._slots = 1
+        self._died = 0  # workers, as far as was said
         own_node = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
@@ -180,8 +184,11 @@ class _Run:
             told_last, begun = self._ray.get(self._board.read.remote(), timeout=SECONDS)
         except self._ray.exceptions.RayError:  # it is begun again, too
             return {}
-        worst = max(begun, key=begun.__getitem__, default=None)
-        if worst is not None and begun[worst] > MOST_BEGUN:
+        died = sum(begun.values()) - len(begun)
+        if died > self._died:
+            self._died = died
+            self._say(f"{died:,} {'worker' if died == 1 else 'workers'} died; what was at work there is begun again.")
+        if max(begun.values(), default=0) > MOST_BEGUN:
             raise InputError(
                 f"`cluster={self._cluster!r}`: one task was begun {MOST_BEGUN} times, and its worker died every time, "
                 "most often for want of memory. What was finished is kept."
@@ -324,9 +331,25 @@ def connected(cluster: str) -> Iterator[Any]:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)  # which Ray has taken
     try:
-        yield ray
+        with _without_dumps(ray):
+            yield ray
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _without_dumps(ray: Any) -> Iterator[None]:
+    """Ray prints a page about every node that dies, whatever its options say; the run says it in a sentence."""
+    inside = getattr(getattr(ray, "_private", None), "worker", None)
+    printed = getattr(inside, "print_to_stdstream", None)
+    if inside is None or printed is None:
+        yield
+        return
+    inside.print_to_stdstream = lambda *args, **options: None
+    try:
+        yield
+    finally:
+        inside.print_to_stdstream = printed
 
 
 def check_cluster(cluster: str | None, n_jobs: int) -> None:

@@ -26,6 +26,7 @@ def run_shards(
     cluster: str,
     tell: Callable[..., None],
     done: Callable[[int, ShardResult], None],
+    say: Callable[[str], None],
 ) -> list[ShardResult]:
     """What `run_shard` finds in each, in their order; `tell` and `done` hear the number of a shard first."""
     found = {number: kept for number, shard in enumerate(shards) if (kept := kept_result(shard)) is not None}
@@ -47,6 +48,7 @@ def run_shards(
         gpus=[runs_on_gpu(shards[number].scorer) for number in left],
         tell=lambda place, *numbers: tell(left[place], *numbers),
         done=came,
+        say=say,
         shared=list(packing.models.values()),
         read_only=list(packing.pictures.values()),
     )
