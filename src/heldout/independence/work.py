@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from heldout.scorers import Scorer
 from heldout.scorers.batches import OutOfMemoryError
 from heldout.statistics.checks import Alternative
 from heldout.statistics.permutation import check_comparable
+from heldout.workers import run_tasks
 
 Notify = Callable[[str], None]
 
@@ -71,6 +72,7 @@ class Work:
     resume: bool
     say: Notify
     progress: bool
+    n_jobs: int = 1
     halved: dict[str, int] = field(default_factory=dict)  # batch sizes of models, by name, that did not fit
 
     @property
@@ -232,33 +234,50 @@ def _look(work: Work, job: Job, sample: NDArray[np.intp]) -> Preflight:
 
 
 def score_all(work: Work, looks: dict[tuple[str, int], Preflight]) -> dict[str, list[ShardResult]]:
-    """What every model does to every set, by set."""
+    """What every model does to every set, by set: shards of all of them, side by side where there are workers."""
+    jobs = work.jobs
+    # Cut before the first one runs: where a device runs out of memory in one of them must not change the others.
+    shards = [shards_of(_whole(work, job, looks[job.name, job.number])) for job in jobs]
+    for job, some in zip(jobs, shards, strict=True):
+        if work.resume and any(shard.checkpoint is not None and shard.checkpoint.exists() for shard in some):
+            work.say(continued(job.label, finished_before(some), len(job.set.rows), "pictures"))
+    tasks = [shard for some in shards for shard in some]
+    told = dict.fromkeys(range(len(tasks)), (0, 0))
+    expected = sum(look.expected_evaluations for look in looks.values())
+    with progress_bar(expected, sum(len(job.set.rows) for job in jobs), _label(work), work.progress) as tell:
+
+        def progress(number: int, finished: int, evaluations: int) -> None:
+            told[number] = finished, evaluations
+            if tell is not None:
+                tell(sum(f for f, _ in told.values()), sum(e for _, e in told.values()))
+
+        def done(number: int, result: ShardResult) -> None:
+            if result.batch_size < tasks[number].batch_size:
+                work.halve(tasks[number].scorer, result.batch_size)
+
+        results = iter(
+            run_tasks(
+                run_shard,
+                tasks,
+                n_jobs=work.n_jobs,
+                tell=progress,
+                done=done,
+                shared=[
+                    *((f"the model {model.name}", model) for model in work.models),
+                    *((f"the {name} set", pictures.images) for name, pictures in work.sets.items()),
+                ],
+            )
+        )
     found: dict[str, list[ShardResult]] = {name: [] for name in work.sets}
-    for job in work.jobs:
-        found[job.name].append(ShardResult.joined(list(_score(work, job, looks[job.name, job.number]))))
+    for job, some in zip(jobs, shards, strict=True):
+        found[job.name].append(ShardResult.joined([next(results) for _ in some]))
     return found
 
 
-def _score(work: Work, job: Job, look: Preflight) -> Iterator[ShardResult]:
-    """One model on one set, shard after shard."""
-    shards = shards_of(_whole(work, job, look))
-    finished = evaluations = 0
-    with progress_bar(look.expected_evaluations, len(job.set.rows), job.label, work.progress) as tell:
-        if work.resume and any(shard.checkpoint is not None and shard.checkpoint.exists() for shard in shards):
-            done = finished_before(shards)
-            work.say(continued(job.label, done, len(job.set.rows), "pictures"))
-        for shard in shards:
-            before = finished, evaluations
-
-            def progress(more: int, scored: int, before: tuple[int, int] = before) -> None:
-                if tell is not None:
-                    tell(before[0] + more, before[1] + scored)
-
-            result = run_shard(shard, progress)
-            if result.batch_size < shard.batch_size:
-                work.halve(job.model, result.batch_size)
-            finished, evaluations = finished + len(shard.rows), evaluations + result.evaluations
-            yield result
+def _label(work: Work) -> str:
+    """What the bar of all scores is called."""
+    models = work.models[0].name if len(work.models) == 1 else f"{len(work.models)} models"
+    return f"{models}, {' and '.join(work.sets)} set"
 
 
 def _whole(work: Work, job: Job, look: Preflight) -> Shard:

@@ -2,6 +2,6 @@
 
 from heldout.workers.ending import guard, interrupts_held
 from heldout.workers.surroundings import Surroundings
-from heldout.workers.tasks import Stopped, Tell, check_n_jobs, n_workers, run_tasks
+from heldout.workers.tasks import Stopped, Tell, n_workers, run_tasks
 
-__all__ = ["Stopped", "Surroundings", "Tell", "check_n_jobs", "guard", "interrupts_held", "n_workers", "run_tasks"]
+__all__ = ["Stopped", "Surroundings", "Tell", "guard", "interrupts_held", "n_workers", "run_tasks"]

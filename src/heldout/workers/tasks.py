@@ -13,12 +13,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from heldout.checks import check_count
+from heldout.checks import check_n_jobs
 from heldout.errors import HeldoutError, InputError, told
 from heldout.workers.ending import guard, interrupts_held
 from heldout.workers.surroundings import Surroundings
 
-MOST_JOBS = 10_000
 NUMBERS = 4  # that a task may tell at a time
 BETWEEN_LOOKS = 0.2  # seconds between two looks at what tasks tell
 PATIENCE = 5.0  # seconds that tasks have to stop
@@ -26,22 +25,6 @@ PATIENCE = 5.0  # seconds that tasks have to stop
 Task = TypeVar("Task")
 Found = TypeVar("Found")
 Tell = Callable[..., None]
-
-
-def check_n_jobs(n_jobs: Any) -> int:
-    """Workers, as joblib counts them: -1 is one for each core, -2 one less, and so on.
-
-    Examples
-    --------
-    >>> check_n_jobs(0)
-    Traceback (most recent call last):
-        ...
-    heldout.errors.InputError: `n_jobs` is 0; give a number of workers, or -1 for all cores.
-    """
-    number = check_count(n_jobs, "n_jobs", least=-MOST_JOBS, most=MOST_JOBS)
-    if number == 0:
-        raise InputError("`n_jobs` is 0; give a number of workers, or -1 for all cores.")
-    return number
 
 
 def run_tasks(
