@@ -155,7 +155,7 @@ class _Run:
                 break
             if time.monotonic() > patience:
                 raise InputError(
-                    f"`cluster={self._cluster!r}`: no node of the cluster has a {wanted} within {SECONDS:.0f} seconds; "
+                    f"`cluster={self._cluster!r}`: no node of the cluster has a {wanted} within {SECONDS:g} seconds; "
                     "start one that has."
                 )
             time.sleep(BETWEEN_LOOKS)
@@ -256,11 +256,11 @@ def _worker() -> Callable[..., Any]:
     """A function that is sent as it is written, so that it can tell that a node has nothing of ours."""
 
     def work(version: str, path: Sequence[str], own: Any, lent: Sequence[Any], number: int, board: Any) -> Any:
+        import importlib
         import socket
         import sys
 
-        import ray
-
+        ray: Any = importlib.import_module("ray")
         board.begin.remote(number)
         sys.path += [entry for entry in path if entry not in sys.path]
         node = f"the node {socket.gethostname()} ({ray.util.get_node_ip_address()})"
@@ -361,26 +361,30 @@ def check_cluster(cluster: str | None, n_jobs: int) -> None:
             f"`cluster={cluster!r}` and `n_jobs={n_jobs}`: the nodes of a cluster have their own workers; give one of "
             "the two."
         )
-    _check_name(cluster)
     if not import_extra("ray", extra="ray").is_initialized():
         check_answers(cluster, _address(cluster))
 
 
-def _check_name(cluster: Any) -> None:
-    """Refuse what cannot be the name of a cluster."""
+def _address(cluster: Any) -> str:
+    """host:port of a cluster that runs already; `auto` is what Ray means by it."""
+    known = cluster
     if cluster == "auto":
-        return
-    host, colon, port = cluster.rpartition(":") if isinstance(cluster, str) else ("", "", "")
-    if not (host and colon and port.isdecimal() and 0 < int(port) < 2**16) or "/" in host:
+        known = os.environ.get("RAY_ADDRESS") or "auto"
+        if known in ("auto", "local"):
+            return _address_here()
+    host, _, port = known.rpartition(":") if isinstance(known, str) else ("", "", "")
+    if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 2**16:
+        where = "" if known == cluster else f" (RAY_ADDRESS is {known!r})"
         raise InputError(
-            f"`cluster={cluster!r}`: give 'auto', or the address of a Ray cluster, host:port, from one of its nodes."
+            f"`cluster={cluster!r}`{where}: give 'auto', or the address of a Ray cluster, host:port, and call it on "
+            "one of its nodes."
         )
+    return str(known)
 
 
-def _address(cluster: str) -> str:
-    """host:port; `auto` is what Ray means by it, a cluster that runs already."""
-    if cluster != "auto":
-        return cluster
+def _address_here() -> str:
+    """That of the cluster that this machine belongs to."""
+    import_extra("ray", extra="ray")
     from ray._private import services  # what `ray status` asks; ray.init itself would wait for a cluster that is gone
 
     try:
@@ -404,7 +408,7 @@ def check_answers(cluster: str, address: str) -> None:
             if len(answer) < 4 or answer[3] != SETTINGS:
                 raise OSError("what answers is not Ray")
     except OSError as error:
-        reason = f"no answer within {SECONDS:.0f} seconds" if isinstance(error, TimeoutError) else told_plainly(error)
+        reason = f"no answer within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else told_plainly(error)
         raise InputError(
             f"`cluster={cluster!r}`: there is no Ray cluster at {address} ({reason}); start one with "
             "`ray start --head`, which prints its address."

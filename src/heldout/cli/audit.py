@@ -139,6 +139,11 @@ def add_options(verb: Parser) -> None:
     running = verb.add_argument_group("running and reporting")
     running.add_argument("--batch-size", type=int, metavar="N")
     add_n_jobs(running, "worker processes")
+    running.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="share the scores with a Ray cluster: auto (RAY_ADDRESS, or the one on this machine) or host:port",
+    )
     running.add_argument("--device", default=None, help="cpu (default) or cuda")
     running.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
     running.add_argument(
@@ -219,6 +224,7 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
         limit=args.limit,
         batch_size=args.batch_size,
         n_jobs=args.n_jobs,
+        cluster=args.cluster,
         n_resamples=args.resamples,
         level=args.level,
         planned_audits=args.planned_audits,

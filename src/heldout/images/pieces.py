@@ -29,7 +29,7 @@ def _itself(source: ImageSource) -> ImageSource:
 
 def piece_of(images: LabelledImages, rows: NDArray[np.intp]) -> LabelledImages | None:
     """Some pictures that can go elsewhere by themselves; None where the set can only go whole, as a user's own does."""
-    source = images.source
+    source: Any = images.source
     while isinstance(source, Part):
         source, rows = source.whole, source.rows[rows]
     return replace(images, source=Piece(source, rows), groups=None) if hasattr(source, "packed") else None

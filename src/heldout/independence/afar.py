@@ -1,8 +1,8 @@
 """Shards on a Ray cluster.
 
-Workers on other machines do not see the folder of unfinished work, so they keep nothing there: this process keeps every
-shard that comes back, as if it had been scored here. A run that is stopped goes on from the last finished shard, with or
-without the cluster; shards that were at work begin again.
+Workers on other machines do not see the folder of unfinished work, so they keep nothing: this process keeps every shard
+that comes back, as if it had been scored here. A run that is stopped goes on from there, with or without the cluster;
+shards that were at work begin again.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from heldout.checkpoints import CheckpointFolder
 from heldout.checks import check_share
 from heldout.errors import InputError
 from heldout.images import LabelledImages
+from heldout.independence.afar import run_shards
 from heldout.independence.checks import check_enough
 from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.preflight import Preflight, check_room, looked_at, preflight
@@ -73,6 +74,7 @@ class Work:
     say: Notify
     progress: bool
     n_jobs: int = 1
+    cluster: str | None = None  # has the shards where it is given
     halved: dict[str, int] = field(default_factory=dict)  # batch sizes of models, by name, that did not fit
 
     @property
@@ -255,23 +257,30 @@ def score_all(work: Work, looks: dict[tuple[str, int], Preflight]) -> dict[str, 
             if result.batch_size < tasks[number].batch_size:
                 work.halve(tasks[number].scorer, result.batch_size)
 
-        results = iter(
-            run_tasks(
-                run_shard,
-                tasks,
-                n_jobs=work.n_jobs,
-                tell=progress,
-                done=done,
-                shared=[
-                    *((f"the model {model.name}", model) for model in work.models),
-                    *((f"the {name} set", pictures.images) for name, pictures in work.sets.items()),
-                ],
-            )
-        )
+        results = iter(_results(work, tasks, progress, done))
     found: dict[str, list[ShardResult]] = {name: [] for name in work.sets}
     for job, some in zip(jobs, shards, strict=True):
         found[job.name].append(ShardResult.joined([next(results) for _ in some]))
     return found
+
+
+def _results(
+    work: Work, shards: Sequence[Shard], tell: Callable[..., None], done: Callable[[int, ShardResult], None]
+) -> list[ShardResult]:
+    """What is found in each, here, in worker processes or on a cluster."""
+    if work.cluster is not None:
+        return run_shards(shards, cluster=work.cluster, tell=tell, done=done, say=work.say)
+    return run_tasks(
+        run_shard,
+        shards,
+        n_jobs=work.n_jobs,
+        tell=tell,
+        done=done,
+        shared=[
+            *((f"the model {model.name}", model) for model in work.models),
+            *((f"the {name} set", pictures.images) for name, pictures in work.sets.items()),
+        ],
+    )
 
 
 def _label(work: Work) -> str:
