@@ -146,3 +146,25 @@ def test_what_cannot_be_sent_is_named():
     sentence = r"^`n_jobs=2`: the model m cannot be sent to another process \(TypeError: .*\); leave `n_jobs` out, or "
     with pytest.raises(InputError, match=sentence):
         workers.run_tasks(counted, [lock, lock], n_jobs=2, shared=[("the model m", lock)])
+
+
+def threads(task, tell):
+    """Of torch here, and a switch of its."""
+    return torch_module().get_num_threads(), torch_module().backends.cudnn.deterministic
+
+
+def torch_module():
+    return pytest.importorskip("torch")
+
+
+def test_workers_compute_as_their_parent_does():
+    """With joblib's share of the cores for each, the sums of a model could differ in their last bits."""
+    torch = torch_module()
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    torch.backends.cudnn.deterministic = True
+    try:
+        assert workers.run_tasks(threads, [0, 1], n_jobs=2) == [(3, True)] * 2
+    finally:
+        torch.set_num_threads(before)
+        torch.backends.cudnn.deterministic = False

@@ -47,12 +47,7 @@ def small_shards(monkeypatch) -> None:
 
 
 def test_the_same_bytes_with_one_and_with_two_workers(tmp_path):
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)  # which joblib would leave one of for each worker, and with it other sums
-    try:
-        assert audited(tmp_path, nets(), n_jobs=2) == audited(tmp_path, nets())
-    finally:
-        torch.set_num_threads(before)
+    assert audited(tmp_path, nets(), n_jobs=2) == audited(tmp_path, nets())
 
 
 class Breaks(torch.nn.Module):

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from heldout.errors import import_extra
+
 SWITCHES = {  # of torch, that change a model's arithmetic
     "cudnn": ("allow_tf32", "deterministic", "benchmark"),
     "mkldnn": ("enabled",),
@@ -23,6 +25,7 @@ class Surroundings:
     torch_threads: int | None
     switches: Mapping[str, Any]
     path: tuple[str, ...]
+    folder: str
 
     @classmethod
     def here(cls) -> Surroundings:
@@ -33,18 +36,27 @@ class Surroundings:
         for library in threadpool_info():
             threads[library["user_api"]] = max(threads.get(library["user_api"], 1), library["num_threads"])
         torch = sys.modules.get("torch")
-        path = tuple(dict.fromkeys([*(entry or os.getcwd() for entry in sys.path), os.getcwd()]))
-        return cls(threads, None if torch is None else torch.get_num_threads(), _switches(torch), path)
+        folder = os.getcwd()  # in which the command line looks for modules
+        path = tuple(dict.fromkeys([*(entry or folder for entry in sys.path), folder]))
+        return cls(threads, None if torch is None else torch.get_num_threads(), _switches(torch), path, folder)
 
-    def find_modules(self) -> None:
-        """Let this process import what that one can."""
+    def find(self) -> None:
+        """Let this process import and open what that one can."""
         sys.path += [entry for entry in self.path if entry not in sys.path]
+        os.chdir(self.folder)
+
+    @property
+    def most_threads(self) -> int:
+        """For libraries that are loaded later."""
+        return max(self.torch_threads or 1, *self.threads.values(), 1)
 
     @contextmanager
     def restored(self) -> Iterator[None]:
         """Compute as there."""
         from threadpoolctl import threadpool_limits
 
+        if self.torch_threads is not None:  # a task may import it as late as in its own functions
+            import_extra("torch", extra="torch")
         torch = sys.modules.get("torch")
         before, switches = 0 if torch is None else torch.get_num_threads(), _switches(torch)
         if torch is not None:

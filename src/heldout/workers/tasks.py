@@ -103,7 +103,7 @@ def _dispatched(
             letter = packed((function, task), "the work", by, known, instead=instead)
             yield delayed(_one)(letter, number, board.path, surroundings)
 
-    with parallel_config("loky"), interrupts_held():
+    with parallel_config("loky", inner_max_num_threads=surroundings.most_threads), interrupts_held():
         work: Iterator[tuple[int, Found | Exception]] = Parallel(
             n_jobs=workers,
             return_as="generator_unordered",
@@ -248,7 +248,7 @@ def _one(letter: Any, number: int, path: str, surroundings: Surroundings) -> tup
 
     if rows[-1, 0]:
         return number, Stopped()
-    surroundings.find_modules()
+    surroundings.find()
     try:
         function, task = letter.opened()
     except Exception as error:
