@@ -175,10 +175,11 @@ def test_something_else_at_the_address(answer, says, monkeypatch):
 
 def test_a_node_without_the_package_is_named(monkeypatch):
     cloudpickle = pytest.importorskip("ray.cloudpickle")
+    monkeypatch.setattr(os, "environ", dict(os.environ))
     work = pickle.loads(cloudpickle.dumps(clusters._worker()))
     board = SimpleNamespace(begin=SimpleNamespace(remote=lambda number: None))
     monkeypatch.setitem(sys.modules, "heldout", None)
-    outcome, said, _ = work("0", [], None, [], 0, board)
+    outcome, said, _ = work("0", [], os.getcwd(), 1, None, [], 0, board)
     assert outcome == "missing"
     assert said.endswith(" has no module 'heldout'")
 
@@ -223,3 +224,12 @@ def test_a_model_file_travels_along(tmp_path, honest_onnx):
     assert there.name == "model"
     assert there.logits(batch).tobytes() == expected.tobytes()
     assert not runs_on_gpu(scorer)
+
+
+def test_weights_leave_their_gpu_for_the_way():
+    scorer = TorchScorer(nets()[0])
+    scorer.device = torch.device("cuda:1")  # none here: its weights are on the CPU already
+    there = portable(scorer)
+    assert (str(there.device), str(scorer.device)) == ("cuda", "cuda:1")
+    assert runs_on_gpu(scorer)
+    assert there._original is not scorer._original

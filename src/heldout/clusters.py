@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from heldout._version import __version__
-from heldout.errors import HeldoutError, InputError, import_extra, told
+from heldout.errors import HeldoutError, InputError, MissingExtraError, import_extra, told
 from heldout.workers.parcels import Parcel, packed
 from heldout.workers.surroundings import Surroundings
 
@@ -116,8 +116,7 @@ class _Run:
     ) -> None:
         self._ray, self._cluster, self._function = ray, cluster, function
         self._parcels, self._say = parcels, say
-        self._surroundings = here = Surroundings.here()
-        self._threads = max(here.torch_threads or 1, *here.threads.values(), 1)
+        self._surroundings = Surroundings.here()
         self.sent: dict[Any, int] = {}  # what Ray will have for a task -> its number
         self._slots = 1
         self._died = 0  # workers, as far as was said
@@ -135,12 +134,13 @@ class _Run:
     def send(self, number: int, task: Any, *, gpu: bool) -> None:
         """Have a task done."""
         needs = self._needs(gpu)
-        whole = self._function, task, self._surroundings
+        here = self._surroundings
+        whole = self._function, task, here
         letter = packed(whole, "the work", f"cluster={self._cluster!r}", self._parcels, instead=INSTEAD)
         lent = [self._parcels.sent[each.key] for each in letter.within]
         own = letter.key, letter.content, letter.arrays
         work = self._worker.options(**needs).remote(
-            __version__, self._surroundings.path, own, lent, number, self._board
+            __version__, here.path, here.folder, here.most_threads, own, lent, number, self._board
         )
         self.sent[work] = number
 
@@ -159,7 +159,7 @@ class _Run:
                     "start one that has."
                 )
             time.sleep(BETWEEN_LOOKS)
-        cores = 1 if gpu else int(min(self._threads, most))
+        cores = 1 if gpu else int(min(self._surroundings.most_threads, most))
         self._slots = max(1, int(sum(node.get(wanted, 0.0) // (1 if gpu else cores) for node in nodes)))
         return {"num_cpus": cores, "num_gpus": 1 if gpu else 0}
 
@@ -255,14 +255,30 @@ def _board() -> type:
 def _worker() -> Callable[..., Any]:
     """A function that is sent as it is written, so that it can tell that a node has nothing of ours."""
 
-    def work(version: str, path: Sequence[str], own: Any, lent: Sequence[Any], number: int, board: Any) -> Any:
+    def work(
+        version: str,
+        path: Sequence[str],
+        folder: str,
+        threads: int,
+        own: Any,
+        lent: Sequence[Any],
+        number: int,
+        board: Any,
+    ) -> Any:
+        import contextlib
         import importlib
+        import os
         import socket
         import sys
 
         ray: Any = importlib.import_module("ray")
         board.begin.remote(number)
+        # What this process finds and how it computes, as far as it can be so before anything of ours is there.
         sys.path += [entry for entry in path if entry not in sys.path]
+        with contextlib.suppress(OSError):
+            os.chdir(folder)
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):  # of libraries not loaded yet
+            os.environ[name] = str(threads)
         node = f"the node {socket.gethostname()} ({ray.util.get_node_ip_address()})"
         try:
             import heldout
@@ -288,7 +304,7 @@ def one_task(own: Any, lent: Sequence[Any], node: str, say: Tell) -> tuple[str, 
     try:
         function, task, surroundings = Parcel(key, content, tuple(np.array(a) for a in arrays), within).opened()
     except ImportError as error:
-        return "missing", f"{node} has no module {error.name!r}", ()
+        return "missing", f"{node} has no module {_absent(error)!r}", ()
     except HeldoutError as error:
         return "failed", type(error)(f"{node}: {error}"), ()
     except Exception as error:  # another version of a module, most often
@@ -306,8 +322,16 @@ def one_task(own: Any, lent: Sequence[Any], node: str, say: Tell) -> tuple[str, 
     try:
         with surroundings.restored():
             return "found", function(task, tell), last
+    except MissingExtraError as error:
+        return "missing", f"{node} has no module {_absent(error)!r}", ()
     except HeldoutError as error:
         return "failed", error, ()
+
+
+def _absent(error: ImportError) -> str:
+    """The name of the module that is not there."""
+    cause = error.__cause__
+    return error.name or (cause.name if isinstance(cause, ImportError) else None) or str(error)
 
 
 @contextmanager
