@@ -145,22 +145,21 @@ class _Run:
         self.sent[work] = number
 
     def _needs(self, gpu: bool) -> dict[str, float]:
-        """What a task asks of a node: a GPU, or a core for each of its threads, as far as any node has so many."""
+        """What a task asks of a node: a GPU, or a core for each of its threads, as far as every node has so many."""
         wanted = "GPU" if gpu else "CPU"
         patience = time.monotonic() + SECONDS
         while True:
-            nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-            most = max((node.get(wanted, 0.0) for node in nodes), default=0.0)
-            if most >= 1:
+            nodes = [int(node["Resources"].get(wanted, 0)) for node in self._ray.nodes() if node["Alive"]]
+            if some := [count for count in nodes if count >= 1]:
                 break
             if time.monotonic() > patience:
                 raise InputError(
-                    f"`cluster={self._cluster!r}`: no node of the cluster has a {wanted} within {SECONDS:g} seconds; "
-                    "start one that has."
+                    f"`cluster={self._cluster!r}`: no node of the cluster has a {wanted}, not after {SECONDS:g} "
+                    "seconds either; start one that has."
                 )
             time.sleep(BETWEEN_LOOKS)
-        cores = 1 if gpu else int(min(self._surroundings.most_threads, most))
-        self._slots = max(1, int(sum(node.get(wanted, 0.0) // (1 if gpu else cores) for node in nodes)))
+        cores = 1 if gpu else min(self._surroundings.most_threads, *some)
+        self._slots = sum(count // cores for count in some)
         return {"num_cpus": cores, "num_gpus": 1 if gpu else 0}
 
     def ended(self) -> Iterator[tuple[int, Any, tuple[int, ...]]]:

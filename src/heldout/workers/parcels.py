@@ -81,6 +81,8 @@ def packed(thing: Any, what: str, by: str, known: Mapping[int, Parcel] | None = 
     try:
         pickler = _Pickler(file, known or {}, arrays)
         pickler.dump(thing)
+    except InputError:  # of something within
+        raise
     except Exception as error:  # whatever the parts of a model raise
         raise InputError(
             f"`{by}`: {what} cannot be sent to another process ({told(error)}); {instead}, or use an "
