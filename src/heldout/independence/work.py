@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from heldout.scorers import Scorer
 from heldout.scorers.batches import OutOfMemoryError
 from heldout.statistics.checks import Alternative
 from heldout.statistics.permutation import check_comparable
-from heldout.workers import run_tasks
+from heldout.workers import Tell, n_workers, run_tasks
 
 Notify = Callable[[str], None]
 
@@ -96,13 +97,15 @@ class Work:
         size = self.batch_size or model.batch_size
         return min(size, self.halved.get(model.name, size))
 
-    def halve(self, model: Scorer, size: int) -> None:
-        """Give a model smaller batches from here on, and say so once."""
+    def note_size(self, model: Scorer, asked: int, size: int) -> None:
+        """A model that ran on smaller batches than asked for gets no larger ones from here on; that is said once."""
+        if size == asked:
+            return
         if model.name not in self.halved:
             self.say(
-                f"{model.name}: the device ran out of memory at {2 * size:,} pictures per batch; going on with fewer."
+                f"{model.name}: the device ran out of memory at {asked:,} pictures per batch; going on with fewer."
             )
-        self.halved[model.name] = size
+        self.halved[model.name] = min(size, self.halved.get(model.name, size))
 
     def kept(self) -> CheckpointFolder:
         """Where unfinished work is kept."""
@@ -205,34 +208,68 @@ def look_at_all(
         wants: looked_at({name: s.rows for name, s in work.sets.items()}, whole if wants else {}, rng)
         for wants in sorted({value is not None for value in expected})
     }
-    looks = {}
-    for job in work.jobs:
-        look = _look(work, job, samples[expected[job.number] is not None][job.name])
-        work.say(f"{job.label}: {look}.")
-        looks[job.name, job.number] = look
-    return looks
+    jobs = work.jobs
+    here = n_workers(work.n_jobs) == 1
+    tasks = [
+        Look(
+            scorer=job.model,
+            images=job.set.images,
+            rows=job.set.rows,
+            sample=samples[expected[job.number] is not None][job.name],
+            orbit=work.orbit,
+            batch_size=work.batch_size_of(job.model),
+            label=job.label,
+            progress=work.progress and here,  # bars of several workers would write over each other
+            kept=work.kept_of(job.model, f"{job.number}", job.name),
+        )
+        for job in jobs
+    ]
+
+    def done(number: int, found: tuple[Preflight, int]) -> None:
+        work.note_size(jobs[number].model, tasks[number].batch_size, found[1])
+        work.say(f"{jobs[number].label}: {found[0]}.")
+
+    found = run_tasks(look_at, tasks, n_jobs=work.n_jobs, done=done, shared=_shared(work))
+    return {(job.name, job.number): look for job, (look, _) in zip(jobs, found, strict=True)}
 
 
-def _look(work: Work, job: Job, sample: NDArray[np.intp]) -> Preflight:
-    """With batches that fit into the device's memory."""
+@dataclass(frozen=True)
+class Look:
+    """One model before the pictures of one set: all that a worker needs to know."""
+
+    scorer: Scorer
+    images: LabelledImages
+    rows: NDArray[np.intp]  # which pictures will be audited
+    sample: NDArray[np.intp]  # which are looked at
+    orbit: Translations
+    batch_size: int
+    label: str
+    progress: bool
+    kept: CheckpointFolder
+
+
+def look_at(look: Look, tell: Tell) -> tuple[Preflight, int]:
+    """What is seen, with batches that fit into the device's memory, and their size."""
+    size = look.batch_size
     while True:
-        size = work.batch_size_of(job.model)
         try:
-            return preflight(
-                job.model,
-                job.set.images,
-                job.set.rows,
-                sample,
-                orbit=work.orbit,
+            seen = preflight(
+                look.scorer,
+                look.images,
+                look.rows,
+                look.sample,
+                orbit=look.orbit,
                 batch_size=size,
-                label=job.label,
-                progress=work.progress,
-                checkpoints=work.kept_of(job.model, f"{job.number}", job.name),
+                label=look.label,
+                progress=look.progress,
+                checkpoints=replace(look.kept, fingerprint={**look.kept.fingerprint, "batch_size": size}),
             )
         except OutOfMemoryError:
             if size == 1:
                 raise
-            work.halve(job.model, size // 2)
+            size //= 2
+        else:
+            return seen, size
 
 
 def score_all(work: Work, looks: dict[tuple[str, int], Preflight]) -> dict[str, list[ShardResult]]:
@@ -254,8 +291,7 @@ def score_all(work: Work, looks: dict[tuple[str, int], Preflight]) -> dict[str, 
                 tell(sum(f for f, _ in told.values()), sum(e for _, e in told.values()))
 
         def done(number: int, result: ShardResult) -> None:
-            if result.batch_size < tasks[number].batch_size:
-                work.halve(tasks[number].scorer, result.batch_size)
+            work.note_size(tasks[number].scorer, tasks[number].batch_size, result.batch_size)
 
         results = iter(_results(work, tasks, progress, done))
     found: dict[str, list[ShardResult]] = {name: [] for name in work.sets}
@@ -270,17 +306,13 @@ def _results(
     """What is found in each, here, in worker processes or on a cluster."""
     if work.cluster is not None:
         return run_shards(shards, cluster=work.cluster, tell=tell, done=done, say=work.say)
-    return run_tasks(
-        run_shard,
-        shards,
-        n_jobs=work.n_jobs,
-        tell=tell,
-        done=done,
-        shared=[
-            *((f"the model {model.name}", model) for model in work.models),
-            *((f"the {name} set", pictures.images) for name, pictures in work.sets.items()),
-        ],
-    )
+    return run_tasks(run_shard, shards, n_jobs=work.n_jobs, tell=tell, done=done, shared=_shared(work))
+
+
+def _shared(work: Work) -> list[tuple[str, Any]]:
+    """What tasks hold, and what messages call it."""
+    models = [(f"the model {model.name}", model) for model in work.models]
+    return [*models, *((f"the {name} set", pictures.images) for name, pictures in work.sets.items())]
 
 
 def _label(work: Work) -> str:

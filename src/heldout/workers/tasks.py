@@ -252,10 +252,11 @@ def _one(letter: Any, number: int, path: str, surroundings: Surroundings) -> tup
     try:
         function, task = letter.opened()
     except Exception as error:
-        said = f"a worker process could not take its work over ({told(error)}); use `n_jobs=1`."
-        return number, InputError(said)
+        rows[-1, 0] = 1
+        return number, InputError(f"a worker process could not take its work over ({told(error)}); use `n_jobs=1`.")
     try:
         with surroundings.restored():
             return number, function(task, tell)
     except (HeldoutError, Stopped) as error:
+        rows[-1, 0] = 1  # here already, so that this worker begins no other
         return number, error
