@@ -138,7 +138,7 @@ def add_options(verb: Parser) -> None:
 
     running = verb.add_argument_group("running and reporting")
     running.add_argument("--batch-size", type=int, metavar="N")
-    add_n_jobs(running, "worker processes")
+    add_n_jobs(running, "worker processes; with --scores, threads")
     running.add_argument("--device", default=None, help="cpu (default) or cuda")
     running.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
     running.add_argument(
