@@ -648,6 +648,8 @@ POOLS = [
         for value in ("much", "nan", "1e400", "-1e400", "1/0", "-0.1", "1.2")
     ),
     Bad("budget", f"{FOUR} --epsilon 0", "--epsilon is 0"),
+    Bad("budget", "pool.npz --n-jobs 0", "--n-jobs is 0; give a number of workers, or -1"),
+    Bad("budget", f"{FOUR} --n-jobs 2", "--n-jobs"),
     Bad("budget", f"{FOUR} --epsilon 1", "--epsilon is 1"),
     Bad("budget", f"{FOUR} --delta 1e-330", "delta"),
     Bad("budget", f"{FOUR} --error 1e-400", "error"),

@@ -138,7 +138,7 @@ def add_options(verb: Parser) -> None:
 
     running = verb.add_argument_group("running and reporting")
     running.add_argument("--batch-size", type=int, metavar="N")
-    add_n_jobs(running, "worker processes")
+    add_n_jobs(running, "worker processes; with --scores, threads")
     running.add_argument(
         "--cluster",
         metavar="ADDRESS",

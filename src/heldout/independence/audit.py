@@ -190,6 +190,7 @@ def audit_many(
             level=level / planned_audits,
             rng=rng_references,
             n_resamples=n_resamples,
+            n_jobs=n_jobs,
         )
     evidence = weigh(
         examples["test"],

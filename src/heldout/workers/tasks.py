@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,6 +69,20 @@ def run_tasks(
     with _Board(len(tasks)) as board:
         work = _dispatched(function, tasks, workers, shared, board)
         return _collected(work, len(tasks), board, tell or _unheard, done)
+
+
+def in_threads(function: Callable[..., Found], tasks: Iterable[tuple[Any, ...]], *, n_jobs: int = 1) -> Iterator[Found]:
+    """What a function makes of each task, its arguments, in their order; tasks are made one after the other, a few
+    ahead of time.
+    """
+    workers = n_workers(n_jobs)
+    if workers == 1:
+        return starmap(function, tasks)
+    from joblib import Parallel, delayed
+
+    work = Parallel(n_jobs=workers, require="sharedmem", pre_dispatch=workers, batch_size=1, return_as="generator")
+    found: Iterator[Found] = work(delayed(function)(*task) for task in tasks)
+    return found
 
 
 def n_workers(n_jobs: int) -> int:
