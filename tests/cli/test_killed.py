@@ -37,6 +37,9 @@ def train(x, y, seed):
 PICTURES = ["--model", "killed_model:make", "--images", "pictures.npz", "--batch-size", "16"]
 COMMANDS = {
     "audit": ["audit", *PICTURES, "--wrap", "--radius", "1", "--limit", "100"],
+    "audit with workers": [
+        "audit", *PICTURES, "--control", "others.npz", "--wrap", "--radius", "1", "--limit", "100", "--n-jobs", "2",
+    ],
     "memorization": [
         "memorization", "curve", *PICTURES, "--pixel-range", "0", "1", "--perturbation", "spatial", "gaussian",
         "--strengths", "spatial=0:2", "gaussian=0:64:32", "--validation", "pictures.npz",
@@ -60,6 +63,7 @@ def launch(tmp_path: Path, rng: np.random.Generator) -> Callable[..., subprocess
     y = (x.reshape(120, -1)[:, 32:].sum(1) > x.reshape(120, -1)[:, :32].sum(1)).astype(int)
     np.savez(tmp_path / "pictures.npz", images=x, labels=y)
     table = rng.random((60, 3))
+    np.savez(tmp_path / "others.npz", images=x[:, :, ::-1], labels=y)
     np.savez(tmp_path / "table.npz", x=table, y=(table[:, 0] > 0.5).astype(int))
 
     def start(name: str, out: str, *more: str, pause: float = 0.0) -> subprocess.Popen[str]:

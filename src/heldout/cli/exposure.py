@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heldout.checks import EXAMPLE, check_key, plain_name
-from heldout.cli.common import make_folder, say
+from heldout.cli.common import add_n_jobs, check_folder, say
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
@@ -74,7 +74,7 @@ def add_options(verb: Parser) -> None:
     how.add_argument("--scan", action=argparse.BooleanOptionalAction,
                      help="the cutoff that fits each model best (default: with at least 20 dates)")  # fmt: skip
     how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
-    how.add_argument("--n-jobs", type=int, default=-1, metavar="J", help="threads (default: all cores)")
+    add_n_jobs(how, "threads", default=-1)
     add_reading(verb)
     add_ending(verb.add_argument_group("reporting"), GATE)
     verb.set_defaults(command=run, parser=verb)
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     table = read_predictions(args, args.given[0] if len(args.given) == 1 else args.given, columns=wanted)
     say(str(table))
     if args.out is not None:
-        make_folder(args.out)
+        check_folder(args.out)
     items = {} if args.items is None else _rows_by(args.items, EXAMPLE.usual, "id", "--items")
     models = {} if args.models is None else _rows_by(args.models, MODEL, "model", "--models")
     seen = None if args.seen is None else _seen(args.seen)

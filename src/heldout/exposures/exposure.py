@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout._version import __version__
-from heldout.checks import check_count, check_seed, check_share
+from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
 from heldout.exposures.controls import mixing, month_map, negative_control, strata_alone, weights
 from heldout.exposures.inputs import Board, read_board
@@ -86,7 +86,7 @@ def exposure(
     seed : int
         Of the draws.
     n_jobs : int
-        Threads, -1 for all cores.
+        Workers, as joblib counts them (-1: one for each core), here threads; the result does not depend on it.
     progress : bool
         Show a bar on stderr.
 
@@ -112,8 +112,7 @@ def exposure(
     seed, n_resamples = check_seed(seed), check_count(n_resamples, "n_resamples")
     level = check_share(level, "level")
     steps = None if steps is None else check_count(steps, "steps")
-    if n_jobs == 0:
-        raise InputError("`n_jobs` is 0; give a number of threads, or -1 for all cores.")
+    check_n_jobs(n_jobs)
     board = read_board(predictions, dates=dates, cutoffs=cutoffs, seen=seen, strata=strata, families=families)
     idle = MarginChains(board.cells, strata=board.strata).tradable
     if not idle.any():

@@ -168,7 +168,8 @@ def margin_test(
     steps : int
         Rounds of trades to the hub and out again. p is exact for any number, means are not.
     n_jobs : int
-        Threads, which change nothing but the time; they need numba.
+        Workers, as joblib counts them (-1: one for each core), here threads, which change nothing but the time; they
+        need numba.
     rng : numpy.random.Generator
         Of the trades.
 
