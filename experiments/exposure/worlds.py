@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+CORRELATIONS = (0.0, 0.7)  # of ability and cutoff
 CASES = {
     "Rasch": {},
     "2-PL": {"discrimination": "free"},

@@ -104,9 +104,9 @@ def test_one_round_has_the_enumerated_kernel(name, delta, plain, monkeypatch):
     tilt = np.array([[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 1, 0]])[: len(x), : len(x[0])]
     tables, _, kernel, places = law(x, strata, delta, tilt)
     chains = MarginChains(np.asarray(x, dtype=np.uint8), strata=strata, tilt=tilt, delta=delta, steps=1)
-    stack = np.repeat(chains.cells[None], 8_000, axis=0)
+    stack = np.repeat(chains.bits[None], 8_000, axis=0)
     chains._walk(stack, np.random.default_rng(1).integers(0, 2**64, 8_000, dtype=np.uint64))
-    counts = np.bincount([places[t.tobytes()] for t in stack], minlength=len(tables))
+    counts = np.bincount([places[t.tobytes()] for t in chains.unpacked(stack)], minlength=len(tables))
     reached = kernel[0] > 0
     assert counts[~reached].sum() == 0
     assert chisquare(counts[reached], 8_000 * kernel[0][reached]).pvalue > 1e-4

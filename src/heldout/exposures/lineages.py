@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.exposures.inputs import Board
+from heldout.exposures.inputs import Board, Flags
 from heldout.statistics.margins import MarginChains, monte_carlo_p
 
 Floats = NDArray[np.float64]
@@ -54,18 +54,14 @@ class Pass:
 def whole_pass(board: Board, n_tables: int, *, steps: int, n_jobs: int, rng: np.random.Generator) -> Pass:
     """Tables of all models."""
     chains = MarginChains(board.cells, strata=board.strata, steps=steps, n_jobs=n_jobs)
-    exposed = np.flatnonzero(board.seen.any(axis=1))
-    starts = np.flatnonzero(np.diff(board.strata, prepend=-1))
+    seen = chains.packed(board.seen)
     right = np.zeros(board.cells.shape, dtype=np.int64)
     models, strata = [], []
-    for tables in chains.draw(n_tables, rng):
-        hit = tables & 1  # a missing cell is 2
-        right += hit.sum(axis=0, dtype=np.int32)
-        part = hit[:, exposed] & board.seen[exposed]
-        by_model = np.zeros((len(tables), len(board.names)), dtype=np.int64)
-        by_model[:, exposed] = part.sum(axis=2, dtype=np.int32)
-        models.append(by_model)
-        strata.append(np.add.reduceat(part.sum(axis=1, dtype=np.int32), starts, axis=1).astype(np.int64))
+    for bits in chains.draw_bits(n_tables, rng):
+        right += chains.counted(bits)
+        hits = chains.successes(bits, seen)
+        models.append(hits.sum(axis=2))
+        strata.append(hits.sum(axis=1))
     return Pass(by_model=np.concatenate(models), by_stratum=np.concatenate(strata), mean=right / n_tables)
 
 
@@ -115,6 +111,13 @@ def family_p(
     return combined(p_values)
 
 
+def successes(chains: MarginChains, seen: Flags, n_tables: int, rng: np.random.Generator) -> Floats:
+    """(B,) right cells among the exposed ones of every table."""
+    flags = chains.packed(seen)
+    stacks = [chains.successes(bits, flags).sum(axis=(1, 2)) for bits in chains.draw_bits(n_tables, rng)]
+    return np.concatenate(stacks).astype(np.float64)
+
+
 @dataclass(frozen=True)
 class _Tested:
     """What tables of one law say of a statistic."""
@@ -132,15 +135,12 @@ class _Tilted:
         self._cells, self._seen, self._strata = board.cells[rows], board.seen[rows], board.strata
         self._steps, self._n_jobs = steps, n_jobs
         self.observed = float(((self._cells == 1) & self._seen).sum())
-        self._places = np.flatnonzero(self._seen)
 
     def test(self, delta: float, n_tables: int, rng: np.random.Generator) -> _Tested:
         chains = MarginChains(
             self._cells, strata=self._strata, tilt=self._seen, delta=delta, steps=self._steps, n_jobs=self._n_jobs
         )
-        sums = np.concatenate([
-            (t.reshape(len(t), -1)[:, self._places] & 1).sum(axis=1, dtype=np.int64) for t in chains.draw(n_tables, rng)
-        ]).astype(np.float64)  # fmt: skip
+        sums = successes(chains, self._seen, n_tables, rng)
         s = self.observed
         return _Tested(monte_carlo_p(s, sums), monte_carlo_p(-s, -sums), s - float(sums.mean()), float(sums.var()))
 

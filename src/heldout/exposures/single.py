@@ -121,7 +121,7 @@ class Singles:
         cells = b.cells[[model, *refs.tolist()]]
         trades = TRADES if b.cells.size < WIDE else TRADES // 5
         chains = MarginChains(cells, strata=b.strata, steps=trades, star=True, n_jobs=self.n_jobs)
-        return np.concatenate([tables[:, 0] & 1 for tables in chains.draw(n_tables, rng)])
+        return np.concatenate([tables[:, 0] & 1 for tables in chains.draw(n_tables, rng, slice(1))])
 
     def _reference_z(self, refs: NDArray[np.intp], exposed: Flags, rng: np.random.Generator) -> Floats:
         """(references,) their standardised excesses, had they been exposed as this model is."""
@@ -129,8 +129,8 @@ class Singles:
         if key not in self._known:
             chains = MarginChains(b.cells[refs], strata=b.strata, steps=self.steps, n_jobs=self.n_jobs)
             n_tables = fewer(b, self.n_tables, REFERENCE_TABLES)
-            stacks = chains.draw(n_tables, rng)
-            sums = np.concatenate([(t[:, :, exposed] & 1).sum(axis=2, dtype=np.int64) for t in stacks])
+            flags = chains.packed(np.broadcast_to(exposed, (len(refs), len(exposed))))
+            sums = np.concatenate([chains.successes(t, flags).sum(axis=2) for t in chains.draw_bits(n_tables, rng)])
             observed = (b.right[refs] & exposed).sum(axis=1)
             spread = sums.std(axis=0)
             with np.errstate(divide="ignore", invalid="ignore"):
