@@ -16,13 +16,16 @@ and the interval holds the values that neither of two one-sided tests rejects.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checkpoints import Arrays
 from heldout.exposures.inputs import Board, Flags
+from heldout.exposures.kept import Kept
 from heldout.statistics.margins import MarginChains, monte_carlo_p
 
 Floats = NDArray[np.float64]
@@ -31,7 +34,8 @@ DRAWS = 10  # times a member of each family is drawn
 LEAST = 999  # tables of each such draw, at least where so many are asked for
 EFFECT_DRAWS = 3  # of members, for the interval of delta
 EFFECT_TABLES = 999  # of each delta that is tested
-NEWTON, HALVINGS, FIRST_LOOK = 5, 5, 199
+NEWTON, HALVINGS, FIRST_LOOK = 6, 5, 199
+EFFECT_TESTS = 16  # of delta, or about so many
 FARTHEST = 12.0  # delta beyond which an end is said to be infinite
 WIDE = 500_000  # cells of a table from which on fewer tables are drawn for checks and for every delta
 NORMAL = 1.96
@@ -51,18 +55,28 @@ class Pass:
         return np.asarray(self.by_model.sum(axis=1), dtype=np.float64)
 
 
-def whole_pass(board: Board, n_tables: int, *, steps: int, n_jobs: int, rng: np.random.Generator) -> Pass:
-    """Tables of all models."""
+def whole_pass(
+    board: Board, n_tables: int, *, steps: int, n_jobs: int, rng: np.random.Generator, kept: Kept | None = None
+) -> Pass:
+    """Tables of all models, batch by batch."""
+    kept = kept or Kept()
     chains = MarginChains(board.cells, strata=board.strata, steps=steps, n_jobs=n_jobs)
     seen = chains.packed(board.seen)
-    right = np.zeros(board.cells.shape, dtype=np.int64)
-    models, strata = [], []
-    for bits in chains.draw_bits(n_tables, rng):
-        right += chains.counted(bits)
+    found = kept.found("whole")
+    parts = [found] if found else []
+    start = len(found["by_model"]) if found else 0
+    right = found["right"] if found else np.zeros(board.cells.shape, dtype=np.int64)
+    for bits in chains.draw_bits(n_tables, rng, start):
+        right = right + chains.counted(bits)
         hits = chains.successes(bits, seen)
-        models.append(hits.sum(axis=2))
-        strata.append(hits.sum(axis=1))
-    return Pass(by_model=np.concatenate(models), by_stratum=np.concatenate(strata), mean=right / n_tables)
+        parts.append({"by_model": hits.sum(axis=2), "by_stratum": hits.sum(axis=1)})
+        kept.put("whole", lambda: {**_joined(parts), "right": right})
+    done = _joined(parts)
+    return Pass(by_model=done["by_model"], by_stratum=done["by_stratum"], mean=right / n_tables)
+
+
+def _joined(parts: list[Arrays]) -> Arrays:
+    return {key: np.concatenate([part[key] for part in parts]) for key in ("by_model", "by_stratum")}
 
 
 def members(board: Board, n_draws: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
@@ -97,18 +111,20 @@ def family_p(
     steps: int,
     n_jobs: int,
     rng: np.random.Generator,
-    tell: Callable[[int], object] = lambda _: None,
+    kept: Kept | None = None,
 ) -> float:
     """p of the margins test, families being the unit; `whole` saves work where every model is its own."""
+    kept = kept or Kept()
     drawn = members(board, DRAWS, rng)
     if len(drawn) == 1 and whole is not None:
         return monte_carlo_p(float((board.right & board.seen).sum()), whole.totals)
     each = n_tables if len(drawn) == 1 else max(min(LEAST, n_tables), n_tables // len(drawn))
-    p_values = []
-    for rows in drawn:
-        p_values.append(_Tilted(board, rows, steps, n_jobs).test(0.0, each, rng).p_greater)
-        tell(1)
-    return combined(p_values)
+
+    def tested(rows: NDArray[np.intp], own: np.random.Generator) -> float:
+        return _Tilted(board, rows, steps, n_jobs).test(0.0, each, own).p_greater
+
+    several = enumerate(zip(drawn, rng.spawn(len(drawn)), strict=True))
+    return combined([kept.part(f"family {r}", float, partial(tested, rows, own)) for r, (rows, own) in several])
 
 
 def successes(chains: MarginChains, seen: Flags, n_tables: int, rng: np.random.Generator) -> Floats:
@@ -118,7 +134,7 @@ def successes(chains: MarginChains, seen: Flags, n_tables: int, rng: np.random.G
     return np.concatenate(stacks).astype(np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Tested:
     """What tables of one law say of a statistic."""
 
@@ -142,7 +158,12 @@ class _Tilted:
         )
         sums = successes(chains, self._seen, n_tables, rng)
         s = self.observed
-        return _Tested(monte_carlo_p(s, sums), monte_carlo_p(-s, -sums), s - float(sums.mean()), float(sums.var()))
+        return _Tested(
+            p_greater=monte_carlo_p(s, sums),
+            p_less=monte_carlo_p(-s, -sums),
+            gap=s - float(sums.mean()),
+            variance=float(sums.var()),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,28 +182,31 @@ def effect(
     n_jobs: int,
     rng: np.random.Generator,
     n_tables: int = EFFECT_TABLES,
-    tell: Callable[[int], object] = lambda _: None,
+    kept: Kept | None = None,
 ) -> Effect:
     """delta by Newton's method on the expected statistic, its interval by inversion of exact tests."""
+    kept = kept or Kept()
     drawn = members(board, EFFECT_DRAWS, rng)
     tables = [_Tilted(board, rows, steps, n_jobs) for rows in drawn]
     seeds = [int(s) for s in rng.integers(0, 2**63, size=len(tables))]
     look = min(FIRST_LOOK, n_tables)
-    each = n_tables if len(tables) == 1 else max(look, n_tables // 2)
-    wide = board.cells.size >= WIDE
-    each, look = (look, max(1, look // 2)) if wide else (each, look)
+    each = fewer(board, n_tables if len(tables) == 1 else max(look, n_tables // 2), EFFECT_TABLES)
+    number = count()
 
     def tested(delta: float, n: int) -> _Tested:
+        """Once more, under the number of the question: the same questions are asked in the same order."""
+        return kept.part(f"effect {next(number)}", _Tested, lambda: of_all(delta, n))
+
+    def of_all(delta: float, n: int) -> _Tested:
         one = [t.test(delta, n, np.random.default_rng(seed)) for t, seed in zip(tables, seeds, strict=True)]
-        tell(1)
         return _Tested(
-            combined([t.p_greater for t in one]),
-            combined([t.p_less for t in one]),
-            float(np.mean([t.gap for t in one])),
-            float(np.mean([t.variance for t in one])),
+            p_greater=combined([t.p_greater for t in one]),
+            p_less=combined([t.p_less for t in one]),
+            gap=float(np.mean([t.gap for t in one])),
+            variance=float(np.mean([t.variance for t in one])),
         )
 
-    best, error = 0.0, math.inf
+    best, error, move = 0.0, math.inf, 0.0
     for _ in range(NEWTON):
         found = tested(best, look)
         if found.variance <= 0:
@@ -190,12 +214,13 @@ def effect(
         error = 1 / math.sqrt(found.variance)
         move = max(-2.0, min(2.0, found.gap / found.variance))
         best += move
-        if abs(best) > FARTHEST or abs(move) < 0.05 * error:
+        if abs(move) < 0.05 * error:
             break
     if not math.isfinite(error):
         return Effect(log_odds=math.nan, interval=(math.nan, math.nan))
-    if abs(best) > FARTHEST:
-        best = math.copysign(math.inf, best)
+    if abs(move) >= 0.5 * error:  # it has not come to rest: no table may have more than this one
+        last = tested(math.copysign(FARTHEST, best), look)
+        best = math.copysign(math.inf, best) if last.gap * best >= 0 else best
     error = min(error, FARTHEST)
 
     def end(side: float) -> float:
@@ -215,7 +240,7 @@ def effect(
             outer = inner + side * reach / 2
             if abs(outer) > FARTHEST:
                 return side * math.inf
-        for _ in range(1 if wide else HALVINGS):
+        for _ in range(HALVINGS):
             middle = (inner + outer) / 2
             if rejected(middle):
                 outer = middle
