@@ -36,6 +36,7 @@ EFFECT_DRAWS = 3  # of members, for the interval of delta
 EFFECT_TABLES = 999  # of each delta that is tested
 NEWTON, HALVINGS, FIRST_LOOK = 6, 5, 199
 EFFECT_TESTS = 16  # of delta, or about so many
+LARGE = 3.0  # delta that is looked at again: it may be infinite
 FARTHEST = 12.0  # delta beyond which an end is said to be infinite
 WIDE = 500_000  # cells of a table from which on fewer tables are drawn for checks and for every delta
 NORMAL = 1.96
@@ -206,7 +207,7 @@ def effect(
             variance=float(np.mean([t.variance for t in one])),
         )
 
-    best, error, move = 0.0, math.inf, 0.0
+    best, error = 0.0, math.inf
     for _ in range(NEWTON):
         found = tested(best, look)
         if found.variance <= 0:
@@ -218,7 +219,7 @@ def effect(
             break
     if not math.isfinite(error):
         return Effect(log_odds=math.nan, interval=(math.nan, math.nan))
-    if abs(move) >= 0.5 * error:  # it has not come to rest: no table may have more than this one
+    if abs(best) > LARGE:  # perhaps no table has more, or less, than this one
         last = tested(math.copysign(FARTHEST, best), look)
         best = math.copysign(math.inf, best) if last.gap * best >= 0 else best
     error = min(error, FARTHEST)
