@@ -1,7 +1,7 @@
 """False alarms of margins, placebo and verdict where nobody is helped: `python -m experiments.exposure.levels`.
 
-Appends a line to results/levels.jsonl after each world, and leaves out those that are there; 16 worlds of 1,000 tables take
-about 20 minutes of one core. `python -m experiments.exposure.tables` puts what is there into README.md.
+Appends a line to results/levels.jsonl after each world, and leaves out those that are there; 1,000 tables of each take
+six minutes of one core. `python -m experiments.exposure.tables` puts what is there into README.md.
 """
 
 from __future__ import annotations

@@ -187,7 +187,9 @@ class _Run:
         with plain_bar(stages, "exposure", unit="parts", shown=progress) as bar:
             if kept.n_found:
                 bar.resumed(min(kept.n_found, stages))
-            kept.tell = bar.update
+            kept.tell = lambda count: bar.update(
+                min(count, max(0, stages - bar.n))
+            )  # how many deltas there are, nobody knows
             try:
                 made = self._parts(kept, rngs, exposed, others)
             finally:  # also where something stops it
@@ -219,9 +221,7 @@ class _Run:
 
     def _parts(
         self, kept: Kept, rngs: list[np.random.Generator], exposed: NDArray[np.intp], others: NDArray[np.intp]
-    ) -> tuple[
-        Pass, float, Placebo, Effect, dict[int, Single], dict[int, Scan | None], Mixing, Part | None
-    ]:
+    ) -> tuple[Pass, float, Placebo, Effect, dict[int, Single], dict[int, Scan | None], Mixing, Part | None]:
         """What takes long, one part after the other; those that are kept are taken as they are."""
         b, n = self.board, self.n_resamples
         whole = whole_pass(b, n, rng=rngs[0], kept=kept, **self._with)
@@ -229,9 +229,7 @@ class _Run:
         placebo = placebo_test(b, whole.mean, n, rngs[2])
         few = min(EFFECT_TABLES, n)
         size = effect(b, level=self.level, rng=rngs[3], n_tables=few, kept=kept, **self._with)
-        tests = Singles(
-            b, n_tables=n, steps=self.steps, n_jobs=self._n_jobs, scan=self.scan, seed=self.seed, kept=kept
-        )
+        tests = Singles(b, n_tables=n, steps=self.steps, n_jobs=self._n_jobs, scan=self.scan, seed=self.seed, kept=kept)
         singles: dict[int, Single] = {}
         for model, rng in zip(exposed.tolist(), rngs[4].spawn(len(exposed)), strict=True):
             singles[model] = kept.part(f"model {model}", Single, partial(tests.test, model, rng))

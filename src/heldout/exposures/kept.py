@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,10 +38,11 @@ class Kept:
         self._checkpoint, self.tell = checkpoint or Checkpoint(None, {}, of="run"), tell
         self._began = time.monotonic()
         stored = self._checkpoint.load() or {}
-        self._parts: dict[str, Callable[[], Arrays]] = {}
-        for name in dict.fromkeys(key.partition("/")[0] for key in stored):
-            own = {key.partition("/")[2]: value for key, value in stored.items() if key.partition("/")[0] == name}
-            self._parts[name] = lambda own=own: own
+        own: dict[str, Arrays] = {}
+        for key, value in stored.items():
+            name, _, place = key.partition("/")
+            own.setdefault(name, {})[place] = value
+        self._parts: dict[str, Callable[[], Arrays]] = {name: partial(dict, part) for name, part in own.items()}
         self.n_found = len(self._parts)
 
     def part(self, name: str, kind: Any, work: Callable[[], Kind]) -> Kind:

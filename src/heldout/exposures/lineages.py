@@ -16,6 +16,7 @@ and the interval holds the values that neither of two one-sided tests rejects.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -35,7 +36,7 @@ LEAST = 999  # tables of each such draw, at least where so many are asked for
 EFFECT_DRAWS = 3  # of members, for the interval of delta
 EFFECT_TABLES = 999  # of each delta that is tested
 NEWTON, HALVINGS, FIRST_LOOK = 6, 5, 199
-EFFECT_TESTS = 16  # of delta, or about so many
+EFFECT_TESTS = 18  # of delta, or about so many
 LARGE = 3.0  # delta that is looked at again: it may be infinite
 FARTHEST = 12.0  # delta beyond which an end is said to be infinite
 WIDE = 500_000  # cells of a table from which on fewer tables are drawn for checks and for every delta
@@ -71,13 +72,13 @@ def whole_pass(
         right = right + chains.counted(bits)
         hits = chains.successes(bits, seen)
         parts.append({"by_model": hits.sum(axis=2), "by_stratum": hits.sum(axis=1)})
-        kept.put("whole", lambda: {**_joined(parts), "right": right})
+        kept.put("whole", partial(_joined, tuple(parts), right=right))
     done = _joined(parts)
     return Pass(by_model=done["by_model"], by_stratum=done["by_stratum"], mean=right / n_tables)
 
 
-def _joined(parts: list[Arrays]) -> Arrays:
-    return {key: np.concatenate([part[key] for part in parts]) for key in ("by_model", "by_stratum")}
+def _joined(parts: Sequence[Arrays], **more: NDArray[np.int64]) -> Arrays:
+    return {key: np.concatenate([part[key] for part in parts]) for key in ("by_model", "by_stratum")} | more
 
 
 def members(board: Board, n_draws: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:

@@ -123,6 +123,13 @@ def _warnings(result: ExposureResult) -> Iterator[str]:
             f"Chains are too short for means: {result.mixing.expected:.1f} expected, {result.mixing.longer:.1f} by "
             "chains four times as long. p-values stay exact; take more --steps for the excess and z."
         )
+    control = result.control
+    if control is not None and control.p_value <= result.level and result.verdict == "exposed models score better":
+        yield (
+            "The negative control stands out too: exposed models also score better on what came soon after their "
+            f"cutoffs, which they cannot have seen (p = {page.p_text(control.p_value)}). Part of the excess may be "
+            "drift, or cutoffs are later than declared."
+        )
     if result.n_idle:
         yield f"Strata in which nothing can be traded, and which say nothing: {result.n_idle:,}."
 
@@ -217,14 +224,18 @@ def _exposed(models: list[ModelExposure]) -> page.Table:
         "placebo (the latter approximate: Student’s prediction from the references)"
     )
     more = max(0, len(rows) - LISTED)
-    return page.Table.of(caption, columns, rows[:LISTED], words=("Cutoff",), more=more, rows_printed=PRINTED)
+    minor = ("Cutoff", "Exposed", "Right", "Expected", "Rank")
+    return page.Table.of(
+        caption, columns, rows[:LISTED], words=("Cutoff",), minor=minor, more=more, rows_printed=PRINTED
+    )
 
 
 def _placebo(models: list[ModelExposure]) -> page.Table:
     rows = [(m.name, m.cutoff or "", page.fixed(m.score, 3), page.fixed(m.z_placebo, 1, sign=True)) for m in models]
     caption = "Standardised excess of models that could not have seen these examples, had they had the same cutoff"
     more = max(0, len(rows) - LISTED)
-    return page.Table.of(caption, ("Model", "Cutoff", "Score", "z"), rows[:LISTED], words=("Cutoff",), more=more)
+    columns = ("Model", "Cutoff", "Score", "z")
+    return page.Table.of(caption, columns, rows[:LISTED], words=("Cutoff",), more=more, rows_open=PRINTED)
 
 
 def _map(result: ExposureResult) -> page.GridMap:
@@ -276,9 +287,9 @@ def _scan_table(result: ExposureResult) -> page.Table:
             m.name,
             m.cutoff or "",
             m.effective_cutoff or "",
-            page.p_text(m.p_effective_cutoff),
+            "" if m.effective_cutoff is None else page.p_text(m.p_effective_cutoff),
             m.later_cutoff or "",
-            page.p_text(m.p_later_cutoff),
+            "" if m.later_cutoff is None else page.p_text(m.p_later_cutoff),
         )
         for m in result.models
         if m.effective_cutoff is not None or m.p_later_cutoff <= LATE
@@ -288,7 +299,8 @@ def _scan_table(result: ExposureResult) -> page.Table:
         f"after the declared cutoff only (models that could have seen nothing are listed with p of at most {LATE:g})"
     )
     columns = ("Model", "Declared", "Fits best", "p", "Later", "p later")
-    return page.Table.of(caption, columns, rows[:LISTED], words=("Declared", "Fits best", "Later"))
+    words, minor = ("Declared", "Fits best", "Later"), ("Later", "p later")
+    return page.Table.of(caption, columns, rows[:LISTED], words=words, minor=minor)
 
 
 def _checks(result: ExposureResult) -> page.Facts:
@@ -327,13 +339,14 @@ def _strata(result: ExposureResult) -> page.Table | None:
             f"{s.exposed:,}",
             f"{s.observed:,}",
             page.fixed(s.expected, 1),
-            page.fixed(s.z, 1, sign=True),
-            page.p_text(s.p_value),
+            page.fixed(s.z, 1, sign=True) if s.spread > 0 else "",
+            page.p_text(s.p_value) if s.spread > 0 else "",
         )
         for s in result.strata
     ]
     columns = ("Stratum", "Exposed", "Right", "Expected", "z", "p")
-    return page.Table.of("Each stratum alone, as if models were independent", columns, rows[:LISTED])
+    caption = "Each stratum alone, as if models were independent; z and p are left out where nothing can move"
+    return page.Table.of(caption, columns, rows[:LISTED], more=max(0, len(rows) - LISTED))
 
 
 def _weights(result: ExposureResult) -> page.Table:

@@ -136,9 +136,7 @@ def _part(mask: Any, out: Any, start: Any, stop: Any, d: Any, m: Any, key: Any) 
 part = _compile(_part)
 
 
-def _walk(
-    tables: Any, keys: Any, steps: Any, bounds: Any, there: Any, tilt: Any, odds: Any, star: Any
-) -> None:
+def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, there: Any, tilt: Any, odds: Any, star: Any) -> None:
     """Every table of the stack takes `steps` rounds of trades, in place; see `margins._walk_numpy`."""
     k, words = tables.shape[1:]
     tilted = odds.shape[0] > 0

@@ -64,8 +64,7 @@ Side = Literal["greater", "less", "two-sided"]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 PAIRS, FOURS, BYTES, EACH = (
-    np.uint64(word)
-    for word in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101)
+    np.uint64(word) for word in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101)
 )
 SCALE = 2.0**-53
 BITS = 64
@@ -314,7 +313,9 @@ class MarginChains:
         self.steps, self.n_jobs = check_count(steps, "steps"), n_jobs
         codes = np.zeros(n, dtype=np.intp) if strata is None else group_codes(strata, n, what="strata")
         sizes = np.bincount(codes)
-        self.bounds = np.concatenate([[0], np.cumsum(-(-sizes // BITS))]).astype(np.int64)  # in words: a stratum has its own
+        self.bounds = np.concatenate([[0], np.cumsum(-(-sizes // BITS))]).astype(
+            np.int64
+        )  # in words: a stratum has its own
         order = np.argsort(codes, kind="stable")
         rank = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # within its stratum
         self._places = np.empty(n, dtype=np.intp)
@@ -588,8 +589,9 @@ def _walk_numpy(
             dealt = np.zeros_like(apart)
             if len(tilted):
                 u = _unit(word(pair_key[tilted], np.uint64(4 * g + 1)))
-                many = (x[tilted].astype(np.float64) for x in (of_kept, differ - of_kept, mine))
-                of_mine[tilted] = kept_numpy(*many, np.where(sign[tilted] == 1, odds[0], odds[1]), u).astype(np.int64)
+                kept, others, own = (x[tilted].astype(np.float64) for x in (of_kept, differ - of_kept, mine))
+                side = np.where(sign[tilted] == 1, odds[0], odds[1])
+                of_mine[tilted] = kept_numpy(kept, others, own, side, u).astype(np.int64)
                 sub_key = word(pair_key[tilted], np.uint64(4 * g + 3))
                 dealt[tilted] = part_numpy(kind[tilted], of_kept[tilted], of_mine[tilted], sub_key)
             rest = np.flatnonzero(moving)
