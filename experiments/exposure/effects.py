@@ -17,14 +17,15 @@ from heldout.exposures.inputs import read_board
 from heldout.exposures.lineages import effect
 
 RESULTS = Path(__file__).resolve().parent / "results" / "effects.json"
-POWER = {0.5: 1000}  # tables, by gain in logits
+POWER = {(0.5, 0.0): 1000, (0.5, 0.7): 1000}  # tables, by gain in logits and correlation of ability and cutoff
 COVERAGE = {0.5: 400, 1.5: 200}
 SHAPE = {"k": 30, "n": 300, "half": True}
 
 
-def power(gain: float, n_worlds: int) -> dict[str, float]:
+def power(gain: float, correlation: float, n_worlds: int) -> dict[str, float]:
     """Shares of tables with p at most 0.05."""
-    made = (world(np.random.default_rng([7, i]), gain=gain, **SHAPE) for i in range(n_worlds))
+    asked = {"gain": gain, "correlation": correlation, **SHAPE}
+    made = (world(np.random.default_rng([7, i]), **asked) for i in range(n_worlds))
     p = np.array([p_values(one, i)[:2] for i, one in enumerate(made)])
     every = {"margins": p[:, 0], "placebo": p[:, 1], "verdict": p.max(axis=1)}
     return {name: float((values <= 0.05).mean()) for name, values in every.items()}
@@ -48,12 +49,14 @@ def covered(gain: float, found: np.ndarray) -> float:
 
 def main() -> None:
     rows: dict[str, list[dict[str, object]]] = {"power": [], "coverage": []}
-    for gain, n in POWER.items():
-        rows["power"].append({"gain": gain, "worlds": n, "rates": power(gain, n)})
+    for (gain, correlation), n in POWER.items():
+        found = power(gain, correlation, n)
+        rows["power"].append({"gain": gain, "correlation": correlation, "worlds": n, "rates": found})
+        print(rows, flush=True)
     for gain, n in COVERAGE.items():
-        found = intervals(gain, n)
-        middle, width = float(np.median(found[:, 1])), float(np.median(found[:, 2] - found[:, 0]))
-        row = {"gain": gain, "worlds": n, "rate": covered(gain, found), "median": middle, "median_width": width}
+        ends = intervals(gain, n)
+        middle, width = float(np.median(ends[:, 1])), float(np.median(ends[:, 2] - ends[:, 0]))
+        row = {"gain": gain, "worlds": n, "rate": covered(gain, ends), "median": middle, "median_width": width}
         rows["coverage"].append(row)
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(rows, indent=1) + "\n")

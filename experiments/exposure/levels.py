@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,29 +22,33 @@ from heldout.statistics.margins import monte_carlo_p
 RESULTS = Path(__file__).resolve().parent / "results" / "levels.jsonl"
 TABLES, STEPS = 199, 5  # p is exact for any number of rounds
 LEVELS = (0.05, 0.01)
-TESTS = ("margins", "placebo", "verdict", "models as independent")
+TESTS = ("margins", "placebo", "verdict", "margins without families", "verdict without families")
 
 
-def p_values(made: World, seed: int, *, n_tables: int = TABLES, steps: int = STEPS) -> tuple[float, float, float]:
-    """p of margins and of placebo, as `heldout.exposure` finds them, and of margins without families."""
+def p_values(made: World, seed: int, *, n_tables: int = TABLES, steps: int = STEPS) -> tuple[float, ...]:
+    """p of margins and of placebo, as `heldout.exposure` finds them, and the same without families."""
     board = read_board(
         made.right, dates=None, cutoffs=None, seen=made.seen, strata=None, families=made.families.astype(str)
     )
     one, two, three = np.random.default_rng(seed).spawn(3)
     whole = whole_pass(board, n_tables, steps=steps, n_jobs=1, rng=one)
     margins = family_p(board, whole, n_tables, steps=steps, n_jobs=1, rng=two)
-    alone = monte_carlo_p(float((board.right & board.seen).sum()), whole.totals)
-    return margins, placebo_test(board, whole.mean, n_tables, three).p_value, alone
+    placebo = placebo_test(board, whole.mean, n_tables, three).p_value
+    if len(board.family_names) == len(board.names):
+        return margins, placebo, margins, placebo
+    own = replace(board, families=np.arange(len(board.names)), family_names=board.names)
+    without = monte_carlo_p(float((board.right & board.seen).sum()), whole.totals)
+    return margins, placebo, without, placebo_test(own, whole.mean, n_tables, three).p_value
 
 
 def rates(name: str, correlation: float, n_worlds: int, seed: int = 0, **more: float) -> np.ndarray:
-    """(tests, levels): shares of p at or below a level; of margins, placebo, verdict, and margins without families."""
+    """(tests, levels): shares of p at or below a level, in the order of `TESTS`."""
     found = []
     for i in range(n_worlds):
         rng = np.random.default_rng([seed, i])
         found.append(p_values(world(rng, correlation=correlation, **{**CASES[name], **more}), i))
     p = np.array(found)
-    every = np.stack([p[:, 0], p[:, 1], p[:, :2].max(axis=1), p[:, 2]])
+    every = np.stack([p[:, 0], p[:, 1], p[:, :2].max(axis=1), p[:, 2], p[:, 2:].max(axis=1)])
     return np.stack([(every <= level).mean(axis=1) for level in LEVELS], axis=1)
 
 

@@ -15,7 +15,7 @@ README = HERE / "README.md"
 
 def levels() -> str:
     """Shares of false alarms; those that are more than three standard errors too many in bold."""
-    names = [f"{test} {level:g}" if level == LEVELS[0] else f"{level:g}" for test in TESTS for level in LEVELS]
+    names = [f"{test}, {level:g}" if level == LEVELS[0] else f"{level:g}" for test in TESTS for level in LEVELS]
     out = [f"| world | correlation | {' | '.join(names)} |", "|---" * (2 + len(names)) + "|"]
     for row in map(json.loads, (HERE / "results" / "levels.jsonl").read_text().splitlines()):
         cells = []
@@ -32,11 +32,12 @@ def levels() -> str:
 def effects() -> str:
     """Power, and coverage of the interval."""
     found = json.loads((HERE / "results" / "effects.json").read_text())
-    out = ["| gain in logits | tables | margins | placebo | verdict |", "|---|---|---|---|---|"]
+    out = ["| gain in logits | correlation | tables | margins | placebo | verdict |", "|---|---|---|---|---|---|"]
     for row in found["power"]:
         rates = " | ".join(f"{row['rates'][name]:.3f}" for name in ("margins", "placebo", "verdict"))
-        out.append(f"| {row['gain']:g} | {row['worlds']} | {rates} |")
-    out += ["", "| gain in logits | tables | intervals that hold it | median estimate | median width |", "|---|---|---|---|---|"]
+        out.append(f"| {row['gain']:g} | {row['correlation']:g} | {row['worlds']} | {rates} |")
+    out += ["", "| gain in logits | tables | intervals that hold it | median estimate | median width |"]
+    out += ["|---|---|---|---|---|"]
     for row in found["coverage"]:
         cells = f"{row['rate']:.3f} | {row['median']:.2f} | {row['median_width']:.2f}"
         out.append(f"| {row['gain']:g} | {row['worlds']} | {cells} |")

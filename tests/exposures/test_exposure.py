@@ -14,7 +14,7 @@ from heldout.exposures.dates import read_dates
 from heldout.exposures.exposure import judge
 from heldout.exposures.inputs import read_board
 from heldout.exposures.lineages import effect, members
-from heldout.exposures.placebo import Placebo, placebo_test
+from heldout.exposures.placebo import Placebo, blocks_of, placebo_test
 from heldout.exposures.single import Singles, prediction_p, scan_dates
 from heldout.statistics import margins
 
@@ -22,7 +22,8 @@ ROOT = Path(__file__).parents[2]
 LIVE = ROOT.parent / "shared" / "data" / "livecodebench_apr2024.npz"
 sys.path.insert(0, str(ROOT))
 from experiments.exposure.levels import p_values, rates  # noqa: E402
-from experiments.exposure.worlds import CASES, world  # noqa: E402
+from experiments.exposure import tables  # noqa: E402
+from experiments.exposure.worlds import CASES, OUT_OF_REACH, world  # noqa: E402
 
 DATES = [f"2023-{1 + j // 10:02d}-{1 + j % 10:02d}" for j in range(60)]
 
@@ -339,12 +340,16 @@ def test_bad_input(asked, words):
 
 
 def test_dates_of_many_kinds():
+    pandas = pytest.importorskip("pandas")
     days = read_dates(
-        ["2024-02", np.datetime64("2023-05-06"), "2023-01-02T03:04:05Z", "2023-1-2", float("nan"), " "],
-        list("abcdef"),
+        ["2024-02", np.datetime64("2023-05-06"), "2023-01-02T03:04:05Z", "2023-1-2", float("nan"), " ",
+         np.datetime64("NaT"), np.datetime64("2023-02"), pandas.NaT],
+        list("abcdefghi"),
         what="dates",
-    )
-    assert days.astype(str).tolist() == ["2024-02-29", "2023-05-06", "2023-01-02", "2023-01-02", "NaT", "NaT"]
+    )  # fmt: skip
+    assert days.astype(str).tolist() == [
+        "2024-02-29", "2023-05-06", "2023-01-02", "2023-01-02", "NaT", "NaT", "NaT", "2023-02-28", "NaT",
+    ]  # fmt: skip
     assert read_dates(["2023/09", "2023/10/01"], "ab", what="dates").astype(str).tolist() == [
         "2023-09-30",
         "2023-10-01",
@@ -377,9 +382,15 @@ def test_livecodebench():
     assert one.p_value <= 0.001
 
 
+def test_tabulated_rates_come_from_results():
+    text = tables.README.read_text()
+    assert tables.filled(text) == text
+    assert all(name in text for name in CASES)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.7])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in OUT_OF_REACH])
 def test_levels(name, correlation):
     n = 1000
     verdict = rates(name, correlation, n)[2]
@@ -405,6 +416,27 @@ def test_coverage_of_delta():
         low, high = effect(b, level=0.05, steps=5, n_jobs=1, rng=np.random.default_rng(i), n_tables=399).interval
         held.append(low <= 0.5 <= high)
     assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_what_cannot_reach_the_level_cannot_tell():
+    placebo = Placebo(p_value=0.05, assignments=20, smallest_p=0.05, n_blocks=1)
+    assert judge(0.001, placebo, 0.05).outcome == "exposed models score better"
+    assert judge(0.001, placebo, 0.01).outcome == "cannot tell"
+    enough = Placebo(p_value=0.01, assignments=999, smallest_p=0.001, n_blocks=4)
+    assert judge(0.02, enough, 0.05, smallest_margins=0.1).outcome == "cannot tell"
+    right, _, seen = small(np.random.default_rng(0))
+    right[:, :30] = True  # what is exposed cannot move
+    strata = ["a"] * 30 + ["b"] * 30
+    seen = np.array(seen)
+    seen[0, 30] = True
+    assert exposure(right, seen=seen & (np.arange(60) < 29), strata=strata, n_resamples=99).verdict == "cannot tell"
+
+
+def test_the_order_of_rows_is_nothing_to_blocks():
+    scores, names = np.array([0.5, 0.5, 0.5, 0.5, 0.2, 0.5, 0.9, 0.5]), list("abcdefgh")
+    blocks = [[names[i] for i in block] for block in blocks_of(scores, names)]
+    back = blocks_of(scores[::-1], names[::-1])
+    assert blocks == [[names[::-1][i] for i in block] for block in back]
 
 
 def test_placebo_record():

@@ -232,6 +232,12 @@ def test_weights_and_functions_agree(rng):
     assert "are expected given the margins" in str(one)
 
 
+def test_the_unit_of_weights_is_nothing(rng):
+    x, w = rng.random((5, 30)) < 0.5, rng.random((5, 30))
+    p = [margin_test(x, scale * w, n_resamples=99, rng=np.random.default_rng(0)).p_value for scale in (1.0, 1e-12, 1e9)]
+    assert p[0] == p[1] == p[2] < 1
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [

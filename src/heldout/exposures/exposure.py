@@ -21,13 +21,13 @@ from heldout.exposures.inputs import Board, read_board
 from heldout.exposures.kept import Kept
 from heldout.exposures.lineages import (
     DRAWS,
-    EFFECT_TABLES,
     EFFECT_TESTS,
     WIDE,
     Effect,
     Pass,
     effect,
     family_p,
+    smallest_margins,
     whole_pass,
 )
 from heldout.exposures.placebo import Placebo, placebo_test, residuals
@@ -204,9 +204,11 @@ class _Run:
             "months": month_map(b, left),
         }
         examples, families = weights(b, left)
+        floor = smallest_margins(b, self.n_resamples, self.level)
         z_all = _z((b.right & b.seen).sum(axis=1), whole.by_model)
         return self._made(
-            ruling=judge(p_margins, placebo, self.level),
+            ruling=judge(p_margins, placebo, self.level, floor if whole.totals.std() > 0 else 1.0),
+            smallest_p_margins=floor,
             p_margins=p_margins,
             placebo=placebo,
             totals=whole.totals,
@@ -225,10 +227,9 @@ class _Run:
         """What takes long, one part after the other; those that are kept are taken as they are."""
         b, n = self.board, self.n_resamples
         whole = whole_pass(b, n, rng=rngs[0], kept=kept, **self._with)
-        p_margins = family_p(b, whole, n, rng=rngs[1], kept=kept, **self._with)
+        p_margins = family_p(b, whole, n, rng=rngs[1], level=self.level, kept=kept, **self._with)
         placebo = placebo_test(b, whole.mean, n, rngs[2])
-        few = min(EFFECT_TABLES, n)
-        size = effect(b, level=self.level, rng=rngs[3], n_tables=few, kept=kept, **self._with)
+        size = effect(b, level=self.level, rng=rngs[3], n_tables=n, kept=kept, **self._with)
         tests = Singles(b, n_tables=n, steps=self.steps, n_jobs=self._n_jobs, scan=self.scan, seed=self.seed, kept=kept)
         singles: dict[int, Single] = {}
         for model, rng in zip(exposed.tolist(), rngs[4].spawn(len(exposed)), strict=True):
@@ -247,6 +248,7 @@ class _Run:
         return self._made(
             ruling=Verdict(outcome="not applicable", p_value=nan, level=self.level, rests_on="neither"),
             p_margins=nan,
+            smallest_p_margins=nan,
             placebo=Placebo(p_value=nan, assignments=0, smallest_p=nan, n_blocks=0),
             totals=np.array([float((self.board.right & self.board.seen).sum())]),
             size=Effect(log_odds=nan, interval=(nan, nan)),
@@ -364,8 +366,8 @@ def _z(observed: NDArray[Any], drawn: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(spread > 0, (observed - drawn.mean(axis=0)) / np.where(spread > 0, spread, 1.0), np.nan)
 
 
-def judge(p_margins: float, placebo: Placebo, level: float) -> Verdict:
-    """The larger p decides; where exposures can be given to families in too few ways, nothing can be told.
+def judge(p_margins: float, placebo: Placebo, level: float, smallest_margins: float = 0.0) -> Verdict:
+    """The larger p decides; where a test cannot reach the level, as with too few ways to give exposures, nothing is told.
 
     Examples
     --------
@@ -377,6 +379,6 @@ def judge(p_margins: float, placebo: Placebo, level: float) -> Verdict:
     p = max(p_margins, placebo.p_value)
     basis: Basis = "margins" if p_margins >= placebo.p_value else "placebo"
     outcome: Outcome = "exposed models score better" if p <= level else "no excess found"
-    if placebo.assignments < FEWEST:
+    if placebo.assignments < FEWEST or max(placebo.smallest_p, smallest_margins) > level:
         outcome = "cannot tell"
     return Verdict(outcome=outcome, p_value=p, level=level, rests_on=basis)

@@ -105,6 +105,17 @@ def combined(p_values: list[float]) -> float:
     return p_values[0] if len(p_values) == 1 else min(1.0, 2 * math.fsum(p_values) / len(p_values))
 
 
+def family_tables(n_tables: int, level: float) -> int:
+    """Tables of each draw of members: a share of all, but enough for twice a mean p to reach the level."""
+    return min(n_tables, max(LEAST, n_tables // DRAWS, math.ceil(2 / level)))
+
+
+def smallest_margins(board: Board, n_tables: int, level: float) -> float:
+    """The smallest p that the margins test can reach."""
+    alone = len(board.family_names) == len(board.names)
+    return 1 / (n_tables + 1) if alone else 2 / (family_tables(n_tables, level) + 1)
+
+
 def family_p(
     board: Board,
     whole: Pass | None,
@@ -113,6 +124,7 @@ def family_p(
     steps: int,
     n_jobs: int,
     rng: np.random.Generator,
+    level: float = 0.05,
     kept: Kept | None = None,
 ) -> float:
     """p of the margins test, families being the unit; `whole` saves work where every model is its own."""
@@ -120,7 +132,7 @@ def family_p(
     drawn = members(board, DRAWS, rng)
     if len(drawn) == 1 and whole is not None:
         return monte_carlo_p(float((board.right & board.seen).sum()), whole.totals)
-    each = n_tables if len(drawn) == 1 else max(min(LEAST, n_tables), n_tables // len(drawn))
+    each = n_tables if len(drawn) == 1 else family_tables(n_tables, level)
 
     def tested(rows: NDArray[np.intp], own: np.random.Generator) -> float:
         return _Tilted(board, rows, steps, n_jobs).test(0.0, each, own).p_greater
@@ -191,8 +203,9 @@ def effect(
     drawn = members(board, EFFECT_DRAWS, rng)
     tables = [_Tilted(board, rows, steps, n_jobs) for rows in drawn]
     seeds = [int(s) for s in rng.integers(0, 2**63, size=len(tables))]
-    look = min(FIRST_LOOK, n_tables)
-    each = fewer(board, n_tables if len(tables) == 1 else max(look, n_tables // 2), EFFECT_TABLES)
+    look, usual = min(FIRST_LOOK, n_tables), min(EFFECT_TABLES, n_tables)
+    each = fewer(board, usual if len(tables) == 1 else max(look, usual // 2), EFFECT_TABLES)
+    each = max(each, min(n_tables, math.ceil((2 if len(tables) == 1 else 4) / level)))  # p must be able to reject
     number = count()
 
     def tested(delta: float, n: int) -> _Tested:

@@ -77,6 +77,8 @@ class ExposureResult(Result):
     assignments, smallest_p, n_blocks : int, float, int
         Distinct ways to give exposures to families of like ability, and the smallest p that they can reach; blocks of
         like ability.
+    smallest_p_margins : float
+        The smallest p that the margins test can reach; where a test cannot reach the level, nothing can be told.
     placebo_spread : float
         Standard deviation of the references' standardised excesses under the exposures of others; 1 under the model.
     models : tuple of ModelExposure
@@ -130,6 +132,7 @@ class ExposureResult(Result):
     exposed_cells: int
     assignments: int
     smallest_p: float
+    smallest_p_margins: float
     n_blocks: int
     placebo_spread: float
     models: tuple[ModelExposure, ...]

@@ -117,7 +117,7 @@ class Singles:
             spread=spread,
             p_margins=monte_carlo_p(float(observed), sums),
             p_placebo=self._prediction(model, z, refs, others),
-            rank=1 + int(np.count_nonzero(found >= z)) if math.isfinite(z) else 0,
+            rank=1 + int(np.count_nonzero(found >= z)) if math.isfinite(z) and len(found) else 0,
             placebo=dict(zip(refs.tolist(), others.tolist(), strict=True)),
             scan=scans[0],
             later=scans[1],

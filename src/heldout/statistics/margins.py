@@ -233,7 +233,7 @@ def monte_carlo_p(observed: float, drawn: Floats) -> float:
     >>> monte_carlo_p(2.0, np.array([1.0, 2.0, 3.0]))
     0.75
     """
-    slack = TIE * max(1.0, abs(observed))
+    slack = TIE * max(abs(observed), float(np.abs(drawn).max(initial=0.0)))
     return float((1 + np.count_nonzero(drawn >= observed - slack)) / (len(drawn) + 1))  # (1)
 
 

@@ -39,5 +39,5 @@ def grid_map(chart: GridMap) -> str:
     every = math.ceil(columns / TICKS)
     for j in range(0, columns, every):
         parts.append(text(NAMES + (j + 0.5) * pitch, bottom + 12, chart.columns[j], "middle", "small"))
-    below = [f'<g class="{signed}legend">', *colour_legend(chart.edges, chart.legend, NAMES, bottom + 24), "</g>"]
+    below = [f'<g class="{signed}cells">', *colour_legend(chart.edges, chart.legend, NAMES, bottom + 24), "</g>"]
     return svg_element(bottom + 74, chart.description, parts + below)
