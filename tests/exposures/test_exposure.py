@@ -21,8 +21,8 @@ from heldout.statistics import margins
 ROOT = Path(__file__).parents[2]
 LIVE = ROOT.parent / "shared" / "data" / "livecodebench_apr2024.npz"
 sys.path.insert(0, str(ROOT))
-from experiments.exposure.levels import p_values, rates  # noqa: E402
 from experiments.exposure import tables  # noqa: E402
+from experiments.exposure.levels import p_values, rates  # noqa: E402
 from experiments.exposure.worlds import CASES, OUT_OF_REACH, world  # noqa: E402
 
 DATES = [f"2023-{1 + j // 10:02d}-{1 + j % 10:02d}" for j in range(60)]

@@ -301,7 +301,7 @@ class _Run:
             n_everything=int(b.has_all.sum()),
             n_nothing=int((b.known & ~b.seen.any(axis=1)).sum()),
             n_unknown=int((~b.known).sum()),
-            n_undated=0 if b.dates is None else int(np.isnat(b.dates).sum()),
+            n_undated=b.n_undated,
             halved=b.halved,
             n_resamples=self.n_resamples,
             steps=self.steps,

@@ -94,7 +94,7 @@ class ExposureResult(Result):
     n_everything, n_nothing, n_unknown : int
         Models that could have seen all examples, none, or of which it is not known.
     n_undated : int
-        Examples without a date, which serve as reference only.
+        Examples without a date, or that `seen` does not have, which serve as reference only.
     n_idle : int
         Strata in which nothing can be traded, so that they say nothing.
     n_resamples, steps, seed : int

@@ -188,7 +188,8 @@ def _facts(result: ExposureResult) -> Iterator[tuple[str, str]]:
     seen = f"nothing {result.n_nothing:,}, everything {result.n_everything:,}, not known {result.n_unknown:,}"
     yield "Models", f"{result.n_models:,} in {families}; could have seen {seen}"
     missing = f", cells missing: {result.n_missing:,} (for reasons other than the result)" if result.n_missing else ""
-    undated = f", without a date: {result.n_undated:,}" if result.n_undated else ""
+    lacking = "without a date" if result.months is not None else "of which it is not known who could have seen them"
+    undated = f", {lacking}: {result.n_undated:,}" if result.n_undated else ""
     yield "Examples", f"{result.n_examples:,}{undated}{missing}"
     if result.halved:
         yield "Right or wrong", "several trials, or a score between 0 and 1, count as right from one half on"
