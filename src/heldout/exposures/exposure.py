@@ -367,7 +367,7 @@ def _z(observed: NDArray[Any], drawn: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def judge(p_margins: float, placebo: Placebo, level: float, smallest_margins: float = 0.0) -> Verdict:
-    """The larger p decides; where a test cannot reach the level, as with too few ways to give exposures, nothing is told.
+    """The larger p decides; where a test cannot reach the level, as with few ways to give exposures, nothing is told.
 
     Examples
     --------
