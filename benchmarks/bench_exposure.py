@@ -3,8 +3,9 @@
 python benchmarks/bench_exposure.py [--rounds 3] [--large]
 
 RaschSampler (Debian: r-cran-raschsampler) draws the same tables by swaps; it knows no strata, so neither do we here.
-Both are timed in seconds of one core. Samples are corrected for the autocorrelation of one model's successes on what it could have seen. Without the results
-of LiveCodeBench in ../shared a simulated board of the same size is taken; without R only our side is timed.
+Both are timed in seconds of one core, and samples are corrected for the autocorrelation of one model's successes on
+what it could have seen. Without the results of LiveCodeBench in ../shared a simulated board of the same size is taken;
+without R only our side is timed.
 """
 
 from __future__ import annotations
