@@ -239,10 +239,7 @@ def _exposed(models: list[ModelExposure]) -> page.Table:
         "placebo (the latter approximate: Student’s prediction from the references)"
     )
     more = max(0, len(rows) - LISTED)
-    minor = ("Cutoff", "Exposed", "Right", "Expected", "Rank")
-    return page.Table.of(
-        caption, columns, rows[:LISTED], words=("Cutoff",), minor=minor, more=more, rows_printed=PRINTED
-    )
+    return page.Table.of(caption, columns, rows[:LISTED], words=("Cutoff",), wide=True, more=more, rows_printed=PRINTED)
 
 
 def _placebo(models: list[ModelExposure]) -> page.Table:
