@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from heldout.checkpoints import hash_of
 from heldout.exposures.inputs import Board, Flags
 from heldout.exposures.kept import Kept
 from heldout.exposures.lineages import WIDE, fewer
@@ -78,7 +79,7 @@ class Singles:
         # what a reference could have seen itself is set aside: it may have been helped there, and then the rest of its
         # row says too little of it (with disjoint exposures clean models were accused in 24 % of tables at 5 %)
         self._clean = np.where(board.seen, MISSING, board.cells).astype(np.uint8)
-        self._known: dict[tuple[bytes, bytes], Floats] = {}
+        self._known: dict[str, Floats] = {}
 
     def references(self, model: int) -> NDArray[np.intp]:
         """Models of other families of which it is known that they could have seen none of this one's exposed examples.
@@ -142,11 +143,10 @@ class Singles:
 
     def _reference_z(self, refs: NDArray[np.intp], exposed: Flags) -> Floats:
         """(references,) their standardised excesses, had they been exposed as this model is."""
-        key = (refs.tobytes(), exposed.tobytes())
+        key = hash_of(refs, exposed)  # no number: which models come first depends on what is kept
         if key not in self._known:
-            number = len(self._known)
-            rng = np.random.default_rng([self._seed, number])
-            self._known[key] = self._kept.array(f"references {number}", lambda: self._excesses(refs, exposed, rng))
+            rng = np.random.default_rng([self._seed, int(key, 16)])
+            self._known[key] = self._kept.array(f"references {key}", lambda: self._excesses(refs, exposed, rng))
         return self._known[key]
 
     def _excesses(self, refs: NDArray[np.intp], exposed: Flags, rng: np.random.Generator) -> Floats:
