@@ -698,6 +698,7 @@ EXPOSURES = [
     Bad("exposure", f"{EXPOSED} dates.csv --steps 0", "--steps is 0"),
     Bad("exposure", f"{EXPOSED} dates.csv --n-jobs 0", "--n-jobs is 0; give a number of workers, or -1"),
     Bad("exposure", f"{EXPOSED} dates.csv --fail-under 2", "between 0 and 1"),
+    Bad("exposure", f"{EXPOSED} dates.csv --resume", "--out"),
     Bad("exposure", "pool.csv --items dates.csv", "the cutoffs of the models are not known"),
     Bad("exposure", "pool.csv --models cutoffs.csv", "the dates of the examples are not known"),
     Bad("exposure", "pool.csv --models early.csv --items dates.csv", "nobody is exposed"),
