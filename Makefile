@@ -38,6 +38,7 @@ format: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench  ## ratios against the bare model and against peers
 	$(BIN)/python benchmarks/bench_audit.py
+	$(BIN)/python benchmarks/bench_jobs.py
 	$(BIN)/python benchmarks/bench_spatial.py
 	$(BIN)/python benchmarks/bench_memory.py
 	$(BIN)/python benchmarks/bench_budget.py

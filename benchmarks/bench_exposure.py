@@ -3,8 +3,9 @@
 python benchmarks/bench_exposure.py [--rounds 3] [--large]
 
 RaschSampler (Debian: r-cran-raschsampler) draws the same tables by swaps; it knows no strata, so neither do we here.
-Samples are corrected for the autocorrelation of one model's successes on what it could have seen. Without the results
-of LiveCodeBench in ../shared a simulated board of the same size is taken; without R only our side is timed.
+Both are timed in seconds of one core, and samples are corrected for the autocorrelation of one model's successes on
+what it could have seen. Without the results of LiveCodeBench in ../shared a simulated board of the same size is taken;
+without R only our side is timed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from common import verdict
 
 from heldout import exposure
 from heldout.statistics import margin_kernels
-from heldout.statistics.margins import MarginChains
+from heldout.statistics.margins import MarginChains, popcounts
 
 LIVE = Path(__file__).resolve().parents[2] / "shared" / "data" / "livecodebench_apr2024.npz"
 MODEL = "DSCoder-33b-Base"
@@ -31,9 +32,10 @@ suppressMessages(library(RaschSampler))
 x <- as.matrix(read.csv("{folder}/x.csv", header = FALSE))
 e <- scan("{folder}/e.csv", quiet = TRUE)
 dimnames(x) <- NULL
-started <- proc.time()[["elapsed"]]
+cpu <- function() sum(proc.time()[c("user.self", "sys.self")])
+started <- cpu()
 drawn <- rsampler(x, rsctrl(burn_in = 100, n_eff = {n}, step = 16, seed = {seed}))
-cat(proc.time()[["elapsed"]] - started, "\\n")
+cat(cpu() - started, "\\n")
 s <- unlist(rstats(drawn, function(t) sum(t[, {column}] * e)))
 cat(s[-1], "\\n")
 """
@@ -65,15 +67,16 @@ def correlation_time(series: np.ndarray) -> float:
 def ours(x: np.ndarray, e: np.ndarray, row: int, seed: int) -> float:
     """Effective tables a second: 100 chains of 400 rounds, one look each round."""
     chains = MarginChains(x)
-    stack = np.repeat(chains.cells[None], 100, axis=0)
+    stack = np.repeat(chains.bits[None], 100, axis=0)
+    flags = chains.packed(np.where(np.arange(len(x))[:, None] == row, e, False))[row]
     rng = np.random.default_rng(seed)
     sums, spent = [], 0.0
     for turn in range(450):
         keys = rng.integers(0, 2**64, len(stack), dtype=np.uint64)
-        started = time.perf_counter()
-        margin_kernels.walk(stack, keys, 1, chains.bounds, chains._tilt, chains._odds, False)
-        spent += (time.perf_counter() - started) * (turn >= 50)
-        sums.append(stack[:, row] @ e.astype(np.int64))
+        started = time.process_time()
+        margin_kernels.walk(stack, keys, 1, chains.bounds, chains._there, chains._tilt, chains._odds, False)
+        spent += (time.process_time() - started) * (turn >= 50)
+        sums.append(popcounts(stack[:, row] & flags).sum(axis=1))
     tau = correlation_time(np.array(sums[50:], dtype=float).T)
     print(f"ours: {1e6 * spent / 400 / len(stack):.1f} µs a round, autocorrelation time {tau:.1f} rounds")
     return 400 * len(stack) / spent / tau
@@ -92,7 +95,7 @@ def theirs(x: np.ndarray, e: np.ndarray, row: int, seed: int, n: int = 4000) -> 
 
 
 def large(n_resamples: int = 999) -> None:
-    """200 models x 10,000 items, everything that the verb does."""
+    """200 models x 10,000 items in 100 families, everything that the verb does, the scan too."""
     rng = np.random.default_rng(1)
     k, n = 200, 10_000
     dates = np.sort(rng.random(n))
@@ -101,12 +104,15 @@ def large(n_resamples: int = 999) -> None:
     right = rng.random((k, n)) < 1 / (1 + np.exp(-logit))
     days = (np.datetime64("2022-01-01") + (700 * dates).astype(int)).astype(str)
     until = (np.datetime64("2022-01-01") + (700 * cutoffs).astype(int)).astype(str)
-    started = time.perf_counter()
-    found = exposure(right, dates=days.tolist(), cutoffs=until.tolist(), n_resamples=n_resamples, n_jobs=2, scan=False)
-    seconds = time.perf_counter() - started
+    asked = {"dates": days.tolist(), "cutoffs": until.tolist(), "families": [f"f{i // 2}" for i in range(k)]}
+    exposure(right[:, ::100], **{**asked, "dates": days[::100].tolist()}, n_resamples=19)  # compiles
+    started, cpu = time.perf_counter(), time.process_time()
+    found = exposure(right, **asked, n_resamples=n_resamples, n_jobs=2)
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     print(found.summary().headline, f"p = {found.p_value:.3g}")
     verdict("200 models x 10,000 items, B = 999, two cores, seconds", seconds, "< 120", seconds < 120)
+    print(f"CPU time of both: {cpu:.0f} s")
     verdict("the same, peak memory in GB", peak, "< 1", peak < 1)
 
 

@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from heldout import workers
+from heldout import InputError, workers
+from heldout.workers import ending
 
 PARENT = """
 import subprocess, sys
@@ -21,7 +23,7 @@ child.wait()
 """
 CHILD = """
 import os, time
-from heldout.workers import end_with
+from heldout.workers.ending import end_with
 end_with(os.getppid(), by_kernel={by_kernel})
 print(os.getpid(), flush=True)
 time.sleep(60)
@@ -70,14 +72,14 @@ def test_on_windows_the_parents_handle_is_waited_for(monkeypatch):
     monkeypatch.setitem(sys.modules, "_winapi", winapi)
     monkeypatch.setattr(os, "_exit", end)
     with pytest.raises(Gone):
-        workers._wait_on_windows(1234)
+        ending._wait_on_windows(1234)
     assert said == ["open 1234", "wait 7 -1", "exit 1"]
 
 
 def test_nothing_is_asked_where_there_are_no_parents(monkeypatch):
-    monkeypatch.setattr(workers, "_watched", set())
+    monkeypatch.setattr(ending, "_watched", set())
     monkeypatch.delattr(os, "getppid")
-    workers.end_with(1234, by_kernel=False)
+    ending.end_with(1234, by_kernel=False)
 
 
 def test_options_are_for_processes_only():
@@ -86,3 +88,83 @@ def test_options_are_for_processes_only():
     assert workers.guard().keys() == {"initializer", "initargs"}
     with joblib.parallel_config("threading"):
         assert workers.guard() == {}
+
+
+def counted(task, tell):
+    """Its numbers, their process, and whether the array that all share was written to before."""
+    number, array = task
+    for step in range(3):
+        tell(step, number)
+    was, array[0] = int(array[0]), number
+    return number, os.getpid(), was
+
+
+def waits(task, tell):
+    """Tells until somebody stops it, then leaves a mark."""
+    try:
+        while True:
+            tell(1)
+            if task is None:
+                raise InputError("not this one.")
+            time.sleep(0.02)
+    finally:
+        if task is not None:
+            task.write_text("kept")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_results_come_in_the_order_of_the_tasks(n_jobs):
+    shared = np.full(300_000, -1)  # more than joblib sends by value
+    heard, done = {}, []
+    found = workers.run_tasks(
+        counted,
+        [(number, shared) for number in range(5)],
+        n_jobs=n_jobs,
+        tell=lambda number, *told: heard.update({number: told}),
+        done=lambda number, result: done.append((number, result[0])),
+        shared=[("the array", shared)],
+    )
+    assert [number for number, _, _ in found] == [0, 1, 2, 3, 4]
+    assert sorted(done) == [(n, n) for n in range(5)]
+    assert heard == {n: (2, n) for n in range(5)}
+    assert {pid == os.getpid() for _, pid, _ in found} == {n_jobs == 1}
+    assert (shared[0] == 4) == (n_jobs == 1), "what a worker does to its copy stays there"
+
+
+def test_an_error_has_the_other_tasks_stop_and_keep_their_state(tmp_path):
+    marks = [tmp_path / "0", tmp_path / "1"]
+    with pytest.raises(InputError, match=r"^not this one\.$"):
+        workers.run_tasks(waits, [marks[0], None, marks[1]], n_jobs=2)
+    assert marks[0].read_text() == "kept"
+    assert not marks[1].exists(), "it was not begun"
+
+
+def test_what_cannot_be_sent_is_named():
+    import threading
+
+    lock = threading.Lock()
+    sentence = r"^`n_jobs=2`: the model m cannot be sent to another process \(TypeError: .*\); leave `n_jobs` out, or "
+    with pytest.raises(InputError, match=sentence):
+        workers.run_tasks(counted, [lock, lock], n_jobs=2, shared=[("the model m", lock)])
+
+
+def threads(task, tell):
+    """Of torch here, and a switch of its."""
+    return torch_module().get_num_threads(), torch_module().backends.cudnn.deterministic
+
+
+def torch_module():
+    return pytest.importorskip("torch")
+
+
+def test_workers_compute_as_their_parent_does():
+    """With joblib's share of the cores for each, the sums of a model could differ in their last bits."""
+    torch = torch_module()
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    torch.backends.cudnn.deterministic = True
+    try:
+        assert workers.run_tasks(threads, [0, 1], n_jobs=2) == [(3, True)] * 2
+    finally:
+        torch.set_num_threads(before)
+        torch.backends.cudnn.deterministic = False

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+CORRELATIONS = (0.0, 0.7)  # of ability and cutoff
 CASES = {
     "Rasch": {},
     "2-PL": {"discrimination": "free"},
@@ -19,7 +20,10 @@ CASES = {
     "lineages, shocks sd 1": {"lineages": True, "shock": 1.0},
     "lineages, shocks sd 2": {"lineages": True, "shock": 2.0},
     "second ability by date, shared": {"lineages": True, "drift": 1.0},
+    "discrimination falling, 12 models": {"discrimination": "falling", "k": 12},
 }
+# Out of reach: with so few families a block of five spans half of all abilities, and is not of like ability.
+OUT_OF_REACH = ("discrimination falling, 12 models",)
 
 
 @dataclass(frozen=True)

@@ -42,11 +42,13 @@ def drops(table: Predictions, cutoffs: dict[str, str]) -> dict[str, float]:
 
 
 def lines(alone: ExposureResult, together: ExposureResult, naive: dict[str, float]) -> list[str]:
-    out = ["| | every model its own | by lineage |", "|---|---|---|"]
+    out = [f"B = {alone.n_resamples:,} tables, seed {alone.seed}.", ""]
+    out += ["| | every model its own | by lineage |", "|---|---|---|"]
     for name, show in (
         ("families", lambda r: f"{r.n_families}"),
         ("p, margins", lambda r: f"{r.p_margins:.2g}"),
         ("p, placebo", lambda r: f"{r.p_placebo:.2g} of {r.assignments:,} assignments"),
+        ("smallest p of each", lambda r: f"{r.smallest_p_margins:.2g}, {r.smallest_p:.2g}"),
         ("verdict", lambda r: r.verdict),
         ("successes on exposed problems", lambda r: f"{r.observed} ({r.expected:.1f} ± {r.spread:.1f} expected)"),
         ("log-odds ratio", lambda r: f"{r.effect_log_odds:.2f} ({r.interval[0]:.2f} to {r.interval[1]:.2f})"),

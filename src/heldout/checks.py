@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 
 TEXT = "USO"  # kinds of arrays that may hold names
+MOST_JOBS = 10_000
 
 
 def check_seed(seed: Any, name: str = "seed") -> int:
@@ -57,6 +58,22 @@ def check_count(value: Any, name: str, *, least: int = 1, most: int | None = Non
         raise InputError(f"`{name}` is {number:,}; it must be at least {least:,}.")
     if most is not None and number > most:
         raise InputError(f"`{name}` is {number:,}; it must be at most {most:,}.")
+    return number
+
+
+def check_n_jobs(n_jobs: Any) -> int:
+    """Workers, as joblib counts them: -1 is one for each core, -2 one less, and so on.
+
+    Examples
+    --------
+    >>> check_n_jobs(0)
+    Traceback (most recent call last):
+        ...
+    heldout.errors.InputError: `n_jobs` is 0; give a number of workers, or -1 for all cores.
+    """
+    number = check_count(n_jobs, "n_jobs", least=-MOST_JOBS, most=MOST_JOBS)
+    if number == 0:
+        raise InputError("`n_jobs` is 0; give a number of workers, or -1 for all cores.")
     return number
 
 

@@ -102,6 +102,20 @@ def module():
     import torch
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1024, 10))
 
+def full():
+    import torch
+    class Full(torch.nn.Module):
+        def forward(self, x):
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+    return Full()
+
+def mixes():
+    import torch
+    class Mixes(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.batch_norm(x.flatten(1)[:, 500:510], None, None, training=True)
+    return Mixes()
+
 def linear():
     return LogisticRegression(max_iter=20, tol=1).fit(rng.random((20, 1024)), np.arange(20) % 10)
 
@@ -371,6 +385,8 @@ AUDITS = [
     Bad("audit", "--model honest.onnx --images none.npz --wrap", "at least one picture is needed"),
     Bad("audit", f"{AUDIT} --batch-size 0", "--batch-size is 0"),
     Bad("audit", f"{AUDIT} --batch-size -1", "--batch-size is -1"),
+    Bad("audit", f"{AUDIT} --n-jobs 0", "--n-jobs is 0; give a number of workers, or -1"),
+    Bad("audit", f"{AUDIT} --n-jobs 100000", "--n-jobs is 100,000; it must be at most 10,000"),
     Bad("audit", f"{AUDIT} --seed -1", "--seed is -1; it must be a whole number, 0 or larger"),
     Bad("audit", f"{AUDIT} --level 0", "--level is 0.0; it must be between 0 and 1"),
     Bad("audit", f"{AUDIT} --level nan", "--level is nan"),
@@ -386,6 +402,11 @@ AUDITS = [
     Bad("audit", f"{AUDIT} --mean 0 0", "--mean has 2 values"),
     Bad("audit", f"{AUDIT} --std 0", "every value must be positive"),
     Bad("audit", f"{AUDIT} --device tpu", "--device tpu: there is no such device"),
+    Bad("audit", f"{AUDIT} --cluster 127.0.0.1:1", "--cluster 127.0.0.1:1: there is no Ray cluster at 127.0.0.1:1 ("),
+    Bad("audit", f"{AUDIT} --cluster ray://127.0.0.1:1", "give 'auto', or the address of a Ray cluster, host:port"),
+    Bad("audit", f"{AUDIT} --cluster here", "--cluster here: give 'auto', or the address of a Ray cluster, host:port"),
+    Bad("audit", f"{AUDIT} --cluster auto --n-jobs 2", "--cluster auto and --n-jobs 2: the nodes of a cluster have"),
+    Bad("audit", "--scores pool.csv --cluster auto", "--cluster"),
     Bad("audit", f"{AUDIT} --control-labels labels.npy", "--control-labels goes with --control"),
     Bad("audit", f"{AUDIT} --reference leaked.onnx", "--reference goes with --control"),
     Bad("audit", f"{AUDIT} --control test.npz", "the control is the test set itself"),
@@ -497,6 +518,7 @@ AUDITS = [
     Bad("audit", "--model bad_inputs_models:ends --images test.npz --wrap", "the factory fails: SystemExit: 9"),
     Bad("audit", "--model bad_inputs_models:grey --images grey --wrap --radius 1", "read the files with --channels 1"),
     Bad("audit", "--model bad_inputs_models:raises --images test.npz --wrap", "no memory on the device"),
+    Bad("audit", "--model bad_inputs_models:mixes --images test.npz --wrap", "depends on the other pictures in the"),
     Bad("audit", "--model bad_inputs_models:nan --images test.npz --wrap", "NaN or infinite logits"),
     Bad("audit", "--model bad_inputs_models:flat --images test.npz --wrap", "(n, n_classes) logits are needed"),
     Bad("audit", "--model bad_inputs_models:three --images test.npz --wrap", "knows 3 classes"),
@@ -641,6 +663,8 @@ POOLS = [
         for value in ("much", "nan", "1e400", "-1e400", "1/0", "-0.1", "1.2")
     ),
     Bad("budget", f"{FOUR} --epsilon 0", "--epsilon is 0"),
+    Bad("budget", "pool.npz --n-jobs 0", "--n-jobs is 0; give a number of workers, or -1"),
+    Bad("budget", f"{FOUR} --n-jobs 2", "--n-jobs"),
     Bad("budget", f"{FOUR} --epsilon 1", "--epsilon is 1"),
     Bad("budget", f"{FOUR} --delta 1e-330", "delta"),
     Bad("budget", f"{FOUR} --error 1e-400", "error"),
@@ -672,8 +696,9 @@ EXPOSURES = [
     Bad("exposure", f"{EXPOSED} dates.csv --level 0", "--level is 0"),
     Bad("exposure", f"{EXPOSED} dates.csv --resamples 0", "--resamples is 0"),
     Bad("exposure", f"{EXPOSED} dates.csv --steps 0", "--steps is 0"),
-    Bad("exposure", f"{EXPOSED} dates.csv --n-jobs 0", "--n-jobs is 0"),
+    Bad("exposure", f"{EXPOSED} dates.csv --n-jobs 0", "--n-jobs is 0; give a number of workers, or -1"),
     Bad("exposure", f"{EXPOSED} dates.csv --fail-under 2", "between 0 and 1"),
+    Bad("exposure", f"{EXPOSED} dates.csv --resume", "--out"),
     Bad("exposure", "pool.csv --items dates.csv", "the cutoffs of the models are not known"),
     Bad("exposure", "pool.csv --models cutoffs.csv", "the dates of the examples are not known"),
     Bad("exposure", "pool.csv --models early.csv --items dates.csv", "nobody is exposed"),
@@ -701,7 +726,7 @@ STRESSES = [
     Bad("stress", f"{STRESS} --points 101", "--points is 101"),
     Bad("stress", f"{STRESS} --digits 0", "digits"),
     Bad("stress", f"{STRESS} --top 2 --classes 9", "needs a prior"),
-    Bad("stress", f"{STRESS} --n-jobs 0", "--n-jobs 0"),
+    Bad("stress", f"{STRESS} --n-jobs 0", "--n-jobs is 0; give a number of workers, or -1"),
     Bad("stress", f"{STRESS} --delta 1", "--delta is 1.0"),
     Bad("stress", f"{STRESS} --delta nan", "--delta is nan"),
     Bad("stress", f"{STRESS} --public 1.5", "--public is 1.5"),
@@ -747,6 +772,12 @@ IDLE = [
             ("honest.onnx", "--bf16", "bfloat16 is for torch"),
             ("bad_inputs_models:module", "--device banana", "--device banana: torch has no such device here"),
             ("bad_inputs_models:module", "--device meta", "--device meta: torch has no such device here"),
+            ("bad_inputs_models:module", "--device mps", "--device mps: torch has no such device here; it has 'cpu'"),
+            (
+                "bad_inputs_models:full",
+                "",
+                "runs out of memory on a batch of shape (1, 1, 32, 32); choose another --device",
+            ),
             ("bad_inputs_models:module", "--device cuda:77", "--device cuda:77: torch has no such device here"),
             ("bad_inputs_models:linear", "--device banana", "--device banana has no effect on a scikit-learn model"),
             ("bad_inputs_models:linear", "--device cuda", "--device cuda has no effect on a scikit-learn model"),
@@ -837,8 +868,9 @@ MEMORIES = [
     Bad("memorization retrain", f"{TRAIN} --data oneclass.npz", "at least two are needed"),
     Bad("memorization retrain", f"{TRAIN} --data fewer.npz", "50 for 80 examples"),
     Bad("memorization retrain", f"{TRAIN} --data fraction.npz", "class numbers (0, 1, 2, ...) or class names"),
-    Bad("memorization retrain", f"{TRAIN} --label-noise 0.1:0.5:0.1", "they begin at 0"),
-    Bad("memorization retrain", f"{TRAIN} --label-noise 0:5", "end at 1 at most"),
+    Bad("memorization retrain", f"{TRAIN} --label-noise 0.1:0.5:0.1", "give 0 and at least one larger rate"),
+    Bad("memorization retrain", f"{TRAIN} --label-noise 0", "give 0 and at least one larger rate"),
+    Bad("memorization retrain", f"{TRAIN} --label-noise 0:5", "growing, up to 1"),
     Bad("memorization retrain", f"{TRAIN} --label-noise much", "write 0:8"),
     Bad("memorization retrain", f"{TRAIN} --label-noise 0,0.001", "is less than one"),
     Bad("memorization retrain", f"{TRAIN} --classes 5", "classes are 0 to 4"),
@@ -846,7 +878,7 @@ MEMORIES = [
     Bad("memorization retrain", f"{TRAIN} --repetitions 0", "--repetitions is 0; it must be at least 1"),
     Bad("memorization retrain", f"{TRAIN} --repetitions -1", "--repetitions is -1; it must be at least 1"),
     Bad("memorization retrain", f"{TRAIN} --threads 0", "--threads is 0"),
-    Bad("memorization retrain", f"{TRAIN} --n-jobs 0", "--n-jobs is 0"),
+    Bad("memorization retrain", f"{TRAIN} --n-jobs 0", "--n-jobs is 0; give a number of workers, or -1"),
     Bad("memorization retrain", f"{TRAIN} --seed -1", "--seed is -1"),
     Bad("memorization retrain", f"{TRAIN} --limit 0", "--limit is 0"),
     Bad(

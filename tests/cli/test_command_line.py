@@ -16,7 +16,7 @@ from heldout.cli.verbs import VERBS, build_parser, parse
 from heldout.cli.words import in_options, option_names
 
 STRESS = ["stress", "--examples", "200", "--classes", "2", "--queries", "20", "--trials", "2"]
-HEAVY = ("torch", "onnxruntime", "sklearn", "numba", "jinja2", "pandas")
+HEAVY = ("torch", "ray", "onnxruntime", "sklearn", "numba", "jinja2", "pandas")
 
 
 def loaded(statement: str, *options: str) -> set[str]:

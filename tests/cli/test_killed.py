@@ -37,6 +37,9 @@ def train(x, y, seed):
 PICTURES = ["--model", "killed_model:make", "--images", "pictures.npz", "--batch-size", "16"]
 COMMANDS = {
     "audit": ["audit", *PICTURES, "--wrap", "--radius", "1", "--limit", "100"],
+    "audit with workers": [
+        "audit", *PICTURES, "--control", "others.npz", "--wrap", "--radius", "1", "--limit", "100", "--n-jobs", "2",
+    ],
     "memorization": [
         "memorization", "curve", *PICTURES, "--pixel-range", "0", "1", "--perturbation", "spatial", "gaussian",
         "--strengths", "spatial=0:2", "gaussian=0:64:32", "--validation", "pictures.npz",
@@ -49,6 +52,10 @@ COMMANDS = {
         "stress", "--examples", "20000", "--classes", "10", "--queries", "500", "--digits", "2", "--trials", "3",
         "--public", "0.4", "--no-compare",
     ],
+    "exposure": [
+        "exposure", "results.csv", "--items", "items.csv", "--models", "models.csv", "--scan", "--resamples", "2000",
+        "--n-jobs", "1",
+    ],
 }  # fmt: skip
 # A checkpoint several times a second; the program itself otherwise.
 PROGRAM = "import sys, heldout.checkpoints as c; c.SECONDS = 0.1; from heldout.__main__ import main; sys.exit(main())"
@@ -60,7 +67,16 @@ def launch(tmp_path: Path, rng: np.random.Generator) -> Callable[..., subprocess
     y = (x.reshape(120, -1)[:, 32:].sum(1) > x.reshape(120, -1)[:, :32].sum(1)).astype(int)
     np.savez(tmp_path / "pictures.npz", images=x, labels=y)
     table = rng.random((60, 3))
+    np.savez(tmp_path / "others.npz", images=x[:, :, ::-1], labels=y)
     np.savez(tmp_path / "table.npz", x=table, y=(table[:, 0] > 0.5).astype(int))
+
+    right = (rng.random((30, 400)) < 0.5).astype(int)
+    rows = [f"q{j}," + ",".join(map(str, right[:, j])) for j in range(400)]
+    (tmp_path / "results.csv").write_text("\n".join(["id," + ",".join(f"m{i}" for i in range(30)), *rows]))
+    days = [f"q{j},2023-{1 + j // 40:02d}-{1 + j % 28:02d}" for j in range(400)]
+    (tmp_path / "items.csv").write_text("\n".join(["id,date", *days]))
+    models = [f"m{i},{'2023-05' if i % 2 else '2022-12'},f{i // 3}" for i in range(30)]
+    (tmp_path / "models.csv").write_text("\n".join(["model,cutoff,family", *models]))
 
     def start(name: str, out: str, *more: str, pause: float = 0.0) -> subprocess.Popen[str]:
         (tmp_path / "killed_model.py").write_text(MODULE.replace("PAUSE", repr(pause)))

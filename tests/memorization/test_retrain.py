@@ -129,7 +129,7 @@ def test_predictors_of_all_kinds():
     ("train", "rates", "words"),
     [
         (lambda x, y, seed: lambda z: y[:5], (0.0, 0.1), r"returned the shape \(5,\)"),
-        (lambda x, y, seed: lambda z: y, (0.1, 0.2), "begin at 0"),
+        (lambda x, y, seed: lambda z: y, (0.1, 0.2), "give 0 and at least one larger"),
         (lambda x, y, seed: lambda z: y, (0.0, 0.2, 0.1), "grow"),
         (3, (0.0, 0.1), "a scikit-learn estimator or a function"),
     ],

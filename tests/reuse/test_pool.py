@@ -229,3 +229,13 @@ def test_plugged_in_zero_never_gives_width_zero():
     assert low.tolist()[0] == 0.0
     assert (high > 0.003).all()
     assert math.isclose(high[0], 1 - (pool_level(pool, tree, 0.05) / 2) ** (1 / 1000), rel_tol=1e-9)
+
+
+def test_threads_change_nothing(rng):
+    """Pairs in pieces, of which there are several: the bound to the same bits."""
+    hard, able = rng.normal(size=400), np.linspace(-1, 1, 150)[:, None]
+    counts = similarity(able - hard + 0.5 * rng.normal(size=(150, 400)) > 0)
+    one, two = (PoolBound(counts, n_jobs=n_jobs) for n_jobs in (1, 2))
+    limits = one.limits(30)
+    tree = one.tree(limits[1])
+    assert one.hunter_worsley(*limits, tree) == two.hunter_worsley(*limits, tree) < one.union(*limits)

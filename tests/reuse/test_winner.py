@@ -162,7 +162,7 @@ def synthetic(rng, kind, n):
 )
 def test_the_corrected_score_is_unbiased(rng, kind, n):
     draw, skills = synthetic(rng, kind, n)
-    off, noise = bias(draw, skills, 1500 if kind == "leader of many" else 1000, rng)  # whose scores spread most
+    off, noise = bias(draw, skills, 1500, rng)  # which spreads by up to 1.9, so that the noise is below 0.05
     assert abs(off) <= 0.1 + 2 * noise
     assert noise < 0.05
 
@@ -179,7 +179,7 @@ def test_the_corrected_score_is_unbiased_on_real_matrices(rng, name, n):
     def draw():
         return right[:, rng.integers(0, right.shape[1], n)]
 
-    off, noise = bias(draw, right.mean(axis=1), 400, rng)
+    off, noise = bias(draw, right.mean(axis=1), 1000, rng)
     assert abs(off) <= 0.1 + 3 * noise
     assert noise < 0.06
 

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from itertools import combinations, permutations, product
+from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chisquare
+from scipy.stats import binom, chisquare, hypergeom
 
 import heldout
 from heldout.errors import InputError
@@ -104,9 +105,9 @@ def test_one_round_has_the_enumerated_kernel(name, delta, plain, monkeypatch):
     tilt = np.array([[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 1, 0]])[: len(x), : len(x[0])]
     tables, _, kernel, places = law(x, strata, delta, tilt)
     chains = MarginChains(np.asarray(x, dtype=np.uint8), strata=strata, tilt=tilt, delta=delta, steps=1)
-    stack = np.repeat(chains.cells[None], 8_000, axis=0)
+    stack = np.repeat(chains.bits[None], 8_000, axis=0)
     chains._walk(stack, np.random.default_rng(1).integers(0, 2**64, 8_000, dtype=np.uint64))
-    counts = np.bincount([places[t.tobytes()] for t in stack], minlength=len(tables))
+    counts = np.bincount([places[t.tobytes()] for t in chains.unpacked(stack)], minlength=len(tables))
     reached = kernel[0] > 0
     assert counts[~reached].sum() == 0
     assert chisquare(counts[reached], 8_000 * kernel[0][reached]).pvalue > 1e-4
@@ -156,11 +157,43 @@ def test_level_of_the_test_itself(steps):
         assert np.mean(p <= level + 1e-9) >= level / 3
 
 
+@pytest.mark.parametrize("m", [1, 3, 7])
+def test_a_part_is_any_part(m, rng):
+    """m of 8 examples in three words, one of which has none of them: all ways are equally likely."""
+    mask = np.array([0b1011 << 60, 0, 0b100111000000001], dtype=np.uint64)
+    n = 400 * comb(8, m)
+    keys = rng.integers(0, 2**64, n, dtype=np.uint64)
+    some = margins.part_numpy(np.tile(mask, (n, 1)), np.full(n, 8), np.full(n, m), keys)
+    assert (margins.popcounts(some).sum(axis=1) == m).all()
+    assert not (some & ~mask).any()
+    counts = np.unique(some, axis=0, return_counts=True)[1]
+    assert len(counts) == comb(8, m)
+    assert chisquare(counts).pvalue > 1e-4
+
+
+def test_a_part_of_many_is_hypergeometric(rng):
+    """60 of 200: every example as often, and as many of the first half as a draw without replacement has."""
+    d, m, n = 200, 60, 4_000
+    bits = np.zeros((1, 256), dtype=bool)
+    bits[0, rng.permutation(256)[:d]] = True
+    mask = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
+    keys = rng.integers(0, 2**64, n, dtype=np.uint64)
+    some = margins.part_numpy(np.tile(mask, (n, 1)), np.full(n, d), np.full(n, m), keys)
+    chosen = np.unpackbits(some.view(np.uint8), axis=1, bitorder="little")[:, bits[0]]
+    each = chosen.sum(axis=0)
+    assert ((each - n * m / d) ** 2).sum() / (n * m / d * (1 - m / d)) < 199 + 5 * np.sqrt(2 * 199)
+    half = np.bincount(chosen[:, : d // 2].sum(axis=1), minlength=m + 1)
+    law = n * hypergeom.pmf(np.arange(m + 1), d, d // 2, m)
+    middle = law > 10
+    assert chisquare([*half[middle], half[~middle].sum()], [*law[middle], law[~middle].sum()]).pvalue > 1e-4
+
+
 @pytest.mark.parametrize("star", [False, True])
 @pytest.mark.parametrize("delta", [0.0, -0.4])
-def test_same_bits_with_and_without_numba_and_on_two_threads(delta, star, monkeypatch, rng):
-    x, e = rng.random((7, 50)) < 0.5, rng.random((7, 50)) < 0.3
-    observed, strata = rng.random((7, 50)) < 0.9, rng.integers(0, 4, 50)
+@pytest.mark.parametrize("n_strata", [1, 4])
+def test_same_bits_with_and_without_numba_and_on_two_threads(n_strata, delta, star, monkeypatch, rng):
+    x, e = rng.random((7, 300)) < 0.5, rng.random((7, 300)) < 0.3
+    observed, strata = rng.random((7, 300)) < 0.9, rng.integers(0, n_strata, 300)
 
     def drawn(n_jobs):
         chains = MarginChains(
@@ -197,6 +230,12 @@ def test_weights_and_functions_agree(rng):
     assert one == two
     assert one.p_value == min(1.0, 2 * min(one.p_greater, one.p_less))
     assert "are expected given the margins" in str(one)
+
+
+def test_the_unit_of_weights_is_nothing(rng):
+    x, w = rng.random((5, 30)) < 0.5, rng.random((5, 30))
+    p = [margin_test(x, scale * w, n_resamples=99, rng=np.random.default_rng(0)).p_value for scale in (1.0, 1e-12, 1e9)]
+    assert p[0] == p[1] == p[2] < 1
 
 
 @pytest.mark.parametrize(

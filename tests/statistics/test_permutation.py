@@ -173,6 +173,16 @@ def test_alternative_is_only_which_p():
     assert swapped.p_two_sided == pytest.approx(both.p_two_sided, abs=0.01)
 
 
+def test_threads_change_nothing():
+    """Draws are one sequence, whoever sums them up: several chunks in each of three classes."""
+    values, classes = rng_of(0).normal(size=2000), np.arange(2000) % 3
+    given = {"classes_test": classes[:900], "classes_control": classes[900:], "n_resamples": 20_000}
+    one, two = (control_test(values[:900], values[900:], rng=rng_of(1), n_jobs=n, **given) for n in (1, 2))
+    assert one == two
+    with pytest.raises(InputError, match=r"^`n_jobs` is 0; give a number of workers, or -1 for all cores\.$"):
+        control_test(values[:900], values[900:], rng=rng_of(1), n_jobs=0)
+
+
 def test_equal_seeds_agree():
     rng = rng_of(6)
     test, control = rng.normal(0.2, 1, 40), rng.normal(0, 1, 60)

@@ -37,8 +37,8 @@ from heldout.attack.public import PublicSplit, simulate_public, split_public
 from heldout.attack.result import Noticed, StressResult, StressRun
 from heldout.attack.task import ATTACKS, Task, make_analyst, make_task
 from heldout.checkpoints import Checkpoint, begin, hash_of
-from heldout.checks import check_share
-from heldout.errors import InputError, import_extra
+from heldout.checks import check_n_jobs, check_share
+from heldout.errors import import_extra
 from heldout.progress import plain_bar
 
 CLASSES = (2, 10, 100, 1000)  # compared with
@@ -66,7 +66,7 @@ def stress(
     seed: int = 0,
     delta: float = 0.05,
     compare: bool = False,
-    n_jobs: int = -1,
+    n_jobs: int = 1,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     notify: Callable[[str], None] | None = None,
@@ -110,7 +110,8 @@ def stress(
     compare : bool
         Also other attacks, answers of other digits and (without a prior) other numbers of classes.
     n_jobs : int
-        Threads, as joblib counts them; the result does not depend on it, a reconstruction that ran out of time aside.
+        Workers, as joblib counts them (-1: one for each core), here threads; the result does not depend on it, a
+        reconstruction that ran out of time aside.
     checkpoint : path, optional
         Folder for the state of unfinished work. One that is damaged, or belongs to other numbers, is refused. Of a
         mechanism of your own only the name is compared.
@@ -138,8 +139,7 @@ def stress(
     task = make_task(
         n_examples, n_classes, queries, labels, prior, top, points, attack, digits, mechanism, trials, seed
     )
-    if n_jobs == 0:
-        raise InputError("`n_jobs` is 0; give a number of threads, or -1 for all cores.")
+    check_n_jobs(n_jobs)
     check_share(delta, "delta")
     whole = task
     if public is not None:

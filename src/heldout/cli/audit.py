@@ -10,7 +10,7 @@ from heldout.cli import unfinished
 from heldout.cli.audit_gate import GATE, check_gate, reasons
 from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
 from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
-from heldout.cli.common import check_folder, refuse_alone, refuse_idle, say
+from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, refuse_idle, say
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_pixel_options, check_effect, models_of, pictures
@@ -138,6 +138,12 @@ def add_options(verb: Parser) -> None:
 
     running = verb.add_argument_group("running and reporting")
     running.add_argument("--batch-size", type=int, metavar="N")
+    add_n_jobs(running, "worker processes; with --scores, threads")
+    running.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="share the scores with a Ray cluster: auto (RAY_ADDRESS, or the one on this machine) or host:port",
+    )
     running.add_argument("--device", default=None, help="cpu (default) or cuda")
     running.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
     running.add_argument(
@@ -223,6 +229,8 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
         seed=args.seed,
         limit=args.limit,
         batch_size=args.batch_size,
+        n_jobs=args.n_jobs,
+        cluster=args.cluster,
         n_resamples=args.resamples,
         level=args.level,
         planned_audits=args.planned_audits,

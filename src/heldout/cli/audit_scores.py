@@ -34,8 +34,8 @@ control, one of:
 
 _OF_PICTURES = """
 model images labels control reference control_labels images_key labels_key control_images_key control_labels_key
-control_groups limit radius rule tolerance expect_accuracy allow_frame_drop batch_size device bf16 compile resume resize
-crop wrap pad upsample interpolation mean std scale bgr channels max_pixels
+control_groups limit radius rule tolerance expect_accuracy allow_frame_drop batch_size cluster device bf16
+compile resume resize crop wrap pad upsample interpolation mean std scale bgr channels max_pixels
 """
 _OF_SCORES = "control_scores reference_scores reference_control_scores control_ids score larger_is classes chance"
 PICTURE_OPTIONS, SCORE_OPTIONS = _OF_PICTURES.split(), _OF_SCORES.split()  # by their names in Python
@@ -140,6 +140,7 @@ def run_audit_scores(args: argparse.Namespace) -> int:
         level=args.level,
         planned_audits=args.planned_audits,
         n_resamples=args.resamples,
+        n_jobs=args.n_jobs,
         seed=args.seed,
     )
     return finish(result, args, failed=reasons(args, result.adjusted_p_value, result))

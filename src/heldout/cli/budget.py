@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from heldout.checks import check_seed
-from heldout.cli.common import EXIT_BAD_INPUT, check_folder, refuse_idle, say, tell
+from heldout.cli.common import EXIT_BAD_INPUT, add_n_jobs, check_folder, refuse_idle, say, tell
 from heldout.cli.ending import Gate, add_ending, case_name, finish, judged
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions, refuse_reading
@@ -86,6 +86,7 @@ def add_options(verb: Parser) -> None:
                        help="a budget for each task of the files, and one of all of them pooled")  # fmt: skip
     asked.add_argument("--seed", type=int, default=0, metavar="S",
                        help="of the winner's splits and of the draws behind --needed (default 0)")  # fmt: skip
+    add_n_jobs(asked, "threads")
 
     add_reading(verb)
 
@@ -210,7 +211,7 @@ def from_numbers(args: argparse.Namespace) -> BudgetResult:
     """What the set could take, from n, error and similarity."""
     if (args.examples, args.error, args.similarity) != (None, None, None):
         refuse_reading(args)
-        of_files = ("groups", "label_noise", "second_labels", "probabilities", "per_task", "seed")
+        of_files = ("groups", "label_noise", "second_labels", "probabilities", "per_task", "seed", "n_jobs")
         refuse_idle(args, of_files, "on numbers alone, only on a file of predictions")
     given = {"--examples": args.examples, "--error": args.error, "--similarity": args.similarity}
     lacking = [name for name, value in given.items() if value is None]
@@ -247,5 +248,6 @@ def _budget(table: Predictions, args: argparse.Namespace) -> BudgetResult | Scor
         second_labels=args.second_labels,
         probabilities=None if args.probabilities is None else read_probabilities(args.probabilities),
         seed=args.seed,
+        n_jobs=args.n_jobs,
         progress=not args.quiet,
     )

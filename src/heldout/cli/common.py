@@ -7,6 +7,7 @@ import contextlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from heldout.errors import InputError
 from heldout.progress import write_line
@@ -33,6 +34,14 @@ def say(sentence: str) -> None:
 def tell(sentence: str) -> None:
     """An error, or what a gate found: also under `--quiet`, and where nobody can listen the exit code stays."""
     write_line(sentence)
+
+
+def add_n_jobs(group: Any, what: str, *, default: int = 1) -> None:
+    """How many workers share the work, whatever they are."""
+    usual = "all cores" if default == -1 else default
+    group.add_argument(
+        "--n-jobs", type=int, default=default, metavar="J", help=f"{what} (default {usual}; -1: one for each core)"
+    )
 
 
 def typed(args: argparse.Namespace, names: Sequence[str]) -> list[str]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from heldout.checks import EXAMPLE, check_key, plain_name
-from heldout.cli.common import make_folder, say
+from heldout.cli import unfinished
+from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, say
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
@@ -40,7 +41,7 @@ DETAILS = f"""\
 --seen       1 where a model could have seen an example, 0 where not; anything that the results can be read from
 
 exit codes: 0 fine, 1 exposed models score better with p below --fail-under, 2 bad input, 3 a bug in heldout, 130
-stopped
+stopped (continue with --resume)
 """
 SLOW = 2e7  # cells of all tables that take more than half a minute or so without numba
 MODEL = ("model", "name", "models", "names", "system")
@@ -74,21 +75,25 @@ def add_options(verb: Parser) -> None:
     how.add_argument("--scan", action=argparse.BooleanOptionalAction,
                      help="the cutoff that fits each model best (default: with at least 20 dates)")  # fmt: skip
     how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
-    how.add_argument("--n-jobs", type=int, default=-1, metavar="J", help="threads (default: all cores)")
+    add_n_jobs(how, "threads", default=-1)
     add_reading(verb)
-    add_ending(verb.add_argument_group("reporting"), GATE)
+    out = verb.add_argument_group("reporting")
+    add_ending(out, GATE)
+    out.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
     verb.set_defaults(command=run, parser=verb)
 
 
 def run(args: argparse.Namespace) -> int:
     """`heldout exposure`."""
     GATE.check(args)
+    if args.out is None:
+        refuse_alone(args, ("resume",), "--out")
     strata = args.strata or []
     wanted = (*strata, *([args.date] if args.date else DATE))
     table = read_predictions(args, args.given[0] if len(args.given) == 1 else args.given, columns=wanted)
     say(str(table))
     if args.out is not None:
-        make_folder(args.out)
+        check_folder(args.out)
     items = {} if args.items is None else _rows_by(args.items, EXAMPLE.usual, "id", "--items")
     models = {} if args.models is None else _rows_by(args.models, MODEL, "model", "--models")
     seen = None if args.seen is None else _seen(args.seen)
@@ -118,13 +123,16 @@ def run(args: argparse.Namespace) -> int:
         scan=args.scan,
         seed=args.seed,
         n_jobs=args.n_jobs,
+        checkpoint=unfinished.folder(args),
+        resume=args.resume,
+        notify=say,
         progress=not args.quiet,
         **asked,
     )
     failed = []
     if args.fail_under is not None and result.verdict != "cannot tell" and result.p_value < args.fail_under:
         failed = [f"exposed models score better, p = {result.p_value:.2g} is below {args.fail_under:g}"]
-    return finish(result, args, failed=failed)
+    return finish(result, args, failed=failed, unfinished=unfinished.folder(args))
 
 
 def _seen(path: str) -> Predictions:

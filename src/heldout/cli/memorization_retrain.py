@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from heldout.checkpoints import hash_of
-from heldout.cli.common import different, say, tell
+from heldout.cli.common import add_n_jobs, different, say, tell
 from heldout.cli.memorization_gate import check_fresh
 from heldout.cli.parser import Parser
 from heldout.cli.unfinished import checkpoints
@@ -64,7 +64,7 @@ def add_options(verb: Parser) -> None:
     group.add_argument("--label-noise", default="0:0.5:0.1", metavar="R", help="rates (default 0:0.5:0.1)")
     group.add_argument("--repetitions", type=int, default=5, metavar="N", help="trainings per rate (default 5)")
     group.add_argument("--classes", type=int, metavar="M", help="labels are 0 to M - 1 (default: those that occur)")
-    group.add_argument("--n-jobs", type=int, default=1, metavar="J", help="workers (default 1; -1: all cores)")
+    add_n_jobs(group, "worker processes")
     group.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each training (default 1)")
     group.add_argument("--no-seed-check", action="store_true",
                            help="do not do one training twice to see whether it repeats itself")  # fmt: skip

@@ -9,7 +9,7 @@ from heldout.attack.inputs import KINDS, read_named_labels, read_prior
 from heldout.attack.stress import stress
 from heldout.attack.task import ATTACKS
 from heldout.cli import unfinished
-from heldout.cli.common import check_folder, refuse_alone, say
+from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, say
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.errors import InputError
@@ -91,7 +91,7 @@ def add_options(verb: Parser) -> None:
     how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
     how.add_argument("--delta", type=float, default=0.05, metavar="D",
                      help="probability that somebody passes the upper bound (default 0.05)")  # fmt: skip
-    how.add_argument("--n-jobs", type=int, default=-1, metavar="J", help="threads (default: all cores)")
+    add_n_jobs(how, "threads", default=-1)
     how.add_argument("--compare", action=argparse.BooleanOptionalAction,
                      help="also other attacks, digits and numbers of classes (default: with --out)")  # fmt: skip
 
@@ -104,8 +104,6 @@ def add_options(verb: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """`heldout stress`."""
     GATE.check(args)
-    if args.n_jobs == 0:
-        raise InputError("--n-jobs 0: give a number of threads, or -1 for all cores.")
     if args.labels is None:
         refuse_alone(args, ("labels_key",), "--labels")
     if args.prior is None:

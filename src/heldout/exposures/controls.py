@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.exposures.inputs import Board
-from heldout.exposures.lineages import Pass, family_p, fewer, whole_pass
+from heldout.exposures.lineages import Pass, family_p, fewer, successes, whole_pass
 from heldout.statistics.margins import MISSING, MarginChains, monte_carlo_p
 
 Floats = NDArray[np.float64]
@@ -72,7 +72,7 @@ def mixing(board: Board, whole: Pass, *, steps: int, n_jobs: int, rng: np.random
     """Whether the chains are long enough for means."""
     n_tables = fewer(board, len(whole.totals), FEWER // 2)
     chains = MarginChains(board.cells, strata=board.strata, steps=LONGER * steps, n_jobs=n_jobs)
-    sums = np.concatenate([_successes(tables, board.seen) for tables in chains.draw(n_tables, rng)])
+    sums = successes(chains, board.seen, n_tables, rng)
     totals = whole.totals
     return Mixing(
         expected=float(totals.mean()),
@@ -81,11 +81,6 @@ def mixing(board: Board, whole: Pass, *, steps: int, n_jobs: int, rng: np.random
         spread=float(totals.std()),
         longer_spread=float(sums.std()),
     )
-
-
-def _successes(tables: NDArray[np.uint8], seen: NDArray[np.bool_]) -> Floats:
-    rows = seen.any(axis=1)
-    return np.asarray((tables[:, rows] & 1 & seen[rows]).sum(axis=(1, 2), dtype=np.int64), dtype=np.float64)
 
 
 def strata_alone(board: Board, whole: Pass) -> tuple[Part, ...]:

@@ -66,10 +66,11 @@ def read_dates(values: Sequence[Any], names: Sequence[str], *, what: str) -> Day
 
 def _text(value: Any) -> str | None:
     """As it is written; None where it is unknown."""
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or value != value:  # NaN and NaT, of pandas too, which is a datetime of a kind
         return None
     if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else str(value.astype("datetime64[D]"))
+        finer = np.datetime_data(value.dtype)[0] not in ("Y", "M")
+        return str(value.astype("datetime64[D]") if finer else value)
     if isinstance(value, (date, datetime)):
         return f"{value:%Y-%m-%d}"
     text = str(value).strip()

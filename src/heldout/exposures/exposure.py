@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout._version import __version__
-from heldout.checks import check_count, check_seed, check_share
+from heldout.checkpoints import Checkpoint, begin, hash_of
+from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
-from heldout.exposures.controls import mixing, month_map, negative_control, strata_alone, weights
+from heldout.exposures.controls import Mixing, Part, mixing, month_map, negative_control, strata_alone, weights
 from heldout.exposures.inputs import Board, read_board
+from heldout.exposures.kept import Kept
 from heldout.exposures.lineages import (
     DRAWS,
-    EFFECT_TABLES,
-    HALVINGS,
-    NEWTON,
+    EFFECT_TESTS,
     WIDE,
     Effect,
+    Pass,
     effect,
     family_p,
+    smallest_margins,
     whole_pass,
 )
 from heldout.exposures.placebo import Placebo, placebo_test, residuals
@@ -52,6 +56,9 @@ def exposure(
     scan: bool | None = None,
     seed: int = 0,
     n_jobs: int = 1,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    notify: Callable[[str], None] | None = None,
     progress: bool = False,
 ) -> ExposureResult:
     """Did models score better on what they could have seen?
@@ -86,7 +93,13 @@ def exposure(
     seed : int
         Of the draws.
     n_jobs : int
-        Threads, -1 for all cores.
+        Workers, as joblib counts them (-1: one for each core), here threads; the result does not depend on it.
+    checkpoint : path, optional
+        Folder in which finished parts are kept, once a minute at least.
+    resume : bool
+        Take up what is in `checkpoint`, to the same bits.
+    notify : function, optional
+        Told where there is nothing to resume.
     progress : bool
         Show a bar on stderr.
 
@@ -112,8 +125,7 @@ def exposure(
     seed, n_resamples = check_seed(seed), check_count(n_resamples, "n_resamples")
     level = check_share(level, "level")
     steps = None if steps is None else check_count(steps, "steps")
-    if n_jobs == 0:
-        raise InputError("`n_jobs` is 0; give a number of threads, or -1 for all cores.")
+    check_n_jobs(n_jobs)
     board = read_board(predictions, dates=dates, cutoffs=cutoffs, seen=seen, strata=strata, families=families)
     idle = MarginChains(board.cells, strata=board.strata).tradable
     if not idle.any():
@@ -129,7 +141,8 @@ def exposure(
     run.n_idle = int(np.count_nonzero(~idle))
     if not board.informative.any():
         return run.nothing()
-    return run.result(progress)
+    say = notify or (lambda sentence: None)
+    return run.result(run.checkpoint(checkpoint, resume=resume, say=say), progress)
 
 
 class _Run:
@@ -143,43 +156,58 @@ class _Run:
         self._with: dict[str, Any] = {"steps": steps, "n_jobs": n_jobs}
         self._n_jobs = n_jobs
 
-    def result(self, progress: bool) -> ExposureResult:
+    def checkpoint(self, folder: str | Path | None, *, resume: bool, say: Callable[[str], None]) -> Checkpoint:
+        """Where finished parts are kept, under everything that changes their bits."""
+        if folder is None:
+            return Checkpoint(None, {}, of="run")
+        begin(Path(folder), resume=resume, say=say)
+        b = self.board
+        days = [np.zeros(0) if d is None else d.astype(np.int64) for d in (b.dates, b.cutoffs)]
+        fingerprint = {
+            "results": b.digest,
+            "exposure": hash_of(b.cells, b.could, b.known, b.strata, b.families, *days),
+            "level": self.level,
+            "resamples": self.n_resamples,
+            "steps": self.steps,
+            "scan": self.scan,
+            "seed": self.seed,
+        }
+        return Checkpoint(Path(folder) / "parts.npz", fingerprint, of="run")
+
+    def result(self, checkpoint: Checkpoint, progress: bool) -> ExposureResult:
         """All of it."""
         b = self.board
         rngs = np.random.default_rng(self.seed).spawn(7)
         exposed = np.flatnonzero(b.informative)
         others = np.flatnonzero(~b.could.any(axis=1) & b.known) if self.scan else np.zeros(0, dtype=np.intp)
         alone = len(b.family_names) == len(b.names)
-        stages = 4 + len(exposed) + len(others) + (0 if alone else DRAWS) + NEWTON + 2 * (HALVINGS + 1)
-        with plain_bar(stages, "exposure", unit="steps", shown=progress) as bar:
-            whole = whole_pass(b, self.n_resamples, rng=rngs[0], **self._with)
-            bar.update(1)
-            p_margins = family_p(b, whole, self.n_resamples, rng=rngs[1], tell=bar.update, **self._with)
-            placebo = placebo_test(b, whole.mean, self.n_resamples, rngs[2])
-            few = min(EFFECT_TABLES, self.n_resamples)
-            size = effect(b, level=self.level, rng=rngs[3], n_tables=few, tell=bar.update, **self._with)
-            tests = Singles(b, n_tables=self.n_resamples, steps=self.steps, n_jobs=self._n_jobs, scan=self.scan)
-            singles: dict[int, Single] = {}
-            for model, rng in zip(exposed.tolist(), rngs[4].spawn(len(exposed)), strict=True):
-                singles[model] = tests.test(model, rng)
-                bar.update(1)
-            later: dict[int, Scan | None] = {}
-            for model, rng in zip(others.tolist(), rngs[5].spawn(len(others)), strict=True):
-                later[model] = tests.later(model, rng)
-                bar.update(1)
-            left = residuals(b, whole.mean)
-            mixed, control = rngs[6].spawn(2)
-            checks = {
-                "mixing": mixing(b, whole, rng=mixed, **self._with),
-                "control": negative_control(b, self.n_resamples, rng=control, **self._with),
-                "strata": strata_alone(b, whole),
-                "months": month_map(b, left),
-            }
-            bar.update(2)
+        stages = 3 + len(exposed) + len(others) + (0 if alone else DRAWS) + EFFECT_TESTS
+        kept = Kept(checkpoint)
+        with plain_bar(stages, "exposure", unit="parts", shown=progress) as bar:
+            if kept.n_found:
+                bar.resumed(min(kept.n_found, stages))
+            kept.tell = lambda count: bar.update(
+                min(count, max(0, stages - bar.n))
+            )  # how many deltas there are, nobody knows
+            try:
+                made = self._parts(kept, rngs, exposed, others)
+            finally:  # also where something stops it
+                kept.close()
+            bar.update(max(0, stages - bar.n))
+        whole, p_margins, placebo, size, singles, later, mixed, control = made
+        left = residuals(b, whole.mean)
+        checks = {
+            "mixing": mixed,
+            "control": control,
+            "strata": strata_alone(b, whole),
+            "months": month_map(b, left),
+        }
         examples, families = weights(b, left)
+        floor = smallest_margins(b, self.n_resamples, self.level)
         z_all = _z((b.right & b.seen).sum(axis=1), whole.by_model)
         return self._made(
-            ruling=judge(p_margins, placebo, self.level),
+            ruling=judge(p_margins, placebo, self.level, floor if whole.totals.std() > 0 else 1.0),
+            smallest_p_margins=floor,
             p_margins=p_margins,
             placebo=placebo,
             totals=whole.totals,
@@ -192,12 +220,34 @@ class _Run:
             **checks,
         )
 
+    def _parts(
+        self, kept: Kept, rngs: list[np.random.Generator], exposed: NDArray[np.intp], others: NDArray[np.intp]
+    ) -> tuple[Pass, float, Placebo, Effect, dict[int, Single], dict[int, Scan | None], Mixing, Part | None]:
+        """What takes long, one part after the other; those that are kept are taken as they are."""
+        b, n = self.board, self.n_resamples
+        whole = whole_pass(b, n, rng=rngs[0], kept=kept, **self._with)
+        p_margins = family_p(b, whole, n, rng=rngs[1], level=self.level, kept=kept, **self._with)
+        placebo = placebo_test(b, whole.mean, n, rngs[2])
+        size = effect(b, level=self.level, rng=rngs[3], n_tables=n, kept=kept, **self._with)
+        tests = Singles(b, n_tables=n, steps=self.steps, n_jobs=self._n_jobs, scan=self.scan, seed=self.seed, kept=kept)
+        singles: dict[int, Single] = {}
+        for model, rng in zip(exposed.tolist(), rngs[4].spawn(len(exposed)), strict=True):
+            singles[model] = kept.part(f"model {model}", Single, partial(tests.test, model, rng))
+        later: dict[int, Scan | None] = {}
+        for model, rng in zip(others.tolist(), rngs[5].spawn(len(others)), strict=True):
+            later[model] = kept.part(f"later {model}", Scan, partial(tests.later, model, rng))
+        first, second = rngs[6].spawn(2)
+        mixed = kept.part("mixing", Mixing, lambda: mixing(b, whole, rng=first, **self._with))
+        control = kept.part("control", Part, lambda: negative_control(b, n, rng=second, **self._with))
+        return whole, p_margins, placebo, size, singles, later, mixed, control
+
     def nothing(self) -> ExposureResult:
         """Every model could have seen all of its examples or none, so that the margins fix every sum."""
         nan = math.nan
         return self._made(
             ruling=Verdict(outcome="not applicable", p_value=nan, level=self.level, rests_on="neither"),
             p_margins=nan,
+            smallest_p_margins=nan,
             placebo=Placebo(p_value=nan, assignments=0, smallest_p=nan, n_blocks=0),
             totals=np.array([float((self.board.right & self.board.seen).sum())]),
             size=Effect(log_odds=nan, interval=(nan, nan)),
@@ -250,7 +300,7 @@ class _Run:
             n_everything=int(b.has_all.sum()),
             n_nothing=int((b.known & ~b.seen.any(axis=1)).sum()),
             n_unknown=int((~b.known).sum()),
-            n_undated=0 if b.dates is None else int(np.isnat(b.dates).sum()),
+            n_undated=b.n_undated,
             halved=b.halved,
             n_resamples=self.n_resamples,
             steps=self.steps,
@@ -315,8 +365,8 @@ def _z(observed: NDArray[Any], drawn: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(spread > 0, (observed - drawn.mean(axis=0)) / np.where(spread > 0, spread, 1.0), np.nan)
 
 
-def judge(p_margins: float, placebo: Placebo, level: float) -> Verdict:
-    """The larger p decides; where exposures can be given to families in too few ways, nothing can be told.
+def judge(p_margins: float, placebo: Placebo, level: float, smallest_margins: float = 0.0) -> Verdict:
+    """The larger p decides; where a test cannot reach the level, as with few ways to give exposures, nothing is told.
 
     Examples
     --------
@@ -328,6 +378,6 @@ def judge(p_margins: float, placebo: Placebo, level: float) -> Verdict:
     p = max(p_margins, placebo.p_value)
     basis: Basis = "margins" if p_margins >= placebo.p_value else "placebo"
     outcome: Outcome = "exposed models score better" if p <= level else "no excess found"
-    if placebo.assignments < FEWEST:
+    if placebo.assignments < FEWEST or max(placebo.smallest_p, smallest_margins) > level:
         outcome = "cannot tell"
     return Verdict(outcome=outcome, p_value=p, level=level, rests_on=basis)

@@ -38,6 +38,7 @@ class Board:
     families_given: bool
     strata: NDArray[np.intp]  # (n,)
     strata_names: tuple[str, ...]
+    n_undated: int  # examples without a date, or that `seen` does not have
     halved: bool  # scores or trials that were made right or wrong
     source: str
     digest: str
@@ -91,6 +92,9 @@ def read_board(
         )
     ids = table.ids or tuple(str(j) for j in range(n))
     when, until, flags, known = _exposure(table, ids, dates, cutoffs, seen)
+    undated = 0 if when is None else int(np.isnat(when).sum())
+    if isinstance(seen, Predictions):
+        undated = int((_places(table, seen) < 0).sum())
     cells = np.where(True if table.observed is None else table.observed, table.scores >= HALF, MISSING).astype(np.uint8)
     if not (flags & (cells != MISSING)).any():
         raise InputError(_nobody(when, until))
@@ -111,6 +115,7 @@ def read_board(
         families_given=families is not None,
         strata=codes[order],
         strata_names=strata_names,
+        n_undated=undated,
         halved=not table.is_binary or table.trials is not None,
         source=table.source,
         digest=table.digest(),
@@ -154,13 +159,7 @@ def _given(table: Predictions, seen: Any) -> tuple[Flags, Flags]:
         if strangers:
             raise InputError(f"`seen` has a row for {listing(strangers)}, but {table.source} has no such model.")
         flags, known = np.zeros((table.n_models, table.n_examples), dtype=bool), np.zeros(table.n_models, dtype=bool)
-        places = np.arange(table.n_examples)
-        if seen.ids is not None and table.ids is not None:
-            place = {name: j for j, name in enumerate(seen.ids)}
-            there = np.array([place.get(name, -1) for name in table.ids])
-            places = there
-        elif seen.n_examples != table.n_examples:
-            raise InputError(f"`seen` has {seen.n_examples:,} examples but {table.source} has {table.n_examples:,}.")
+        places = _places(table, seen)
         if (places < 0).all():
             raise InputError(f"`seen` and {table.source} share no example; are the ids the same?")
         for i, name in enumerate(seen.names):
@@ -173,6 +172,16 @@ def _given(table: Predictions, seen: Any) -> tuple[Flags, Flags]:
             f"`seen` has shape {values.shape}; it must be a table of 0 and 1, {(table.n_models, table.n_examples)}."
         )
     return values.astype(bool), np.ones(table.n_models, dtype=bool)
+
+
+def _places(table: Predictions, seen: Predictions) -> NDArray[np.intp]:
+    """Where `seen` has each example of the table; -1 where it does not."""
+    if seen.ids is not None and table.ids is not None:
+        place = {name: j for j, name in enumerate(seen.ids)}
+        return np.array([place.get(name, -1) for name in table.ids], dtype=np.intp)
+    if seen.n_examples != table.n_examples:
+        raise InputError(f"`seen` has {seen.n_examples:,} examples but {table.source} has {table.n_examples:,}.")
+    return np.arange(table.n_examples)
 
 
 def _nobody(when: Days | None, until: Days | None) -> str:

@@ -16,13 +16,17 @@ and the interval holds the values that neither of two one-sided tests rejects.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.exposures.inputs import Board
+from heldout.checkpoints import Arrays
+from heldout.exposures.inputs import Board, Flags
+from heldout.exposures.kept import Kept
 from heldout.statistics.margins import MarginChains, monte_carlo_p
 
 Floats = NDArray[np.float64]
@@ -31,7 +35,9 @@ DRAWS = 10  # times a member of each family is drawn
 LEAST = 999  # tables of each such draw, at least where so many are asked for
 EFFECT_DRAWS = 3  # of members, for the interval of delta
 EFFECT_TABLES = 999  # of each delta that is tested
-NEWTON, HALVINGS, FIRST_LOOK = 5, 5, 199
+NEWTON, HALVINGS, FIRST_LOOK = 6, 5, 199
+EFFECT_TESTS = 18  # of delta, or about so many
+LARGE = 3.0  # delta that is looked at again: it may be infinite
 FARTHEST = 12.0  # delta beyond which an end is said to be infinite
 WIDE = 500_000  # cells of a table from which on fewer tables are drawn for checks and for every delta
 NORMAL = 1.96
@@ -51,22 +57,28 @@ class Pass:
         return np.asarray(self.by_model.sum(axis=1), dtype=np.float64)
 
 
-def whole_pass(board: Board, n_tables: int, *, steps: int, n_jobs: int, rng: np.random.Generator) -> Pass:
-    """Tables of all models."""
+def whole_pass(
+    board: Board, n_tables: int, *, steps: int, n_jobs: int, rng: np.random.Generator, kept: Kept | None = None
+) -> Pass:
+    """Tables of all models, batch by batch."""
+    kept = kept or Kept()
     chains = MarginChains(board.cells, strata=board.strata, steps=steps, n_jobs=n_jobs)
-    exposed = np.flatnonzero(board.seen.any(axis=1))
-    starts = np.flatnonzero(np.diff(board.strata, prepend=-1))
-    right = np.zeros(board.cells.shape, dtype=np.int64)
-    models, strata = [], []
-    for tables in chains.draw(n_tables, rng):
-        hit = tables & 1  # a missing cell is 2
-        right += hit.sum(axis=0, dtype=np.int32)
-        part = hit[:, exposed] & board.seen[exposed]
-        by_model = np.zeros((len(tables), len(board.names)), dtype=np.int64)
-        by_model[:, exposed] = part.sum(axis=2, dtype=np.int32)
-        models.append(by_model)
-        strata.append(np.add.reduceat(part.sum(axis=1, dtype=np.int32), starts, axis=1).astype(np.int64))
-    return Pass(by_model=np.concatenate(models), by_stratum=np.concatenate(strata), mean=right / n_tables)
+    seen = chains.packed(board.seen)
+    found = kept.found("whole")
+    parts = [found] if found else []
+    start = len(found["by_model"]) if found else 0
+    right = found["right"] if found else np.zeros(board.cells.shape, dtype=np.int64)
+    for bits in chains.draw_bits(n_tables, rng, start):
+        right = right + chains.counted(bits)
+        hits = chains.successes(bits, seen)
+        parts.append({"by_model": hits.sum(axis=2), "by_stratum": hits.sum(axis=1)})
+        kept.put("whole", partial(_joined, tuple(parts), right=right))
+    done = _joined(parts)
+    return Pass(by_model=done["by_model"], by_stratum=done["by_stratum"], mean=right / n_tables)
+
+
+def _joined(parts: Sequence[Arrays], **more: NDArray[np.int64]) -> Arrays:
+    return {key: np.concatenate([part[key] for part in parts]) for key in ("by_model", "by_stratum")} | more
 
 
 def members(board: Board, n_draws: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
@@ -93,6 +105,17 @@ def combined(p_values: list[float]) -> float:
     return p_values[0] if len(p_values) == 1 else min(1.0, 2 * math.fsum(p_values) / len(p_values))
 
 
+def family_tables(n_tables: int, level: float) -> int:
+    """Tables of each draw of members: a share of all, but enough for twice a mean p to reach the level."""
+    return min(n_tables, max(LEAST, n_tables // DRAWS, math.ceil(2 / level)))
+
+
+def smallest_margins(board: Board, n_tables: int, level: float) -> float:
+    """The smallest p that the margins test can reach."""
+    alone = len(board.family_names) == len(board.names)
+    return 1 / (n_tables + 1) if alone else 2 / (family_tables(n_tables, level) + 1)
+
+
 def family_p(
     board: Board,
     whole: Pass | None,
@@ -101,21 +124,31 @@ def family_p(
     steps: int,
     n_jobs: int,
     rng: np.random.Generator,
-    tell: Callable[[int], object] = lambda _: None,
+    level: float = 0.05,
+    kept: Kept | None = None,
 ) -> float:
     """p of the margins test, families being the unit; `whole` saves work where every model is its own."""
+    kept = kept or Kept()
     drawn = members(board, DRAWS, rng)
     if len(drawn) == 1 and whole is not None:
         return monte_carlo_p(float((board.right & board.seen).sum()), whole.totals)
-    each = n_tables if len(drawn) == 1 else max(min(LEAST, n_tables), n_tables // len(drawn))
-    p_values = []
-    for rows in drawn:
-        p_values.append(_Tilted(board, rows, steps, n_jobs).test(0.0, each, rng).p_greater)
-        tell(1)
-    return combined(p_values)
+    each = n_tables if len(drawn) == 1 else family_tables(n_tables, level)
+
+    def tested(rows: NDArray[np.intp], own: np.random.Generator) -> float:
+        return _Tilted(board, rows, steps, n_jobs).test(0.0, each, own).p_greater
+
+    several = enumerate(zip(drawn, rng.spawn(len(drawn)), strict=True))
+    return combined([kept.part(f"family {r}", float, partial(tested, rows, own)) for r, (rows, own) in several])
 
 
-@dataclass(frozen=True)
+def successes(chains: MarginChains, seen: Flags, n_tables: int, rng: np.random.Generator) -> Floats:
+    """(B,) right cells among the exposed ones of every table."""
+    flags = chains.packed(seen)
+    stacks = [chains.successes(bits, flags).sum(axis=(1, 2)) for bits in chains.draw_bits(n_tables, rng)]
+    return np.concatenate(stacks).astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Tested:
     """What tables of one law say of a statistic."""
 
@@ -132,17 +165,19 @@ class _Tilted:
         self._cells, self._seen, self._strata = board.cells[rows], board.seen[rows], board.strata
         self._steps, self._n_jobs = steps, n_jobs
         self.observed = float(((self._cells == 1) & self._seen).sum())
-        self._places = np.flatnonzero(self._seen)
 
     def test(self, delta: float, n_tables: int, rng: np.random.Generator) -> _Tested:
         chains = MarginChains(
             self._cells, strata=self._strata, tilt=self._seen, delta=delta, steps=self._steps, n_jobs=self._n_jobs
         )
-        sums = np.concatenate([
-            (t.reshape(len(t), -1)[:, self._places] & 1).sum(axis=1, dtype=np.int64) for t in chains.draw(n_tables, rng)
-        ]).astype(np.float64)  # fmt: skip
+        sums = successes(chains, self._seen, n_tables, rng)
         s = self.observed
-        return _Tested(monte_carlo_p(s, sums), monte_carlo_p(-s, -sums), s - float(sums.mean()), float(sums.var()))
+        return _Tested(
+            p_greater=monte_carlo_p(s, sums),
+            p_less=monte_carlo_p(-s, -sums),
+            gap=s - float(sums.mean()),
+            variance=float(sums.var()),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,25 +196,29 @@ def effect(
     n_jobs: int,
     rng: np.random.Generator,
     n_tables: int = EFFECT_TABLES,
-    tell: Callable[[int], object] = lambda _: None,
+    kept: Kept | None = None,
 ) -> Effect:
     """delta by Newton's method on the expected statistic, its interval by inversion of exact tests."""
+    kept = kept or Kept()
     drawn = members(board, EFFECT_DRAWS, rng)
     tables = [_Tilted(board, rows, steps, n_jobs) for rows in drawn]
     seeds = [int(s) for s in rng.integers(0, 2**63, size=len(tables))]
-    look = min(FIRST_LOOK, n_tables)
-    each = n_tables if len(tables) == 1 else max(look, n_tables // 2)
-    wide = board.cells.size >= WIDE
-    each, look = (look, max(1, look // 2)) if wide else (each, look)
+    look, usual = min(FIRST_LOOK, n_tables), min(EFFECT_TABLES, n_tables)
+    each = fewer(board, usual if len(tables) == 1 else max(look, usual // 2), EFFECT_TABLES)
+    each = max(each, min(n_tables, math.ceil((2 if len(tables) == 1 else 4) / level)))  # p must be able to reject
+    number = count()
 
     def tested(delta: float, n: int) -> _Tested:
+        """Once more, under the number of the question: the same questions are asked in the same order."""
+        return kept.part(f"effect {next(number)}", _Tested, lambda: of_all(delta, n))
+
+    def of_all(delta: float, n: int) -> _Tested:
         one = [t.test(delta, n, np.random.default_rng(seed)) for t, seed in zip(tables, seeds, strict=True)]
-        tell(1)
         return _Tested(
-            combined([t.p_greater for t in one]),
-            combined([t.p_less for t in one]),
-            float(np.mean([t.gap for t in one])),
-            float(np.mean([t.variance for t in one])),
+            p_greater=combined([t.p_greater for t in one]),
+            p_less=combined([t.p_less for t in one]),
+            gap=float(np.mean([t.gap for t in one])),
+            variance=float(np.mean([t.variance for t in one])),
         )
 
     best, error = 0.0, math.inf
@@ -190,12 +229,13 @@ def effect(
         error = 1 / math.sqrt(found.variance)
         move = max(-2.0, min(2.0, found.gap / found.variance))
         best += move
-        if abs(best) > FARTHEST or abs(move) < 0.05 * error:
+        if abs(move) < 0.05 * error:
             break
     if not math.isfinite(error):
         return Effect(log_odds=math.nan, interval=(math.nan, math.nan))
-    if abs(best) > FARTHEST:
-        best = math.copysign(math.inf, best)
+    if abs(best) > LARGE:  # perhaps no table has more, or less, than this one
+        last = tested(math.copysign(FARTHEST, best), look)
+        best = math.copysign(math.inf, best) if last.gap * best >= 0 else best
     error = min(error, FARTHEST)
 
     def end(side: float) -> float:
@@ -215,7 +255,7 @@ def effect(
             outer = inner + side * reach / 2
             if abs(outer) > FARTHEST:
                 return side * math.inf
-        for _ in range(1 if wide else HALVINGS):
+        for _ in range(HALVINGS):
             middle = (inner + outer) / 2
             if rejected(middle):
                 outer = middle

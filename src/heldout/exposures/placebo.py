@@ -8,8 +8,10 @@ exchangeable among families of like ability.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +45,16 @@ def placebo_test(board: Board, mean: Floats, n_resamples: int, rng: np.random.Ge
     families = [rows for rows in families if len(rows)]
     own = np.stack([of[rows].mean(axis=0) for rows in families])
     exposures = np.stack([board.could[rows].mean(axis=0) for rows in families])
+    # residuals of a row sum to nothing in every stratum: exposures that differ by a constant there are the same to the
+    # sum, such as everything and nothing, and count as one assignment
+    starts = np.flatnonzero(np.diff(board.strata, prepend=-1))
+    exposures = np.round(exposures - np.minimum.reduceat(exposures, starts, axis=1)[:, board.strata], 12)
     kinds: dict[bytes, int] = {}
     kind = np.array([kinds.setdefault(row.tobytes(), len(kinds)) for row in exposures])
     first = [int(np.argmax(kind == a)) for a in range(len(kinds))]
     gains = own @ exposures[first].T  # (families, kinds): its sum of residuals, had it this exposure
-    blocks = blocks_of(np.array([scores[rows].mean() for rows in families]))
+    names = [board.family_names[board.families[rows[0]]] for rows in families]
+    blocks = blocks_of(np.array([scores[rows].mean() for rows in families]), names)
     observed = float(gains[np.arange(len(families)), kind].sum())
     slack = TIE * max(1.0, abs(observed))
     counts = [_arrangements(kind[block]) for block in blocks]
@@ -69,15 +76,16 @@ def placebo_test(board: Board, mean: Floats, n_resamples: int, rng: np.random.Ge
     return Placebo(p_value=p, assignments=assignments, smallest_p=smallest, n_blocks=len(blocks))
 
 
-def blocks_of(scores: Floats) -> list[NDArray[np.intp]]:
-    """About five neighbours by score in each.
+def blocks_of(scores: Floats, names: Sequence[str] = ()) -> list[NDArray[np.intp]]:
+    """About five neighbours by score in each; equal scores by a hash of the name, so that the order of rows is nothing.
 
     Examples
     --------
     >>> [block.tolist() for block in blocks_of(np.array([0.1, 0.9, 0.2, 0.8, 0.3, 0.7, 0.5, 0.4]))]
     [[0, 2, 4, 7], [6, 5, 3, 1]]
     """
-    return list(np.array_split(np.argsort(scores, kind="stable"), max(1, round(len(scores) / BLOCK))))
+    ties = [crc32(name.encode()) for name in names] if names else [0] * len(scores)
+    return list(np.array_split(np.lexsort((ties, np.round(scores, 12))), max(1, round(len(scores) / BLOCK))))
 
 
 def _arrangements(kinds: NDArray[np.intp]) -> int:

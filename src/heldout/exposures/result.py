@@ -77,6 +77,8 @@ class ExposureResult(Result):
     assignments, smallest_p, n_blocks : int, float, int
         Distinct ways to give exposures to families of like ability, and the smallest p that they can reach; blocks of
         like ability.
+    smallest_p_margins : float
+        The smallest p that the margins test can reach; where a test cannot reach the level, nothing can be told.
     placebo_spread : float
         Standard deviation of the references' standardised excesses under the exposures of others; 1 under the model.
     models : tuple of ModelExposure
@@ -92,7 +94,7 @@ class ExposureResult(Result):
     n_everything, n_nothing, n_unknown : int
         Models that could have seen all examples, none, or of which it is not known.
     n_undated : int
-        Examples without a date, which serve as reference only.
+        Examples without a date, or that `seen` does not have, which serve as reference only.
     n_idle : int
         Strata in which nothing can be traded, so that they say nothing.
     n_resamples, steps, seed : int
@@ -130,6 +132,7 @@ class ExposureResult(Result):
     exposed_cells: int
     assignments: int
     smallest_p: float
+    smallest_p_margins: float
     n_blocks: int
     placebo_spread: float
     models: tuple[ModelExposure, ...]

@@ -91,19 +91,21 @@ def _sentences(result: ExposureResult) -> Iterator[str]:
         )
         return
     if result.verdict == "cannot tell":
+        ways, margins, placebo = page.counted(result.assignments, "distinct way"), result.p_margins, result.p_placebo
         yield (
-            f"Exposures can be given to families of like ability in {page.counted(result.assignments, 'distinct way')} "
-            f"only, so that the placebo test cannot go below {page.p_text(result.smallest_p)}; the margins test alone "
-            f"has p = {page.p_text(result.p_margins)}."
+            f"Exposures can be given to families of like ability in {ways}, so that the placebo test cannot go below "
+            f"{page.p_text(result.smallest_p)}; the margins test cannot go below "
+            f"{page.p_text(result.smallest_p_margins)}."
         )
+        yield f"Margins alone: p = {page.p_text(margins)}; placebo alone: p = {page.p_text(placebo)}."
     else:
         margins, placebo = page.p_text(result.p_margins), page.p_text(result.p_placebo)
         yield f"p = {page.p_text(result.p_value)}, the larger of margins ({margins}) and placebo ({placebo})."
     accused = [m.name for m in result.models if is_exceeding(m, result.level)]
     if accused:
         yield (
-            "Single models that stand out against references that could not have seen their examples (Holm, level "
-            f"{result.level:g}): {page.names_text(accused)}."
+            "Tested alone, against references that could not have seen their examples, these stand out (Holm, level "
+            f"{result.level:g}; one of their two p-values is approximate): {page.names_text(accused)}."
         )
 
 
@@ -113,18 +115,31 @@ def is_exceeding(model: ModelExposure, level: float) -> bool:
 
 
 def _warnings(result: ExposureResult) -> Iterator[str]:
-    if not result.families_given and result.verdict != "not applicable":
+    if result.n_families == result.n_models and result.verdict != "not applicable":
         yield (
-            "Every model counts as its own family. Models made from one base model are one witness, not several: taken "
-            "for independent, clones raise false alarms of the margins test to 10 to 17 % at 5 %."
+            "Every model counts as its own family. Models made from one base model are one witness, not several; taken "
+            "for independent, they raise false alarms of both tests."
         )
     if result.mixing is not None and not result.mixing.mixed:
         yield (
             f"Chains are too short for means: {result.mixing.expected:.1f} expected, {result.mixing.longer:.1f} by "
             "chains four times as long. p-values stay exact; take more --steps for the excess and z."
         )
-    if result.n_idle:
-        yield f"Strata in which nothing can be traded, and which say nothing: {result.n_idle:,}."
+    control = result.control
+    if control is not None and control.p_value <= result.level and result.verdict == "exposed models score better":
+        yield (
+            "The negative control stands out too: exposed models also score better on what came soon after their "
+            f"cutoffs, which they cannot have seen (p = {page.p_text(control.p_value)}). Part of the excess may be "
+            "drift, or cutoffs are later than declared."
+        )
+    still = sum(part.spread == 0 for part in result.strata)
+    if still:
+        yield f"Strata in which nothing can move, and which say nothing: {page.of_text(still, len(result.strata))}."
+    if result.interval[1] < 0:
+        yield (
+            "Exposed models score worse on what they could have seen than the others do. Exposure does not do this: "
+            "an assumption fails, such as an ability that examples of some dates ask for."
+        )
 
 
 def _figures(result: ExposureResult) -> Iterator[page.Figure]:
@@ -140,7 +155,8 @@ def _figures(result: ExposureResult) -> Iterator[page.Figure]:
     yield page.Figure(
         name="Effect of exposure",
         value=f"{_odds(result.effect_log_odds)} log-odds",
-        note=f"{page.sure_text(result.level)}: {ends}; odds of being right × {page.fixed(odds, 2)}",
+        note=f"{page.sure_text(result.level)}: {ends}, under the Rasch model, {_unit(result)}; odds of being right × "
+        f"{page.fixed(odds, 2)}",
         strong=False,
     )
     yield page.Figure(
@@ -150,6 +166,11 @@ def _figures(result: ExposureResult) -> Iterator[page.Figure]:
         f"{page.fixed(result.z, 1)} as if models were independent; of {result.exposed_cells:,} cells",
         strong=False,
     )
+
+
+def _unit(result: ExposureResult) -> str:
+    alone = result.n_families == result.n_models
+    return "as if models were independent" if alone else "by one member of each family"
 
 
 def _odds(value: float) -> str:
@@ -166,8 +187,9 @@ def _facts(result: ExposureResult) -> Iterator[tuple[str, str]]:
     families = f"{result.n_families:,} {'family' if result.n_families == 1 else 'families'}"
     seen = f"nothing {result.n_nothing:,}, everything {result.n_everything:,}, not known {result.n_unknown:,}"
     yield "Models", f"{result.n_models:,} in {families}; could have seen {seen}"
-    missing = f", cells missing: {result.n_missing:,}" if result.n_missing else ""
-    undated = f", without a date: {result.n_undated:,}" if result.n_undated else ""
+    missing = f", cells missing: {result.n_missing:,} (for reasons other than the result)" if result.n_missing else ""
+    lacking = "without a date" if result.months is not None else "of which it is not known who could have seen them"
+    undated = f", {lacking}: {result.n_undated:,}" if result.n_undated else ""
     yield "Examples", f"{result.n_examples:,}{undated}{missing}"
     if result.halved:
         yield "Right or wrong", "several trials, or a score between 0 and 1, count as right from one half on"
@@ -190,7 +212,7 @@ def _sections(result: ExposureResult) -> Iterator[page.Section]:
     yield page.Section.of("What was checked", _checks(result), _strata(result), _weights(result), printed=False)
     yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
     next_steps = NEXT_FOUND if result.verdict == "exposed models score better" else NEXT_QUIET
-    families = () if result.families_given else (NEXT_FAMILIES,)
+    families = () if result.n_families < result.n_models else (NEXT_FAMILIES,)
     yield page.Section.of("What to do next", page.Points((*next_steps, *families)))
     yield page.Section.of("What was tested", page.Facts(tuple(_facts(result))))
 
@@ -217,14 +239,15 @@ def _exposed(models: list[ModelExposure]) -> page.Table:
         "placebo (the latter approximate: Student’s prediction from the references)"
     )
     more = max(0, len(rows) - LISTED)
-    return page.Table.of(caption, columns, rows[:LISTED], words=("Cutoff",), more=more, rows_printed=PRINTED)
+    return page.Table.of(caption, columns, rows[:LISTED], words=("Cutoff",), wide=True, more=more, rows_printed=PRINTED)
 
 
 def _placebo(models: list[ModelExposure]) -> page.Table:
     rows = [(m.name, m.cutoff or "", page.fixed(m.score, 3), page.fixed(m.z_placebo, 1, sign=True)) for m in models]
     caption = "Standardised excess of models that could not have seen these examples, had they had the same cutoff"
     more = max(0, len(rows) - LISTED)
-    return page.Table.of(caption, ("Model", "Cutoff", "Score", "z"), rows[:LISTED], words=("Cutoff",), more=more)
+    columns = ("Model", "Cutoff", "Score", "z")
+    return page.Table.of(caption, columns, rows[:LISTED], words=("Cutoff",), more=more, rows_open=PRINTED)
 
 
 def _map(result: ExposureResult) -> page.GridMap:
@@ -276,19 +299,21 @@ def _scan_table(result: ExposureResult) -> page.Table:
             m.name,
             m.cutoff or "",
             m.effective_cutoff or "",
-            page.p_text(m.p_effective_cutoff),
+            "" if m.effective_cutoff is None else page.p_text(m.p_effective_cutoff),
             m.later_cutoff or "",
-            page.p_text(m.p_later_cutoff),
+            "" if m.later_cutoff is None else page.p_text(m.p_later_cutoff),
         )
         for m in result.models
         if m.effective_cutoff is not None or m.p_later_cutoff <= LATE
     ]
     caption = (
-        "The cutoff that fits best, p from the largest excess over all dates; “later” is a second scan, over examples "
-        f"after the declared cutoff only (models that could have seen nothing are listed with p of at most {LATE:g})"
+        "The cutoff that fits best, p from the largest excess over all dates, by the margins test alone and not "
+        "corrected for the number of models; “later” is a second scan, over examples after the declared cutoff only "
+        f"(models that could have seen nothing are listed with p of at most {LATE:g})"
     )
     columns = ("Model", "Declared", "Fits best", "p", "Later", "p later")
-    return page.Table.of(caption, columns, rows[:LISTED], words=("Declared", "Fits best", "Later"))
+    words, minor = ("Declared", "Fits best", "Later"), ("Later", "p later")
+    return page.Table.of(caption, columns, rows[:LISTED], words=words, minor=minor)
 
 
 def _checks(result: ExposureResult) -> page.Facts:
@@ -327,13 +352,14 @@ def _strata(result: ExposureResult) -> page.Table | None:
             f"{s.exposed:,}",
             f"{s.observed:,}",
             page.fixed(s.expected, 1),
-            page.fixed(s.z, 1, sign=True),
-            page.p_text(s.p_value),
+            page.fixed(s.z, 1, sign=True) if s.spread > 0 else "",
+            page.p_text(s.p_value) if s.spread > 0 else "",
         )
         for s in result.strata
     ]
     columns = ("Stratum", "Exposed", "Right", "Expected", "z", "p")
-    return page.Table.of("Each stratum alone, as if models were independent", columns, rows[:LISTED])
+    caption = "Each stratum alone, as if models were independent; z and p are left out where nothing can move"
+    return page.Table.of(caption, columns, rows[:LISTED], more=max(0, len(rows) - LISTED))
 
 
 def _weights(result: ExposureResult) -> page.Table:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import io
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -161,6 +163,13 @@ class ArraySource:
         arrays |= {name: values[indices] for name, values in self.columns.items() if name not in arrays}
         return arrays if self.class_names is None else {**arrays, "class_names": np.array(self.class_names)}
 
+    def packed(self, rows: NDArray[np.intp]) -> ArraySource:
+        """Some of the pictures, held by themselves."""
+        part = copy.copy(self)
+        part.labels, part.ids, part.columns = self.labels[rows], [self.ids[i] for i in rows], {}
+        part._pictures = np.asarray(self._pictures[rows])
+        return part
+
     def digest(self) -> str:
         """Of every pixel and label."""
         h = hashlib.sha256(repr((self._pictures.shape, str(self._pictures.dtype))).encode())
@@ -174,12 +183,12 @@ class ArraySource:
 _opening = threading.Lock()
 
 
-def _open_of_any_size(path: Path) -> Image.Image:
+def _open_of_any_size(file: Path | io.BytesIO) -> Image.Image:
     """Pillow's own limit is a warning, then an error that names no way out; it belongs to the whole process."""
     with _opening:
         usual, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
         try:
-            return Image.open(path)
+            return Image.open(file)
         finally:
             Image.MAX_IMAGE_PIXELS = usual
 
@@ -207,6 +216,7 @@ class FileSource:
         self.labels = check_labels(labels, count=len(self.ids), what=f"{root}: labels", of="picture")
         self.channels = channels
         self.max_pixels = check_count(max_pixels, "max_pixels")
+        self._contents: list[bytes] | None = None  # of the files, where they are elsewhere
 
     def read(self, index: int) -> NDArray[Any]:
         """One picture, converted to RGB (or grey, for one channel)."""
@@ -226,7 +236,7 @@ class FileSource:
         """A picture file whose size is known and not yet decoded; what is wrong with it is one sentence."""
         path = self._root / self.ids[index]
         try:
-            with _open_of_any_size(path) as image:
+            with _open_of_any_size(path if self._contents is None else io.BytesIO(self._contents[index])) as image:
                 if image.width * image.height > self.max_pixels:
                     raise InputError(
                         f"the picture {path} has {image.width:,} x {image.height:,} pixels, more than `max_pixels`, "
@@ -238,14 +248,28 @@ class FileSource:
         except (OSError, UnidentifiedImageError, ValueError, SyntaxError) as error:
             raise InputError(f"cannot read the picture {path}: {error}. Repair or leave it out.") from error
 
+    def _content(self, index: int) -> bytes:
+        """The bytes of a file."""
+        if self._contents is not None:
+            return self._contents[index]
+        path = self._root / self.ids[index]
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise InputError(f"cannot read the picture {path}: {error}.") from error
+
+    def packed(self, rows: NDArray[np.intp]) -> FileSource:
+        """Some of the pictures, with the bytes of their files."""
+        part = copy.copy(self)
+        part.labels, part.ids, part.columns = self.labels[rows], [self.ids[i] for i in rows], {}
+        part._contents = [self._content(int(i)) for i in rows]
+        return part
+
     def digest(self) -> str:
         """Of every file's name, label and bytes; a PNG or JPEG file that is cut short is found on the way."""
         h = hashlib.sha256()
-        for name, label in zip(self.ids, self.labels, strict=True):
-            try:
-                content = (self._root / name).read_bytes()
-            except OSError as error:
-                raise InputError(f"cannot read the picture {self._root / name}: {error}.") from error
+        for index, (name, label) in enumerate(zip(self.ids, self.labels, strict=True)):
+            content = self._content(index)
             end = END_MARKS.get(Path(name).suffix.lower())
             if end is not None and end not in content:
                 raise InputError(f"the picture {self._root / name} is cut short. Repair or leave it out.")
@@ -302,22 +326,22 @@ class Part:
     """Some pictures of another source."""
 
     def __init__(self, whole: ImageSource, rows: NDArray[np.intp]) -> None:
-        self._whole, self._rows = whole, np.asarray(rows)
-        self.labels = whole.labels[self._rows]
-        self.ids = [whole.ids[i] for i in self._rows]
+        self.whole, self.rows = whole, np.asarray(rows)
+        self.labels = whole.labels[self.rows]
+        self.ids = [whole.ids[i] for i in self.rows]
         self.class_names = whole.class_names
-        self.columns = {name: values[self._rows] for name, values in getattr(whole, "columns", {}).items()}
+        self.columns = {name: values[self.rows] for name, values in getattr(whole, "columns", {}).items()}
 
     def read(self, index: int) -> NDArray[Any]:
         """One picture of the whole."""
-        return self._whole.read(int(self._rows[index]))
+        return self.whole.read(int(self.rows[index]))
 
     def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
         """As the whole tells them."""
-        back = {int(self._rows[i]): int(i) for i in indices}
-        for index, shape in self._whole.shapes(self._rows[indices]):
+        back = {int(self.rows[i]): int(i) for i in indices}
+        for index, shape in self.whole.shapes(self.rows[indices]):
             yield back[index], shape
 
     def digest(self) -> str:
         """Of the whole and of which pictures."""
-        return hashlib.sha256(self._whole.digest().encode() + self._rows.astype(np.int64).tobytes()).hexdigest()
+        return hashlib.sha256(self.whole.digest().encode() + self.rows.astype(np.int64).tobytes()).hexdigest()

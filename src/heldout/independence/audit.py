@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from heldout._version import __version__
 from heldout.checkpoints import CheckpointFolder, begin
+from heldout.checks import check_n_jobs
+from heldout.clusters import check_cluster
 from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.images import LabelledImages
@@ -51,6 +53,8 @@ class AuditOptions(TypedDict, total=False):
     seed: int
     limit: int | None
     batch_size: int | None
+    n_jobs: int
+    cluster: str | None
     n_resamples: int
     level: float
     planned_audits: int
@@ -77,6 +81,8 @@ def audit_many(
     seed: int = 0,
     limit: int | None = None,
     batch_size: int | None = None,
+    n_jobs: int = 1,
+    cluster: str | None = None,
     n_resamples: int = 9999,
     level: float = LEVEL,
     planned_audits: int = 1,
@@ -122,6 +128,7 @@ def audit_many(
     leak_alternative, alternative = alternative or ALTERNATIVE, alternative or "two-sided"
     check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
     check_level(level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2)
+    check_cluster(cluster, check_n_jobs(n_jobs))
     check_labelled(images, "images")
     check_labelled(images if control is None else control, "control")
     if images.frame.needs_control and control is None:
@@ -148,7 +155,7 @@ def audit_many(
     sets = sets_of(images, control, orbit=orbit, rule=rule, limit=limit, rng=rng_limit)
     if found_ways:
         ways.save(found_ways)
-    work = Work(models, sets, orbit, rule, batch_size, limit, seed, folder, resume, say, progress)
+    work = Work(models, sets, orbit, rule, batch_size, limit, seed, folder, resume, say, progress, n_jobs, cluster)
     depends = find_dependence(work, alternative=alternative, level=level / planned_audits)
     # Look at every model and set before the first long run: nothing should fail after hours.
     expected = one_per_model(expect_accuracy, len(models))
@@ -193,6 +200,7 @@ def audit_many(
             level=level / planned_audits,
             rng=rng_references,
             n_resamples=n_resamples,
+            n_jobs=n_jobs,
         )
     evidence = weigh(
         examples["test"],
@@ -318,6 +326,15 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
         Audit a random subset of this size (seeded), of the control too.
     batch_size : int, optional
         Pictures that a model is given at once; its own choice without. Halved where the device runs out of memory.
+    n_jobs : int
+        Worker processes that share the scores, as joblib counts them (-1: one for each core). The result does not
+        depend on it: each computes with as many threads as this process, so that a model on one thread
+        (`torch.set_num_threads(1)`) gains most.
+    cluster : str, optional
+        Have the scores shared by the nodes of a Ray cluster (`pip install 'heldout[ray]'`): "auto" for the one that
+        RAY_ADDRESS names or that runs on this machine, or its address, host:port; where Ray is connected already, that
+        cluster. The result does not depend on it, if the nodes are of one kind. Shards of pictures are kept here as
+        they come back.
     n_resamples : int
         Random splits of the permutation tests; no p against a control is below 2 / (n_resamples + 1), with references
         1 / (n_resamples + 1).

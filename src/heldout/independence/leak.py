@@ -141,6 +141,7 @@ def weigh_leak(
     level: float = LEVEL,
     rng: np.random.Generator,
     n_resamples: int = 9999,
+    n_jobs: int = 1,
 ) -> LeakEvidence:
     """The leak test with all that is shown of it.
 
@@ -174,7 +175,8 @@ def weigh_leak(
         "groups_test": groups_test,
         "groups_control": groups_control,
     }
-    found = leak_test_of(both, n_test, **strata, alternative=alternative, rng=rng, n_resamples=n_resamples)
+    options = {"alternative": alternative, "rng": rng, "n_resamples": n_resamples, "n_jobs": n_jobs}
+    found = leak_test_of(both, n_test, **strata, **options)
     ratios = both.log_ratios
     n, n_control = effective_sizes(
         np.zeros(n_test) if classes_test is None else classes_test,

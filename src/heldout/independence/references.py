@@ -257,6 +257,7 @@ def weigh_references(
     level: float,
     rng: np.random.Generator,
     n_resamples: int,
+    n_jobs: int,
 ) -> LeakEvidence:
     """The leak test on untouched pictures, averaged over the audited models."""
     (scores_test, references_test), (scores_control, references_control) = (
@@ -278,4 +279,5 @@ def weigh_references(
         level=level,
         rng=rng,
         n_resamples=n_resamples,
+        n_jobs=n_jobs,
     )

@@ -144,6 +144,31 @@ def finished_before(shards: Sequence[Shard]) -> int:
     return sum(int(state["counters"][1]) for state in found if state is not None and "counters" in state)
 
 
+def keep_result(shard: Shard, result: ShardResult) -> None:
+    """Write what was found elsewhere as the shard's checkpoint, as if it had been found here."""
+    none = np.empty(0, dtype=np.intp)
+    replace(shard, batch_size=result.batch_size).kept().save(
+        {
+            "counters": np.array([len(shard.rows), len(shard.rows), result.evaluations]),
+            "queue": np.empty((0, 2), dtype=np.int64),
+            "slots": none,
+            "rows": none,
+            "maps": np.empty((0, shard.table.n_positions)),
+            **{f"outcome_{name}": values for name, values in vars(result.outcomes).items()},
+        }
+    )
+
+
+def kept_result(shard: Shard) -> ShardResult | None:
+    """What the shard's checkpoint holds, where it is that of a finished one."""
+    written = _as_written(shard)
+    state = written.kept().load() if shard.resume else None
+    if state is None or int(state["counters"][1]) < len(shard.rows):
+        return None
+    outcomes = Outcomes(**{name: state[f"outcome_{name}"] for name in Outcomes.__annotations__})
+    return ShardResult(outcomes, int(state["counters"][2]), written.batch_size)
+
+
 def _halved(shard: Shard) -> Iterator[Shard]:
     """The shard as its checkpoint was written, then with ever smaller batches."""
     smaller = _as_written(shard)

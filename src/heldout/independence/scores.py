@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heldout._version import __version__
-from heldout.checks import check_seed
+from heldout.checks import check_n_jobs, check_seed
 from heldout.independence.checks import check_level
 from heldout.independence.leak import LeakEvidence, weigh_leak
 from heldout.independence.score_inputs import Reference, ScoreSets, gather
@@ -43,6 +43,7 @@ def audit_scores(
     level: float = LEVEL,
     planned_audits: int = 1,
     n_resamples: int = 9999,
+    n_jobs: int = 1,
     seed: int = 0,
 ) -> ScoreAuditResult:
     """Is this model independent of this test set? From its scores on single examples, of any kind.
@@ -87,6 +88,9 @@ def audit_scores(
         As in `audit`.
     n_resamples : int
         Random splits of the permutation test; no p is below 1 / (n_resamples + 1).
+    n_jobs : int
+        Workers, as joblib counts them (-1: one for each core), here threads that weigh splits; the result does not
+        depend on it.
     seed : int
         Of the splits.
 
@@ -124,7 +128,14 @@ def audit_scores(
     )
     test_scores, control_scores, clipping = sets.clipped()
     leak = _leak_of(
-        sets, test_scores, control_scores, alternative, level / planned_audits, rng=rng, n_resamples=n_resamples
+        sets,
+        test_scores,
+        control_scores,
+        alternative,
+        level / planned_audits,
+        rng=rng,
+        n_resamples=n_resamples,
+        n_jobs=check_n_jobs(n_jobs),
     )
     ids = tuple(sets.test.ids or (str(i) for i in range(len(sets.test))))
     adjusted = math.log(min(1.0, leak.p_value * planned_audits))
@@ -164,6 +175,7 @@ def _leak_of(
     *,
     rng: np.random.Generator,
     n_resamples: int,
+    n_jobs: int,
 ) -> LeakEvidence:
     """The leak test on clipped scores, within class and over whole groups, where there are any."""
     classes_test, classes_control = sets.test.classes, sets.control.classes
@@ -185,6 +197,7 @@ def _leak_of(
         level=level,
         rng=rng,
         n_resamples=n_resamples,
+        n_jobs=n_jobs,
     )
 
 

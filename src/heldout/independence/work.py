@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from heldout.checkpoints import CheckpointFolder
 from heldout.checks import check_share
 from heldout.errors import InputError
 from heldout.images import LabelledImages
+from heldout.independence.afar import run_shards
 from heldout.independence.checks import check_enough
 from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.preflight import Preflight, check_room, looked_at, preflight
@@ -24,6 +25,7 @@ from heldout.scorers import Scorer
 from heldout.scorers.batches import smaller_batches_text, with_batches_that_fit
 from heldout.statistics.checks import Alternative
 from heldout.statistics.permutation import check_comparable
+from heldout.workers import Tell, n_workers, run_tasks
 
 Notify = Callable[[str], None]
 Found = TypeVar("Found")
@@ -73,6 +75,8 @@ class Work:
     resume: bool
     say: Notify
     progress: bool
+    n_jobs: int = 1
+    cluster: str | None = None  # has the shards where it is given
     halved: dict[str, int] = field(default_factory=dict)  # batch sizes of models, by name, that did not fit
 
     @property
@@ -94,15 +98,18 @@ class Work:
         size = self.batch_size or model.batch_size
         return min(size, self.halved.get(model.name, size))
 
-    def halve(self, model: Scorer, size: int) -> None:
-        """Give a model smaller batches from here on, and say so once."""
+    def note_size(self, model: Scorer, asked: int, size: int) -> None:
+        """A model that ran on smaller batches than asked for gets no larger ones from here on; that is said once."""
+        if size == asked:
+            return
         if model.name not in self.halved:
-            self.say(smaller_batches_text(model.name, size))
-        self.halved[model.name] = size
+            self.say(smaller_batches_text(model.name, asked // 2))
+        self.halved[model.name] = min(size, self.halved.get(model.name, size))
 
     def with_batches_of(self, model: Scorer, work: Callable[[int], Found]) -> Found:
         """What is made with a model's batches, or with ones that fit into the device's memory."""
-        return with_batches_that_fit(work, self.batch_size_of(model), lambda size: self.halve(model, size))
+        asked = self.batch_size_of(model)
+        return with_batches_that_fit(work, asked, lambda size: self.note_size(model, asked, size))
 
     def kept(self) -> CheckpointFolder:
         """Where unfinished work is kept."""
@@ -205,60 +212,113 @@ def look_at_all(
         wants: looked_at({name: s.rows for name, s in work.sets.items()}, whole if wants else {}, rng)
         for wants in sorted({value is not None for value in expected})
     }
-    looks = {}
-    for job in work.jobs:
-        look = _look(work, job, samples[expected[job.number] is not None][job.name])
-        work.say(f"{job.label}: {look}.")
-        looks[job.name, job.number] = look
-    return looks
-
-
-def _look(work: Work, job: Job, sample: NDArray[np.intp]) -> Preflight:
-    """With batches that fit into the device's memory."""
-    return work.with_batches_of(
-        job.model,
-        lambda size: preflight(
-            job.model,
-            job.set.images,
-            job.set.rows,
-            sample,
+    jobs = work.jobs
+    here = n_workers(work.n_jobs) == 1
+    tasks = [
+        Look(
+            scorer=job.model,
+            images=job.set.images,
+            rows=job.set.rows,
+            sample=samples[expected[job.number] is not None][job.name],
             orbit=work.orbit,
-            batch_size=size,
+            batch_size=work.batch_size_of(job.model),
             label=job.label,
-            progress=work.progress,
-            checkpoints=work.kept_of(job.model, f"{job.number}", job.name),
-        ),
-    )
+            progress=work.progress and here,  # bars of several workers would write over each other
+            kept=work.kept_of(job.model, f"{job.number}", job.name),
+        )
+        for job in jobs
+    ]
+
+    def done(number: int, found: tuple[Preflight, int]) -> None:
+        work.note_size(jobs[number].model, tasks[number].batch_size, found[1])
+        work.say(f"{jobs[number].label}: {found[0]}.")
+
+    found = run_tasks(look_at, tasks, n_jobs=work.n_jobs, done=done, shared=_shared(work))
+    return {(job.name, job.number): look for job, (look, _) in zip(jobs, found, strict=True)}
+
+
+@dataclass(frozen=True)
+class Look:
+    """One model before the pictures of one set: all that a worker needs to know."""
+
+    scorer: Scorer
+    images: LabelledImages
+    rows: NDArray[np.intp]  # which pictures will be audited
+    sample: NDArray[np.intp]  # which are looked at
+    orbit: Translations
+    batch_size: int
+    label: str
+    progress: bool
+    kept: CheckpointFolder
+
+
+def look_at(look: Look, tell: Tell) -> tuple[Preflight, int]:
+    """What is seen, with batches that fit into the device's memory, and their size."""
+    sizes = [look.batch_size]
+
+    def seen(size: int) -> Preflight:
+        return preflight(
+            look.scorer,
+            look.images,
+            look.rows,
+            look.sample,
+            orbit=look.orbit,
+            batch_size=size,
+            label=look.label,
+            progress=look.progress,
+            checkpoints=replace(look.kept, fingerprint={**look.kept.fingerprint, "batch_size": size}),
+        )
+
+    return with_batches_that_fit(seen, look.batch_size, sizes.append), sizes[-1]
 
 
 def score_all(work: Work, looks: dict[tuple[str, int], Preflight]) -> dict[str, list[ShardResult]]:
-    """What every model does to every set, by set."""
+    """What every model does to every set, by set: shards of all of them, side by side where there are workers."""
+    jobs = work.jobs
+    # Cut before the first one runs: where a device runs out of memory in one of them must not change the others.
+    shards = [shards_of(_whole(work, job, looks[job.name, job.number])) for job in jobs]
+    for job, some in zip(jobs, shards, strict=True):
+        if work.resume and any(shard.checkpoint is not None and shard.checkpoint.exists() for shard in some):
+            work.say(continued(job.label, finished_before(some), len(job.set.rows), "pictures"))
+    tasks = [shard for some in shards for shard in some]
+    told = dict.fromkeys(range(len(tasks)), (0, 0))
+    expected = sum(look.expected_evaluations for look in looks.values())
+    with progress_bar(expected, sum(len(job.set.rows) for job in jobs), _label(work), work.progress) as tell:
+
+        def progress(number: int, finished: int, evaluations: int) -> None:
+            told[number] = finished, evaluations
+            if tell is not None:
+                tell(sum(f for f, _ in told.values()), sum(e for _, e in told.values()))
+
+        def done(number: int, result: ShardResult) -> None:
+            work.note_size(tasks[number].scorer, tasks[number].batch_size, result.batch_size)
+
+        results = iter(_results(work, tasks, progress, done))
     found: dict[str, list[ShardResult]] = {name: [] for name in work.sets}
-    for job in work.jobs:
-        found[job.name].append(ShardResult.joined(list(_score(work, job, looks[job.name, job.number]))))
+    for job, some in zip(jobs, shards, strict=True):
+        found[job.name].append(ShardResult.joined([next(results) for _ in some]))
     return found
 
 
-def _score(work: Work, job: Job, look: Preflight) -> Iterator[ShardResult]:
-    """One model on one set, shard after shard."""
-    shards = shards_of(_whole(work, job, look))
-    finished = evaluations = 0
-    with progress_bar(look.expected_evaluations, len(job.set.rows), job.label, work.progress) as tell:
-        if work.resume and any(shard.checkpoint is not None and shard.checkpoint.exists() for shard in shards):
-            done = finished_before(shards)
-            work.say(continued(job.label, done, len(job.set.rows), "pictures"))
-        for shard in shards:
-            before = finished, evaluations
+def _results(
+    work: Work, shards: Sequence[Shard], tell: Callable[..., None], done: Callable[[int, ShardResult], None]
+) -> list[ShardResult]:
+    """What is found in each, here, in worker processes or on a cluster."""
+    if work.cluster is not None:
+        return run_shards(shards, cluster=work.cluster, tell=tell, done=done, say=work.say)
+    return run_tasks(run_shard, shards, n_jobs=work.n_jobs, tell=tell, done=done, shared=_shared(work))
 
-            def progress(more: int, scored: int, before: tuple[int, int] = before) -> None:
-                if tell is not None:
-                    tell(before[0] + more, before[1] + scored)
 
-            result = run_shard(shard, progress)
-            if result.batch_size < shard.batch_size:
-                work.halve(job.model, result.batch_size)
-            finished, evaluations = finished + len(shard.rows), evaluations + result.evaluations
-            yield result
+def _shared(work: Work) -> list[tuple[str, Any]]:
+    """What tasks hold, and what messages call it."""
+    models = [(f"the model {model.name}", model) for model in work.models]
+    return [*models, *((f"the {name} set", pictures.images) for name, pictures in work.sets.items())]
+
+
+def _label(work: Work) -> str:
+    """What the bar of all scores is called."""
+    models = work.models[0].name if len(work.models) == 1 else f"{len(work.models)} models"
+    return f"{models}, {' and '.join(work.sets)} set"
 
 
 def _whole(work: Work, job: Job, look: Preflight) -> Shard:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.checkpoints import Checkpoint, CheckpointFolder, hash_of
-from heldout.checks import check_count, check_labels, number_labels
+from heldout.checks import check_count, check_labels, check_n_jobs, number_labels
 from heldout.checks import check_seed as check_seed_of
 from heldout.errors import InputError, told
 from heldout.memorization.label_noise import check_noise, noisy_labels
@@ -111,8 +111,9 @@ def retrain(
         Shares of wrong labels, beginning with 0 and growing; or one alone.
     repetitions : int
         Trainings per rate, each with labels and a seed of its own.
-    n_jobs : int
-        Workers, as joblib counts them, on whatever backend `joblib.parallel_config` says; default 1, or what that says.
+    n_jobs : int, optional
+        Workers, as joblib counts them (-1: one for each core), on whatever backend `joblib.parallel_config` says;
+        default 1, or what that says.
     threads : int
         Of each training's own arithmetic (BLAS, OpenMP, torch): sums depend on it in the last bits, so it does not
         depend on the workers.
@@ -128,8 +129,8 @@ def retrain(
     check_count(repetitions, "repetitions", most=MOST_REPETITIONS)
     check_count(threads, "threads")
     check_seed_of(seed)
-    if n_jobs == 0:
-        raise InputError("`n_jobs` is 0; give a number of workers, or -1 for all cores.")
+    if n_jobs is not None:
+        check_n_jobs(n_jobs)
     fit, levels = as_train(train), check_rates(rates)
     data = _checked(x, labels, classes, levels, validation)
     kept = CheckpointFolder()
@@ -478,7 +479,10 @@ def check_rates(rates: Sequence[float]) -> NDArray[np.float64]:
     alone = grow and len(levels) == 1 and levels[0] > 0
     if not grow or not (alone or (len(levels) > 1 and levels[0] == 0)) or levels[-1] > 1:
         given = ", ".join(f"{r:g}" for r in levels.ravel()) or "none"
-        raise InputError(f"rates of label noise are {given}; they begin at 0, grow, and end at 1 at most.")
+        raise InputError(
+            f"rates of label noise are {given}; give 0 and at least one larger rate, growing, up to 1, or "
+            "one rate above 0 alone."
+        )
     return levels
 
 

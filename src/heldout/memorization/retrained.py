@@ -114,7 +114,8 @@ def label_noise_curve(
         The group of each example, where examples depend on each other (frames of a video, crops of a patient);
         intervals and comparisons then are for groups drawn anew.
     n_jobs : int, optional
-        Workers, as joblib counts them.
+        Worker processes, as joblib counts them (-1: one for each core), on whatever backend `joblib.parallel_config`
+        says; default 1, or what that says. The result does not depend on it.
     threads : int
         Of each training's own arithmetic: sums depend on it in the last bits, so it does not depend on the workers.
     check_seed : bool

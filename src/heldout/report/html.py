@@ -21,6 +21,7 @@ from heldout.report.svg.axes import number_text, round_axis
 
 _MARKS = {"plain": "{}", "code": "<code>{}</code>", "strong": "<strong>{}</strong>"}
 LONGEST = 48  # characters of a name; the whole one is told to a pointer
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")  # which is not broken at its hyphens
 PIXELATED = 96  # pixels; smaller pictures are shown with sharp edges
 
 
@@ -80,7 +81,8 @@ def _folds(i: int, table: kit.Table) -> bool:
 
 
 def _css(i: int, table: kit.Table) -> Markup:
-    classes = ["n"] * (table.columns[i].align == "right") + ["minor"] * _folds(i, table)
+    dates = any(DATE.fullmatch(str(row.cells[i])) for row in table.rows[:1])
+    classes = ["n"] * (table.columns[i].align == "right") + ["minor"] * _folds(i, table) + ["date"] * dates
     return Markup(f' class="{" ".join(classes)}"' if classes else "")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from heldout._version import __version__
-from heldout.checks import check_seed
+from heldout.checks import check_n_jobs, check_seed
 from heldout.errors import InputError
 from heldout.frames import is_frame
 from heldout.predictions import Predictions
@@ -46,6 +46,7 @@ def budget(
     second_labels: ArrayLike | Sequence[Any] | str | None = None,
     probabilities: ArrayLike | None = None,
     seed: int = 0,
+    n_jobs: int = 1,
     progress: bool = False,
 ) -> BudgetResult | ScoreBudgetResult:
     """How many more models can this test set measure, what is known of those it has, and how many examples would do?
@@ -78,6 +79,9 @@ def budget(
         Of the options, NaN for options that an example does not have: for the chance-adjusted similarity kappa_p.
     seed : int
         Of the splits behind the winner's expected drop and the draws behind `needed`.
+    n_jobs : int
+        Workers, as joblib counts them (-1: one for each core), here threads that share the pairs of models whose errors
+        overlap; the result does not depend on it. Worth it from some hundred models on.
     progress : bool
         Show a bar on stderr where pools are large.
 
@@ -105,6 +109,7 @@ def budget(
         if value is not None:
             check_exact_share(name, value)
     check_seed(seed)
+    check_n_jobs(n_jobs)
     named = [name for name in (groups, second_labels) if isinstance(name, str)]
     table = predictions if isinstance(predictions, Predictions) else _as_table(predictions, columns=named)
     grouping, share = find_groups(table, groups), float(exact(delta))
@@ -126,7 +131,7 @@ def budget(
     if counts.disjoint == counts.n_pairs:
         raise InputError("no two models were run on a common example, so there is no similarity to tell.")
     rng = np.random.default_rng(seed)
-    found = measure(table, counts, grouping, share, rng=rng, progress=progress)
+    found = measure(table, counts, grouping, share, rng=rng, progress=progress, n_jobs=n_jobs)
     target = exact(_own_epsilon(found.pool) if epsilon is None else epsilon)
     pool = replace(found.pool, adjusted=adjusted_similarity(table, counts, probabilities))
     if label_noise is not None:

@@ -29,7 +29,7 @@ from scipy.special import ndtr, ndtri
 from heldout.reuse.bounds import LARGEST, TestableModels, largest_where, naive_bayes_sum, whole_models
 from heldout.reuse.pool import Counts, PoolBound, Tree, normal_overlap
 from heldout.statistics.binomial import lower_tail, upper_tail
-from heldout.statistics.joint_binomial import Coupling, Side, joint_tail
+from heldout.statistics.joint_binomial import Coupling, Side
 
 MOST_KINDS = 256  # of larger pools, evenly down the leaderboard
 WIDENINGS = 15  # thresholds tried for the anchor on each tail, and again between the best one's neighbours
@@ -72,8 +72,8 @@ class LikeThese:
         i, j = tree.first, tree.second
         pair = pool.n[i], pool.p[i], pool.p[j], tree.both_wrong
         low, high = pool.wrong - self.reach, pool.wrong + self.reach
-        overlap = joint_tail(*pair, high[i], high[j])
-        overlap = overlap + joint_tail(*pair, low[i], low[j], sides=("lower", "lower"))
+        overlap = pool.joint_tails(*pair, high[i], high[j])
+        overlap = overlap + pool.joint_tails(*pair, low[i], low[j], sides=("lower", "lower"))
         k = len(pool.n)
         left = self.delta - (k * self.cost - float(overlap.sum()))
         if left < 0:
@@ -135,7 +135,7 @@ class LikeThese:
             for step in steps.tolist():
                 edge = wrong + sign * step
                 own.append(float((upper_tail if side == "upper" else lower_tail)(edge, n, p)))
-                joint = joint_tail(
+                joint = pool.joint_tails(
                     pool.n[linked],
                     pool.p[linked],
                     p,

@@ -40,9 +40,10 @@ def measure(
     *,
     rng: np.random.Generator,
     progress: bool,
+    n_jobs: int = 1,
 ) -> Measured:
     """Error bars, intervals, comparisons and ranks of the models there are, over examples or whole groups."""
-    bound = PoolBound(counts)
+    bound = PoolBound(counts, n_jobs=n_jobs)
     winner = _winner(table, counts, grouping, rng)
     if grouping is None:
         pool, tree = independent_pool(bound, winner, table.n_missing, delta, progress=progress)

@@ -270,6 +270,7 @@ def leak_test(
     alternative: Alternative = ALTERNATIVE,
     rng: np.random.Generator,
     n_resamples: int = 9999,
+    n_jobs: int = 1,
 ) -> LeakTestResult:
     """Permutation test that a model's scores have the same law on test set and control, within each class.
 
@@ -306,7 +307,7 @@ def leak_test(
         Of models that cannot have seen more of the test set than of the control.
     clip, method
         As in `leak_scores`.
-    classes_test, classes_control, groups_test, groups_control, alternative, rng, n_resamples
+    classes_test, classes_control, groups_test, groups_control, alternative, rng, n_resamples, n_jobs
         As in `control_test`.
 
     Returns
@@ -341,6 +342,7 @@ def leak_test(
         alternative=alternative,
         rng=rng,
         n_resamples=n_resamples,
+        n_jobs=n_jobs,
     )
 
 

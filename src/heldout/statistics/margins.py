@@ -23,8 +23,11 @@ deal. The kernel is reversible for (2), and p is exact again. (Deals accepted wi
 change of the sum, are exact too, but on LiveCodeBench with delta = 1.4 they forget three times as slowly, and on long
 rows they hardly move.)
 
-Random numbers are a function of chain, round, couple and example (splitmix64), so that draws are the same to the last
-bit in machine code and without, on any number of threads.
+Tables are held as bits. To deal m of d examples, every example tosses a coin that shows heads with probability m / d to
+a few binary digits, sixty-four at a time; examples drawn at random then join, or leave, until they are m. All ways are
+equally likely, for a tenth of the random numbers that one example after the other would take. Random numbers are a
+function of chain, round, couple and place (splitmix64), so that draws are the same to the last bit in machine code and
+without, on any number of threads.
 
 References
 ----------
@@ -60,7 +63,12 @@ Side = Literal["greater", "less", "two-sided"]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+PAIRS, FOURS, BYTES, EACH = (
+    np.uint64(word) for word in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101)
+)
 SCALE = 2.0**-53
+BITS = 64
+SHARP = 1  # coins are so exact that the rounding of m / d moves no more than half of sqrt(d) examples
 MISSING = 2
 TINY = 1e-25  # share of the likeliest count below which others are left out
 STEPS = 20  # rounds to the hub and out again; LiveCodeBench's mean after 5, 10, 20, 40: 464.6, 461.6, 461.8, 461.6
@@ -168,7 +176,8 @@ def margin_test(
     steps : int
         Rounds of trades to the hub and out again. p is exact for any number, means are not.
     n_jobs : int
-        Threads, which change nothing but the time; they need numba.
+        Workers, as joblib counts them (-1: one for each core), here threads, which change nothing but the time; they
+        need numba.
     rng : numpy.random.Generator
         Of the trades.
 
@@ -225,7 +234,7 @@ def monte_carlo_p(observed: float, drawn: Floats) -> float:
     >>> monte_carlo_p(2.0, np.array([1.0, 2.0, 3.0]))
     0.75
     """
-    slack = TIE * max(1.0, abs(observed))
+    slack = TIE * max(abs(observed), float(np.abs(drawn).max(initial=0.0)))
     return float((1 + np.count_nonzero(drawn >= observed - slack)) / (len(drawn) + 1))  # (1)
 
 
@@ -304,43 +313,85 @@ class MarginChains:
         self._star = star
         self.steps, self.n_jobs = check_count(steps, "steps"), n_jobs
         codes = np.zeros(n, dtype=np.intp) if strata is None else group_codes(strata, n, what="strata")
+        sizes = np.bincount(codes)
+        self.bounds = np.concatenate([[0], np.cumsum(-(-sizes // BITS))]).astype(
+            np.int64
+        )  # in words: a stratum has its own
         order = np.argsort(codes, kind="stable")
-        self._order = None if np.array_equal(order, np.arange(n)) else order
-        self.cells = np.ascontiguousarray(cells[:, order])
-        self.bounds = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
-        self.tradable = np.array([_can_trade(self.cells[:, a:b]) for a, b in pairwise(self.bounds)])
-        self._tilt, self._odds = np.zeros((k, n), dtype=np.int8), np.zeros(0)
+        rank = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # within its stratum
+        self._places = np.empty(n, dtype=np.intp)
+        self._places[order] = BITS * self.bounds[codes[order]] + rank
+        self._missing = cells == MISSING
+        self._there, self.bits = self.packed(cells != MISSING), self.packed(cells == 1)
+        starts = np.cumsum(sizes) - sizes
+        by_stratum = cells[:, order]
+        self.tradable = np.array([_can_trade(by_stratum[:, a : a + m]) for a, m in zip(starts, sizes, strict=True)])
+        self._tilt, self._odds = np.zeros((k, 0), dtype=np.uint64), np.zeros(0)
         if delta:
             if not math.isfinite(delta):
                 raise InputError(f"`delta` is {delta}; it must be a finite number.")
             e = np.asarray(tilt)
             if e.shape != (k, n) or not np.isin(e, (0, 1)).all():
                 raise InputError(f"`tilt` must be a table of 0 and 1, {(k, n)}; its shape is {e.shape}.")
-            self._tilt = np.ascontiguousarray(e[:, order].astype(np.int8))
+            self._tilt = self.packed(e == 1)
             self._odds = np.exp([delta, -delta])  # once: exp differs in the last bit between libraries
 
-    def draw(self, n_tables: int, rng: np.random.Generator) -> Iterator[Cells]:
-        """Tables around one hub, in stacks of (b, k, n)."""
+    def packed(self, flags: NDArray[np.bool_]) -> Words:
+        """(k, n) flags as (k, words) of 64 bits; every stratum begins a word."""
+        spread = np.zeros((len(flags), BITS * int(self.bounds[-1])), dtype=bool)
+        spread[:, self._places] = flags
+        return np.packbits(spread, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+    def unpacked(self, bits: Words, rows: slice = slice(None)) -> Cells:
+        """Tables of bits as (b, k, n) of 0, 1 and 2; perhaps some rows of them."""
+        some = np.ascontiguousarray(bits[:, rows]).astype("<u8", copy=False)
+        flat = np.unpackbits(some.view(np.uint8), axis=2, bitorder="little")
+        n = len(self._places)
+        tables = flat[:, :, :n] if len(self.bounds) == 2 else flat[:, :, self._places]
+        missing = self._missing[rows]
+        if missing.any():
+            tables = np.where(missing, np.uint8(MISSING), tables)
+        return tables
+
+    def draw(self, n_tables: int, rng: np.random.Generator, rows: slice = slice(None)) -> Iterator[Cells]:
+        """Tables around one hub, in stacks of (b, k, n); perhaps some rows of them."""
+        for bits in self.draw_bits(n_tables, rng):
+            yield self.unpacked(bits, rows)
+
+    def draw_bits(self, n_tables: int, rng: np.random.Generator, start: int = 0) -> Iterator[Words]:
+        """The same tables as (b, k, words) of bits, from one of them on."""
         keys = rng.integers(0, 2**64, size=n_tables + 1, dtype=np.uint64)
-        hub = self.cells[None].copy()
+        hub = self.bits[None].copy()
         self._walk(hub, keys[:1])
-        size = max(1, BATCH // self.cells.size)
-        back = None if self._order is None else np.argsort(self._order)
-        for a in range(1, n_tables + 1, size):
+        size = max(1, BATCH // self._missing.size)
+        for a in range(1 + start, n_tables + 1, size):
             some = keys[a : a + size]
             tables = np.repeat(hub, len(some), axis=0)
             self._walk(tables, some)
-            yield tables if back is None else tables[:, :, back]
+            yield tables
 
-    def _walk(self, tables: Cells, keys: Words) -> None:
-        rest = self.steps, self.bounds, self._tilt, self._odds, self._star
+    def counted(self, bits: Words) -> NDArray[np.int64]:
+        """(k, n) in how many of the tables a cell is right."""
+        total = np.zeros((bits.shape[1], BITS * bits.shape[2]), dtype=np.int64)
+        for a in range(0, len(bits), 255):  # which a byte can hold
+            some = np.ascontiguousarray(bits[a : a + 255]).astype("<u8", copy=False).view(np.uint8)
+            total += np.add.reduce(np.unpackbits(some, axis=2, bitorder="little"), axis=0, dtype=np.uint8)
+        return total[:, self._places]
+
+    def successes(self, bits: Words, flags: Words) -> NDArray[np.int64]:
+        """(b, k, strata) right cells among those of flags (`packed`)."""
+        found = popcounts(bits & flags)
+        return np.add.reduceat(found, self.bounds[:-1], axis=2, dtype=np.int64)
+
+    def _walk(self, tables: Words, keys: Words) -> None:
+        rest = self.steps, self.bounds, self._there, self._tilt, self._odds, self._star
         from joblib import Parallel, delayed, effective_n_jobs
 
         kernels = _compiled()
-        if len(self.cells) < 2:
+        if len(self.bits) < 2:
             return
         if kernels is None:
-            size = max(1, PLAIN_BATCH // (2 * self.cells.shape[1] if self._star else self.cells.size))
+            size = max(1, PLAIN_BATCH // (2 * len(self._places) if self._star else self._missing.size))
             for a in range(0, len(keys), size):
                 _walk_numpy(tables[a : a + size], keys[a : a + size], *rest)
             return
@@ -433,68 +484,123 @@ def kept_numpy(of_kept: Floats, others: Floats, mine: Floats, odds: Floats, u: F
     return found
 
 
+def popcounts(words: Words) -> NDArray[np.int64]:
+    """How many bits of each are set.
+
+    Examples
+    --------
+    >>> popcounts(np.array([0, 5, 2**64 - 1], dtype=np.uint64)).tolist()
+    [0, 2, 64]
+    """
+    with np.errstate(over="ignore"):
+        x = words - ((words >> np.uint64(1)) & PAIRS)
+        x = (x & FOURS) + ((x >> np.uint64(2)) & FOURS)
+        return np.asarray((((x + (x >> np.uint64(4))) & BYTES) * EACH) >> np.uint64(56)).astype(np.int64)
+
+
+def part_numpy(mask: Words, d: NDArray[np.int64], m: NDArray[np.int64], key: Words) -> Words:
+    """m of the d examples whose bits are set in a mask, all ways being equally likely; one line after the other.
+
+    Coins of probability m / d, to `depth` binary digits, choose about m; examples drawn at random join or leave.
+
+    Examples
+    --------
+    >>> mask = np.full((1, 1), 0b10110111, dtype=np.uint64)
+    >>> some = part_numpy(mask, np.array([6]), np.array([2]), np.array([7], dtype=np.uint64))
+    >>> int(popcounts(some)[0, 0]), bool(some[0, 0] & ~mask[0, 0])
+    (2, False)
+    """
+    width = mask.shape[1]
+    depth = np.ones_like(d)
+    while ((1 << (2 * depth)) < SHARP * d).any():
+        depth += (1 << (2 * depth)) < SHARP * d
+    share = ((m << depth) + d // 2) // np.maximum(1, d)
+    share[m == 0], share[m == d] = 0, (1 << depth)[m == d]
+    out = np.zeros_like(mask)
+    place = np.arange(width, dtype=np.uint64)
+    for level in range(int(depth.max(initial=0))):  # a digit of 0 before the first 1 leaves nothing
+        use = level < depth
+        coins = word(key[use, None], np.uint64(level * width) + place)
+        heads = ((share[use] >> level) & 1 == 1)[:, None]
+        out[use] = np.where(heads, out[use] | coins, out[use] & coins)
+    out &= mask
+    whole = share == (1 << depth)
+    out[whole] = mask[whole]
+    got = popcounts(out).sum(axis=1)
+    turn = depth * width
+    lines = np.flatnonzero(got != m)
+    while len(lines):
+        less = got[lines] > m[lines]
+        some = np.where(less[:, None], out[lines], mask[lines] & ~out[lines])
+        size = np.where(less, got[lines], (d - got)[lines])
+        rank = (_unit(word(key[lines], turn[lines].astype(np.uint64))) * size).astype(np.int64)
+        turn[lines] += 1
+        until = np.cumsum(popcounts(some), axis=1)
+        at = (until <= rank[:, None]).sum(axis=1)
+        here = some[np.arange(len(lines)), at]
+        rank -= np.where(at > 0, until[np.arange(len(lines)), at - 1], 0)
+        bits = (here[:, None] >> np.arange(BITS, dtype=np.uint64)) & np.uint64(1)
+        bit = (np.cumsum(bits, axis=1) <= rank[:, None].astype(np.uint64)).sum(axis=1).astype(np.uint64)
+        out[lines, at] ^= np.uint64(1) << bit
+        got[lines] += np.where(less, -1, 1)
+        lines = lines[got[lines] != m[lines]]
+    return out
+
+
 def _walk_numpy(
-    tables: Cells,
+    tables: Words,
     keys: Words,
     steps: int,
     bounds: NDArray[np.int64],
-    tilt: NDArray[np.int8],
+    there: Words,
+    tilt: Words,
     odds: Floats,
     star: bool,
 ) -> None:
     """Every table of the stack takes `steps` rounds of trades, in place."""
-    m, k, n = tables.shape
-    pairs, here = 1 if star else k // 2, np.arange(m)
-    strata = range(len(bounds) - 1)
-    stratum = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    k, pairs, here = tables.shape[1], 1 if star else tables.shape[1] // 2, np.arange(len(tables))
     for step in range(steps):
         round_key = word(keys, np.uint64(step))
-        order = np.tile(np.arange(k), (m, 1))
+        order = np.tile(np.arange(k), (len(tables), 1))
         if star:
             order[:, 1] = 1 + (_unit(word(round_key, np.uint64(0))) * (k - 1)).astype(np.int64)
         for i in range(0 if star else k - 1, 0, -1):  # Fisher and Yates
             j = (_unit(word(round_key, np.uint64(i))) * (i + 1)).astype(np.int64)
             order[here, i], order[here, j] = order[here, j], order[here, i]
-        one, two = order[:, 0 : 2 * pairs : 2], order[:, 1 : 2 * pairs : 2]
-        pair_key = word(round_key[:, None], np.uint64(k) + np.arange(pairs, dtype=np.uint64))
-        first, second = (np.moveaxis(tables[here[:, None], rows], 2, 0).copy() for rows in (one, two))  # (n, m, pairs)
-        apart = (first ^ second) == 1  # 2, for a missing cell, is never one bit from 0 or 1
-        kind = np.zeros(apart.shape, dtype=bool)  # of the tilted kind
-        if len(odds):
-            gain = np.moveaxis(tilt[one] - tilt[two], 2, 0)
-            more, less = (np.add.reduceat(apart & (gain == s), bounds[:-1], axis=0, dtype=np.int64) for s in (1, -1))
-            coins = np.stack([_unit(word(pair_key, np.uint64(n + 2 * g))) < 0.5 for g in strata])
-            sign = np.where((more > 0) & ((less == 0) | coins), 1, -1)  # (strata, m, pairs)
-            both = (more > 0) & (less > 0)
-            apart &= ~(both[stratum] & (gain == -sign[stratum]))
-            kind = apart & (gain == sign[stratum])
-        differ, mine, tilted = (
-            np.add.reduceat(part, bounds[:-1], axis=0, dtype=np.int64).astype(np.float64)
-            for part in (apart, apart & (first == 1), kind)
-        )
-        theirs = np.zeros_like(mine)
-        if len(odds):
+        one, two = order[:, 0 : 2 * pairs : 2].ravel(), order[:, 1 : 2 * pairs : 2].ravel()
+        table = np.repeat(here, pairs)
+        pair_key = word(round_key[:, None], np.uint64(k) + np.arange(pairs, dtype=np.uint64)).ravel()
+        for g, (a, b) in enumerate(pairwise(bounds.tolist())):
+            first, second = tables[table, one, a:b], tables[table, two, a:b]  # (lines, words): a couple each
+            apart = (first ^ second) & there[one, a:b] & there[two, a:b]
+            kind = np.zeros_like(apart)
+            sign = np.ones(len(one), dtype=np.int64)
+            if len(odds):
+                ahead, behind = tilt[one, a:b] & ~tilt[two, a:b], tilt[two, a:b] & ~tilt[one, a:b]
+                more, less = (popcounts(apart & side).sum(axis=1) for side in (ahead, behind))
+                both, coin = (more > 0) & (less > 0), _unit(word(pair_key, np.uint64(4 * g))) < 0.5
+                sign = np.where(both, np.where(coin, 1, -1), np.where(more > 0, 1, -1))
+                apart &= ~np.where(both[:, None], np.where(sign[:, None] == 1, behind, ahead), np.uint64(0))
+                kind = apart & np.where(sign[:, None] == 1, ahead, behind)
+            differ, mine, of_kept = (popcounts(part).sum(axis=1) for part in (apart, apart & first, kind))
             moving = (mine > 0) & (mine < differ)
-            u = np.stack([_unit(word(pair_key, np.uint64(n + 2 * g + 1))) for g in strata])
-            side = np.where(sign == 1, odds[0], odds[1])
-            theirs[moving] = kept_numpy(
-                tilted[moving], (differ - tilted)[moving], mine[moving], side[moving], u[moving]
-            )
-            theirs[mine == differ] = tilted[mine == differ]
-        left, many = np.stack([mine - theirs, theirs]), np.stack([differ - tilted, tilted])
-        dealt = first.copy()
-        for c in range(n):
-            g, at, which = stratum[c], apart[c], kind[c]
-            chance = _unit(word(pair_key, np.uint64(c)))
-            pick = at & (chance * np.where(which, many[1, g], many[0, g]) < np.where(which, left[1, g], left[0, g]))
-            for number in (0, 1) if len(odds) else (0,):
-                own = at & (which == bool(number))
-                many[number, g] -= own
-                left[number, g] -= pick & own
-            dealt[c][at] = pick[at]
-        second = np.where(apart, 1 - dealt, second)
-        tables[here[:, None], one] = np.moveaxis(dealt, 0, 2)
-        tables[here[:, None], two] = np.moveaxis(second, 0, 2)
+            apart[~moving] = 0
+            of_mine = np.zeros_like(mine)
+            tilted = np.flatnonzero(moving & (of_kept > 0))
+            dealt = np.zeros_like(apart)
+            if len(tilted):
+                u = _unit(word(pair_key[tilted], np.uint64(4 * g + 1)))
+                kept, others, own = (x[tilted].astype(np.float64) for x in (of_kept, differ - of_kept, mine))
+                side = np.where(sign[tilted] == 1, odds[0], odds[1])
+                of_mine[tilted] = kept_numpy(kept, others, own, side, u).astype(np.int64)
+                sub_key = word(pair_key[tilted], np.uint64(4 * g + 3))
+                dealt[tilted] = part_numpy(kind[tilted], of_kept[tilted], of_mine[tilted], sub_key)
+            rest = np.flatnonzero(moving)
+            plain = apart & ~kind
+            sub_key = word(pair_key[rest], np.uint64(4 * g + 2))
+            dealt[rest] |= part_numpy(plain[rest], (differ - of_kept)[rest], (mine - of_mine)[rest], sub_key)
+            tables[table, one, a:b] = (first & ~apart) | dealt
+            tables[table, two, a:b] = (second & ~apart) | (apart ^ dealt)
 
 
 @cache

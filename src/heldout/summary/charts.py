@@ -227,10 +227,10 @@ class HeatMap(_Chart):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GridMap(_Chart):
-    """Rows and columns of different things as colours, large values strong; NaN stays blank.
+    """Rows and columns of different things as colours, large values strong; two hues where edges have both signs.
 
-    `steps` are how many columns lie to the left of each row's mark, -1 where it has none; `edges` those of the classes
-    of colours.
+    NaN stays blank. `steps` are how many columns lie to the left of each row's mark, -1 where it has none; `edges`
+    those of the classes of colours.
     """
 
     values: NDArray[np.float64]

@@ -18,7 +18,8 @@ def grid_map(chart: GridMap) -> str:
     rows, columns = chart.values.shape
     width = WIDTH - RIGHT - NAMES
     pitch = width / max(1, columns)
-    parts = [f'<g class="cells" transform="translate({NAMES:.1f} 4) scale({pitch:.5f} {PITCH:.5f})">']
+    signed = "signed " if chart.edges[0] < 0 < chart.edges[-1] else ""
+    parts = [f'<g class="{signed}cells" transform="translate({NAMES:.1f} 4) scale({pitch:.5f} {PITCH:.5f})">']
     parts += [*cell_paths(colours(chart.values, chart.edges)), "</g>"]
     room = int((NAMES - 8) / (CHARACTER * SMALL))
     for i, name in enumerate(chart.names):
@@ -38,5 +39,5 @@ def grid_map(chart: GridMap) -> str:
     every = math.ceil(columns / TICKS)
     for j in range(0, columns, every):
         parts.append(text(NAMES + (j + 0.5) * pitch, bottom + 12, chart.columns[j], "middle", "small"))
-    below = colour_legend(chart.edges, chart.legend, NAMES, bottom + 24)
+    below = [f'<g class="{signed}cells">', *colour_legend(chart.edges, chart.legend, NAMES, bottom + 24), "</g>"]
     return svg_element(bottom + 74, chart.description, parts + below)

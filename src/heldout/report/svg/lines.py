@@ -31,7 +31,8 @@ def line_chart(chart: LineChart) -> str:
         parts.append(line("reference", across.place(x1), up.place(y1), across.place(x2), up.place(y2)))
     if chart.reference is not None:
         y = up.place(chart.reference[0])
-        parts += [line("reference", LEFT, y, right, y), text(right - 2, y + 14, chart.reference[1], "end")]
+        below = y + 14 if y + 14 < bottom else y - 5
+        parts += [line("reference", LEFT, y, right, y), text(right - 2, below, chart.reference[1], "end")]
     window = [part for kind in (_band, _lines) for s in chart.drawn for part in kind(s, across, up)]
     parts.append(_window(across, up, window))
     parts += _verticals(chart.verticals, across, up)
