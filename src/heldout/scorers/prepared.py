@@ -6,6 +6,7 @@ choose alike twice, so nobody's results depend on one unless they ask for it, an
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import time
@@ -47,8 +48,8 @@ def in_onnx_runtime(module: Any, example: Any) -> Run:
     """A module as an ONNX file that only this process sees."""
     torch, ort = import_extra("torch", extra="torch"), import_extra("onnxruntime", extra="onnx")
     file = io.BytesIO()
-    with warnings.catch_warnings(), torch.no_grad():  # its exporters follow each other, and each warns of the last
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
+        warnings.simplefilter("ignore")  # torch's exporters follow each other, and each warns of the last
         torch.onnx.export(
             module,
             (example.contiguous(),),
