@@ -84,7 +84,7 @@ def blocks_of(scores: Floats, names: Sequence[str] = ()) -> list[NDArray[np.intp
     >>> [block.tolist() for block in blocks_of(np.array([0.1, 0.9, 0.2, 0.8, 0.3, 0.7, 0.5, 0.4]))]
     [[0, 2, 4, 7], [6, 5, 3, 1]]
     """
-    ties = [crc32(name.encode()) for name in names] if names else [0] * len(scores)
+    ties = np.array([crc32(name.encode()) for name in names] or [0] * len(scores), dtype=np.float64)
     return list(np.array_split(np.lexsort((ties, np.round(scores, 12))), max(1, round(len(scores) / BLOCK))))
 
 

@@ -91,13 +91,14 @@ def _sentences(result: ExposureResult) -> Iterator[str]:
         )
         return
     if result.verdict == "cannot tell":
-        ways, margins, placebo = page.counted(result.assignments, "distinct way"), result.p_margins, result.p_placebo
+        ways = page.counted(result.assignments, "distinct way")
         yield (
             f"Exposures can be given to families of like ability in {ways}, so that the placebo test cannot go below "
             f"{page.p_text(result.smallest_p)}; the margins test cannot go below "
             f"{page.p_text(result.smallest_p_margins)}."
         )
-        yield f"Margins alone: p = {page.p_text(margins)}; placebo alone: p = {page.p_text(placebo)}."
+        alone = page.p_text(result.p_margins), page.p_text(result.p_placebo)
+        yield f"Margins alone: p = {alone[0]}; placebo alone: p = {alone[1]}."
     else:
         margins, placebo = page.p_text(result.p_margins), page.p_text(result.p_placebo)
         yield f"p = {page.p_text(result.p_value)}, the larger of margins ({margins}) and placebo ({placebo})."
