@@ -38,6 +38,7 @@ N_REFERENCES = 3
 LEVELS = (0.05, 0.001)
 TRIED_OUT = 8  # a family with fewer honest networks was only tried out
 MOST_HONEST = 64  # of a family are audited, the first; the others are references only
+POOL = 170  # honest networks of a family are drawn from as references, the first: those that come later change no draw
 LATER = ("vgg-shift-e104",)  # of the first store too, but its leaked networks were trained after the choice
 SIDES = ("greater", "two-sided")
 LOOKS = (
@@ -132,7 +133,7 @@ class Networks:
 
     def references(self, network: Network, count: int = N_REFERENCES) -> list[Network]:
         """Honest networks of the same family, drawn anew for every network audited, itself left out."""
-        others = [n for n in self.of(network.family, 0) if n.key != network.key]
+        others = [n for n in self.of(network.family, 0)[:POOL] if n.key != network.key]
         if len(others) < count:
             return []
         drawn = np.random.default_rng([network.seed, network.leak]).permutation(len(others))[:count]

@@ -37,6 +37,8 @@ def run_plan(plan: Plan, scores: np.ndarray, *, ask: int = 3, arrays: Arrays | N
         asked, settled = xp.get(decision.asked), xp.get(decision.settled)
         assert (asked.any(axis=1) != settled).all(), "a picture is settled, or asks"
         assert np.isnan(xp.get(maps)[asked]).all(), "a position is asked for twice"
+        wanted = xp.get(decision.open)
+        assert (asked.sum(axis=1) == np.minimum(wanted, ask))[wanted > 0].all(), "what more would be asked for is told"
         if settled.all():
             found = {name: xp.get(values) for name, values in vars(decision).items()}
             return SimpleNamespace(**found), (~np.isnan(xp.get(maps))).sum(axis=1)

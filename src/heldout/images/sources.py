@@ -133,7 +133,7 @@ class ArraySource:
     @property
     def threads(self) -> int:
         """How many may read at once; packed rows are read in their order."""
-        return 2 if isinstance(self._pictures, np.ndarray) else 0
+        return 8 if isinstance(self._pictures, np.ndarray) else 0
 
     def read_many(self, indices: NDArray[np.intp]) -> NDArray[Any]:
         """Some pictures, (n, height, width, channels)."""

@@ -37,6 +37,7 @@ class Decision:
     moved_loss: Array  # L(g(x)), its expectation for the random rules
     moved_score: Array  # excess score of g(x), the largest among the candidates for the random rules
     asked: Array  # (n, n_positions) which scores are wanted next
+    open: Array  # how many are wanted in all where `ask` limits what is asked for, else 0
 
 
 class Plan:
@@ -102,6 +103,7 @@ class Plan:
         asked = xp.full(tuple(maps.shape), False)
         asked[:, self.table.centre] = xp.isnan(here)
         asked[:, self._around] = unknown & looks[:, None]
+        wanted = xp.full((len(maps),), 0)
         settled = seen_all & is_right & ~moved
         weight, moved_to = xp.full((len(maps),), math.nan), xp.full((len(maps),), 0.0)  # h, and E L(g) h(g)
         if self._is_random:
@@ -112,7 +114,7 @@ class Plan:
         else:
             move = xp.where(moved, self._preferred(seen, strongest), NOT_MOVED)
             rows = xp.nonzero(is_wrong | moved)[0]
-            settled[rows], weight[rows], more = self._weights(maps[rows], self._targets[move[rows]], ask)
+            settled[rows], weight[rows], more, wanted[rows] = self._weights(maps[rows], self._targets[move[rows]], ask)
             moved_to[rows] = weight[rows]
             loss, score = xp.where(moved, 1.0, 0.0), seen[xp.rows(len(seen)), move]
         asked[rows] = asked[rows] | more
@@ -125,6 +127,7 @@ class Plan:
             moved_loss=xp.where(is_wrong, 1.0, loss),
             moved_score=xp.where(is_wrong, here, xp.where(moved, score, 0.0)),
             asked=asked,
+            open=wanted,
         )
 
     def _preferred(self, seen: Array, strongest: Array) -> Array:
@@ -134,17 +137,17 @@ class Plan:
             is_best = is_best & (seen == strongest[:, None])
         return self._by_rank[xp.least(xp.where(is_best, self._rank, self.table.n_moves - 1))]
 
-    def _weights(self, maps: Array, target: Array, ask: int) -> tuple[Array, Array, Array]:
-        """Whether h(x') of each picture's x' is known, h(x'), and the positions that may settle it."""
+    def _weights(self, maps: Array, target: Array, ask: int) -> tuple[Array, Array, Array, Array]:
+        """Whether h(x') of each picture's x' is known, h(x'), the positions to ask for, and how many may settle it."""
         size = max(1, CELLS // self.table.n_moves**2)
         parts = [
             self._weights_of_part(maps[start : start + size], target[start : start + size], ask)
             for start in range(0, max(1, len(maps)), size)
         ]
-        known, weight, asked = (self._xp.concatenate(part) for part in zip(*parts, strict=True))
-        return known, weight, asked
+        known, weight, asked, wanted = (self._xp.concatenate(part) for part in zip(*parts, strict=True))
+        return known, weight, asked, wanted
 
-    def _weights_of_part(self, maps: Array, target: Array, ask: int) -> tuple[Array, Array, Array]:
+    def _weights_of_part(self, maps: Array, target: Array, ask: int) -> tuple[Array, Array, Array, Array]:
         """n(x') is the number of right points z with g(z) = x'.
 
         A z is out once it is known to be wrong or to see a target it prefers to x'; it is in once
@@ -170,7 +173,7 @@ class Plan:
         keys = cover * n_positions + (n_positions - 1 - self._position)  # no two of a picture are equal
         asked = (cover > 0) & (keys >= xp.nth_largest(keys, min(ask, n_positions))[:, None])
         weight = 1.0 / (1.0 + xp.count(~is_out))  # (9)
-        return ~asked.any(-1), weight, asked
+        return ~asked.any(-1), weight, asked, (cover > 0).sum(-1)
 
     def _mean_weights(self, maps: Array, is_wrong: Array) -> tuple[Array, Array, Array, Array]:
         """For the random rules, of pictures that have seen all their neighbours: whether all right points around the

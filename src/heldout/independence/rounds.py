@@ -291,15 +291,16 @@ class Rounds:
     def _decide(self, slots: NDArray[np.intp]) -> Decision:
         """Outcomes and requests; where nothing else is left to fill the batch, more requests at a time."""
         self.canvases.check()
-        maps, ask = self._maps[self._xp.put(slots)], self._ask
-        while True:
-            decision = self.plan.decide(maps, ask)
-            missing = self.shard.batch_size - len(self._queue)
-            if self._next < len(self.shard.rows) or ask >= self.plan.table.n_positions:
-                return decision
-            if int(decision.asked.sum()) >= missing:
-                return decision
+        maps, ask, most = self._maps[self._xp.put(slots)], self._ask, self.plan.table.n_positions
+        decision = self.plan.decide(maps, ask)
+        if self._next < len(self.shard.rows):
+            return decision
+        # How many a larger number would ask for is known from this decision; a GPU takes milliseconds for another.
+        wanted = self._xp.get(decision.open)
+        missing = self.shard.batch_size - len(self._queue) - int(decision.asked.sum()) + np.minimum(wanted, ask).sum()
+        while ask < most and np.minimum(wanted, ask).sum() < missing:
             ask *= 2
+        return decision if ask == self._ask else self.plan.decide(maps, ask)
 
     def _settle(self, slots: NDArray[np.intp], decision: Decision) -> None:
         """Enter outcomes, free their slots, and queue what is asked for."""
