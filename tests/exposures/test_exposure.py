@@ -199,6 +199,41 @@ def test_everything_and_nothing_are_one_exposure():
     assert exposure(right, seen=seen, n_resamples=99).verdict == "cannot tell"
 
 
+def test_what_an_idle_stratum_has_makes_no_assignments():
+    """Ten models, two of them exposed where nothing moves, one at the best it can be: one of five in its block."""
+    rng = np.random.default_rng(0)
+    right = rng.random((10, 60)) < 1 / (1 + np.exp(rng.normal(size=60) - np.linspace(-1.5, 1.5, 10)[:, None]))
+    right[:, :20], right[8, 20:40], right[8, 40:] = True, True, False
+    seen = np.zeros((10, 60), dtype=bool)
+    seen[:2, :10], seen[8, 20:40] = True, True
+    found = exposure(right, seen=seen, strata=["idle"] * 20 + ["b"] * 40, n_resamples=199)
+    assert (found.assignments, found.smallest_p, found.p_placebo) == (5, 0.2, 0.2)
+    assert found.verdict == "cannot tell"
+
+
+def test_equal_models_are_equal_whatever_the_seed_and_the_order():
+    """Sums that tie stay tied: with all assignments looked at, p is a function of the table alone."""
+    rng = np.random.default_rng(0)
+    right = np.array([rng.permutation(20) < 10 for _ in range(10)])
+    seen = (np.arange(10) % 2 == 0)[:, None] & (np.arange(20) < 10)
+    p = set()
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(10)
+        names = [f"m{i}" for i in order]
+        table = Predictions.from_correct(right[order], names=names)
+        b = read_board(table, dates=None, cutoffs=None, seen=seen[order], strata=None, families=None)
+        whole = lineages.whole_pass(b, 99, steps=5, n_jobs=1, rng=np.random.default_rng(seed))
+        assert np.allclose(whole.mean.sum(axis=1), 10)
+        p.add(round(placebo_test(b, whole.mean, 999, rng).p_value, 12))
+    assert len(p) == 1
+
+
+def test_names_with_numbers_are_mixed():
+    """Even and odd numbers in every block: CRC-32 would part them."""
+    blocks = blocks_of(np.zeros(20), [f"m{i}" for i in range(20)])
+    assert sum(len(set((block % 2).tolist())) == 2 for block in blocks) >= 3
+
+
 @pytest.mark.parametrize("moment", ["batch", "family", "delta", "model", "check"])
 def test_stopped_and_continued_ends_in_the_same_bits(moment, tmp_path, monkeypatch):
     right, cutoffs, _ = small(np.random.default_rng(3), gain=1.0)

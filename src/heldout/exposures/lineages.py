@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from heldout.checkpoints import Arrays
 from heldout.exposures.inputs import Board, Flags
 from heldout.exposures.kept import Kept
-from heldout.statistics.margins import MarginChains, monte_carlo_p
+from heldout.statistics.margins import MISSING, Cells, MarginChains, monte_carlo_p
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +74,30 @@ def whole_pass(
         parts.append({"by_model": hits.sum(axis=2), "by_stratum": hits.sum(axis=1)})
         kept.put("whole", partial(_joined, tuple(parts), right=right))
     done = _joined(parts)
-    return Pass(by_model=done["by_model"], by_stratum=done["by_stratum"], mean=right / n_tables)
+    return Pass(by_model=done["by_model"], by_stratum=done["by_stratum"], mean=evened(board, right / n_tables))
+
+
+def evened(board: Board, mean: Floats) -> Floats:
+    """Means of cells, averaged over those that are alike: in one stratum, with rows and columns of the same totals.
+
+    Tables with the same margins stay such tables where two such rows, or columns, change places, so that their means
+    are the same. Drawn ones are so only up to chance, which would break ties between equal models, by the seed.
+    """
+    even = np.empty_like(mean)
+    for g in range(len(board.strata_names)):
+        own = np.flatnonzero(board.strata == g)
+        cells, part = board.cells[:, own], mean[:, own]
+        rows, columns = _alike(cells), _alike(cells.T)
+        n_columns = columns.max() + 1
+        pair = (rows[:, None] * n_columns + columns).ravel()
+        even[:, own] = (np.bincount(pair, part.ravel()) / np.maximum(1, np.bincount(pair)))[pair].reshape(part.shape)
+    return even
+
+
+def _alike(cells: Cells) -> NDArray[np.intp]:
+    """A number for each row: the same for rows with as many right, and with the same cells missing."""
+    keys = np.column_stack([(cells == 1).sum(axis=1), *(np.packbits(cells == MISSING, axis=1).T)])
+    return np.asarray(np.unique(keys, axis=0, return_inverse=True)[1]).ravel()
 
 
 def _joined(parts: Sequence[Arrays], **more: NDArray[np.int64]) -> Arrays:

@@ -226,15 +226,15 @@ def margin_test(
     )
 
 
-def monte_carlo_p(observed: float, drawn: Floats) -> float:
-    """(1), with equal sums told equal after rounding.
+def monte_carlo_p(observed: float, drawn: Floats, *, unit: float = 0.0) -> float:
+    """(1), with equal sums told equal after rounding; `unit` is what sums are made of where they may all be 0.
 
     Examples
     --------
     >>> monte_carlo_p(2.0, np.array([1.0, 2.0, 3.0]))
     0.75
     """
-    slack = TIE * max(abs(observed), float(np.abs(drawn).max(initial=0.0)))
+    slack = TIE * max(unit, abs(observed), float(np.abs(drawn).max(initial=0.0)))
     return float((1 + np.count_nonzero(drawn >= observed - slack)) / (len(drawn) + 1))  # (1)
 
 
