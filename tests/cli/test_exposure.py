@@ -79,8 +79,24 @@ def test_a_gate(run, files):
     given = (files / "results.csv", "--items", files / "items.csv", "--models", files / "models.csv", *FEW, "--no-scan")
     code, _, err = run(*given, "--fail-under", "0.05")
     assert code == 1
-    assert "exposed models score better, p = 0.028 is below 0.05" in err
-    assert run(*given, "--fail-under", "0.001")[0] == 0
+    assert "p = 0.0278 is below --fail-under 0.05: models score better on what they could have seen." in err
+    assert run(*given, "--fail-under", "0.02")[0] == 0
+    code, _, err = run(*given, "--fail-under", "0.05", "--level", "0.02")  # the verdict itself finds nothing
+    assert code == 1
+    assert "p = 0.0278 is below --fail-under 0.05." in err
+
+
+def test_a_gate_that_cannot_be_judged_does_not_pass(run, files):
+    given = (files / "results.csv", "--items", files / "items.csv", *FEW, "--no-scan")
+    code, _, err = run(*given, "--models", files / "models.csv", "--fail-under", "0.01")
+    assert code == 2
+    assert "--fail-under 0.01 can never be reached: with --resamples 99 no p is below 0.01. Use --resamples 999" in err
+    code, out, err = run(*given, "--models", files / "families.csv", "--fail-under", "0.5", "--format", "junit")
+    assert code == 1
+    assert "--fail-under 0.5 cannot be judged: the verdict is 'cannot tell'." in err
+    assert 'failures="1"' in out
+    _, out, _ = run(*given, "--models", files / "families.csv", "--format", "junit")
+    assert 'skipped="1"' in out
 
 
 def test_families_are_read(run, files):

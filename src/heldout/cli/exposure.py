@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.exposures.exposure import exposure
+from heldout.exposures.result import ExposureResult
 from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.items import table_columns
 from heldout.predictions.values import listing
@@ -22,7 +24,7 @@ from heldout.predictions.values import listing
 GATE = Gate(
     option="--fail-under",
     metavar="P",
-    help="exit 1 where exposed models score better with p below P",
+    help="exit 1 where p is below P, or where P cannot be judged",
     what="a p-value between 0 and 1",
     below=1,
     open=True,
@@ -40,8 +42,8 @@ DETAILS = f"""\
              tests); without family every model is its own
 --seen       1 where a model could have seen an example, 0 where not; anything that the results can be read from
 
-exit codes: 0 fine, 1 exposed models score better with p below --fail-under, 2 bad input, 3 a bug in heldout, 130
-stopped (continue with --resume)
+exit codes: 0 fine, 1 p below --fail-under, or it cannot be judged from this table, 2 bad input, 3 a bug in heldout,
+130 stopped (continue with --resume)
 """
 SLOW = 2e7  # cells of all tables that take more than half a minute or so without numba
 MODEL = ("model", "name", "models", "names", "system")
@@ -86,6 +88,11 @@ def add_options(verb: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """`heldout exposure`."""
     GATE.check(args)
+    if args.fail_under is not None and 0 < args.fail_under * (args.resamples + 1) <= 1:
+        raise InputError(
+            f"--fail-under {args.fail_under:g} can never be reached: with --resamples {args.resamples} no p is below "
+            f"{1 / (args.resamples + 1):.2g}. Use --resamples {math.ceil(10 / args.fail_under) - 1}, or more."
+        )
     if args.out is None:
         refuse_alone(args, ("resume",), "--out")
     strata = args.strata or []
@@ -118,6 +125,7 @@ def run(args: argparse.Namespace) -> int:
         table,
         seen=seen,
         level=args.level,
+        reach=args.fail_under,
         n_resamples=args.resamples,
         steps=args.steps,
         scan=args.scan,
@@ -129,10 +137,29 @@ def run(args: argparse.Namespace) -> int:
         progress=not args.quiet,
         **asked,
     )
-    failed = []
-    if args.fail_under is not None and result.verdict != "cannot tell" and result.p_value < args.fail_under:
-        failed = [f"exposed models score better, p = {result.p_value:.2g} is below {args.fail_under:g}"]
-    return finish(result, args, failed=failed, unfinished=unfinished.folder(args))
+    told = result.verdict not in ("cannot tell", "not applicable")
+    return finish(
+        result,
+        args,
+        failed=_reasons(args.fail_under, result),
+        skipped="" if told else result.summary().headline,
+        unfinished=unfinished.folder(args),
+    )
+
+
+def _reasons(fail_under: float | None, result: ExposureResult) -> list[str]:
+    """Why a pipeline stops: p is below the threshold, or nothing could fall below it here."""
+    if fail_under is None:
+        return []
+    smallest = max(result.smallest_p, result.smallest_p_margins)
+    if result.verdict in ("cannot tell", "not applicable"):
+        return [f"--fail-under {fail_under:g} cannot be judged: the verdict is {result.verdict!r}."]
+    if smallest >= fail_under:
+        return [f"--fail-under {fail_under:g} cannot be judged: no p of this table is below {smallest:.2g}."]
+    if result.p_value >= fail_under:
+        return []
+    found = f": {result.summary().headline.lower()}" if result.verdict == "exposed models score better" else ""
+    return [f"p = {result.p_value:.3g} is below --fail-under {fail_under:g}{found}."]
 
 
 def _seen(path: str) -> Predictions:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.exposures.families import Pass, family_p, fewer, successes, whole_pass
 from heldout.exposures.inputs import Board
-from heldout.exposures.lineages import Pass, family_p, fewer, successes, whole_pass
 from heldout.statistics.margins import MISSING, MarginChains, monte_carlo_p
 
 Floats = NDArray[np.float64]

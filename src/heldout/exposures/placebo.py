@@ -21,6 +21,7 @@ from heldout.statistics.margins import MISSING, TIE, monte_carlo_p
 
 Floats = NDArray[np.float64]
 BLOCK = 5  # families of like ability
+ENOUGH = 20  # assignments from which on the verdict may rest on them
 ROUNDED = 9  # digits of sums of residuals, which are of the order of 1
 
 

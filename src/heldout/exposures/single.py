@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from heldout.checkpoints import hash_of
+from heldout.exposures.families import WIDE, fewer
 from heldout.exposures.inputs import Board, Flags
 from heldout.exposures.kept import Kept
-from heldout.exposures.lineages import WIDE, fewer
 from heldout.statistics.margins import MISSING, TIE, MarginChains, monte_carlo_p
 
 Floats = NDArray[np.float64]
@@ -202,7 +202,7 @@ def scan_dates(board: Board, model: int, rows: NDArray[np.uint8], *, later: bool
     """
     dates = board.dates
     assert dates is not None
-    used = ~np.isnat(dates) & (board.cells[model] != 2)
+    used = ~np.isnat(dates) & (board.cells[model] != MISSING)
     if later:
         if board.cutoffs is None or np.isnat(board.cutoffs[model]):
             return None

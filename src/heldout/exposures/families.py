@@ -1,4 +1,4 @@
-r"""The margins test with the family as the unit, and how large the effect of exposure is.
+r"""The margins test with the family as the unit.
 
 Models of one family share what makes examples hard or easy for them, so that they are no independent witnesses. One
 member of each family is drawn R times, without looking at results; each draw makes a table whose margins test is exact,
@@ -8,9 +8,6 @@ and the R p-values are combined by
 
 which is valid however they depend on each other (Rüschendorf 1982; Vovk and Wang 2020). Where every model is its own
 family there is one table, and its p.
-
-The effect is delta, the log-odds ratio of exposure: each value is tested by the same chains under tables tilted by it,
-and the interval holds the values that neither of two one-sided tests rejects.
 """
 
 from __future__ import annotations
@@ -19,7 +16,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +29,7 @@ Floats = NDArray[np.float64]
 
 DRAWS = 10  # times a member of each family is drawn
 LEAST = 999  # tables of each such draw, at least where so many are asked for
-EFFECT_DRAWS = 3  # of members, for the interval of delta
-EFFECT_TABLES = 999  # of each delta that is tested
-NEWTON, HALVINGS, FIRST_LOOK = 6, 5, 199
-EFFECT_TESTS = 18  # of delta, or about so many
-LARGE = 3.0  # delta that is looked at again: it may be infinite
-FARTHEST = 12.0  # delta beyond which an end is said to be infinite
 WIDE = 500_000  # cells of a table from which on fewer tables are drawn for checks and for every delta
-NORMAL = 1.96
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,7 +147,9 @@ def family_p(
     each = n_tables if len(drawn) == 1 else family_tables(n_tables, level)
 
     def tested(rows: NDArray[np.intp], own: np.random.Generator) -> float:
-        return _Tilted(board, rows, steps, n_jobs).test(0.0, each, own).p_greater
+        cells, seen = board.cells[rows], board.seen[rows]
+        chains = MarginChains(cells, strata=board.strata, steps=steps, n_jobs=n_jobs)
+        return monte_carlo_p(float(((cells == 1) & seen).sum()), successes(chains, seen, each, own))
 
     several = enumerate(zip(drawn, rng.spawn(len(drawn)), strict=True))
     return combined([kept.part(f"family {r}", float, partial(tested, rows, own)) for r, (rows, own) in several])
@@ -169,121 +160,3 @@ def successes(chains: MarginChains, seen: Flags, n_tables: int, rng: np.random.G
     flags = chains.packed(seen)
     stacks = [chains.successes(bits, flags).sum(axis=(1, 2)) for bits in chains.draw_bits(n_tables, rng)]
     return np.concatenate(stacks).astype(np.float64)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Tested:
-    """What tables of one law say of a statistic."""
-
-    p_greater: float
-    p_less: float
-    gap: float  # observed less expected
-    variance: float
-
-
-class _Tilted:
-    """The table of some models, tested at any delta; one seed for all, so that p moves smoothly."""
-
-    def __init__(self, board: Board, rows: NDArray[np.intp], steps: int, n_jobs: int) -> None:
-        self._cells, self._seen, self._strata = board.cells[rows], board.seen[rows], board.strata
-        self._steps, self._n_jobs = steps, n_jobs
-        self.observed = float(((self._cells == 1) & self._seen).sum())
-
-    def test(self, delta: float, n_tables: int, rng: np.random.Generator) -> _Tested:
-        chains = MarginChains(
-            self._cells, strata=self._strata, tilt=self._seen, delta=delta, steps=self._steps, n_jobs=self._n_jobs
-        )
-        sums = successes(chains, self._seen, n_tables, rng)
-        s = self.observed
-        return _Tested(
-            p_greater=monte_carlo_p(s, sums),
-            p_less=monte_carlo_p(-s, -sums),
-            gap=s - float(sums.mean()),
-            variance=float(sums.var()),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effect:
-    """The log-odds ratio of exposure and its interval; infinite where tables leave it open."""
-
-    log_odds: float
-    interval: tuple[float, float]
-
-
-def effect(
-    board: Board,
-    *,
-    level: float,
-    steps: int,
-    n_jobs: int,
-    rng: np.random.Generator,
-    n_tables: int = EFFECT_TABLES,
-    kept: Kept | None = None,
-) -> Effect:
-    """delta by Newton's method on the expected statistic, its interval by inversion of exact tests."""
-    kept = kept or Kept()
-    drawn = members(board, EFFECT_DRAWS, rng)
-    tables = [_Tilted(board, rows, steps, n_jobs) for rows in drawn]
-    seeds = [int(s) for s in rng.integers(0, 2**63, size=len(tables))]
-    look, usual = min(FIRST_LOOK, n_tables), min(EFFECT_TABLES, n_tables)
-    each = fewer(board, usual if len(tables) == 1 else max(look, usual // 2), EFFECT_TABLES)
-    each = max(each, min(n_tables, math.ceil((2 if len(tables) == 1 else 4) / level)))  # p must be able to reject
-    number = count()
-
-    def tested(delta: float, n: int) -> _Tested:
-        """Once more, under the number of the question: the same questions are asked in the same order."""
-        return kept.part(f"effect {next(number)}", _Tested, lambda: of_all(delta, n))
-
-    def of_all(delta: float, n: int) -> _Tested:
-        one = [t.test(delta, n, np.random.default_rng(seed)) for t, seed in zip(tables, seeds, strict=True)]
-        return _Tested(
-            p_greater=combined([t.p_greater for t in one]),
-            p_less=combined([t.p_less for t in one]),
-            gap=float(np.mean([t.gap for t in one])),
-            variance=float(np.mean([t.variance for t in one])),
-        )
-
-    best, error = 0.0, math.inf
-    for _ in range(NEWTON):
-        found = tested(best, look)
-        if found.variance <= 0:
-            break
-        error = 1 / math.sqrt(found.variance)
-        move = max(-2.0, min(2.0, found.gap / found.variance))
-        best += move
-        if abs(move) < 0.05 * error:
-            break
-    if not math.isfinite(error):
-        return Effect(log_odds=math.nan, interval=(math.nan, math.nan))
-    if abs(best) > LARGE:  # perhaps no table has more, or less, than this one
-        last = tested(math.copysign(FARTHEST, best), look)
-        best = math.copysign(math.inf, best) if last.gap * best >= 0 else best
-    error = min(error, FARTHEST)
-
-    def end(side: float) -> float:
-        """The outermost value that is still rejected, next to the interval."""
-
-        def rejected(delta: float) -> bool:
-            found = tested(delta, each)
-            return (found.p_greater if side < 0 else found.p_less) <= level / 2
-
-        if math.isinf(best) and (best > 0) == (side > 0):
-            return best
-        inner = best if math.isfinite(best) else math.copysign(FARTHEST, best)
-        reach = NORMAL * error * (1.0 if len(tables) == 1 else 1.3)
-        outer = inner + side * reach
-        while not rejected(outer):
-            inner, reach = outer, 1.5 * reach
-            outer = inner + side * reach / 2
-            if abs(outer) > FARTHEST:
-                return side * math.inf
-        for _ in range(HALVINGS):
-            middle = (inner + outer) / 2
-            if rejected(middle):
-                outer = middle
-            else:
-                inner = middle
-        return outer
-
-    return Effect(log_odds=best, interval=(end(-1.0), end(1.0)))
