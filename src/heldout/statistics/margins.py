@@ -41,9 +41,10 @@ References
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Literal, cast, get_args
@@ -55,6 +56,7 @@ from heldout.checks import check_count
 from heldout.errors import InputError
 from heldout.groups import group_codes
 from heldout.results import Record
+from heldout.workers import in_threads
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.uint8]  # 1 right, 0 wrong, 2 missing
@@ -72,8 +74,9 @@ SHARP = 1  # coins are so exact that the rounding of m / d moves no more than ha
 MISSING = 2
 TINY = 1e-25  # share of the likeliest count below which others are left out
 STEPS = 20  # rounds to the hub and out again; LiveCodeBench's mean after 5, 10, 20, 40: 464.6, 461.6, 461.8, 461.6
-BATCH = 32_000_000  # cells that are held at once
-PLAIN_BATCH = 4_000_000  # cells of tables that walk side by side without numba
+BATCH = 32_000_000  # bits that are held at once; every stratum begins a word
+PLAIN_BATCH = 4_000_000  # bits of tables that walk side by side without numba
+PIECE = 64  # tables that one thread walks
 TIE = 1e-9  # relative; sums of equal tables may differ by rounding
 
 
@@ -323,9 +326,7 @@ class MarginChains:
         self._places[order] = BITS * self.bounds[codes[order]] + rank
         self._missing = cells == MISSING
         self._there, self.bits = self.packed(cells != MISSING), self.packed(cells == 1)
-        starts = np.cumsum(sizes) - sizes
-        by_stratum = cells[:, order]
-        self.tradable = np.array([_can_trade(by_stratum[:, a : a + m]) for a, m in zip(starts, sizes, strict=True)])
+        self._cells, self._order, self._sizes = cells, order, sizes
         self._tilt, self._odds = np.zeros((k, 0), dtype=np.uint64), np.zeros(0)
         if delta:
             if not math.isfinite(delta):
@@ -335,6 +336,13 @@ class MarginChains:
                 raise InputError(f"`tilt` must be a table of 0 and 1, {(k, n)}; its shape is {e.shape}.")
             self._tilt = self.packed(e == 1)
             self._odds = np.exp([delta, -delta])  # once: exp differs in the last bit between libraries
+
+    @cached_property
+    def tradable(self) -> NDArray[np.bool_]:
+        """(strata,) whether anything can be traded there."""
+        by_stratum, ends = self._cells[:, self._order], np.cumsum(self._sizes)
+        parts = zip(ends - self._sizes, ends, strict=True)
+        return np.array([_can_trade(by_stratum[:, a:b]) for a, b in parts])
 
     def packed(self, flags: NDArray[np.bool_]) -> Words:
         """(k, n) flags as (k, words) of 64 bits; every stratum begins a word."""
@@ -363,7 +371,7 @@ class MarginChains:
         keys = rng.integers(0, 2**64, size=n_tables + 1, dtype=np.uint64)
         hub = self.bits[None].copy()
         self._walk(hub, keys[:1])
-        size = max(1, BATCH // self._missing.size)
+        size = max(1, BATCH // (BITS * self.bits.size))
         for a in range(1 + start, n_tables + 1, size):
             some = keys[a : a + size]
             tables = np.repeat(hub, len(some), axis=0)
@@ -385,25 +393,16 @@ class MarginChains:
 
     def _walk(self, tables: Words, keys: Words) -> None:
         rest = self.steps, self.bounds, self._there, self._tilt, self._odds, self._star
-        from joblib import Parallel, delayed, effective_n_jobs
-
         kernels = _compiled()
         if len(self.bits) < 2:
             return
         if kernels is None:
-            size = max(1, PLAIN_BATCH // (2 * len(self._places) if self._star else self._missing.size))
-            for a in range(0, len(keys), size):
-                _walk_numpy(tables[a : a + size], keys[a : a + size], *rest)
-            return
-        parts = min(effective_n_jobs(self.n_jobs), len(keys))
-        if parts == 1:
-            kernels.walk(tables, keys, *rest)
-            return
-
-        ends = np.linspace(0, len(keys), parts + 1).astype(int).tolist()
-        Parallel(n_jobs=parts, require="sharedmem")(
-            delayed(kernels.walk)(tables[a:b], keys[a:b], *rest) for a, b in pairwise(ends)
-        )
+            walk, n_jobs = _walk_numpy, 1
+            size = max(1, PLAIN_BATCH // (BITS * self.bits.shape[1] * (2 if self._star else len(self.bits))))
+        else:
+            walk, n_jobs, size = kernels.walk, self.n_jobs, PIECE
+        pieces = ((tables[a : a + size], keys[a : a + size], *rest) for a in range(0, len(keys), size))
+        deque(in_threads(walk, pieces, n_jobs=n_jobs if len(keys) > size else 1), maxlen=0)
 
 
 def _can_trade(cells: Cells) -> bool:
