@@ -102,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         check_folder(args.out)
     items = {} if args.items is None else _rows_by(args.items, EXAMPLE.usual, "id", "--items")
+    _count_strangers(table, items, args.items)
     models = {} if args.models is None else _rows_by(args.models, MODEL, "model", "--models")
     seen = None if args.seen is None else _seen(args.seen)
     asked: dict[str, Any] = {
@@ -110,6 +111,9 @@ def run(args: argparse.Namespace) -> int:
         "cutoffs": _model_column(models, CUTOFF),
         "dates": _dates(table, items, args),
     }
+    if seen is not None and asked["cutoffs"] is not None:
+        say(f"--seen says who could have seen what: the cutoffs of {args.models} are not used")
+        asked["cutoffs"] = None
     if args.models is not None and seen is None and asked["cutoffs"] is None:
         raise InputError(f"{args.models} has no column 'cutoff'; --models needs the columns model and cutoff.")
     if seen is None and asked["dates"] is None:
@@ -164,7 +168,11 @@ def _reasons(fail_under: float | None, result: ExposureResult) -> list[str]:
 
 def _seen(path: str) -> Predictions:
     table = load_predictions(path)
-    table.require_binary("`seen`")
+    if not table.is_binary:
+        raise InputError(
+            f"{path} (--seen) must hold 1 where a model could have seen an example and 0 where not; it has other "
+            "numbers. Turn shares into 1 and 0 first."
+        )
     return table
 
 
@@ -213,6 +221,15 @@ def _dates(
         if found is not None:
             return _item_column(table, items, args.items, found, "--date")
     return None
+
+
+def _count_strangers(table: Predictions, items: dict[str, dict[str, Any]], path: str | None) -> None:
+    """Say how many rows of --items are of no example: a slip in the ids would make examples without a date."""
+    known = set(table.ids or ())
+    strangers = [name for name in next(iter(items.values()), {}) if name not in known]
+    if known and strangers:
+        rows = "1 row" if len(strangers) == 1 else f"{len(strangers):,} rows"
+        say(f"{path}: {rows} of no example in {table.source}; the first is {strangers[0]!r}")
 
 
 def _check_shared(table: Predictions, values: dict[str, Any], path: str | None) -> None:

@@ -69,7 +69,8 @@ def exposure(
         Until when each model could have seen examples. Models without a cutoff tell how hard examples are in the
         margins test, as if they could have seen nothing; no other model is compared with them alone.
     seen : (n_models, n_examples) of 0 and 1, or Predictions, optional
-        Who could have seen what, instead of dates and cutoffs.
+        Who could have seen what, instead of cutoffs; every cell of it must be there. With `dates`, cutoffs that fit
+        better can still be looked for.
     strata : (n_examples,), or str, or several str, optional
         Examples are compared within strata only: an array, or names of columns.
     families : (n_models,), or dict by name, optional
@@ -172,7 +173,7 @@ class _Run:
         days = [np.zeros(0) if d is None else d.astype(np.int64) for d in (b.dates, b.cutoffs)]
         fingerprint = {
             "results": b.digest,
-            "exposure": hash_of(b.cells, b.could, b.known, b.strata, b.families, *days),
+            "who could have seen what": hash_of(b.cells, b.could, b.known, b.strata, b.families, *days),
             "level": self.level,
             "reach": self.reach,
             "resamples": self.n_resamples,

@@ -141,7 +141,7 @@ def _warnings(result: ExposureResult) -> Iterator[str]:
     if result.n_families == result.n_models and told:
         yield (
             "Every model counts as its own family. Models made from one base model are one witness, not several: taken "
-            "for independent, they raise false alarms to as much as 23 % at 5 % (experiments/exposure). Name each "
+            "for independent, they raise false alarms to as much as 24 % at 5 % (experiments/exposure). Name each "
             "model’s base model in a column family of --models."
         )
     if result.n_unknown and told:
@@ -430,5 +430,5 @@ def _weights(result: ExposureResult) -> page.Table:
         for w in some
     ]
     return page.Table.of(
-        "What weighs most in the excess", ("Kind", "Name", "Exposed cells", "Excess"), rows, words=("Name",)
+        "What weighs most in the excess, all models being references", ("Kind", "Name", "Exposed cells", "Excess"), rows, words=("Name",)
     )
