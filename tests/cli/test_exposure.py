@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from heldout import exposure, load, load_predictions
 from heldout.cli import main
+from heldout.cli.exposure import _reasons
 
 FEW = ("--resamples", "99", "--steps", "3", "--n-jobs", "1")
 
@@ -41,6 +43,7 @@ def files(tmp_path_factory):
     write("items.csv", "id,date,kind", [(f"q{j}", dates[j], "ab"[j % 2]) for j in range(59, -1, -1)])
     cutoffs = ["2023-03"] * 6 + ["2022-12"] * 6
     write("models.csv", "model,cutoff", zip(names, cutoffs, strict=True))
+    write("others.csv", "model,cutoff", zip(names, cutoffs[::-1], strict=True))
     write("families.csv", "model,cutoff,family", [(*row, f"f{i // 3}") for i, row in
           enumerate(zip(names, cutoffs, strict=True))])  # fmt: skip
     write("seen.csv", ",".join(["id", *names]), [(f"q{j}", *[int(j < 30)] * 6, *[0] * 6) for j in range(60)])
@@ -80,10 +83,16 @@ def test_a_gate(run, files):
     code, _, err = run(*given, "--fail-under", "0.05")
     assert code == 1
     assert "p = 0.0278 is below --fail-under 0.05: models score better on what they could have seen." in err
-    assert run(*given, "--fail-under", "0.02")[0] == 0
-    code, _, err = run(*given, "--fail-under", "0.05", "--level", "0.02")  # the verdict itself finds nothing
+    code, _, err = run(*given, "--fail-under", "0.02")
     assert code == 1
-    assert "p = 0.0278 is below --fail-under 0.05." in err
+    assert "--fail-under 0.02 cannot be judged: no p of this table is below 0.028." in err
+    assert run(*given[:4], files / "others.csv", *given[5:], "--fail-under", "0.05")[0] == 0
+    found = exposure(np.eye(12, 60) > 0, seen=np.eye(12, 60, 3) > 0, n_resamples=99, steps=3)
+    assert found.verdict == "no excess found"
+    assert _reasons(0.999 * found.p_value, found) == []
+    assert _reasons(1.0, replace(found, ruling=replace(found.ruling, p_value=0.65))) == [
+        "p = 0.65 is below --fail-under 1."
+    ]
 
 
 def test_a_gate_that_cannot_be_judged_does_not_pass(run, files):

@@ -17,7 +17,8 @@ from heldout.exposures.exposure import judge
 from heldout.exposures.families import family_p, members, smallest_margins, whole_pass
 from heldout.exposures.inputs import read_board
 from heldout.exposures.placebo import Placebo, blocks_of, placebo_test
-from heldout.exposures.single import Singles, prediction_p, scan_dates
+from heldout.exposures.scans import scan_dates
+from heldout.exposures.single import Singles, prediction_p
 from heldout.statistics import margins
 
 ROOT = Path(__file__).parents[2]
@@ -367,7 +368,17 @@ def test_all_items_before_all_models():
         ({"families": {"gpt": "openai"}}, "`families` names 'gpt'"),
         ({"strata": "platform"}, "has no column 'platform'"),
         ({"strata": [str(j) for j in range(60)]}, "in no stratum can anything be traded"),
-        ({"seen": [[1, 0]]}, "must be a table of 0 and 1"),
+        ({"seen": [[1, 0]], "cutoffs": None}, "must be a table of 0 and 1"),
+        ({"seen": [[1, 0]]}, "`seen` says who could have seen what, and so do `cutoffs`"),
+        (
+            {
+                "seen": Predictions.from_correct([[1, 0]], observed=[[True, False]], names=["model 0"]),
+                "cutoffs": None,
+                "predictions": np.eye(3, 2, dtype=bool),
+                "dates": None,
+            },
+            "blank in 1 cell, the first 'model 0' on 1;",
+        ),
         ({"level": 2}, "`level` is 2"),
         ({"n_jobs": 0}, "`n_jobs` is 0"),
         ({"predictions": [[0, 1], [1, 0]]}, "at least 3 are needed"),

@@ -184,7 +184,8 @@ def _rows_by(path: str, usual: tuple[str, ...], noun: str, option: str) -> dict[
     found = {plain_name(name): name for name in reversed(list(columns))}
     key = next((found[name] for name in usual if name in found), None)
     if key is None:
-        raise InputError(f"{path} has no column {noun!r} ({option}); it has {listing(list(columns), len(columns))}.")
+        has = listing(list(columns), len(columns))
+        raise InputError(f"{path} has no column {noun!r} ({option}); rename the one that holds it, of {has}.")
     names = [str(value).strip() for value in columns[key]]
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:

@@ -16,17 +16,19 @@ from heldout._version import __version__
 from heldout.checkpoints import Checkpoint, begin, hash_of
 from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
-from heldout.exposures.controls import Mixing, Part, mixing, month_map, negative_control, strata_alone, weights
+from heldout.exposures.controls import Mixing, Part, mixing, negative_control, strata_alone, weights
 from heldout.exposures.effect import EFFECT_TESTS, Effect, effect
 from heldout.exposures.families import DRAWS, WIDE, Pass, family_p, smallest_margins, whole_pass
 from heldout.exposures.inputs import Board, read_board
 from heldout.exposures.kept import Kept
+from heldout.exposures.months import month_map
 from heldout.exposures.placebo import ENOUGH, Placebo, placebo_test, residuals
 from heldout.exposures.result import Basis, ExposureResult, ModelExposure, Outcome, Verdict
-from heldout.exposures.single import Scan, Single, Singles
+from heldout.exposures.scans import Scan
+from heldout.exposures.single import Single, Singles
 from heldout.predictions import Predictions
 from heldout.progress import plain_bar
-from heldout.statistics.margins import MISSING, STEPS, MarginChains
+from heldout.statistics.margins import MISSING, STEPS, MarginChains, standardised
 from heldout.statistics.stepdown import holm_log_adjusted
 
 DATES = 20  # from which on the report scans cutoffs unasked
@@ -214,7 +216,7 @@ class _Run:
         examples, families = weights(b, left)
         # where no exposed success can move, p is 1 whatever the results are
         floor = smallest_margins(b, self.n_resamples, self.reach) if whole.totals.std() > 0 else 1.0
-        z_all = _z((b.right & b.seen).sum(axis=1), whole.by_model)
+        z_all = standardised((b.right & b.seen).sum(axis=1), whole.by_model.mean(axis=0), whole.by_model.std(axis=0))
         return self._made(
             ruling=judge(p_margins, placebo, self.level, floor),
             smallest_p_margins=floor,
@@ -378,11 +380,6 @@ def commonest(board: Board, singles: Mapping[int, Single]) -> dict[int, float]:
         return {}
     most = patterns.most_common(1)[0][0]
     return next(s.placebo for m, s in singles.items() if board.could[m].tobytes() == most and s.placebo)
-
-
-def _z(observed: NDArray[Any], drawn: NDArray[Any]) -> NDArray[np.float64]:
-    spread = drawn.std(axis=0)
-    return np.where(spread > 0, (observed - drawn.mean(axis=0)) / np.where(spread > 0, spread, 1.0), np.nan)
 
 
 def judge(p_margins: float, placebo: Placebo, level: float, smallest_margins: float = 0.0) -> Verdict:

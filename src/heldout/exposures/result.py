@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from heldout.exposures.controls import Mixing, MonthMap, Part, Weight
-from heldout.exposures.single import Scan
+from heldout.exposures.controls import Mixing, Part, Weight
+from heldout.exposures.months import MonthMap
+from heldout.exposures.scans import Scan
 from heldout.report import Result
 from heldout.results import today
+from heldout.statistics.margins import standardised
 
 Outcome = Literal["exposed models score better", "no excess found", "cannot tell", "not applicable"]
 Basis = Literal["margins", "placebo", "neither"]
@@ -192,4 +193,4 @@ class ExposureResult(Result):
     @property
     def z(self) -> float:
         """The excess in standard deviations, as if models were independent."""
-        return self.excess / self.spread if self.spread > 0 else math.nan
+        return float(standardised(self.observed, self.expected, self.spread))

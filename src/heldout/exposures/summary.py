@@ -430,5 +430,8 @@ def _weights(result: ExposureResult) -> page.Table:
         for w in some
     ]
     return page.Table.of(
-        "What weighs most in the excess, all models being references", ("Kind", "Name", "Exposed cells", "Excess"), rows, words=("Name",)
+        "What weighs most in the excess, all models being references",
+        ("Kind", "Name", "Exposed cells", "Excess"),
+        rows,
+        words=("Name",),
     )
