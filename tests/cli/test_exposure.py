@@ -43,6 +43,8 @@ def files(tmp_path_factory):
     write("items.csv", "id,date,kind", [(f"q{j}", dates[j], "ab"[j % 2]) for j in range(59, -1, -1)])
     cutoffs = ["2023-03"] * 6 + ["2022-12"] * 6
     write("models.csv", "model,cutoff", zip(names, cutoffs, strict=True))
+    write("long.csv", "model,id,seen", [(m, f"q{j}", int(i < 6 and j < 30)) for i, m in enumerate(names)
+          for j in range(60)])  # fmt: skip
     write("others.csv", "model,cutoff", zip(names, cutoffs[::-1], strict=True))
     write("families.csv", "model,cutoff,family", [(*row, f"f{i // 3}") for i, row in
           enumerate(zip(names, cutoffs, strict=True))])  # fmt: skip
@@ -76,6 +78,25 @@ def test_columns_of_the_results_and_flags_of_overlap(run, files):
     for key in ("p_margins", "p_placebo", "observed", "exposed_cells", "effect_log_odds"):
         assert dated[key] == flags[key]
     assert flags["control"] is None
+    _, long, err = run(
+        files / "results.csv",
+        "--seen",
+        files / "long.csv",
+        "--models",
+        files / "models.csv",
+        *FEW,
+        "--json",
+        "--no-scan",
+    )
+    assert json.loads(long) == flags
+    assert "the cutoffs of" in err
+
+
+def test_rows_of_no_example_are_counted(run, files):
+    lines = (files / "items.csv").read_text().replace("q1,", "Q1,")
+    (files / "slips.csv").write_text(lines)
+    given = (files / "results.csv", "--items", files / "slips.csv", "--models", files / "models.csv", *FEW, "--no-scan")
+    assert "slips.csv: 1 row of no example in results.csv; the first is 'Q1'" in run(*given)[2]
 
 
 def test_a_gate(run, files):

@@ -95,39 +95,16 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.out is None:
         refuse_alone(args, ("resume",), "--out")
-    strata = args.strata or []
-    wanted = (*strata, *([args.date] if args.date else DATE))
+    wanted = (*(args.strata or []), *([args.date] if args.date else DATE))
     table = read_predictions(args, args.given[0] if len(args.given) == 1 else args.given, columns=wanted)
     say(str(table))
     if args.out is not None:
         check_folder(args.out)
-    items = {} if args.items is None else _rows_by(args.items, EXAMPLE.usual, "id", "--items")
-    _count_strangers(table, items, args.items)
-    models = {} if args.models is None else _rows_by(args.models, MODEL, "model", "--models")
-    seen = None if args.seen is None else _seen(args.seen)
-    asked: dict[str, Any] = {
-        "strata": [_item_column(table, items, args.items, name, "--strata") for name in strata] or None,
-        "families": _model_column(models, FAMILY),
-        "cutoffs": _model_column(models, CUTOFF),
-        "dates": _dates(table, items, args),
-    }
-    if seen is not None and asked["cutoffs"] is not None:
-        say(f"--seen says who could have seen what: the cutoffs of {args.models} are not used")
-        asked["cutoffs"] = None
-    if args.models is not None and seen is None and asked["cutoffs"] is None:
-        raise InputError(f"{args.models} has no column 'cutoff'; --models needs the columns model and cutoff.")
-    if seen is None and asked["dates"] is None:
-        raise InputError(
-            "the dates of the examples are not known: give a table id,date with --items, or --date, a column of the "
-            "results; or --seen, a table of who could have seen what."
-        )
-    if seen is None and asked["cutoffs"] is None:
-        raise InputError("the cutoffs of the models are not known: give a table model,cutoff with --models, or --seen.")
+    asked = _asked(table, args)
     if find_spec("numba") is None and table.cells.size * args.resamples > SLOW:
         say("numba is not installed, so this takes a while: pip install 'heldout[attack]' makes it many times faster.")
     result = exposure(
         table,
-        seen=seen,
         level=args.level,
         reach=args.fail_under,
         n_resamples=args.resamples,
@@ -151,6 +128,34 @@ def run(args: argparse.Namespace) -> int:
     )
 
 
+def _asked(table: Predictions, args: argparse.Namespace) -> dict[str, Any]:
+    """Who could have seen what, families and strata, from the tables that were given."""
+    items = {} if args.items is None else _rows_by(args.items, EXAMPLE.usual, "id", "--items")
+    _count_strangers(table, items, args.items)
+    models = {} if args.models is None else _rows_by(args.models, MODEL, "model", "--models")
+    seen = None if args.seen is None else _seen(args.seen)
+    asked: dict[str, Any] = {
+        "seen": seen,
+        "strata": [_item_column(table, items, args.items, name, "--strata") for name in args.strata or []] or None,
+        "families": _model_column(models, FAMILY),
+        "cutoffs": _model_column(models, CUTOFF),
+        "dates": _dates(table, items, args),
+    }
+    if seen is not None and asked["cutoffs"] is not None:
+        say(f"--seen says who could have seen what: the cutoffs of {args.models} are not used")
+        asked["cutoffs"] = None
+    if args.models is not None and seen is None and asked["cutoffs"] is None:
+        raise InputError(f"{args.models} has no column 'cutoff'; --models needs the columns model and cutoff.")
+    if seen is None and asked["dates"] is None:
+        raise InputError(
+            "the dates of the examples are not known: give a table id,date with --items, or --date, a column of the "
+            "results; or --seen, a table of who could have seen what."
+        )
+    if seen is None and asked["cutoffs"] is None:
+        raise InputError("the cutoffs of the models are not known: give a table model,cutoff with --models, or --seen.")
+    return asked
+
+
 def _reasons(fail_under: float | None, result: ExposureResult) -> list[str]:
     """Why a pipeline stops: p is below the threshold, or nothing could fall below it here."""
     if fail_under is None:
@@ -167,7 +172,9 @@ def _reasons(fail_under: float | None, result: ExposureResult) -> list[str]:
 
 
 def _seen(path: str) -> Predictions:
-    table = load_predictions(path)
+    file = Path(path)
+    is_long = file.is_file() and file.suffix.lower() in (".csv", ".tsv") and "seen" in table_columns(file)
+    table = load_predictions(path, correct_key="seen" if is_long else None)
     if not table.is_binary:
         raise InputError(
             f"{path} (--seen) must hold 1 where a model could have seen an example and 0 where not; it has other "

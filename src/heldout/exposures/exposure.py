@@ -18,7 +18,7 @@ from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
 from heldout.exposures.controls import Mixing, Part, mixing, negative_control, strata_alone, weights
 from heldout.exposures.effect import EFFECT_TESTS, Effect, effect
-from heldout.exposures.families import DRAWS, WIDE, Pass, family_p, smallest_margins, whole_pass
+from heldout.exposures.families import DRAWS, WIDE, Pass, family_p, family_tables, smallest_margins, whole_pass
 from heldout.exposures.inputs import Board, read_board
 from heldout.exposures.kept import Kept
 from heldout.exposures.months import month_map
@@ -177,7 +177,7 @@ class _Run:
             "results": b.digest,
             "who could have seen what": hash_of(b.cells, b.could, b.known, b.strata, b.families, *days),
             "level": self.level,
-            "reach": self.reach,
+            "tables of each family": family_tables(self.n_resamples, self.reach),
             "resamples": self.n_resamples,
             "steps": self.steps,
             "scan": self.scan,
