@@ -40,7 +40,8 @@ DETAILS = f"""\
 --items      one row per example: id,date and columns for --strata; a month (2023-09) means its last day
 --models     one row per model: model,cutoff and perhaps family (its base model or pretraining run, the unit of both
              tests); without family every model is its own
---seen       1 where a model could have seen an example, 0 where not; anything that the results can be read from
+--seen       1 where a model could have seen an example, 0 where not; anything that the results can be read from, or a
+             table model,id,seen
 
 exit codes: 0 fine, 1 p below --fail-under, or it cannot be judged from this table, 2 bad input, 3 a bug in heldout,
 130 stopped (continue with --resume)

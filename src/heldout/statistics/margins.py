@@ -66,7 +66,7 @@ MISSING = 2
 STEPS = 20  # rounds to the hub and out again; LiveCodeBench's mean after 5, 10, 20, 40: 464.6, 461.6, 461.8, 461.6
 BATCH = 32_000_000  # bits that are held at once; every stratum begins a word
 PLAIN_BATCH = 4_000_000  # bits of tables that walk side by side without numba
-PIECE = 64  # tables that one thread walks
+PIECE = 2_000_000  # bits that one thread walks at a time: a hundred tables of LiveCodeBench, one of 200 x 10,000
 TIE = 1e-9  # relative; sums of equal tables may differ by rounding
 
 
@@ -396,11 +396,9 @@ class MarginChains:
         kernels = _compiled()
         if len(self.bits) < 2:
             return
-        if kernels is None:
-            walk, n_jobs = walk_numpy, 1
-            size = max(1, PLAIN_BATCH // (BITS * self.bits.shape[1] * (2 if self._star else len(self.bits))))
-        else:
-            walk, n_jobs, size = kernels.walk, self.n_jobs, PIECE
+        walk, n_jobs, most = (walk_numpy, 1, PLAIN_BATCH) if kernels is None else (kernels.walk, self.n_jobs, PIECE)
+        trading = 2 if self._star else len(self.bits)  # rows
+        size = max(1, most // (BITS * self.bits.shape[1] * trading))
         pieces = ((tables[a : a + size], keys[a : a + size], *rest) for a in range(0, len(keys), size))
         deque(in_threads(walk, pieces, n_jobs=n_jobs if len(keys) > size else 1), maxlen=0)
 
