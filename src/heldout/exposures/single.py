@@ -88,7 +88,7 @@ class Singles:
         Models without a cutoff are left out: taken for clean, they got others accused in 45 % of tables at 5 %.
         """
         clean = self._clean_models(model)
-        return clean[self.board.families[clean] != self.board.families[model]]
+        return np.asarray(clean[self.board.families[clean] != self.board.families[model]])
 
     def _clean_models(self, model: int) -> NDArray[np.intp]:
         b = self.board
