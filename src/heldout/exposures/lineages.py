@@ -37,6 +37,7 @@ EFFECT_DRAWS = 3  # of members, for the interval of delta
 EFFECT_TABLES = 999  # of each delta that is tested
 NEWTON, HALVINGS, FIRST_LOOK = 6, 5, 199
 EFFECT_TESTS = 18  # of delta, or about so many
+LOOK_WIDE = 5 * 99  # a fifth of it where the table is wide
 LARGE = 3.0  # delta that is looked at again: it may be infinite
 FARTHEST = 12.0  # delta beyond which an end is said to be infinite
 WIDE = 500_000  # cells of a table from which on fewer tables are drawn for checks and for every delta
@@ -205,6 +206,7 @@ def effect(
     seeds = [int(s) for s in rng.integers(0, 2**63, size=len(tables))]
     look, usual = min(FIRST_LOOK, n_tables), min(EFFECT_TABLES, n_tables)
     each = fewer(board, usual if len(tables) == 1 else max(look, usual // 2), EFFECT_TABLES)
+    look = fewer(board, look, LOOK_WIDE)
     each = max(each, min(n_tables, math.ceil((2 if len(tables) == 1 else 4) / level)))  # p must be able to reject
     number = count()
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from heldout.checkpoints import hash_of
+from heldout.exposures.dates import Days
 from heldout.exposures.inputs import Board, Flags
 from heldout.exposures.kept import Kept
 from heldout.exposures.lineages import WIDE, fewer
@@ -86,9 +87,12 @@ class Singles:
 
         Models without a cutoff are left out: taken for clean, they got others accused in 45 % of tables at 5 %.
         """
+        clean = self._clean_models(model)
+        return np.asarray(clean[self.board.families[clean] != self.board.families[model]])
+
+    def _clean_models(self, model: int) -> NDArray[np.intp]:
         b = self.board
-        clean = ~(b.could & b.could[model]).any(axis=1) & (b.families != b.families[model]) & b.known
-        return np.flatnonzero(clean)
+        return np.flatnonzero(~(b.could & b.could[model]).any(axis=1) & b.known)
 
     def test(self, model: int, rng: np.random.Generator) -> Single:
         """The larger of two p-values, and what they rest on; NaN where there are no references."""
@@ -105,11 +109,13 @@ class Singles:
         sums = (rows[:, exposed]).sum(axis=1, dtype=np.int64).astype(np.float64)
         mean, spread = float(sums.mean()), float(sums.std())
         z = (observed - mean) / spread if spread > 0 else math.nan
-        others = self._reference_z(refs, exposed)
+        clean = self._clean_models(model)  # of its own family too: so one table does for all models exposed alike
+        others = self._reference_z(clean, exposed)[np.isin(clean, refs)]
         found = others[np.isfinite(others)]
         scans: tuple[Scan | None, Scan | None] = (None, None)
         if self.scan and b.dates is not None:
-            scans = scan_dates(b, model, rows), scan_dates(b, model, rows, later=True)
+            dated = day_sums(b, model, rows)
+            scans = scan_dates(b, model, dated), scan_dates(b, model, dated, later=True)
         return Single(
             model=model,
             n_references=len(refs),
@@ -131,7 +137,7 @@ class Singles:
         if len(others) < 2:
             return None
         few = fewer(b, self.n_tables, REFERENCE_TABLES)
-        return scan_dates(b, model, self._draw(model, others, rng, few), later=True)
+        return scan_dates(b, model, day_sums(b, model, self._draw(model, others, rng, few)), later=True)
 
     def _draw(self, model: int, refs: NDArray[np.intp], rng: np.random.Generator, n_tables: int) -> NDArray[np.uint8]:
         """(B, n) rows of the model in tables of it and its references; 1 right."""
@@ -194,25 +200,34 @@ def prediction_p(z: float, score: float, points: Floats) -> float:
     return float(stdtr(degrees, -t))
 
 
-def scan_dates(board: Board, model: int, rows: NDArray[np.uint8], *, later: bool = False) -> Scan | None:
+def day_sums(board: Board, model: int, rows: NDArray[np.uint8]) -> tuple[Days, NDArray[np.int64]]:
+    """Days of the examples that a model has, and (B + 1, days) what it has right on each, first as it is."""
+    dates = board.dates
+    assert dates is not None
+    used = ~np.isnat(dates) & (board.cells[model] != MISSING)
+    places = np.flatnonzero(used)[np.argsort(dates[used], kind="stable")]
+    days, starts = np.unique(dates[places], return_index=True)
+    own = (board.cells[[model]] == 1).astype(np.uint8)
+    in_order = np.array_equal(places, np.arange(len(dates)))
+    parts = [part if in_order else part[:, places] for part in (own, rows)]
+    return days, np.concatenate([np.add.reduceat(part, starts, axis=1, dtype=np.int64) for part in parts])
+
+
+def scan_dates(board: Board, model: int, dated: tuple[Days, NDArray[np.int64]], *, later: bool = False) -> Scan | None:
     """The date up to which the model does best, by tables of its own; `later`: among examples after its cutoff.
 
     p is of the largest standardised excess over dates; mean and sd are over all B + 1 tables, the data's included, so
     that these are exchangeable and p is exact.
     """
-    dates = board.dates
-    assert dates is not None
-    used = ~np.isnat(dates) & (board.cells[model] != 2)
+    days, by_day = dated
     if later:
         if board.cutoffs is None or np.isnat(board.cutoffs[model]):
             return None
-        used &= dates > board.cutoffs[model]
-    places = np.flatnonzero(used)[np.argsort(dates[used], kind="stable")]
-    days, starts = np.unique(dates[places], return_index=True)
+        after = days > board.cutoffs[model]
+        days, by_day = days[after], by_day[:, after]
     if len(days) < 3:
         return None
-    all_rows = np.concatenate([board.right[[model]].astype(np.uint8), rows])[:, places]
-    sums = np.cumsum(np.add.reduceat(all_rows, starts, axis=1, dtype=np.int64), axis=1)
+    sums = np.cumsum(by_day, axis=1)
     kept = np.arange(len(days)) if later else np.arange(len(days) - 1)  # up to the last date is everything
     if len(kept) > MOST_DATES:
         kept = kept[np.linspace(0, len(kept) - 1, MOST_DATES).round().astype(int)]
