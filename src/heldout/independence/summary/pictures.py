@@ -242,7 +242,9 @@ def _in_float32(result: AuditResult) -> str | None:
         sum(getattr(counts, name) for counts in found) for name in ("pictures", "other_class", "right_or_wrong")
     )
     of = "pairs of picture and model" if len(found) > 1 else "pictures"
-    return f"{other:,} of {pictures:,} {of} would be answered differently; right in one and wrong in the other: {turned:,}"
+    return (
+        f"{other:,} of {pictures:,} {of} would be answered differently; right in one and wrong in the other: {turned:,}"
+    )
 
 
 def _groups(examples: Examples) -> str:
