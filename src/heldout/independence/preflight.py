@@ -75,7 +75,7 @@ class Preflight:
         untouched, in_frame = 100 * self.untouched_accuracy, 100 * self.accuracy
         others = ""
         if self.in_float32 is not None:
-            others = f", of which {self.in_float32.other_class:,} get another answer in float32"
+            others = f", of which {self.in_float32.other_class:,} would be answered differently in plain float32"
         return (
             f"accuracy {untouched:.2f} % untouched, {in_frame:.2f} % in the frame{same}, on {len(self.right):,} "
             f"pictures{others}; the audit will take about {self.expected_evaluations:,} evaluations, about "

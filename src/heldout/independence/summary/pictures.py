@@ -223,7 +223,7 @@ def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
                             f"{result.reference_evaluations:,} for the comparison with references"),
         ("Precision", page.arithmetic_text(result.precisions, (*result.batch_sizes, *result.reference_batch_sizes))),
         ("  Run by", _run_by(result)),
-        ("  In float32", _in_float32(result)),
+        ("  In plain float32", _in_float32(result)),
     ]  # fmt: skip
 
 
@@ -234,7 +234,7 @@ def _run_by(result: AuditResult) -> str | None:
 
 
 def _in_float32(result: AuditResult) -> str | None:
-    """How many answers depend on the precision, where the models do not run in float32."""
+    """How many answers depend on the precision, or on how a module is compiled, where it is not plain float32."""
     found = [counts for counts in result.in_float32 if counts is not None]
     if not found:
         return None
@@ -242,7 +242,9 @@ def _in_float32(result: AuditResult) -> str | None:
         sum(getattr(counts, name) for counts in found) for name in ("pictures", "other_class", "right_or_wrong")
     )
     of = "pairs of picture and model" if len(found) > 1 else "pictures"
-    return f"{other:,} of {pictures:,} {of} get another answer; right in one and wrong in the other: {turned:,}"
+    return (
+        f"{other:,} of {pictures:,} {of} would be answered differently; right in one and wrong in the other: {turned:,}"
+    )
 
 
 def _groups(examples: Examples) -> str:
