@@ -120,7 +120,7 @@ def test_resume_gives_the_same_bits_wherever_it_was_stopped(rule, tmp_path, line
         with first.reading():
             for _ in range(stop):
                 first.step()
-        first.save()
+        first.shard.kept().save(first.state().arrays())
         resumed = run_shard(make_shard(second := model(), images, rule, path=path, resume=True))
         assert_same(resumed, whole)
         assert len(second.batches) == n_batches - stop, "what was scored is not scored again"
@@ -165,7 +165,7 @@ def test_checkpoints_of_others_and_damaged_ones_are_refused(tmp_path, linear_mod
     images, path = pictures(10), tmp_path / "c.npz"
     rounds = Rounds(make_shard(linear_model((1, 12, 12)), images, path=path))
     rounds.step()
-    rounds.save()
+    rounds.shard.kept().save(rounds.state().arrays())
     with pytest.raises(InputError, match="belongs to another audit: id was 1, is 2"):
         run_shard(make_shard(linear_model((1, 12, 12)), images, path=path, resume=True, id=2))
     whole = path.read_bytes()
@@ -259,7 +259,7 @@ def test_windows_gathered_on_a_torch_device_give_the_same_bits(rule, pixels, tmp
     with rounds.reading():
         for _ in range(5):
             rounds.step()
-    rounds.save()
+    rounds.shard.kept().save(rounds.state().arrays())
     assert_same(run_shard(make_shard(there, images, rule, path=tmp_path / "c.npz", resume=True)), expected)
     assert {ADVERSARIAL, WRONG} <= set(expected.outcomes.kind.tolist())
 
