@@ -31,7 +31,7 @@ def run_shards(
     """What `run_shard` finds in each, in their order; `tell` and `done` hear the number of a shard first."""
     found = {number: kept for number, shard in enumerate(shards) if (kept := kept_result(shard)) is not None}
     for number, result in found.items():
-        tell(number, len(shards[number].rows), result.evaluations)
+        tell(number, len(shards[number].rows), result.evaluations, result.batch_size)
         done(number, result)
     left = [number for number in range(len(shards)) if number not in found]
     packing = _Packing()

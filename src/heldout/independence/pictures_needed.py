@@ -194,7 +194,7 @@ class _Looks:
                 self.say(smaller_batches_text(scorer.name, size))
             said.append(size)
 
-        return with_batches_that_fit(ask, self.batch_size or scorer.batch_size, smaller)
+        return with_batches_that_fit(ask, self.batch_size or scorer.batch_size, smaller, scorer=scorer)
 
     def _untouched(self, scorer: Scorer, look: Preflight, batch_size: int) -> Untouched:
         return untouched_answers(
