@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from heldout import InputError, LabelledImages, Translations, audit  # noqa: E402
+from heldout import InputError, LabelledImages, Translations, audit, audit_needed, perturbation_curve  # noqa: E402
+from heldout.cli import main, memorization_curve  # noqa: E402
 from heldout.images import Wrap, from_arrays  # noqa: E402
 from heldout.scorers import TorchScorer, prepared  # noqa: E402
 from heldout.scorers import torch as of_torch  # noqa: E402
@@ -106,7 +108,7 @@ def test_the_fastest_that_agrees_is_chosen(monkeypatch, seconds, wrong, chosen):
 
 def choose(monkeypatch, way):
     """The outcome of every trial to come."""
-    monkeypatch.setattr(of_torch, "fastest", lambda made, ways, example: (way, made(way)))
+    monkeypatch.setattr(of_torch, "fastest", lambda made, ways, example, **how: (way, made(way)))
 
 
 def test_a_choice_travels_and_is_in_the_digest(monkeypatch, module, batch):
@@ -161,3 +163,62 @@ def test_a_resumed_audit_keeps_to_its_choice(monkeypatch, tmp_path, module):
     assert resumed == whole
     assert "ONNX Runtime" in str(resumed.summary())
     assert run(None).ways == ("torch",)
+
+
+def test_a_curve_tells_what_ran_it_and_keeps_to_it(monkeypatch, tmp_path, module):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    rng = np.random.default_rng(1)
+    data = rng.integers(0, 256, (24, 6, 6, 3), dtype=np.uint8), rng.integers(0, 2, 24)
+    said: list[str] = []
+
+    def run(checkpoint=None):
+        scorer = TorchScorer(module, compile="auto", batch_size=8)
+        how = {"allow_chance": True, "checkpoint": checkpoint, "notify": said.append}
+        return perturbation_curve(scorer, data, "gaussian", [0, 8, 16], **how)
+
+    choose(monkeypatch, "onnx")
+    first = run(tmp_path / "curve.npz")
+    assert first.way == "ONNX Runtime"
+    assert said[-1] == "Block: run by ONNX Runtime."
+    choose(monkeypatch, "plain")
+    assert run(tmp_path / "curve.npz") == first
+    assert run().way == "torch"
+
+
+def test_the_command_line_keeps_one_choice_for_all_curves(monkeypatch, tmp_path, capsys):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "compiled_net.py").write_text(
+        "import torch\ndef net():\n    torch.manual_seed(0)\n"
+        "    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(108, 2))\n"
+    )
+    rng = np.random.default_rng(1)
+    np.savez("train.npz", x=rng.integers(0, 256, (24, 6, 6, 3), dtype=np.uint8), y=rng.integers(0, 2, 24))
+    line = ["memorization", "curve", "--model", "compiled_net:net", "--images", "train.npz", "--compile", "auto",
+            "--allow-chance", "--perturbation", "gaussian", "fgsm", "--strengths", "0:2", "--json", "--quiet"]  # fmt: skip
+
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    choose(monkeypatch, "onnx")
+    with monkeypatch.context() as stopped:
+        stopped.setattr(memorization_curve, "limited_text", stop)
+        assert main(line) == 130
+    choose(monkeypatch, "plain")
+    capsys.readouterr()
+    assert main([*line, "--resume"]) == 0
+    curves = json.loads(capsys.readouterr().out)["models"]["net"]["perturbations"]
+    assert {curve["way"] for curve in curves.values()} == {"ONNX Runtime"}
+
+
+def test_a_forecast_finds_out_too(monkeypatch, module):
+    choose(monkeypatch, "plain")
+    rng = np.random.default_rng(1)
+    control = LabelledImages(from_arrays(rng.random((60, 6, 6, 3)), rng.integers(0, 2, 60)), Wrap())
+    said: list[str] = []
+    models = [TorchScorer(module, compile="auto", batch_size=8)]
+    audit_needed(models, control, allow_chance=True, notify=said.append)
+    assert "Block: run by torch." in said
