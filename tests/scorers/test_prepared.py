@@ -16,6 +16,7 @@ from heldout.cli import main, memorization_curve  # noqa: E402
 from heldout.images import Wrap, from_arrays  # noqa: E402
 from heldout.scorers import TorchScorer, prepared  # noqa: E402
 from heldout.scorers import torch as of_torch  # noqa: E402
+from heldout.scorers.batches import OutOfMemoryError  # noqa: E402
 
 
 class Block(torch.nn.Module):
@@ -103,12 +104,12 @@ class Ways:
 )
 def test_the_fastest_that_agrees_is_chosen(monkeypatch, seconds, wrong, chosen):
     ways = Ways(monkeypatch, dict(zip(prepared.WAYS, seconds, strict=True)), wrong)
-    assert prepared.fastest(ways.made, tuple(prepared.WAYS), torch.ones(1))[0] == chosen
+    assert prepared.fastest(ways.made, tuple(prepared.WAYS), torch.ones(1), "float32")[0] == chosen
 
 
 def choose(monkeypatch, way):
     """The outcome of every trial to come."""
-    monkeypatch.setattr(of_torch, "fastest", lambda made, ways, example, **how: (way, made(way)))
+    monkeypatch.setattr(of_torch, "fastest", lambda made, ways, example, precision: (way, made(way)))
 
 
 def test_a_choice_travels_and_is_in_the_digest(monkeypatch, module, batch):
@@ -134,6 +135,48 @@ def test_a_module_that_onnx_cannot_tell(module, batch):
     module.head.register_forward_hook(lambda layer, args, out: out + out.median() * torch.rand(()))
     with pytest.raises(InputError, match="ONNX Runtime"):
         TorchScorer(module, compile="onnx", prepare=False).logits(batch)
+
+
+class Changes(torch.nn.Module):
+    """Writes over what it is given."""
+
+    def forward(self, x):
+        return x.mul_(2).flatten(1)[:, :3]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "said"),
+    [
+        (lambda module, **how: lambda x: module(x) + 1, "in torch.compile the model gives other logits"),
+        (lambda module, **how: 1 / 0, "does not run in torch.compile: ZeroDivisionError"),
+        (lambda module, **how: module, None),
+    ],
+)
+def test_torch_compile_is_checked_against_the_plain_module(monkeypatch, batch, compiled, said):
+    monkeypatch.setattr(torch, "compile", compiled)
+    scorer = TorchScorer(Changes(), compile=True)
+    if said is None:
+        np.testing.assert_array_equal(scorer.logits(batch.copy()), 2 * batch.reshape(8, -1)[:, :3])
+        return
+    with pytest.raises(InputError, match=said):
+        scorer.logits(batch)
+
+
+def test_a_compiled_module_without_memory_gets_smaller_batches(monkeypatch, batch):
+    def full(x):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(torch, "compile", lambda module, **how: full)
+    with pytest.raises(OutOfMemoryError):
+        TorchScorer(Changes(), compile=True).logits(batch)
+
+
+def test_ways_agree_up_to_the_steps_of_their_precision():
+    plain = torch.tensor([[10.0, 1.0, torch.nan]])
+    for precision, step in (("float32", 2**-20), ("tf32", 2**-10), ("bfloat16", 2**-7)):
+        assert prepared.agree(plain * (1 + step), plain, precision)
+        assert not prepared.agree(plain * 1.1, plain, precision)
+    assert not prepared.agree(plain * (1 + 2**-7), plain, "float32")
 
 
 def test_a_resumed_audit_keeps_to_its_choice(monkeypatch, tmp_path, module):
