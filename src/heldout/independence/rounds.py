@@ -34,7 +34,6 @@ from heldout.scorers.canvases import canvases_for
 Progress = Callable[[int, int], None]  # pictures finished, evaluations so far
 
 BATCHES_OF_PICTURES = 64  # that a shard holds: its last batches, partly empty, are then a few in two thousand
-ASK, ASK_OF_DEVICE = 3, 8  # positions a picture asks for in a round; on a GPU fewer rounds save more than they cost
 
 
 @dataclass(frozen=True)
@@ -212,7 +211,6 @@ class Rounds:
         )
         self._xp = xp = self.canvases.arrays
         self.plan = Plan(shard.table, shard.rule, xp)
-        self._ask = ASK_OF_DEVICE if getattr(getattr(shard.scorer, "device", None), "type", "cpu") != "cpu" else ASK
         self._versions = xp.put(shard.table.versions)
         self._next = 0  # the first picture that was not at work yet
         self._row = np.full(n_slots, -1)  # which picture is in a slot; -1 where none is
@@ -291,7 +289,7 @@ class Rounds:
     def _decide(self, slots: NDArray[np.intp]) -> Decision:
         """Outcomes and requests; where nothing else is left to fill the batch, more requests at a time."""
         self.canvases.check()
-        maps, ask, most = self._maps[self._xp.put(slots)], self._ask, self.plan.table.n_positions
+        maps, ask, most = self._maps[self._xp.put(slots)], self.canvases.ask, self.plan.table.n_positions
         decision = self.plan.decide(maps, ask)
         if self._next < len(self.shard.rows):
             return decision
@@ -300,7 +298,7 @@ class Rounds:
         missing = self.shard.batch_size - len(self._queue) - int(decision.asked.sum()) + np.minimum(wanted, ask).sum()
         while ask < most and np.minimum(wanted, ask).sum() < missing:
             ask *= 2
-        return decision if ask == self._ask else self.plan.decide(maps, ask)
+        return decision if ask == self.canvases.ask else self.plan.decide(maps, ask)
 
     def _settle(self, slots: NDArray[np.intp], decision: Decision) -> None:
         """Enter outcomes, free their slots, and queue what is asked for."""
