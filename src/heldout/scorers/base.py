@@ -81,6 +81,11 @@ def precision_of(scorer: Scorer) -> str:
     return str(getattr(scorer, "precision", "its own"))
 
 
+def portable(scorer: Scorer) -> Any:
+    """What arrives on another machine as the same scorer; as it is where it does not say how to get there."""
+    return scorer.portable() if hasattr(scorer, "portable") else scorer
+
+
 class FunctionScorer:
     """Any function from a float32 batch to (n, n_classes) logits.
 

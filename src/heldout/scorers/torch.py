@@ -7,6 +7,7 @@ import copy
 import ctypes
 import functools
 import hashlib
+import itertools
 import operator
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -52,6 +53,8 @@ class TorchScorer:
 
     Attributes
     ----------
+    device : torch.device
+        Where its batches live.
     precision : str
         Of its arithmetic: "float32", "tf32" (float32 whose products are rounded, torch's default for convolutions on
         recent GPUs) or "bfloat16".
@@ -111,6 +114,21 @@ class TorchScorer:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_prepared": None, "_run": None}  # which a worker makes anew
+
+    def portable(self) -> TorchScorer:
+        """Itself on its way to another machine: its weights on the CPU, as there may be no such GPU there.
+
+        Returns
+        -------
+        TorchScorer
+            For the first GPU where this one runs on any.
+        """
+        there = copy.copy(self)
+        tensors = itertools.chain(self._original.parameters(), self._original.buffers())
+        if any(tensor.device.type != "cpu" for tensor in tensors):
+            there._original = copy.deepcopy(self._original).cpu()
+        there.device = self._torch.device(self.device.type)  # a worker sees its own GPU as the first
+        return there
 
     @property
     def _torch(self) -> Any:
