@@ -240,8 +240,8 @@ def test_the_command_line_keeps_one_choice_for_all_curves(monkeypatch, tmp_path,
     )
     rng = np.random.default_rng(1)
     np.savez("train.npz", x=rng.integers(0, 256, (24, 6, 6, 3), dtype=np.uint8), y=rng.integers(0, 2, 24))
-    line = ["memorization", "curve", "--model", "compiled_net:net", "--images", "train.npz", "--compile", "auto", "--json",
-            "--allow-chance", "--perturbation", "gaussian", "fgsm", "--strengths", "0:2", "--quiet"]  # fmt: skip
+    line = ["memorization", "curve", "--model", "compiled_net:net", "--images", "train.npz", "--compile", "auto",
+            "--allow-chance", "--perturbation", "gaussian", "fgsm", "--strengths", "0:2", "--json"]  # fmt: skip
 
     def stop(*args):
         raise KeyboardInterrupt

@@ -41,11 +41,6 @@ class OnnxScorer:
     output : str, optional
         Name of the output that holds the logits.
 
-    Attributes
-    ----------
-    device : str
-        Where it runs.
-
     Examples
     --------
     >>> from importlib.resources import files

@@ -53,8 +53,6 @@ class TorchScorer:
 
     Attributes
     ----------
-    device : torch.device
-        Where its batches live.
     precision : str
         Of its arithmetic: "float32", "tf32" (float32 whose products are rounded, torch's default for convolutions on
         recent GPUs) or "bfloat16".
