@@ -20,6 +20,7 @@ from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.preflight import Preflight, check_room, looked_at, preflight
 from heldout.independence.rounds import Shard, ShardResult, finished_before, run_shard, shards_of
 from heldout.orbit import Rule, Translations
+from heldout.orbit.table import MoveTable, Orbit
 from heldout.progress import continued, progress_bar
 from heldout.scorers import Scorer
 from heldout.scorers.batches import smaller_batches_text, with_batches_that_fit
@@ -323,18 +324,23 @@ def _label(work: Work) -> str:
 
 def _whole(work: Work, job: Job, look: Preflight) -> Shard:
     """A whole set before a model."""
-    period = None
-    if job.set.images.frame.wraps:
-        _, period = next(job.set.images.source.shapes(job.set.rows))
     kept = work.kept_of(job.model, f"{job.number}", job.name)
     return Shard(
         scorer=job.model,
         images=job.set.images,
         rows=job.set.rows,
-        table=work.orbit.table(work.rule, period=period),
+        table=_table(work.orbit, work.rule, job.set),
         rule=work.rule,
         batch_size=work.batch_size_of(job.model),
         checkpoint=None if work.folder is None else work.folder / f"{job.name}-{job.number}.npz",
         resume=work.resume,
         fingerprint={**kept.fingerprint, "answers": look.answers, "rule": work.rule, "radius": work.orbit.radius},
     )
+
+
+def _table(orbit: Orbit, rule: Rule, pictures: Pictures) -> MoveTable:
+    """What a plan for these pictures is made of."""
+    period = None
+    if pictures.images.frame.wraps:
+        _, period = next(pictures.images.source.shapes(pictures.rows))
+    return orbit.table(rule, period=period)
