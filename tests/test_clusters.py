@@ -29,7 +29,7 @@ from heldout.images import LabelledImages, Wrap, from_folder
 from heldout.images.pieces import piece_of
 from heldout.independence.rounds import keep_result
 from heldout.scorers import OnnxScorer, TorchScorer
-from heldout.scorers.portable import portable, runs_on_gpu
+from heldout.scorers.base import device_of, portable
 from heldout.workers.parcels import packed
 from heldout.workers.surroundings import Surroundings
 from tests.independence.test_jobs import audited, nets, pictures, small_shards  # noqa: F401  # a fixture
@@ -223,7 +223,7 @@ def test_a_model_file_travels_along(tmp_path, honest_onnx):
     there = pickle.loads(sent)
     assert there.name == "model"
     assert there.logits(batch).tobytes() == expected.tobytes()
-    assert not runs_on_gpu(scorer)
+    assert device_of(scorer) == device_of(there) == "cpu"
 
 
 def test_weights_leave_their_gpu_for_the_way():
@@ -231,5 +231,16 @@ def test_weights_leave_their_gpu_for_the_way():
     scorer.device = torch.device("cuda:1")  # none here: its weights are on the CPU already
     there = portable(scorer)
     assert (str(there.device), str(scorer.device)) == ("cuda", "cuda:1")
-    assert runs_on_gpu(scorer)
-    assert there._original is not scorer._original
+    assert device_of(scorer) == "cuda:1"
+    assert there._original is scorer._original
+
+
+def test_weights_leave_a_gpu_on_which_they_do_not_run():
+    class Far(torch.nn.Linear):
+        def buffers(self, recurse=True):
+            yield SimpleNamespace(device=torch.device("cuda:0"))
+
+        def cpu(self):
+            return "here"
+
+    assert portable(TorchScorer(Far(2, 2), device="cpu"))._original == "here"

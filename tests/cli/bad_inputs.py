@@ -761,7 +761,6 @@ STRESSES = [
 
 # Options that would do nothing: their owner believes that they do something.
 IDLE = [
-    Bad("audit", "--model honest.onnx --images test.npz --wrap --radius 1 --compile", "--compile is for torch modules"),
     *(
         Bad(verb, f"--model {model} --images test.npz {frame} {option}", says)
         for verb, frame in (("audit", "--wrap --radius 1"), ("memorization curve", ""))
@@ -770,6 +769,7 @@ IDLE = [
             ("honest.onnx", "--device cpu:banana", "there is no such device"),
             ("honest.onnx", "--device cuda", "install onnxruntime-gpu"),
             ("honest.onnx", "--bf16", "bfloat16 is for torch"),
+            ("honest.onnx", "--compile", "--compile is for torch modules"),
             ("bad_inputs_models:module", "--device banana", "--device banana: torch has no such device here"),
             ("bad_inputs_models:module", "--device meta", "--device meta: torch has no such device here"),
             ("bad_inputs_models:module", "--device mps", "--device mps: torch has no such device here; it has 'cpu'"),

@@ -14,7 +14,7 @@ from heldout.independence.rounds import Rounds, Shard, ShardResult, run_shard, s
 from heldout.orbit import RULES
 from heldout.scorers import TorchScorer
 from heldout.scorers.batches import excess_scores
-from heldout.scorers.canvases import window
+from heldout.scorers.canvases import DeviceCanvases, HostCanvases, window
 
 
 def pictures(n: int, side: int = 12, *, seed: int = 0, n_classes: int = 3) -> LabelledImages:
@@ -243,9 +243,12 @@ def small_net():
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("pixels", ["uint8", "float"])
-def test_windows_gathered_on_a_torch_device_give_the_same_bits(rule, pixels, tmp_path):
+def test_windows_gathered_on_a_torch_device_give_the_same_bits(rule, pixels, tmp_path, monkeypatch):
     """The device path on "cpu" against windows cut here, and one that was stopped half way."""
     torch = pytest.importorskip("torch")
+    assert HostCanvases.ask < DeviceCanvases.ask
+    monkeypatch.setattr(HostCanvases, "ask", DeviceCanvases.ask)  # so that batches are the same
+
     rng = np.random.default_rng(1)
     values = rng.integers(0, 256, (24, 10, 10, 3), dtype=np.uint8)
     values = values if pixels == "uint8" else (values / 255).astype(np.float32)

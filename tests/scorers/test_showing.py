@@ -11,6 +11,7 @@ from heldout.memorization.perturb import RandomSpatial, Spatial
 from heldout.memorization.perturb.spatial import move_grid, moved, moved_each
 from heldout.memorization.perturbed import answers
 from heldout.scorers import TorchScorer
+from heldout.scorers.canvases import DeviceCanvases, HostCanvases
 from heldout.scorers.showing import DeviceShowing
 from heldout.scorers.torch import without_tf32
 
@@ -92,8 +93,9 @@ def test_one_move_for_all_and_one_for_each_give_the_same_bits(padding):
 
 
 @pytest.mark.parametrize("frame", [Wrap(), Upsample(16, crop=9)], ids=str)
-def test_an_audit_there_is_one_here(frame):
+def test_an_audit_there_is_one_here(frame, monkeypatch):
     """Preflight, originals, references and exhibits, to the last bit."""
+    monkeypatch.setattr(HostCanvases, "ask", DeviceCanvases.ask)  # so that batches are the same
     test, control = (pictures(40, seed, frame) for seed in (1, 2))
     options = {"orbit": Translations(1), "control": control, "allow_frame_drop": True, "n_resamples": 99}
     here, there = (

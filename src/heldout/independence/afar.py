@@ -17,7 +17,7 @@ from heldout.clusters import run_on_cluster
 from heldout.images import LabelledImages
 from heldout.images.pieces import piece_of
 from heldout.independence.rounds import Shard, ShardResult, keep_result, kept_result, run_shard
-from heldout.scorers.portable import portable, runs_on_gpu
+from heldout.scorers.base import device_of, portable
 
 
 def run_shards(
@@ -45,7 +45,7 @@ def run_shards(
         run_shard,
         [packing.packed(shards[number]) for number in left],
         cluster=cluster,
-        gpus=[runs_on_gpu(shards[number].scorer) for number in left],
+        gpus=[device_of(shards[number].scorer).startswith("cuda") for number in left],
         tell=lambda place, *numbers: tell(left[place], *numbers),
         done=came,
         say=say,

@@ -27,17 +27,18 @@ from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import look_seen, most_suspicious, most_telling_exhibits
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import WRONG
-from heldout.independence.precision import InFloat32, check_one_precision, precision_of
+from heldout.independence.precision import InFloat32, check_one_precision
 from heldout.independence.preflight import Preflight, check_looks
 from heldout.independence.references import check_given, compare, untouched_part, weigh_references
 from heldout.independence.result import AuditResult, Exhibit
 from heldout.independence.rounds import ShardResult
 from heldout.independence.sizes import BatchSizes
 from heldout.independence.untouched import ORIGINAL, chosen_pictures
-from heldout.independence.ways import settle_ways, way_of
 from heldout.independence.work import Notify, Pictures, Work, find_dependence, look_at_all, score_all, sets_of
 from heldout.orbit import Rule, Translations
 from heldout.scorers import as_scorer
+from heldout.scorers.base import precision_of
+from heldout.scorers.ways import settle_ways, way_of, ways_file
 from heldout.statistics.checks import Alternative
 from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.power import LEVEL
@@ -148,7 +149,7 @@ def audit_many(
         begin(folder, resume=resume, say=say)
     everyone = [*models, *others]
     kept = CheckpointFolder(folder, of="audit")
-    ways = kept.file("ways", models=[model.name for model in everyone])
+    ways = ways_file(kept, everyone)
     found_ways = settle_ways(everyone, images, batch_size=batch_size, kept=ways, say=say)
     check_given(models, others, has_control=control is not None)
     check_one_precision(everyone)

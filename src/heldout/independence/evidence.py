@@ -14,7 +14,8 @@ from heldout.groups import design_effect, group_sizes
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import ADVERSARIAL, KINDS, WRONG
 from heldout.independence.verdict import Basis, Direction, Outcome, Verdict, judge
-from heldout.orbit import Rule, Translations
+from heldout.orbit import Rule
+from heldout.orbit.table import Orbit
 from heldout.results import Record, plain
 from heldout.statistics import (
     ControlTestResult,
@@ -281,7 +282,7 @@ def weigh(
     test: Examples,
     control: Examples | None,
     *,
-    orbit: Translations,
+    orbit: Orbit,
     rule: Rule,
     alternative: Alternative,
     tolerance: float,

@@ -34,7 +34,6 @@ from heldout.scorers.canvases import canvases_for
 Progress = Callable[[int, int, int], None]  # pictures finished, evaluations so far, pictures per batch
 
 BATCHES_OF_PICTURES = 64  # that a shard holds: its last batches, partly empty, are then a few in two thousand
-ASK, ASK_OF_DEVICE = 3, 8  # positions a picture asks for in a round; on a GPU fewer rounds save more than they cost
 
 
 @dataclass(frozen=True)
@@ -243,7 +242,6 @@ class Rounds:
         )
         self._xp = xp = self.canvases.arrays
         self.plan = Plan(shard.table, shard.rule, xp)
-        self._ask = ASK_OF_DEVICE if getattr(getattr(shard.scorer, "device", None), "type", "cpu") != "cpu" else ASK
         self._versions = xp.put(shard.table.versions)
         self._next = 0  # the first picture that was not at work yet
         self._row = np.full(n_slots, -1)  # which picture is in a slot; -1 where none is
@@ -324,7 +322,7 @@ class Rounds:
     def _decide(self, slots: NDArray[np.intp]) -> Decision:
         """Outcomes and requests; where nothing else is left to fill the batch, more requests at a time."""
         self.canvases.check()
-        maps, ask = self._maps[self._xp.put(slots)], self._ask
+        maps, ask = self._maps[self._xp.put(slots)], self.canvases.ask
         decision = self.plan.decide(maps, ask)
         if self._next < len(self.shard.rows):
             return decision
@@ -334,7 +332,7 @@ class Rounds:
         most = int(wanted.max(initial=0))  # more would be the same decision
         while ask < most and np.minimum(wanted, ask).sum() < missing:
             ask *= 2
-        return decision if ask == self._ask else self.plan.decide(maps, ask)
+        return decision if ask == self.canvases.ask else self.plan.decide(maps, ask)
 
     def _settle(self, slots: NDArray[np.intp], decision: Decision) -> None:
         """Enter outcomes, free their slots, and queue what is asked for."""

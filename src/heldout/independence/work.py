@@ -21,6 +21,7 @@ from heldout.independence.preflight import Preflight, check_room, looked_at, pre
 from heldout.independence.rounds import Shard, ShardResult, finished_before, run_shard, shards_of
 from heldout.independence.sizes import BatchSizes, with_size
 from heldout.orbit import Rule, Translations
+from heldout.orbit.table import MoveTable, Orbit
 from heldout.progress import continued, progress_bar
 from heldout.scorers import Scorer
 from heldout.scorers.batches import with_batches_that_fit
@@ -324,18 +325,23 @@ def _label(work: Work) -> str:
 
 def _whole(work: Work, job: Job, look: Preflight) -> Shard:
     """A whole set before a model."""
-    period = None
-    if job.set.images.frame.wraps:
-        _, period = next(job.set.images.source.shapes(job.set.rows))
     kept = work.kept_of(job.model, f"{job.number}", job.name)
     return Shard(
         scorer=job.model,
         images=job.set.images,
         rows=job.set.rows,
-        table=work.orbit.table(work.rule, period=period),
+        table=_table(work.orbit, work.rule, job.set),
         rule=work.rule,
         batch_size=work.size_of(job.model, job.part),
         checkpoint=None if work.folder is None else work.folder / f"{job.part}.npz",
         resume=work.resume,
         fingerprint={**kept.fingerprint, "answers": look.answers, "rule": work.rule, "radius": work.orbit.radius},
     )
+
+
+def _table(orbit: Orbit, rule: Rule, pictures: Pictures) -> MoveTable:
+    """What a plan for these pictures is made of."""
+    period = None
+    if pictures.images.frame.wraps:
+        _, period = next(pictures.images.source.shapes(pictures.rows))
+    return orbit.table(rule, period=period)

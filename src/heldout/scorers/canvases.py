@@ -28,6 +28,7 @@ class Canvases(Protocol):
     """Slots for pictures."""
 
     arrays: Arrays
+    ask: int  # positions a picture asks for in a round
 
     def put(self, slots: Indices, indices: Indices, parts: Iterable[NDArray[Any]]) -> None:
         """Pictures of the set, placed with their margin, into slots; they come in parts, in their order."""
@@ -61,6 +62,8 @@ class HostCanvases:
     batch_size : int
         A batch is filled up to this size: a model's arithmetic may depend on it, and some take no other.
     """
+
+    ask = 3
 
     def __init__(self, scorer: Scorer, images: LabelledImages, *, margin: int, n_slots: int, batch_size: int) -> None:
         self.arrays: Arrays = NumpyArrays()
@@ -119,6 +122,8 @@ class DeviceCanvases:
     margin, n_slots, batch_size
         As of `HostCanvases`.
     """
+
+    ask = 8  # fewer rounds save more than they cost
 
     def __init__(
         self, scorer: TorchScorer, images: LabelledImages, *, margin: int, n_slots: int, batch_size: int

@@ -7,6 +7,7 @@ import copy
 import ctypes
 import functools
 import hashlib
+import itertools
 import operator
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -47,9 +48,9 @@ class TorchScorer:
         Fold batch norms.
     compile : bool, "onnx" or "auto"
         True: run through `torch.compile`, which takes a minute before the first batch. "onnx": through ONNX Runtime,
-        on a CPU. Both change logits by rounding only. "auto": whichever of these and the plain module is fastest on the
-        first batch. That may differ from run to run, and the last bits with it; `audit` tells which it was, and a
-        resumed audit keeps to it.
+        on a CPU. Both change logits by rounding only, which is checked against the plain module on the first batch.
+        "auto": whichever of these and the plain module is fastest on that batch. That may differ from run to run, and
+        the last bits with it; `audit` and `perturbation_curve` tell which it was, and resumed ones keep to it.
 
     Attributes
     ----------
@@ -112,6 +113,21 @@ class TorchScorer:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_prepared": None, "_run": None}  # which a worker makes anew
+
+    def portable(self) -> TorchScorer:
+        """Itself on its way to another machine: its weights on the CPU, as there may be no such GPU there.
+
+        Returns
+        -------
+        TorchScorer
+            For the first GPU where this one runs on any.
+        """
+        there = copy.copy(self)
+        tensors = itertools.chain(self._original.parameters(), self._original.buffers())
+        if any(tensor.device.type != "cpu" for tensor in tensors):
+            there._original = copy.deepcopy(self._original).cpu()
+        there.device = self._torch.device(self.device.type)  # a worker sees its own GPU as the first
+        return there
 
     @property
     def _torch(self) -> Any:
@@ -179,11 +195,12 @@ class TorchScorer:
 
             if self.way is None:
                 ways = [way for way in WAYS if way != "onnx" or (self.device.type == "cpu" and not self._bf16)]
-                self.way, self._run = fastest(made, ways, example)
-            elif self.way == "onnx":
-                self._run = checked(self.way, lambda: made("onnx"), plain, example)
+                self.way, self._run = fastest(made, ways, example, self.precision)
+            elif self.way == "plain":
+                self._run = plain
             else:
-                self._run = made(self.way)
+                way = self.way
+                self._run = checked(way, lambda: made(way), plain(example.clone()), example, self.precision)
         return self._run
 
     def choose(self, batch: Batch) -> str:
@@ -235,10 +252,7 @@ class TorchScorer:
         """
         torch = self._torch
         x = batch.contiguous(memory_format=torch.channels_last if self.channels_last else torch.contiguous_format)
-        out = self._ready(x)(x)
-        if not isinstance(out, torch.Tensor):
-            raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
-        return out.float()
+        return self._ready(x)(x).float()
 
     def _called(self, module: Any, x: Any) -> Any:
         """Without gradients, in its precision."""
@@ -246,7 +260,10 @@ class TorchScorer:
         exact = without_tf32(torch) if self._is_plain else contextlib.nullcontext()
         half = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bf16)
         with torch.inference_mode(), exact, half:
-            return module(x)
+            out = module(x)
+        if not isinstance(out, torch.Tensor):
+            raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
+        return out
 
     def input_gradient(self, batch: Batch, labels: NDArray[Any]) -> NDArray[np.float32]:
         """Direction in which each example's cross entropy at its label grows, with respect to its own input.

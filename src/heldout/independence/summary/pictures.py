@@ -222,15 +222,9 @@ def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
         ("Pictures scored", f"{scored}, {result.control_evaluations:,} on the control, "
                             f"{result.reference_evaluations:,} for the comparison with references"),
         ("Precision", page.arithmetic_text(result.precisions, (*result.batch_sizes, *result.reference_batch_sizes))),
-        ("  Run by", _run_by(result)),
+        ("  Run by", page.ways_text((*result.ways, *result.reference_ways))),
         ("  In plain float32", _in_float32(result)),
     ]  # fmt: skip
-
-
-def _run_by(result: AuditResult) -> str | None:
-    """What runs torch modules, where somebody asked for another than torch itself."""
-    found = {way for way in (*result.ways, *result.reference_ways) if way != "its own"}
-    return ", ".join(sorted(found)) if found - {"torch"} else None
 
 
 def _in_float32(result: AuditResult) -> str | None:
