@@ -215,6 +215,7 @@ def audit_many(
         level=level,
         planned_audits=planned_audits,
         leak=leak,
+        n_jobs=n_jobs,
     )
     return AuditResult(
         test=examples["test"],
