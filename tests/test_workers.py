@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from heldout import InputError, workers
+from heldout.scorers.torch import without_tf32
 from heldout.workers import ending
+from heldout.workers.switches import rounds_products, switch, switches
 
 PARENT = """
 import subprocess, sys
@@ -168,3 +170,24 @@ def test_workers_compute_as_their_parent_does():
     finally:
         torch.set_num_threads(before)
         torch.backends.cudnn.deterministic = False
+
+
+def test_torchs_newer_switches_go_along_too():
+    """Reading the older ones raises once the newer ones say what those cannot."""
+    torch = torch_module()
+    conv = getattr(torch.backends.cudnn, "conv", None)
+    if conv is None:
+        pytest.skip("a torch without them")
+    before = switches(torch)
+    try:
+        conv.fp32_precision = "ieee"
+        there = workers.Surroundings.here()
+        switch(torch, before)
+        assert conv.fp32_precision == "tf32", "torch's default"
+        with there.restored():
+            assert conv.fp32_precision == "ieee"
+            with without_tf32(torch):
+                assert not rounds_products(torch)
+        assert switches(torch) == before
+    finally:
+        switch(torch, before)
