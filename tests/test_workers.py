@@ -124,13 +124,44 @@ def test_results_come_in_the_order_of_the_tasks(n_jobs):
         n_jobs=n_jobs,
         tell=lambda number, *told: heard.update({number: told}),
         done=lambda number, result: done.append((number, result[0])),
-        shared=[("the array", shared)],
+        shared=workers.Shared(("the array", shared)),
     )
     assert [number for number, _, _ in found] == [0, 1, 2, 3, 4]
     assert sorted(done) == [(n, n) for n in range(5)]
     assert heard == {n: (2, n) for n in range(5)}
     assert {pid == os.getpid() for _, pid, _ in found} == {n_jobs == 1}
     assert (shared[0] == 4) == (n_jobs == 1), "what a worker does to its copy stays there"
+
+
+class Opened:
+    """Knows which copy it is."""
+
+    def __getstate__(self):
+        return {"a": "model"}
+
+    def __setstate__(self, state):
+        self.copy = os.urandom(8)
+
+
+def which_copy(task, tell):
+    """Waits for the other worker to have one too."""
+    model, folder = task
+    (folder / str(os.getpid())).touch()
+    while len(list(folder.iterdir())) < 2:
+        time.sleep(0.01)
+    return os.getpid(), model.copy
+
+
+def test_a_worker_opens_a_model_once_in_all_runs_of_a_block(tmp_path):
+    model = Opened()
+    with workers.Shared(("the model", model)) as shared:
+        tasks = [(model, tmp_path)] * 2
+        found = [workers.run_tasks(which_copy, tasks, n_jobs=2, shared=shared) for _ in range(2)]
+    pids = {pid for pid, _ in found[0]}
+    assert len(pids) == 2 and set(found[1]) <= set(found[0]), "the very copies of the first run"
+    for pid in pids:  # ended with the block
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 def test_an_error_has_the_other_tasks_stop_and_keep_their_state(tmp_path):
@@ -147,7 +178,7 @@ def test_what_cannot_be_sent_is_named():
     lock = threading.Lock()
     sentence = r"^`n_jobs=2`: the model m cannot be sent to another process \(TypeError: .*\); leave `n_jobs` out, or "
     with pytest.raises(InputError, match=sentence):
-        workers.run_tasks(counted, [lock, lock], n_jobs=2, shared=[("the model m", lock)])
+        workers.run_tasks(counted, [lock, lock], n_jobs=2, shared=workers.Shared(("the model m", lock)))
 
 
 def threads(task, tell):

@@ -157,31 +157,32 @@ def audit_many(
         ways.save(found_ways)
     work = Work(models, sets, orbit, rule, batch_size, limit, seed, folder, resume, say, progress, n_jobs, cluster)
     depends = find_dependence(work, alternative=alternative, level=level / planned_audits)
-    # Look at every model and set before the first long run: nothing should fail after hours.
-    expected = one_per_model(expect_accuracy, len(models))
-    looks = look_at_all(work, expected, rng_look)
-    for number in range(len(models)):
-        check_looks(
-            {name: looks[name, number] for name in sets},
-            expect_accuracy=expected[number],
-            allow_chance=allow_chance,
-            allow_frame_drop=allow_frame_drop,
-        )
-    compared = None
-    if others:
-        compared = compare(
-            models,
-            others,
-            work.parts,
-            looks,
-            orbit=orbit,
-            with_batches_of=work.with_batches_of,
-            rng=rng_references,
-            notify=say,
-            progress=progress,
-            checkpoints=work.kept_of,
-        )
-    found = score_all(work, looks)
+    with work.shared:  # workers are kept from one step to the next
+        # Look at every model and set before the first long run: nothing should fail after hours.
+        expected = one_per_model(expect_accuracy, len(models))
+        looks = look_at_all(work, expected, rng_look)
+        for number in range(len(models)):
+            check_looks(
+                {name: looks[name, number] for name in sets},
+                expect_accuracy=expected[number],
+                allow_chance=allow_chance,
+                allow_frame_drop=allow_frame_drop,
+            )
+        compared = None
+        if others:
+            compared = compare(
+                models,
+                others,
+                work.parts,
+                looks,
+                orbit=orbit,
+                with_batches_of=work.with_batches_of,
+                rng=rng_references,
+                notify=say,
+                progress=progress,
+                checkpoints=work.kept_of,
+            )
+        found = score_all(work, looks)
 
     say("weighing the evidence ...")
     untouched, untouched_pictures = _untouched_losses(found, looks)
