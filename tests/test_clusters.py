@@ -227,7 +227,8 @@ def test_pictures_leave_the_store_with_their_last_task():
     parcels.give_back(letters[2].bare())
     assert [which for which, _ in parcels._stored.values()] == [id(model)]
     again = parcels.letter((model, some))
-    assert len(parcels.lend(again)) == 2 and len(put) == 4, "the model is there, pictures are read anew"
+    assert len(parcels.lend(again)) == 2
+    assert len(put) == 4, "the model is there, pictures are read anew"
 
 
 def test_a_run_that_waits_for_nodes_says_so_once(monkeypatch):

@@ -158,7 +158,8 @@ def test_a_worker_opens_a_model_once_in_all_runs_of_a_block(tmp_path):
         tasks = [(model, tmp_path)] * 2
         found = [workers.run_tasks(which_copy, tasks, n_jobs=2, shared=shared) for _ in range(2)]
     pids = {pid for pid, _ in found[0]}
-    assert len(pids) == 2 and set(found[1]) <= set(found[0]), "the very copies of the first run"
+    assert len(pids) == 2
+    assert set(found[1]) <= set(found[0]), "the very copies of the first run"
     for pid in pids:  # ended with the block
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

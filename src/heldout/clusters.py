@@ -65,7 +65,7 @@ def run_on_cluster(
     done : function of (number of a task, what was found), optional
         Hears, once, of each task that ended, in whatever order.
     say : function of a sentence, optional
-        Hears of workers that died.
+        Hears of workers that died, and of tasks that wait because no node is left that could take them.
     shared, read_only : sequences of (str, object)
         What many tasks hold, and what it is called: it is pickled when the first of them is sent, once. A worker has
         its own copy of `shared`; arrays in `read_only` are one for all workers of a node, which must not write to them.
@@ -184,8 +184,8 @@ class _Run:
             elif time.monotonic() - self._seen[wanted] > SECONDS:
                 self._seen[wanted] = math.inf
                 self._say(
-                    f"no node of the cluster has had a {wanted} for {SECONDS:g} seconds; the run waits for one to join, "
-                    "or for Ctrl-C. What was finished is kept."
+                    f"no node of the cluster has had a {wanted} for {SECONDS:g} seconds; the run waits for one to "
+                    "join, or for Ctrl-C. What was finished is kept."
                 )
 
     def ended(self) -> Iterator[tuple[int, Any, tuple[int, ...]]]:

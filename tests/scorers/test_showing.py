@@ -160,9 +160,7 @@ def test_a_forecast_goes_on_with_smaller_batches():
     assert found.needed == expected.needed
 
 
-@pytest.mark.parametrize(
-    "way", [Spatial(shifts=3, turns=3), RandomSpatial(count=3), "fog", "fgsm"], ids=["spatial", "random", "fog", "fgsm"]
-)
+@pytest.mark.parametrize("way", [Spatial(shifts=3, turns=3), RandomSpatial(count=3), "fog", "fgsm"], ids=["spatial", "random", "fog", "fgsm"])
 def test_curves_go_on_with_smaller_batches(way, tmp_path):
     images = pictures(20)
     for kind in (TorchScorer, There):

@@ -329,9 +329,9 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
     batch_size : int, optional
         Pictures that a model is given at once; its own choice without. Halved where the device runs out of memory.
     n_jobs : int
-        Worker processes that share the scores, as joblib counts them (-1: one for each core). The result does not
-        depend on it: each computes with as many threads as this process, so that a model on one thread
-        (`torch.set_num_threads(1)`) gains most.
+        Worker processes that share the scores, and threads that share the permutations, as joblib counts them (-1: one
+        for each core). The result does not depend on it: each process computes with as many threads as this one, so
+        that a model on one thread (`torch.set_num_threads(1)`) gains most.
     cluster : str, optional
         Have the scores shared by the nodes of a Ray cluster (`pip install 'heldout[ray]'`): "auto" for the one that
         RAY_ADDRESS names or that runs on this machine, or its address, host:port; where Ray is connected already, that
