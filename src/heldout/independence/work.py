@@ -89,16 +89,16 @@ class Work:
             for number, model in enumerate(self.models)
         ]
 
-    @property
-    def parts(self) -> dict[str, tuple[LabelledImages, NDArray[np.intp]]]:
-        """The sets, and which of their pictures are audited."""
-        return {name: (pictures.images, pictures.rows) for name, pictures in self.sets.items()}
-
     @cached_property
     def shared(self) -> Shared:
         """What workers hold, and what messages call it."""
         models = [(f"the model {model.name}", model) for model in self.models]
         return Shared(*models, *((f"the {name} set", pictures.images) for name, pictures in self.sets.items()))
+
+    @property
+    def parts(self) -> dict[str, tuple[LabelledImages, NDArray[np.intp]]]:
+        """The sets, and which of their pictures are audited."""
+        return {name: (pictures.images, pictures.rows) for name, pictures in self.sets.items()}
 
     def batch_size_of(self, model: Scorer) -> int:
         """How many pictures a model is given at once."""
