@@ -179,7 +179,7 @@ def test_what_cannot_be_sent_is_named():
     lock = threading.Lock()
     sentence = r"^`n_jobs=2`: the model m cannot be sent to another process \(TypeError: .*\); leave `n_jobs` out, or "
     with pytest.raises(InputError, match=sentence):
-        workers.run_tasks(counted, [lock, lock], n_jobs=2, shared=workers.Shared(("the model m", lock)))
+        workers.run_tasks(counted, [1] * 9 + [lock], n_jobs=2, shared=workers.Shared(("the model m", lock)))
 
 
 def threads(task, tell):

@@ -174,11 +174,14 @@ class Shared:
         self._parcels: Parcels | None = None
 
     def parcels(self, by: str) -> Parcels:
-        """As they are sent, `by` which option."""
+        """As they are sent, `by` which option; all are packed by then, so that what cannot be sent is told at once."""
         from heldout.workers.parcels import Parcels
 
         if self._parcels is None:
-            self._parcels = Parcels(self._things, by, instead="leave `n_jobs` out")
+            parcels = Parcels(self._things, by, instead="leave `n_jobs` out")
+            for which in parcels:
+                parcels[which]
+            self._parcels = parcels
         return self._parcels
 
     def __enter__(self) -> Shared:
