@@ -179,8 +179,7 @@ class Shared:
 
         if self._parcels is None:
             parcels = Parcels(self._things, by, instead="leave `n_jobs` out")
-            for which in parcels:
-                parcels[which]
+            dict(parcels)  # packs
             self._parcels = parcels
         return self._parcels
 
