@@ -213,6 +213,38 @@ def test_pictures_travel_by_themselves(tmp_path):
         assert list(piece.ids) == [whole.ids[i] for i in rows]
 
 
+def test_pictures_leave_the_store_with_their_last_task():
+    put: list[Any] = []
+    ray = SimpleNamespace(put=lambda thing: put.append(thing) or thing)
+    model, some, others = (np.full(10, value) for value in range(3))
+    parcels = clusters._Parcels(ray, "auto", [("the model", model)], [("pictures", some), ("pictures", others)])
+    letters = [parcels.letter((model, part)) for part in (some, some, others)]
+    assert [len(parcels.lend(letter)) for letter in letters] == [2, 2, 2]
+    assert (len(put), len(parcels._stored)) == (3, 3)
+    parcels.give_back(letters[0].bare())
+    assert len(parcels._stored) == 3, "the second one still holds them"
+    parcels.give_back(letters[1].bare())
+    parcels.give_back(letters[2].bare())
+    assert [which for which, _ in parcels._stored.values()] == [id(model)]
+    again = parcels.letter((model, some))
+    assert len(parcels.lend(again)) == 2
+    assert len(put) == 4, "the model is there, pictures are read anew"
+
+
+def test_a_run_that_waits_for_nodes_says_so_once(monkeypatch):
+    clock, alive, said = iter(range(0, 1000, 20)), [True], list[str]()
+    monkeypatch.setattr(clusters.time, "monotonic", lambda: next(clock))
+    run = object.__new__(clusters._Run)
+    run._ray = SimpleNamespace(nodes=lambda: [{"Alive": alive[0], "Resources": {"CPU": 2.0}}])
+    run._say, run._seen, run.sent = said.append, {}, {"work": clusters._Sent(0, "CPU", None)}
+    for alive[0] in (True, False, False, False, False):
+        run.look_for_nodes()
+    assert said == [
+        "no node of the cluster has had a CPU for 30 seconds; the run waits for one to join, or for Ctrl-C. What was "
+        "finished is kept."
+    ]
+
+
 def test_a_model_file_travels_along(tmp_path, honest_onnx):
     path = Path(shutil.copy(honest_onnx, tmp_path / "model.onnx"))
     scorer = OnnxScorer(path, threads=1)

@@ -577,6 +577,7 @@ SCORE_AUDITS = [
     Bad("audit", "--needed --control-scores fresh.csv --reference-scores few.csv", "has scores for none of the 150"),
     Bad("audit", "--needed --scores fresh.csv --control-scores fresh.csv", "--scores says how an audit is run"),
     Bad("audit", "--needed --control-scores fresh.csv --resume --fail-under 0.1", "--resume, --fail-under say how"),
+    Bad("audit", "--needed --control-scores fresh.csv --cluster auto", "--cluster says how an audit is run"),
     Bad(
         "audit",
         "--needed --control-scores fresh.csv --resize 3 --reference a.onnx",

@@ -163,31 +163,32 @@ def audit_many(
         models, sets, orbit, rule, batch_size, limit, seed, folder, resume, say, progress, sizes, n_jobs, cluster
     )
     depends = find_dependence(work, alternative=alternative, level=level / planned_audits)
-    # Look at every model and set before the first long run: nothing should fail after hours.
-    expected = one_per_model(expect_accuracy, len(models))
-    looks = look_at_all(work, expected, rng_look)
-    for number in range(len(models)):
-        check_looks(
-            {name: looks[name, number] for name in sets},
-            expect_accuracy=expected[number],
-            allow_chance=allow_chance,
-            allow_frame_drop=allow_frame_drop,
-        )
-    compared = None
-    if others:
-        compared = compare(
-            models,
-            others,
-            work.parts,
-            looks,
-            orbit=orbit,
-            with_batches_of=work.with_batches_of,
-            rng=rng_references,
-            notify=say,
-            progress=progress,
-            checkpoints=work.kept_of,
-        )
-    found = score_all(work, looks)
+    with work.shared:  # workers are kept from one step to the next
+        # Look at every model and set before the first long run: nothing should fail after hours.
+        expected = one_per_model(expect_accuracy, len(models))
+        looks = look_at_all(work, expected, rng_look)
+        for number in range(len(models)):
+            check_looks(
+                {name: looks[name, number] for name in sets},
+                expect_accuracy=expected[number],
+                allow_chance=allow_chance,
+                allow_frame_drop=allow_frame_drop,
+            )
+        compared = None
+        if others:
+            compared = compare(
+                models,
+                others,
+                work.parts,
+                looks,
+                orbit=orbit,
+                with_batches_of=work.with_batches_of,
+                rng=rng_references,
+                notify=say,
+                progress=progress,
+                checkpoints=work.kept_of,
+            )
+        found = score_all(work, looks)
 
     say("weighing the evidence ...")
     untouched, untouched_pictures = _untouched_losses(found, looks)
@@ -221,6 +222,7 @@ def audit_many(
         level=level,
         planned_audits=planned_audits,
         leak=leak,
+        n_jobs=n_jobs,
     )
     return AuditResult(
         test=examples["test"],
@@ -336,9 +338,9 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
     batch_size : int, optional
         Pictures that a model is given at once; its own choice without. Halved where the device runs out of memory.
     n_jobs : int
-        Worker processes that share the scores, as joblib counts them (-1: one for each core). The result does not
-        depend on it: each computes with as many threads as this process, so that a model on one thread
-        (`torch.set_num_threads(1)`) gains most.
+        Worker processes that share the scores, and threads that share the permutations, as joblib counts them (-1: one
+        for each core). The result does not depend on it: each process computes with as many threads as this one, so
+        that a model on one thread (`torch.set_num_threads(1)`) gains most.
     cluster : str, optional
         Have the scores shared by the nodes of a Ray cluster (`pip install 'heldout[ray]'`): "auto" for the one that
         RAY_ADDRESS names or that runs on this machine, or its address, host:port; where Ray is connected already, that

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from heldout.scorers import Scorer
 from heldout.scorers.batches import with_batches_that_fit
 from heldout.statistics.checks import Alternative
 from heldout.statistics.permutation import check_comparable
-from heldout.workers import Tell, n_workers, run_tasks
+from heldout.workers import Shared, Tell, n_workers, run_tasks
 
 Notify = Callable[[str], None]
 Found = TypeVar("Found")
@@ -94,6 +95,12 @@ class Work:
             for name, pictures in self.sets.items()
             for number, model in enumerate(self.models)
         ]
+
+    @cached_property
+    def shared(self) -> Shared:
+        """What workers hold, and what messages call it."""
+        models = [(f"the model {model.name}", model) for model in self.models]
+        return Shared(*models, *((f"the {name} set", pictures.images) for name, pictures in self.sets.items()))
 
     @property
     def parts(self) -> dict[str, tuple[LabelledImages, NDArray[np.intp]]]:
@@ -233,7 +240,7 @@ def look_at_all(
         work.sizes.settle(jobs[number].part, jobs[number].model, tasks[number].batch_size, found[1])
         work.say(f"{jobs[number].label}: {found[0]}.")
 
-    found = run_tasks(look_at, tasks, n_jobs=work.n_jobs, done=done, shared=_shared(work))
+    found = run_tasks(look_at, tasks, n_jobs=work.n_jobs, done=done, shared=work.shared)
     return {(job.name, job.number): look for job, (look, _) in zip(jobs, found, strict=True)}
 
 
@@ -308,13 +315,7 @@ def _results(
     """What is found in each, here, in worker processes or on a cluster."""
     if work.cluster is not None:
         return run_shards(shards, cluster=work.cluster, tell=tell, done=done, say=work.say)
-    return run_tasks(run_shard, shards, n_jobs=work.n_jobs, tell=tell, done=done, shared=_shared(work))
-
-
-def _shared(work: Work) -> list[tuple[str, Any]]:
-    """What tasks hold, and what messages call it."""
-    models = [(f"the model {model.name}", model) for model in work.models]
-    return [*models, *((f"the {name} set", pictures.images) for name, pictures in work.sets.items())]
+    return run_tasks(run_shard, shards, n_jobs=work.n_jobs, tell=tell, done=done, shared=work.shared)
 
 
 def _label(work: Work) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, import_extra
 from heldout.scorers.base import Batch, Layout
 from heldout.scorers.prepared import WAYS, Way, checked, fastest, prepared
+from heldout.workers.switches import FLOAT32, rounds_products, switch, switches
 
 WAY_OF: dict[bool, Way] = {False: "plain", True: "compiled"}
 REPEATS = 4  # answers of a module to the same pictures before it is traced
@@ -138,7 +139,7 @@ class TorchScorer:
         """Of its arithmetic."""
         if self._bf16:
             return "bfloat16"
-        rounds = self.device.type == "cuda" and not self._is_plain and allows_tf32(self._torch)
+        rounds = self.device.type == "cuda" and not self._is_plain and rounds_products(self._torch)
         return "tf32" if rounds else "float32"
 
     def plain(self) -> TorchScorer | None:
@@ -313,37 +314,15 @@ class TorchScorer:
         return h.hexdigest()[:16]
 
 
-def allows_tf32(torch: Any) -> bool:
-    """Whether torch may round the factors of float32 products on a GPU."""
-    backends = torch.backends
-    try:
-        return bool(backends.cudnn.allow_tf32 or backends.cuda.matmul.allow_tf32)
-    except RuntimeError:  # set by their newer names, which the older ones do not go with
-        return "tf32" in (backends.cudnn.conv.fp32_precision, backends.cuda.matmul.fp32_precision)
-
-
 @contextlib.contextmanager
 def without_tf32(torch: Any) -> Iterator[None]:
     """No rounding of factors inside; afterwards as it was."""
-    cudnn = torch.backends.cudnn
-    try:
-        before = cudnn.allow_tf32, torch.get_float32_matmul_precision()
-    except RuntimeError:  # as above
-        conv, products = cudnn.conv, torch.backends.cuda.matmul
-        was = conv.fp32_precision, products.fp32_precision
-        conv.fp32_precision = products.fp32_precision = "ieee"
-        try:
-            yield
-        finally:
-            conv.fp32_precision, products.fp32_precision = was
-        return
-    cudnn.allow_tf32 = False
-    torch.set_float32_matmul_precision("highest")
+    before = {name: value for name, value in switches(torch).items() if name in FLOAT32}
+    switch(torch, {name: FLOAT32[name] for name in before})
     try:
         yield
     finally:
-        cudnn.allow_tf32 = before[0]
-        torch.set_float32_matmul_precision(before[1])
+        switch(torch, before)
 
 
 def keep_freed_memory() -> None:

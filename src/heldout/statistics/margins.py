@@ -55,6 +55,7 @@ from heldout.checks import check_count
 from heldout.errors import InputError
 from heldout.groups import group_codes
 from heldout.results import Record
+from heldout.workers import in_threads, n_workers
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.uint8]  # 1 right, 0 wrong, 2 missing
@@ -385,8 +386,6 @@ class MarginChains:
 
     def _walk(self, tables: Words, keys: Words) -> None:
         rest = self.steps, self.bounds, self._there, self._tilt, self._odds, self._star
-        from joblib import Parallel, delayed, effective_n_jobs
-
         kernels = _compiled()
         if len(self.bits) < 2:
             return
@@ -395,15 +394,11 @@ class MarginChains:
             for a in range(0, len(keys), size):
                 _walk_numpy(tables[a : a + size], keys[a : a + size], *rest)
             return
-        parts = min(effective_n_jobs(self.n_jobs), len(keys))
-        if parts == 1:
-            kernels.walk(tables, keys, *rest)
-            return
-
+        parts = min(n_workers(self.n_jobs), len(keys))
         ends = np.linspace(0, len(keys), parts + 1).astype(int).tolist()
-        Parallel(n_jobs=parts, require="sharedmem")(
-            delayed(kernels.walk)(tables[a:b], keys[a:b], *rest) for a, b in pairwise(ends)
-        )
+        walks = ((tables[a:b], keys[a:b], *rest) for a, b in pairwise(ends))
+        for _ in in_threads(kernels.walk, walks, n_jobs=parts):
+            pass
 
 
 def _can_trade(cells: Cells) -> bool:
