@@ -76,7 +76,7 @@ def end_workers() -> None:
     """End joblib's worker processes now; the next ones that need some start their own."""
     from joblib.externals.loky import get_reusable_executor
 
-    get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+    get_reusable_executor(reuse=True).shutdown(wait=True)
 
 
 @contextmanager

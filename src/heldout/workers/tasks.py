@@ -163,10 +163,11 @@ class Shared:
     """What tasks of several runs hold, such as a model, and what it is called: packed once, when the first of them is
     sent, and opened once by a worker that still has it.
 
-    As a block: with its end the workers end, and what they hold; idle, they would keep it for minutes.
+    As a block: with the end of the last one the workers end, and what they hold; idle, they would keep it for minutes.
     """
 
     _using: ClassVar[set[Shared]] = set()  # of all threads, since they share the workers
+    _started: ClassVar[bool] = False  # whether there are any
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, *things: tuple[str, Any]) -> None:
@@ -181,6 +182,7 @@ class Shared:
             parcels = Parcels(self._things, by, instead="leave `n_jobs` out")
             dict(parcels)  # packs
             self._parcels = parcels
+        Shared._started = True
         return self._parcels
 
     def __enter__(self) -> Shared:
@@ -191,7 +193,8 @@ class Shared:
     def __exit__(self, *exc: object) -> None:
         with self._lock:
             self._using.discard(self)
-            if self._parcels is not None and not self._using:
+            if Shared._started and not self._using:
+                Shared._started = False
                 end_workers()
 
 
