@@ -23,7 +23,8 @@ from common import verdict
 
 from heldout import exposure
 from heldout.statistics import margin_kernels
-from heldout.statistics.margins import MarginChains, popcounts
+from heldout.statistics.margin_trades import popcounts
+from heldout.statistics.margins import MarginChains
 
 LIVE = Path(__file__).resolve().parents[2] / "shared" / "data" / "livecodebench_apr2024.npz"
 MODEL = "DSCoder-33b-Base"

@@ -13,8 +13,8 @@ import numpy as np
 
 from experiments.exposure.levels import p_values
 from experiments.exposure.worlds import world
+from heldout.exposures.effect import effect
 from heldout.exposures.inputs import read_board
-from heldout.exposures.lineages import effect
 
 RESULTS = Path(__file__).resolve().parent / "results" / "effects.json"
 POWER = {(0.5, 0.0): 1000, (0.5, 0.7): 1000}  # tables, by gain in logits and correlation of ability and cutoff

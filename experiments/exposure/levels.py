@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from experiments.exposure.worlds import CASES, CORRELATIONS, World, world
+from heldout.exposures.families import family_p, whole_pass
 from heldout.exposures.inputs import read_board
-from heldout.exposures.lineages import family_p, whole_pass
 from heldout.exposures.placebo import placebo_test
 from heldout.statistics.margins import monte_carlo_p
 

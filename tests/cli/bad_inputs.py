@@ -709,7 +709,7 @@ EXPOSURES = [
     Bad("exposure", "pool.csv --models dates.csv --items dates.csv", "has no column 'model' (--models)"),
     Bad("exposure", "onemodel.csv --seen onemodel.csv", "has 1 model; at least 3 are needed"),
     Bad("exposure", "pool.csv --seen absent.csv", "absent.csv does not exist"),
-    Bad("exposure", "pool.csv --seen halves.csv", "--seen needs scores of 0 or 1"),
+    Bad("exposure", "pool.csv --seen halves.csv", "(--seen) must hold 1 where a model could have seen an example"),
 ]
 
 STRESSES = [

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from heldout import exposure, load, load_predictions
 from heldout.cli import main
+from heldout.cli.exposure import _reasons
 
 FEW = ("--resamples", "99", "--steps", "3", "--n-jobs", "1")
 
@@ -41,6 +43,9 @@ def files(tmp_path_factory):
     write("items.csv", "id,date,kind", [(f"q{j}", dates[j], "ab"[j % 2]) for j in range(59, -1, -1)])
     cutoffs = ["2023-03"] * 6 + ["2022-12"] * 6
     write("models.csv", "model,cutoff", zip(names, cutoffs, strict=True))
+    write("long.csv", "model,id,seen", [(m, f"q{j}", int(i < 6 and j < 30)) for i, m in enumerate(names)
+          for j in range(60)])  # fmt: skip
+    write("others.csv", "model,cutoff", zip(names, cutoffs[::-1], strict=True))
     write("families.csv", "model,cutoff,family", [(*row, f"f{i // 3}") for i, row in
           enumerate(zip(names, cutoffs, strict=True))])  # fmt: skip
     write("seen.csv", ",".join(["id", *names]), [(f"q{j}", *[int(j < 30)] * 6, *[0] * 6) for j in range(60)])
@@ -73,14 +78,55 @@ def test_columns_of_the_results_and_flags_of_overlap(run, files):
     for key in ("p_margins", "p_placebo", "observed", "exposed_cells", "effect_log_odds"):
         assert dated[key] == flags[key]
     assert flags["control"] is None
+    _, long, err = run(
+        files / "results.csv",
+        "--seen",
+        files / "long.csv",
+        "--models",
+        files / "models.csv",
+        *FEW,
+        "--json",
+        "--no-scan",
+    )
+    assert json.loads(long) == flags
+    assert "the cutoffs of" in err
+
+
+def test_rows_of_no_example_are_counted(run, files):
+    lines = (files / "items.csv").read_text().replace("q1,", "Q1,")
+    (files / "slips.csv").write_text(lines)
+    given = (files / "results.csv", "--items", files / "slips.csv", "--models", files / "models.csv", *FEW, "--no-scan")
+    assert "slips.csv: 1 row of no example in results.csv; the first is 'Q1'" in run(*given)[2]
 
 
 def test_a_gate(run, files):
     given = (files / "results.csv", "--items", files / "items.csv", "--models", files / "models.csv", *FEW, "--no-scan")
     code, _, err = run(*given, "--fail-under", "0.05")
     assert code == 1
-    assert "exposed models score better, p = 0.028 is below 0.05" in err
-    assert run(*given, "--fail-under", "0.001")[0] == 0
+    assert "p = 0.0278 is below --fail-under 0.05: models score better on what they could have seen." in err
+    code, _, err = run(*given, "--fail-under", "0.02")
+    assert code == 1
+    assert "--fail-under 0.02 cannot be judged: no p of this table is below 0.028." in err
+    assert run(*given[:4], files / "others.csv", *given[5:], "--fail-under", "0.05")[0] == 0
+    found = exposure(np.eye(12, 60) > 0, seen=np.eye(12, 60, 3) > 0, n_resamples=99, steps=3)
+    assert found.verdict == "no excess found"
+    assert _reasons(0.999 * found.p_value, found) == []
+    assert _reasons(1.0, replace(found, ruling=replace(found.ruling, p_value=0.65))) == [
+        "p = 0.65 is below --fail-under 1."
+    ]
+
+
+def test_a_gate_that_cannot_be_judged_does_not_pass(run, files):
+    given = (files / "results.csv", "--items", files / "items.csv", *FEW, "--no-scan")
+    code, _, err = run(*given, "--models", files / "models.csv", "--fail-under", "0.01")
+    assert code == 2
+    assert "--fail-under 0.01 can never be reached: with --resamples 99 no p is below 0.01. Use --resamples 999" in err
+    code, out, err = run(*given, "--models", files / "families.csv", "--fail-under", "0.5", "--format", "junit")
+    assert code == 1
+    assert "--fail-under 0.5 cannot be judged: the verdict is 'cannot tell'." in err
+    assert 'failures="1"' in out
+    _, out, _ = run(*given, "--models", files / "families.csv", "--format", "junit")
+    assert 'skipped="1"' in out
 
 
 def test_families_are_read(run, files):

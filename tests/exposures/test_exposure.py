@@ -9,13 +9,16 @@ import pytest
 import heldout
 from heldout import InputError, Predictions, checkpoints, exposure
 from heldout.exposures import exposure as exposure_module
-from heldout.exposures import lineages, single
+from heldout.exposures import families as families_module
+from heldout.exposures import single
 from heldout.exposures.dates import read_dates
+from heldout.exposures.effect import _Tilted, effect
 from heldout.exposures.exposure import judge
+from heldout.exposures.families import family_p, members, smallest_margins, whole_pass
 from heldout.exposures.inputs import read_board
-from heldout.exposures.lineages import effect, members
 from heldout.exposures.placebo import Placebo, blocks_of, placebo_test
-from heldout.exposures.single import Singles, day_sums, prediction_p, scan_dates
+from heldout.exposures.scans import day_sums, scan_dates
+from heldout.exposures.single import Singles, prediction_p
 from heldout.statistics import margins
 
 ROOT = Path(__file__).parents[2]
@@ -193,10 +196,45 @@ def test_everything_and_nothing_are_one_exposure():
     seen = np.zeros((6, 40), dtype=bool)
     seen[:3], seen[3, :20] = True, True
     b = board(right, seen)
-    whole = lineages.whole_pass(b, 99, steps=5, n_jobs=1, rng=np.random.default_rng(0))
+    whole = whole_pass(b, 99, steps=5, n_jobs=1, rng=np.random.default_rng(0))
     found = placebo_test(b, whole.mean, 999, np.random.default_rng(0))
     assert (found.assignments, found.smallest_p) == (6, 1 / 6)
     assert exposure(right, seen=seen, n_resamples=99).verdict == "cannot tell"
+
+
+def test_what_an_idle_stratum_has_makes_no_assignments():
+    """Ten models, two of them exposed where nothing moves, one at the best it can be: one of five in its block."""
+    rng = np.random.default_rng(0)
+    right = rng.random((10, 60)) < 1 / (1 + np.exp(rng.normal(size=60) - np.linspace(-1.5, 1.5, 10)[:, None]))
+    right[:, :20], right[8, 20:40], right[8, 40:] = True, True, False
+    seen = np.zeros((10, 60), dtype=bool)
+    seen[:2, :10], seen[8, 20:40] = True, True
+    found = exposure(right, seen=seen, strata=["idle"] * 20 + ["b"] * 40, n_resamples=199)
+    assert (found.assignments, found.smallest_p, found.p_placebo) == (5, 0.2, 0.2)
+    assert found.verdict == "cannot tell"
+
+
+def test_equal_models_are_equal_whatever_the_seed_and_the_order():
+    """Sums that tie stay tied: with all assignments looked at, p is a function of the table alone."""
+    rng = np.random.default_rng(0)
+    right = np.array([rng.permutation(20) < 10 for _ in range(10)])
+    seen = (np.arange(10) % 2 == 0)[:, None] & (np.arange(20) < 10)
+    p = set()
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(10)
+        names = [f"m{i}" for i in order]
+        table = Predictions.from_correct(right[order], names=names)
+        b = read_board(table, dates=None, cutoffs=None, seen=seen[order], strata=None, families=None)
+        whole = whole_pass(b, 99, steps=5, n_jobs=1, rng=np.random.default_rng(seed))
+        assert np.allclose(whole.mean.sum(axis=1), 10)
+        p.add(round(placebo_test(b, whole.mean, 999, rng).p_value, 12))
+    assert len(p) == 1
+
+
+def test_names_with_numbers_are_mixed():
+    """Even and odd numbers in every block: CRC-32 would part them."""
+    blocks = blocks_of(np.zeros(20), [f"m{i}" for i in range(20)])
+    assert sum(len(set((block % 2).tolist())) == 2 for block in blocks) >= 3
 
 
 @pytest.mark.parametrize("moment", ["batch", "family", "delta", "model", "check"])
@@ -210,8 +248,8 @@ def test_stopped_and_continued_ends_in_the_same_bits(moment, tmp_path, monkeypat
     whole = exposure(right, **{**asked, "checkpoint": None})
     owner, name, count = {
         "batch": (margins.MarginChains, "counted", 3),
-        "family": (lineages._Tilted, "test", 4),
-        "delta": (lineages._Tilted, "test", 25),
+        "family": (families_module, "successes", 4),
+        "delta": (_Tilted, "test", 15),
         "model": (Singles, "test", 3),
         "check": (exposure_module, "negative_control", 1),
     }[moment]
@@ -274,6 +312,9 @@ def test_delta_and_its_interval():
     only[0, :2] = True
     wide = effect(board(certain, only), level=0.05, steps=5, n_jobs=1, rng=rng, n_tables=99)
     assert (wide.log_odds, wide.interval[1]) == (np.inf, np.inf)
+    few = effect(board(right, seen), level=0.05, steps=5, n_jobs=1, rng=rng, n_tables=19)
+    assert np.isfinite(few.log_odds)
+    assert np.isnan(few.interval).all()  # no p of 19 tables is at most 0.025
 
 
 def test_missing_cells_months_and_unknowns():
@@ -327,7 +368,17 @@ def test_all_items_before_all_models():
         ({"families": {"gpt": "openai"}}, "`families` names 'gpt'"),
         ({"strata": "platform"}, "has no column 'platform'"),
         ({"strata": [str(j) for j in range(60)]}, "in no stratum can anything be traded"),
-        ({"seen": [[1, 0]]}, "must be a table of 0 and 1"),
+        ({"seen": [[1, 0]], "cutoffs": None}, "must be a table of 0 and 1"),
+        ({"seen": [[1, 0]]}, "`seen` says who could have seen what, and so do `cutoffs`"),
+        (
+            {
+                "seen": Predictions.from_correct([[1, 0]], observed=[[True, False]], names=["model 0"]),
+                "cutoffs": None,
+                "predictions": np.eye(3, 2, dtype=bool),
+                "dates": None,
+            },
+            "blank in 1 cell, the first 'model 0' on 1;",
+        ),
         ({"level": 2}, "`level` is 2"),
         ({"n_jobs": 0}, "`n_jobs` is 0"),
         ({"predictions": [[0, 1], [1, 0]]}, "at least 3 are needed"),
@@ -366,11 +417,11 @@ def test_livecodebench():
             Predictions.from_correct(right, names=d["models"].tolist()),
             dates=d["dates"].tolist(), cutoffs=d["cutoff"].tolist(), seen=None, strata=strata, families=None,
         )  # fmt: skip
-    whole = lineages.whole_pass(b, 999, steps=10, n_jobs=1, rng=np.random.default_rng(0))
+    whole = whole_pass(b, 999, steps=10, n_jobs=1, rng=np.random.default_rng(0))
     assert int((b.right & b.seen).sum()) == 544
     assert whole.totals.mean() == pytest.approx(461.6, abs=1.5)
     assert whole.totals.std() == pytest.approx(7.6, abs=0.7)
-    assert lineages.family_p(b, whole, 999, steps=10, n_jobs=1, rng=np.random.default_rng(0)) == 1 / 1000
+    assert family_p(b, whole, 999, steps=10, n_jobs=1, rng=np.random.default_rng(0)) == 1 / 1000
     hits = (b.right & b.seen).sum(axis=1)
     with np.errstate(invalid="ignore"):
         z = np.nan_to_num((hits - whole.by_model.mean(axis=0)) / whole.by_model.std(axis=0))
@@ -438,6 +489,38 @@ def test_the_order_of_rows_is_nothing_to_blocks():
     blocks = [[names[i] for i in block] for block in blocks_of(scores, names)]
     back = blocks_of(scores[::-1], names[::-1])
     assert blocks == [[names[::-1][i] for i in block] for block in back]
+
+
+def _line(result):
+    return " ".join(str(result).split())
+
+
+def test_why_it_cannot_be_told():
+    right, _, seen = small(np.random.default_rng(0))
+    found = exposure(right, seen=seen, level=0.01, n_resamples=49, families=[f"f{i % 10}" for i in range(12)])
+    assert "With 49 tables the margins test cannot go below 0.04; draw more (--resamples 1999)." in _line(found)
+    right[:, :30] = True
+    found = exposure(right, seen=seen & (np.arange(60) < 20), strata=["a"] * 30 + ["b"] * 30, n_resamples=99)
+    assert (found.smallest_p, found.smallest_p_margins) == (1, 1)
+    assert "no exposed success can move, and p of the margins test is always 1" in _line(found)
+    assert "not defined (no exposed success can move)" in _line(found)
+
+
+def test_warnings_of_what_the_verdict_rests_on():
+    right, cutoffs, _ = small(np.random.default_rng(3), gain=2.0, k=16)
+    right = np.concatenate([right, right[:1]])
+    result = exposure(right, dates=DATES, cutoffs=[*cutoffs, None], n_resamples=99, scan=False)
+    told = _line(result)
+    assert (result.n_unknown, result.n_twins, result.n_known_families) == (1, 1, 16)
+    assert "not known what they could have seen: 1 of 17 (5.9 %). Margins p, z and the effect" in told
+    assert "Families with known cutoffs: 16" in told
+    assert "of another family: 1." in told
+
+
+def test_reach_takes_more_tables():
+    b = board(*small(np.random.default_rng(0))[::2], families=[f"f{i % 6}" for i in range(12)])
+    assert smallest_margins(b, 9999, 0.05) == 2 / 1000
+    assert smallest_margins(b, 9999, 0.0005) < 0.0005
 
 
 def test_placebo_record():

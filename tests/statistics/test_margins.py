@@ -10,7 +10,7 @@ from scipy.stats import binom, chisquare, hypergeom
 
 import heldout
 from heldout.errors import InputError
-from heldout.statistics import margins
+from heldout.statistics import margin_trades, margins
 from heldout.statistics.margins import MISSING, MarginChains, margin_test
 
 TABLES = {
@@ -163,8 +163,8 @@ def test_a_part_is_any_part(m, rng):
     mask = np.array([0b1011 << 60, 0, 0b100111000000001], dtype=np.uint64)
     n = 400 * comb(8, m)
     keys = rng.integers(0, 2**64, n, dtype=np.uint64)
-    some = margins.part_numpy(np.tile(mask, (n, 1)), np.full(n, 8), np.full(n, m), keys)
-    assert (margins.popcounts(some).sum(axis=1) == m).all()
+    some = margin_trades.part_numpy(np.tile(mask, (n, 1)), np.full(n, 8), np.full(n, m), keys)
+    assert (margin_trades.popcounts(some).sum(axis=1) == m).all()
     assert not (some & ~mask).any()
     counts = np.unique(some, axis=0, return_counts=True)[1]
     assert len(counts) == comb(8, m)
@@ -178,7 +178,7 @@ def test_a_part_of_many_is_hypergeometric(rng):
     bits[0, rng.permutation(256)[:d]] = True
     mask = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
     keys = rng.integers(0, 2**64, n, dtype=np.uint64)
-    some = margins.part_numpy(np.tile(mask, (n, 1)), np.full(n, d), np.full(n, m), keys)
+    some = margin_trades.part_numpy(np.tile(mask, (n, 1)), np.full(n, d), np.full(n, m), keys)
     chosen = np.unpackbits(some.view(np.uint8), axis=1, bitorder="little")[:, bits[0]]
     each = chosen.sum(axis=0)
     assert ((each - n * m / d) ** 2).sum() / (n * m / d * (1 - m / d)) < 199 + 5 * np.sqrt(2 * 199)

@@ -130,11 +130,13 @@ def finish(
     *,
     failed: Sequence[str] = (),
     printed: Summary | None = None,
+    skipped: str = "",
     unfinished: Path | None = None,
 ) -> int:
     """Keep the result where that was asked for, print it (or `printed` in its place), and say what a gate found.
 
-    `unfinished` are the checkpoints of the run, which go as soon as the result is safe.
+    `skipped` says why there is nothing to pass or fail, for `--format junit`; `unfinished` are the checkpoints of the
+    run, which go as soon as the result is safe.
 
     Returns
     -------
@@ -147,13 +149,18 @@ def finish(
         report = result.report(args.out / "report.html", command=args.line)
         if unfinished is not None:
             shutil.rmtree(unfinished, ignore_errors=True)
-    print(rendered(result, args, failed=failed, printed=printed))
+    print(rendered(result, args, failed=failed, printed=printed, skipped="" if failed else skipped))
     say(f"report: {report}" if report is not None else "add --out DIR for a report with pictures")
     return judged(failed)
 
 
 def rendered(
-    result: Result, args: argparse.Namespace, *, failed: Sequence[str] = (), printed: Summary | None = None
+    result: Result,
+    args: argparse.Namespace,
+    *,
+    failed: Sequence[str] = (),
+    printed: Summary | None = None,
+    skipped: str = "",
 ) -> str:
     """What `--format` asks for."""
     from heldout.report import Case, to_junit, to_markdown, to_text
@@ -162,7 +169,7 @@ def rendered(
         return json.dumps(result.to_dict(), indent=2, allow_nan=False)
     summary = printed or result.summary()
     if args.format == "junit":
-        return to_junit(Case(case_name(args), summary, failed))
+        return to_junit(Case(case_name(args), summary, failed, skipped))
     return (to_markdown if args.format == "markdown" else to_text)(summary)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.exposures.exposure import exposure
+from heldout.exposures.result import ExposureResult
 from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.items import table_columns
 from heldout.predictions.values import listing
@@ -22,7 +24,7 @@ from heldout.predictions.values import listing
 GATE = Gate(
     option="--fail-under",
     metavar="P",
-    help="exit 1 where exposed models score better with p below P",
+    help="exit 1 where p is below P, or where P cannot be judged",
     what="a p-value between 0 and 1",
     below=1,
     open=True,
@@ -38,10 +40,11 @@ DETAILS = f"""\
 --items      one row per example: id,date and columns for --strata; a month (2023-09) means its last day
 --models     one row per model: model,cutoff and perhaps family (its base model or pretraining run, the unit of both
              tests); without family every model is its own
---seen       1 where a model could have seen an example, 0 where not; anything that the results can be read from
+--seen       1 where a model could have seen an example, 0 where not; anything that the results can be read from, or a
+             table model,id,seen
 
-exit codes: 0 fine, 1 exposed models score better with p below --fail-under, 2 bad input, 3 a bug in heldout, 130
-stopped (continue with --resume)
+exit codes: 0 fine, 1 p below --fail-under, or it cannot be judged from this table, 2 bad input, 3 a bug in heldout,
+130 stopped (continue with --resume)
 """
 SLOW = 2e7  # cells of all tables that take more than half a minute or so without numba
 MODEL = ("model", "name", "models", "names", "system")
@@ -86,38 +89,25 @@ def add_options(verb: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """`heldout exposure`."""
     GATE.check(args)
+    if args.fail_under is not None and 0 < args.fail_under * (args.resamples + 1) <= 1:
+        raise InputError(
+            f"--fail-under {args.fail_under:g} can never be reached: with --resamples {args.resamples} no p is below "
+            f"{1 / (args.resamples + 1):.2g}. Use --resamples {math.ceil(10 / args.fail_under) - 1}, or more."
+        )
     if args.out is None:
         refuse_alone(args, ("resume",), "--out")
-    strata = args.strata or []
-    wanted = (*strata, *([args.date] if args.date else DATE))
+    wanted = (*(args.strata or []), *([args.date] if args.date else DATE))
     table = read_predictions(args, args.given[0] if len(args.given) == 1 else args.given, columns=wanted)
     say(str(table))
     if args.out is not None:
         check_folder(args.out)
-    items = {} if args.items is None else _rows_by(args.items, EXAMPLE.usual, "id", "--items")
-    models = {} if args.models is None else _rows_by(args.models, MODEL, "model", "--models")
-    seen = None if args.seen is None else _seen(args.seen)
-    asked: dict[str, Any] = {
-        "strata": [_item_column(table, items, args.items, name, "--strata") for name in strata] or None,
-        "families": _model_column(models, FAMILY),
-        "cutoffs": _model_column(models, CUTOFF),
-        "dates": _dates(table, items, args),
-    }
-    if args.models is not None and seen is None and asked["cutoffs"] is None:
-        raise InputError(f"{args.models} has no column 'cutoff'; --models needs the columns model and cutoff.")
-    if seen is None and asked["dates"] is None:
-        raise InputError(
-            "the dates of the examples are not known: give a table id,date with --items, or --date, a column of the "
-            "results; or --seen, a table of who could have seen what."
-        )
-    if seen is None and asked["cutoffs"] is None:
-        raise InputError("the cutoffs of the models are not known: give a table model,cutoff with --models, or --seen.")
+    asked = _asked(table, args)
     if find_spec("numba") is None and table.cells.size * args.resamples > SLOW:
         say("numba is not installed, so this takes a while: pip install 'heldout[attack]' makes it many times faster.")
     result = exposure(
         table,
-        seen=seen,
         level=args.level,
+        reach=args.fail_under,
         n_resamples=args.resamples,
         steps=args.steps,
         scan=args.scan,
@@ -129,15 +119,68 @@ def run(args: argparse.Namespace) -> int:
         progress=not args.quiet,
         **asked,
     )
-    failed = []
-    if args.fail_under is not None and result.verdict != "cannot tell" and result.p_value < args.fail_under:
-        failed = [f"exposed models score better, p = {result.p_value:.2g} is below {args.fail_under:g}"]
-    return finish(result, args, failed=failed, unfinished=unfinished.folder(args))
+    told = result.verdict not in ("cannot tell", "not applicable")
+    return finish(
+        result,
+        args,
+        failed=_reasons(args.fail_under, result),
+        skipped="" if told else result.summary().headline,
+        unfinished=unfinished.folder(args),
+    )
+
+
+def _asked(table: Predictions, args: argparse.Namespace) -> dict[str, Any]:
+    """Who could have seen what, families and strata, from the tables that were given."""
+    items = {} if args.items is None else _rows_by(args.items, EXAMPLE.usual, "id", "--items")
+    _count_strangers(table, items, args.items)
+    models = {} if args.models is None else _rows_by(args.models, MODEL, "model", "--models")
+    seen = None if args.seen is None else _seen(args.seen)
+    asked: dict[str, Any] = {
+        "seen": seen,
+        "strata": [_item_column(table, items, args.items, name, "--strata") for name in args.strata or []] or None,
+        "families": _model_column(models, FAMILY),
+        "cutoffs": _model_column(models, CUTOFF),
+        "dates": _dates(table, items, args),
+    }
+    if seen is not None and asked["cutoffs"] is not None:
+        say(f"--seen says who could have seen what: the cutoffs of {args.models} are not used")
+        asked["cutoffs"] = None
+    if args.models is not None and seen is None and asked["cutoffs"] is None:
+        raise InputError(f"{args.models} has no column 'cutoff'; --models needs the columns model and cutoff.")
+    if seen is None and asked["dates"] is None:
+        raise InputError(
+            "the dates of the examples are not known: give a table id,date with --items, or --date, a column of the "
+            "results; or --seen, a table of who could have seen what."
+        )
+    if seen is None and asked["cutoffs"] is None:
+        raise InputError("the cutoffs of the models are not known: give a table model,cutoff with --models, or --seen.")
+    return asked
+
+
+def _reasons(fail_under: float | None, result: ExposureResult) -> list[str]:
+    """Why a pipeline stops: p is below the threshold, or nothing could fall below it here."""
+    if fail_under is None:
+        return []
+    smallest = max(result.smallest_p, result.smallest_p_margins)
+    if result.verdict in ("cannot tell", "not applicable"):
+        return [f"--fail-under {fail_under:g} cannot be judged: the verdict is {result.verdict!r}."]
+    if smallest >= fail_under:
+        return [f"--fail-under {fail_under:g} cannot be judged: no p of this table is below {smallest:.2g}."]
+    if result.p_value >= fail_under:
+        return []
+    found = f": {result.summary().headline.lower()}" if result.verdict == "exposed models score better" else ""
+    return [f"p = {result.p_value:.3g} is below --fail-under {fail_under:g}{found}."]
 
 
 def _seen(path: str) -> Predictions:
-    table = load_predictions(path)
-    table.require_binary("`seen`")
+    file = Path(path)
+    is_long = file.is_file() and file.suffix.lower() in (".csv", ".tsv") and "seen" in table_columns(file)
+    table = load_predictions(path, correct_key="seen" if is_long else None)
+    if not table.is_binary:
+        raise InputError(
+            f"{path} (--seen) must hold 1 where a model could have seen an example and 0 where not; it has other "
+            "numbers. Turn shares into 1 and 0 first."
+        )
     return table
 
 
@@ -149,7 +192,8 @@ def _rows_by(path: str, usual: tuple[str, ...], noun: str, option: str) -> dict[
     found = {plain_name(name): name for name in reversed(list(columns))}
     key = next((found[name] for name in usual if name in found), None)
     if key is None:
-        raise InputError(f"{path} has no column {noun!r} ({option}); it has {listing(list(columns), len(columns))}.")
+        has = listing(list(columns), len(columns))
+        raise InputError(f"{path} has no column {noun!r} ({option}); rename the one that holds it, of {has}.")
     names = [str(value).strip() for value in columns[key]]
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
@@ -186,6 +230,15 @@ def _dates(
         if found is not None:
             return _item_column(table, items, args.items, found, "--date")
     return None
+
+
+def _count_strangers(table: Predictions, items: dict[str, dict[str, Any]], path: str | None) -> None:
+    """Say how many rows of --items are of no example: a slip in the ids would make examples without a date."""
+    known = set(table.ids or ())
+    strangers = [name for name in next(iter(items.values()), {}) if name not in known]
+    if known and strangers:
+        rows = "1 row" if len(strangers) == 1 else f"{len(strangers):,} rows"
+        say(f"{path}: {rows} of no example in {table.source}; the first is {strangers[0]!r}")
 
 
 def _check_shared(table: Predictions, values: dict[str, Any], path: str | None) -> None:

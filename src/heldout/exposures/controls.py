@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.exposures.families import Pass, family_p, fewer, successes, whole_pass
 from heldout.exposures.inputs import Board
-from heldout.exposures.lineages import Pass, family_p, fewer, successes, whole_pass
-from heldout.statistics.margins import MISSING, MarginChains, monte_carlo_p
+from heldout.statistics.margins import MISSING, MarginChains, monte_carlo_p, standardised
 
 Floats = NDArray[np.float64]
 
@@ -18,7 +18,6 @@ LONGER = 4  # times as many rounds, to look whether the mean has moved
 FEWER = 999  # tables of a check
 DRIFT = 0.25  # standard deviations that the mean may move, beyond three standard errors
 NAMED = 5  # examples and families that weigh most
-MONTHS = 60  # in the picture; where there are more, several go together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +55,7 @@ class Part:
     @property
     def z(self) -> float:
         """Standardised excess; NaN where nothing can move."""
-        return (self.observed - self.expected) / self.spread if self.spread > 0 else math.nan
+        return float(standardised(self.observed, self.expected, self.spread))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,37 +151,3 @@ def weights(board: Board, residuals: Floats) -> tuple[tuple[Weight, ...], tuple[
         if cells[f]
     )
     return examples, families
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MonthMap:
-    """Mean residual of every model in every month, and before which month each model's cutoff lies."""
-
-    months: tuple[str, ...]  # first and last where several go together
-    residuals: Floats  # (k, months); NaN where a model has no example
-    steps: tuple[int, ...]  # months that end by the cutoff; -1 where it is not known
-
-
-def month_map(board: Board, residuals: Floats) -> MonthMap | None:
-    """None without dates or cutoffs."""
-    if board.dates is None or board.cutoffs is None:
-        return None
-    dated = ~np.isnat(board.dates)
-    months = board.dates.astype("datetime64[M]").astype(np.int64)
-    first, last = int(months[dated].min()), int(months[dated].max())
-    width = -(-(last - first + 1) // MONTHS)
-    bins = (months - first) // width
-    count = (last - first) // width + 1
-    there = (board.cells != MISSING) & dated
-    values = np.full((len(board.names), count), np.nan)
-    for b in range(count):
-        own = dated & (bins == b)
-        n = there[:, own].sum(axis=1)
-        values[:, b] = np.where(n > 0, residuals[:, own].sum(axis=1) / np.maximum(1, n), np.nan)
-    starts = [np.datetime64(first + b * width, "M") for b in range(count)]
-    ends = [start + np.timedelta64(width, "M") - np.timedelta64(1, "D") for start in starts]
-    names = tuple(
-        str(s) if width == 1 else f"{s} to {e.astype('datetime64[M]')}" for s, e in zip(starts, ends, strict=True)
-    )
-    steps = tuple(-1 if np.isnat(c) else sum(bool(e <= c) for e in ends) for c in board.cutoffs)
-    return MonthMap(months=names, residuals=values, steps=steps)

@@ -16,29 +16,21 @@ from heldout._version import __version__
 from heldout.checkpoints import Checkpoint, begin, hash_of
 from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
-from heldout.exposures.controls import Mixing, Part, mixing, month_map, negative_control, strata_alone, weights
+from heldout.exposures.controls import Mixing, Part, mixing, negative_control, strata_alone, weights
+from heldout.exposures.effect import EFFECT_TESTS, Effect, effect
+from heldout.exposures.families import DRAWS, WIDE, Pass, family_p, family_tables, smallest_margins, whole_pass
 from heldout.exposures.inputs import Board, read_board
 from heldout.exposures.kept import Kept
-from heldout.exposures.lineages import (
-    DRAWS,
-    EFFECT_TESTS,
-    WIDE,
-    Effect,
-    Pass,
-    effect,
-    family_p,
-    smallest_margins,
-    whole_pass,
-)
-from heldout.exposures.placebo import Placebo, placebo_test, residuals
+from heldout.exposures.months import month_map
+from heldout.exposures.placebo import ENOUGH, Placebo, placebo_test, residuals
 from heldout.exposures.result import Basis, ExposureResult, ModelExposure, Outcome, Verdict
-from heldout.exposures.single import Scan, Single, Singles
+from heldout.exposures.scans import Scan
+from heldout.exposures.single import Single, Singles
 from heldout.predictions import Predictions
 from heldout.progress import plain_bar
-from heldout.statistics.margins import STEPS, MarginChains
+from heldout.statistics.margins import MISSING, STEPS, MarginChains, standardised
 from heldout.statistics.stepdown import holm_log_adjusted
 
-FEWEST = 20  # assignments below which the placebo test cannot reach 0.05
 DATES = 20  # from which on the report scans cutoffs unasked
 
 
@@ -51,6 +43,7 @@ def exposure(
     strata: Sequence[Any] | Mapping[str, Any] | str | None = None,
     families: Mapping[str, Any] | Sequence[Any] | None = None,
     level: float = 0.05,
+    reach: float | None = None,
     n_resamples: int = 9999,
     steps: int | None = None,
     scan: bool | None = None,
@@ -75,15 +68,20 @@ def exposure(
         When each example was published: 2023-09-30, or a month, which means its last day; or the name of a column.
         Examples without a date serve as reference only.
     cutoffs : (n_models,), or dict by name
-        Until when each model could have seen examples. Models without a cutoff serve as reference only.
+        Until when each model could have seen examples. Models without a cutoff tell how hard examples are in the
+        margins test, as if they could have seen nothing; no other model is compared with them alone.
     seen : (n_models, n_examples) of 0 and 1, or Predictions, optional
-        Who could have seen what, instead of dates and cutoffs.
+        Who could have seen what, instead of cutoffs; every cell of it must be there. With `dates`, cutoffs that fit
+        better can still be looked for.
     strata : (n_examples,), or str, or several str, optional
         Examples are compared within strata only: an array, or names of columns.
     families : (n_models,), or dict by name, optional
         Base model or pretraining run of each model; families are the unit. Without it every model is its own.
     level : float
         Of the verdict; the interval is at 1 - level.
+    reach : float, optional
+        A smaller p that the tests shall be able to go below, such as the threshold of a pipeline; with families it
+        takes more tables.
     n_resamples : int
         Tables, and assignments, that are drawn.
     steps : int, optional
@@ -124,6 +122,7 @@ def exposure(
     """
     seed, n_resamples = check_seed(seed), check_count(n_resamples, "n_resamples")
     level = check_share(level, "level")
+    reach = level if reach is None else min(level, check_share(reach, "reach"))
     steps = None if steps is None else check_count(steps, "steps")
     check_n_jobs(n_jobs)
     board = read_board(predictions, dates=dates, cutoffs=cutoffs, seen=seen, strata=strata, families=families)
@@ -137,7 +136,9 @@ def exposure(
     if scan is None:
         scan = board.dates is not None and len(np.unique(board.dates[~np.isnat(board.dates)])) >= DATES
     rounds = steps or (STEPS if board.cells.size < WIDE else STEPS // 2)
-    run = _Run(board, level=level, n_resamples=n_resamples, steps=rounds, scan=scan, seed=seed, n_jobs=n_jobs)
+    run = _Run(
+        board, level=level, reach=reach, n_resamples=n_resamples, steps=rounds, scan=scan, seed=seed, n_jobs=n_jobs
+    )
     run.n_idle = int(np.count_nonzero(~idle))
     if not board.informative.any():
         return run.nothing()
@@ -149,9 +150,18 @@ class _Run:
     """One board, tested in parts, each with chance of its own."""
 
     def __init__(
-        self, board: Board, *, level: float, n_resamples: int, steps: int, scan: bool, seed: int, n_jobs: int
+        self,
+        board: Board,
+        *,
+        level: float,
+        reach: float,
+        n_resamples: int,
+        steps: int,
+        scan: bool,
+        seed: int,
+        n_jobs: int,
     ) -> None:
-        self.board, self.level, self.n_resamples, self.steps = board, level, n_resamples, steps
+        self.board, self.level, self.reach, self.n_resamples, self.steps = board, level, reach, n_resamples, steps
         self.scan, self.seed, self.n_idle = scan, seed, 0
         self._with: dict[str, Any] = {"steps": steps, "n_jobs": n_jobs}
         self._n_jobs = n_jobs
@@ -165,8 +175,9 @@ class _Run:
         days = [np.zeros(0) if d is None else d.astype(np.int64) for d in (b.dates, b.cutoffs)]
         fingerprint = {
             "results": b.digest,
-            "exposure": hash_of(b.cells, b.could, b.known, b.strata, b.families, *days),
+            "who could have seen what": hash_of(b.cells, b.could, b.known, b.strata, b.families, *days),
             "level": self.level,
+            "tables of each family": family_tables(self.n_resamples, self.reach),
             "resamples": self.n_resamples,
             "steps": self.steps,
             "scan": self.scan,
@@ -203,10 +214,11 @@ class _Run:
             "months": month_map(b, left),
         }
         examples, families = weights(b, left)
-        floor = smallest_margins(b, self.n_resamples, self.level)
-        z_all = _z((b.right & b.seen).sum(axis=1), whole.by_model)
+        # where no exposed success can move, p is 1 whatever the results are
+        floor = smallest_margins(b, self.n_resamples, self.reach) if whole.totals.std() > 0 else 1.0
+        z_all = standardised((b.right & b.seen).sum(axis=1), whole.by_model.mean(axis=0), whole.by_model.std(axis=0))
         return self._made(
-            ruling=judge(p_margins, placebo, self.level, floor if whole.totals.std() > 0 else 1.0),
+            ruling=judge(p_margins, placebo, self.level, floor),
             smallest_p_margins=floor,
             p_margins=p_margins,
             placebo=placebo,
@@ -226,7 +238,7 @@ class _Run:
         """What takes long, one part after the other; those that are kept are taken as they are."""
         b, n = self.board, self.n_resamples
         whole = whole_pass(b, n, rng=rngs[0], kept=kept, **self._with)
-        p_margins = family_p(b, whole, n, rng=rngs[1], level=self.level, kept=kept, **self._with)
+        p_margins = family_p(b, whole, n, rng=rngs[1], level=self.reach, kept=kept, **self._with)
         placebo = placebo_test(b, whole.mean, n, rngs[2])
         size = effect(b, level=self.level, rng=rngs[3], n_tables=n, kept=kept, **self._with)
         tests = Singles(b, n_tables=n, steps=self.steps, n_jobs=self._n_jobs, scan=self.scan, seed=self.seed, kept=kept)
@@ -296,10 +308,12 @@ class _Run:
             n_families=len(b.family_names),
             families_given=b.families_given,
             n_examples=len(b.ids),
-            n_missing=int((b.cells == 2).sum()),
+            n_missing=int((b.cells == MISSING).sum()),
             n_everything=int(b.has_all.sum()),
             n_nothing=int((b.known & ~b.seen.any(axis=1)).sum()),
             n_unknown=int((~b.known).sum()),
+            n_known_families=len(np.unique(b.families[b.known])),
+            n_twins=twins(b),
             n_undated=b.n_undated,
             halved=b.halved,
             n_resamples=self.n_resamples,
@@ -351,6 +365,14 @@ class _Run:
         return tuple(rows)
 
 
+def twins(board: Board) -> int:
+    """Models with the same results as one of another family before them; those with all right or all wrong aside."""
+    first: dict[bytes, int] = {}
+    some = (board.right.any(axis=1) & (board.cells == 0).any(axis=1)).tolist()
+    rows = [(row.tobytes(), f) for row, f, use in zip(board.cells, board.families.tolist(), some, strict=True) if use]
+    return sum(first.setdefault(row, f) != f for row, f in rows)
+
+
 def commonest(board: Board, singles: Mapping[int, Single]) -> dict[int, float]:
     """Standardised excesses of references under the exposure that most of the tested models have."""
     patterns = Counter(board.could[m].tobytes() for m, s in singles.items() if s.placebo)
@@ -358,11 +380,6 @@ def commonest(board: Board, singles: Mapping[int, Single]) -> dict[int, float]:
         return {}
     most = patterns.most_common(1)[0][0]
     return next(s.placebo for m, s in singles.items() if board.could[m].tobytes() == most and s.placebo)
-
-
-def _z(observed: NDArray[Any], drawn: NDArray[Any]) -> NDArray[np.float64]:
-    spread = drawn.std(axis=0)
-    return np.where(spread > 0, (observed - drawn.mean(axis=0)) / np.where(spread > 0, spread, 1.0), np.nan)
 
 
 def judge(p_margins: float, placebo: Placebo, level: float, smallest_margins: float = 0.0) -> Verdict:
@@ -378,6 +395,6 @@ def judge(p_margins: float, placebo: Placebo, level: float, smallest_margins: fl
     p = max(p_margins, placebo.p_value)
     basis: Basis = "margins" if p_margins >= placebo.p_value else "placebo"
     outcome: Outcome = "exposed models score better" if p <= level else "no excess found"
-    if placebo.assignments < FEWEST or max(placebo.smallest_p, smallest_margins) > level:
+    if placebo.assignments < ENOUGH or max(placebo.smallest_p, smallest_margins) > level:
         outcome = "cannot tell"
     return Verdict(outcome=outcome, p_value=p, level=level, rests_on=basis)

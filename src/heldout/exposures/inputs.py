@@ -140,6 +140,8 @@ def _exposure(
     if cutoffs is not None:
         until = read_dates(_by_model(cutoffs, table, "cutoffs"), table.names, what="cutoffs")
     if seen is not None:
+        if until is not None:
+            raise InputError("`seen` says who could have seen what, and so do `cutoffs`; give one of them.")
         return when, until, *_given(table, seen)
     if when is None or until is None:
         lacking = "`dates` of the examples" if when is None else "`cutoffs` of the models"
@@ -162,6 +164,14 @@ def _given(table: Predictions, seen: Any) -> tuple[Flags, Flags]:
         places = _places(table, seen)
         if (places < 0).all():
             raise InputError(f"`seen` and {table.source} share no example; are the ids the same?")
+        blank = [] if seen.observed is None else np.argwhere(~seen.observed).tolist()
+        if blank:
+            i, j = blank[0]
+            where = f"{seen.names[i]!r} on {seen.ids[j] if seen.ids else j!r}"
+            raise InputError(
+                f"`seen` is blank in {len(blank):,} {'cell' if len(blank) == 1 else 'cells'}, the first {where}; write "
+                "1 where a model could have seen an example and 0 where not."
+            )
         for i, name in enumerate(seen.names):
             row = table.names.index(name)
             flags[row], known[row] = np.where(places >= 0, seen.correct[i][places], False), True

@@ -10,17 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import permutations
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.exposures.inputs import Board
-from heldout.statistics.margins import MISSING, TIE
+from heldout.statistics.margins import MISSING, TIE, monte_carlo_p
 
 Floats = NDArray[np.float64]
 BLOCK = 5  # families of like ability
+ENOUGH = 20  # assignments from which on the verdict may rest on them
+ROUNDED = 9  # digits of sums of residuals, which are of the order of 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,35 +47,49 @@ def placebo_test(board: Board, mean: Floats, n_resamples: int, rng: np.random.Ge
     families = [rows for rows in families if len(rows)]
     own = np.stack([of[rows].mean(axis=0) for rows in families])
     exposures = np.stack([board.could[rows].mean(axis=0) for rows in families])
-    # residuals of a row sum to nothing in every stratum: exposures that differ by a constant there are the same to the
-    # sum, such as everything and nothing, and count as one assignment
-    starts = np.flatnonzero(np.diff(board.strata, prepend=-1))
-    exposures = np.round(exposures - np.minimum.reduceat(exposures, starts, axis=1)[:, board.strata], 12)
-    kinds: dict[bytes, int] = {}
-    kind = np.array([kinds.setdefault(row.tobytes(), len(kinds)) for row in exposures])
-    first = [int(np.argmax(kind == a)) for a in range(len(kinds))]
-    gains = own @ exposures[first].T  # (families, kinds): its sum of residuals, had it this exposure
+    gains = own @ exposures.T  # (families, families): the sum of residuals of one, had it the exposure of another
     names = [board.family_names[board.families[rows[0]]] for rows in families]
-    blocks = blocks_of(np.array([scores[rows].mean() for rows in families]), names)
-    observed = float(gains[np.arange(len(families)), kind].sum())
-    slack = TIE * max(1.0, abs(observed))
-    counts = [_arrangements(kind[block]) for block in blocks]
-    assignments = math.prod(counts)
+    blocks = [
+        _Block.of(gains[np.ix_(rows, rows)])
+        for rows in blocks_of(np.array([scores[rows].mean() for rows in families]), names)
+    ]
+    observed = float(np.trace(gains))
+    assignments = math.prod(block.count for block in blocks)
+    smallest = math.prod(block.largest for block in blocks)
     if assignments <= n_resamples + 1:
         totals = np.zeros(1)
         for block in blocks:
-            ways = np.array(sorted(set(permutations(kind[block].tolist()))))
-            sums = gains[block][np.arange(len(block)), ways].sum(axis=1)
-            totals = (totals[:, None] + sums).ravel()
-        p, smallest = float(np.mean(totals >= observed - slack)), 1 / assignments
+            totals = (totals[:, None] + block.sums).ravel()
+        p = float(np.mean(totals >= observed - TIE * max(1.0, abs(observed))))
     else:
-        totals = np.zeros(n_resamples)
-        for block in blocks:
-            ways = rng.permuted(np.tile(kind[block], (n_resamples, 1)), axis=1)
-            totals += gains[block][np.arange(len(block)), ways].sum(axis=1)
-        p = float((1 + np.count_nonzero(totals >= observed - slack)) / (n_resamples + 1))
-        smallest = 1 / (n_resamples + 1)
+        drawn = sum((rng.choice(block.sums, size=n_resamples) for block in blocks), np.zeros(n_resamples))
+        p, smallest = monte_carlo_p(observed, drawn, unit=1.0), max(smallest, 1 / (n_resamples + 1))
     return Placebo(p_value=p, assignments=assignments, smallest_p=smallest, n_blocks=len(blocks))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Block:
+    """Families of like ability, and the sums of residuals under every distinct way to give them their exposures."""
+
+    sums: Floats
+
+    @classmethod
+    def of(cls, gains: Floats) -> _Block:
+        """From the sum of residuals of every family under the exposure of every other."""
+        # exposures under which every family has the same sum are one: everything and nothing (residuals of a row sum to
+        # nothing in every stratum), those that differ where nothing can move, or on cells that the block does not have
+        _, first, kind = np.unique(np.round(gains, ROUNDED), axis=1, return_index=True, return_inverse=True)
+        ways = np.array(sorted(set(permutations(kind.ravel().tolist()))))
+        return cls(sums=gains[:, first][np.arange(len(gains)), ways].sum(axis=1))
+
+    @property
+    def count(self) -> int:
+        return len(self.sums)
+
+    @property
+    def largest(self) -> float:
+        """The share of ways that reach the largest sum: no p of this block alone is smaller."""
+        return float(np.mean(self.sums >= self.sums.max() - TIE * max(1.0, abs(float(self.sums.max())))))
 
 
 def blocks_of(scores: Floats, names: Sequence[str] = ()) -> list[NDArray[np.intp]]:
@@ -84,16 +100,10 @@ def blocks_of(scores: Floats, names: Sequence[str] = ()) -> list[NDArray[np.intp
     >>> [block.tolist() for block in blocks_of(np.array([0.1, 0.9, 0.2, 0.8, 0.3, 0.7, 0.5, 0.4]))]
     [[0, 2, 4, 7], [6, 5, 3, 1]]
     """
-    ties = np.array([crc32(name.encode()) for name in names] or [0] * len(scores), dtype=np.float64)
+    ties = np.array([_hashed(name) for name in names] or [0] * len(scores), dtype=np.uint64)
     return list(np.array_split(np.lexsort((ties, np.round(scores, 12))), max(1, round(len(scores) / BLOCK))))
 
 
-def _arrangements(kinds: NDArray[np.intp]) -> int:
-    """Distinct ways to give these exposures to these families.
-
-    Examples
-    --------
-    >>> _arrangements(np.array([0, 0, 0, 1, 1])), _arrangements(np.array([2, 2]))
-    (10, 1)
-    """
-    return math.factorial(len(kinds)) // math.prod(math.factorial(int(c)) for c in np.bincount(kinds))
+def _hashed(name: str) -> int:
+    # CRC-32 is linear: it puts m0, m2, m4, ... into other blocks than m1, m3, m5, ..., and numbers go with cutoffs
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from heldout.exposures.controls import Mixing, MonthMap, Part, Weight
-from heldout.exposures.single import Scan
+from heldout.exposures.controls import Mixing, Part, Weight
+from heldout.exposures.months import MonthMap
+from heldout.exposures.scans import Scan
 from heldout.report import Result
 from heldout.results import today
+from heldout.statistics.margins import standardised
 
 Outcome = Literal["exposed models score better", "no excess found", "cannot tell", "not applicable"]
 Basis = Literal["margins", "placebo", "neither"]
@@ -78,7 +79,8 @@ class ExposureResult(Result):
         Distinct ways to give exposures to families of like ability, and the smallest p that they can reach; blocks of
         like ability.
     smallest_p_margins : float
-        The smallest p that the margins test can reach; where a test cannot reach the level, nothing can be told.
+        The smallest p that the margins test can reach, 1 where no exposed success can move; where a test cannot reach
+        the level, nothing can be told.
     placebo_spread : float
         Standard deviation of the references' standardised excesses under the exposures of others; 1 under the model.
     models : tuple of ModelExposure
@@ -93,6 +95,9 @@ class ExposureResult(Result):
         What came in: whether families were given, and whether several trials were counted as right at half or more.
     n_everything, n_nothing, n_unknown : int
         Models that could have seen all examples, none, or of which it is not known.
+    n_known_families, n_twins : int
+        Families with a model of which it is known what it could have seen; models with the same results as one of
+        another family before them.
     n_undated : int
         Examples without a date, or that `seen` does not have, which serve as reference only.
     n_idle : int
@@ -153,6 +158,8 @@ class ExposureResult(Result):
     n_everything: int
     n_nothing: int
     n_unknown: int
+    n_known_families: int
+    n_twins: int
     n_undated: int
     halved: bool
     n_resamples: int
@@ -186,4 +193,4 @@ class ExposureResult(Result):
     @property
     def z(self) -> float:
         """The excess in standard deviations, as if models were independent."""
-        return self.excess / self.spread if self.spread > 0 else math.nan
+        return float(standardised(self.observed, self.expected, self.spread))

@@ -1,4 +1,4 @@
-"""One model against references that could have seen none of its exposed examples, and cutoffs that fit it better."""
+"""One model against references that could have seen none of its exposed examples."""
 
 from __future__ import annotations
 
@@ -10,28 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from heldout.checkpoints import hash_of
-from heldout.exposures.dates import Days
+from heldout.exposures.families import WIDE, fewer
 from heldout.exposures.inputs import Board, Flags
 from heldout.exposures.kept import Kept
-from heldout.exposures.lineages import WIDE, fewer
-from heldout.statistics.margins import MISSING, TIE, MarginChains, monte_carlo_p
+from heldout.exposures.scans import Scan, day_sums, scan_dates
+from heldout.statistics.margins import MISSING, MarginChains, monte_carlo_p, standardised
 
 Floats = NDArray[np.float64]
 
 TRADES = 100  # of the model with a reference drawn at random; with 40, sd of LiveCodeBench's were up to a tenth larger
 REFERENCE_TABLES = 999  # for mean and sd of the references' own placebo excesses
 WITH_SLOPE = 4  # families of references from which on their excesses are regressed on score
-MOST_DATES = 200  # of a scan
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Scan:
-    """The standardised excess as a function of a hypothetical cutoff, and the date that fits best."""
-
-    dates: tuple[str, ...]
-    z: tuple[float, ...]
-    best: str
-    p_value: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,7 +42,7 @@ class Single:
     @property
     def z(self) -> float:
         """Standardised excess."""
-        return (self.observed - self.expected) / self.spread if self.spread > 0 else math.nan
+        return float(standardised(self.observed, self.expected, self.spread))
 
     @property
     def p_value(self) -> float:
@@ -108,7 +97,7 @@ class Singles:
         rows = self._draw(model, refs, rng, self.n_tables)
         sums = (rows[:, exposed]).sum(axis=1, dtype=np.int64).astype(np.float64)
         mean, spread = float(sums.mean()), float(sums.std())
-        z = (observed - mean) / spread if spread > 0 else math.nan
+        z = float(standardised(observed, mean, spread))
         clean = self._clean_models(model)  # of its own family too: so one table does for all models exposed alike
         others = self._reference_z(clean, exposed)[np.isin(clean, refs)]
         found = others[np.isfinite(others)]
@@ -161,9 +150,8 @@ class Singles:
         flags = chains.packed(np.broadcast_to(exposed, cells.shape))
         n_tables = fewer(b, self.n_tables, REFERENCE_TABLES)
         sums = np.concatenate([chains.successes(t, flags).sum(axis=2) for t in chains.draw_bits(n_tables, rng)])
-        observed, spread = ((cells == 1) & exposed).sum(axis=1), sums.std(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(spread > 0, (observed - sums.mean(axis=0)) / spread, np.nan)
+        observed = ((cells == 1) & exposed).sum(axis=1)
+        return np.asarray(standardised(observed, sums.mean(axis=0), sums.std(axis=0)))
 
     def _prediction(self, model: int, z: float, refs: NDArray[np.intp], others: Floats) -> float:
         """p of the model's excess as one more of its references', regressed on score; families count once."""
@@ -198,50 +186,3 @@ def prediction_p(z: float, score: float, points: Floats) -> float:
         return math.nan
     t = (z - float(points[:, 1].mean()) - slope * away) / error
     return float(stdtr(degrees, -t))
-
-
-def day_sums(board: Board, model: int, rows: NDArray[np.uint8]) -> tuple[Days, NDArray[np.int64]]:
-    """Days of the examples that a model has, and (B + 1, days) what it has right on each, first as it is."""
-    dates = board.dates
-    assert dates is not None
-    used = ~np.isnat(dates) & (board.cells[model] != MISSING)
-    places = np.flatnonzero(used)[np.argsort(dates[used], kind="stable")]
-    days, starts = np.unique(dates[places], return_index=True)
-    own = (board.cells[[model]] == 1).astype(np.uint8)
-    in_order = np.array_equal(places, np.arange(len(dates)))
-    parts = [part if in_order else part[:, places] for part in (own, rows)]
-    return days, np.concatenate([np.add.reduceat(part, starts, axis=1, dtype=np.int64) for part in parts])
-
-
-def scan_dates(board: Board, model: int, dated: tuple[Days, NDArray[np.int64]], *, later: bool = False) -> Scan | None:
-    """The date up to which the model does best, by tables of its own; `later`: among examples after its cutoff.
-
-    p is of the largest standardised excess over dates; mean and sd are over all B + 1 tables, the data's included, so
-    that these are exchangeable and p is exact.
-    """
-    days, by_day = dated
-    if later:
-        if board.cutoffs is None or np.isnat(board.cutoffs[model]):
-            return None
-        after = days > board.cutoffs[model]
-        days, by_day = days[after], by_day[:, after]
-    if len(days) < 3:
-        return None
-    sums = np.cumsum(by_day, axis=1)
-    kept = np.arange(len(days)) if later else np.arange(len(days) - 1)  # up to the last date is everything
-    if len(kept) > MOST_DATES:
-        kept = kept[np.linspace(0, len(kept) - 1, MOST_DATES).round().astype(int)]
-    sums = sums[:, kept]
-    spread = sums.std(axis=0)
-    moving = spread > 0
-    if not moving.any():
-        return None
-    z = (sums[:, moving] - sums[:, moving].mean(axis=0)) / spread[moving]
-    highest = z.max(axis=1)
-    at = [str(day) for day in days[kept][moving]]
-    return Scan(
-        dates=tuple(at),
-        z=tuple(z[0].tolist()),
-        best=at[int(np.argmax(z[0]))],
-        p_value=float(np.mean(highest >= highest[0] - TIE * max(1.0, abs(float(highest[0]))))),
-    )

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from heldout.statistics.margins import BYTES, EACH, FIRST, FOURS, GOLDEN, PAIRS, SCALE, SECOND, SHARP, TINY
+from heldout.statistics.margin_trades import BYTES, EACH, FIRST, FOURS, GOLDEN, PAIRS, SCALE, SECOND, SHARP, TINY
 
 ONE, S2, S4, S11, S27, S30, S31, S56 = (np.uint64(s) for s in (1, 2, 4, 11, 27, 30, 31, 56))
 
@@ -38,7 +38,7 @@ unit = _compile(_unit, inline="always")
 
 
 def _kept(of_kept: Any, others: Any, mine: Any, odds: Any, u: Any) -> Any:
-    """How many of the `mine` examples dealt to the first model are of the tilted kind; see `margins.kept_numpy`."""
+    """How many of the `mine` examples dealt to the first model are tilted; see `margin_trades.kept_numpy`."""
     low, high, spare = max(0.0, mine - others), min(mine, of_kept), others - mine
     mode = low
     while mode < high and (of_kept - mode) * (mine - mode) * odds >= (mode + 1.0) * (spare + mode + 1.0):
@@ -88,7 +88,7 @@ popcount = _compile(_popcount, inline="always")
 
 
 def _part(mask: Any, out: Any, start: Any, stop: Any, d: Any, m: Any, key: Any) -> None:
-    """m of the d examples of a mask, all ways being equally likely; see `margins.part_numpy`."""
+    """m of the d examples of a mask, all ways being equally likely; see `margin_trades.part_numpy`."""
     width = stop - start
     if m == 0 or m == d:
         for w in range(start, stop):
@@ -137,7 +137,7 @@ part = _compile(_part)
 
 
 def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, there: Any, tilt: Any, odds: Any, star: Any) -> None:
-    """Every table of the stack takes `steps` rounds of trades, in place; see `margins._walk_numpy`."""
+    """Every table of the stack takes `steps` rounds of trades, in place; see `margin_trades.walk_numpy`."""
     k, words = tables.shape[1:]
     tilted = odds.shape[0] > 0
     order = np.empty(k, np.int64)
