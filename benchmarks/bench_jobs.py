@@ -14,6 +14,7 @@ from common import alternate, resnet20, verdict
 from heldout import LabelledImages, Translations, audit_many
 from heldout.images import Upsample, from_arrays
 from heldout.scorers import TorchScorer
+from heldout.workers import Shared
 
 
 def of_smooth_noise(n: int) -> np.ndarray:
@@ -45,12 +46,14 @@ def jobs(n: int, rounds: int) -> None:
             statistics.add(found.test.statistics.tobytes())
         return found.evaluations
 
-    started = time.perf_counter()
-    run(2, limit=24)
-    print(
-        f"workers start, import torch and look at 24 pictures: {time.perf_counter() - started:.1f} s, not counted below"
-    )
-    rates = alternate({"two": lambda: run(2), "one": lambda: run(1)}, rounds=rounds)
+    with Shared():  # keeps the workers of one audit for the next
+        started = time.perf_counter()
+        run(2, limit=24)
+        print(
+            f"workers start, import torch and look at 24 pictures: {time.perf_counter() - started:.1f} s, not counted "
+            "below"
+        )
+        rates = alternate({"two": lambda: run(2), "one": lambda: run(1)}, rounds=rounds)
     assert len(statistics) == 1, "the same bits"
     ratios = rates["two"] / rates["one"]
     one, two = (float(np.median(rates[name])) for name in ("one", "two"))

@@ -29,7 +29,7 @@ from heldout.images import LabelledImages, Wrap, from_folder
 from heldout.images.pieces import piece_of
 from heldout.independence.rounds import keep_result
 from heldout.scorers import OnnxScorer, TorchScorer
-from heldout.scorers.portable import portable, runs_on_gpu
+from heldout.scorers.base import device_of, portable
 from heldout.workers.parcels import packed
 from heldout.workers.surroundings import Surroundings
 from tests.independence.test_jobs import audited, nets, pictures, small_shards  # noqa: F401  # a fixture
@@ -213,6 +213,38 @@ def test_pictures_travel_by_themselves(tmp_path):
         assert list(piece.ids) == [whole.ids[i] for i in rows]
 
 
+def test_pictures_leave_the_store_with_their_last_task():
+    put: list[Any] = []
+    ray = SimpleNamespace(put=lambda thing: put.append(thing) or thing)
+    model, some, others = (np.full(10, value) for value in range(3))
+    parcels = clusters._Parcels(ray, "auto", [("the model", model)], [("pictures", some), ("pictures", others)])
+    letters = [parcels.letter((model, part)) for part in (some, some, others)]
+    assert [len(parcels.lend(letter)) for letter in letters] == [2, 2, 2]
+    assert (len(put), len(parcels._stored)) == (3, 3)
+    parcels.give_back(letters[0].bare())
+    assert len(parcels._stored) == 3, "the second one still holds them"
+    parcels.give_back(letters[1].bare())
+    parcels.give_back(letters[2].bare())
+    assert [which for which, _ in parcels._stored.values()] == [id(model)]
+    again = parcels.letter((model, some))
+    assert len(parcels.lend(again)) == 2
+    assert len(put) == 4, "the model is there, pictures are read anew"
+
+
+def test_a_run_that_waits_for_nodes_says_so_once(monkeypatch):
+    clock, alive, said = iter(range(0, 1000, 20)), [True], list[str]()
+    monkeypatch.setattr(clusters.time, "monotonic", lambda: next(clock))
+    run = object.__new__(clusters._Run)
+    run._ray = SimpleNamespace(nodes=lambda: [{"Alive": alive[0], "Resources": {"CPU": 2.0}}])
+    run._say, run._seen, run.sent = said.append, {}, {"work": clusters._Sent(0, "CPU", None)}
+    for alive[0] in (True, False, False, False, False):
+        run.look_for_nodes()
+    assert said == [
+        "no node of the cluster has had a CPU for 30 seconds; the run waits for one to join, or for Ctrl-C. What was "
+        "finished is kept."
+    ]
+
+
 def test_a_model_file_travels_along(tmp_path, honest_onnx):
     path = Path(shutil.copy(honest_onnx, tmp_path / "model.onnx"))
     scorer = OnnxScorer(path, threads=1)
@@ -223,7 +255,7 @@ def test_a_model_file_travels_along(tmp_path, honest_onnx):
     there = pickle.loads(sent)
     assert there.name == "model"
     assert there.logits(batch).tobytes() == expected.tobytes()
-    assert not runs_on_gpu(scorer)
+    assert device_of(scorer) == device_of(there) == "cpu"
 
 
 def test_weights_leave_their_gpu_for_the_way():
@@ -231,5 +263,16 @@ def test_weights_leave_their_gpu_for_the_way():
     scorer.device = torch.device("cuda:1")  # none here: its weights are on the CPU already
     there = portable(scorer)
     assert (str(there.device), str(scorer.device)) == ("cuda", "cuda:1")
-    assert runs_on_gpu(scorer)
-    assert there._original is not scorer._original
+    assert device_of(scorer) == "cuda:1"
+    assert there._original is scorer._original
+
+
+def test_weights_leave_a_gpu_on_which_they_do_not_run():
+    class Far(torch.nn.Linear):
+        def buffers(self, recurse=True):
+            yield SimpleNamespace(device=torch.device("cuda:0"))
+
+        def cpu(self):
+            return "here"
+
+    assert portable(TorchScorer(Far(2, 2), device="cpu"))._original == "here"

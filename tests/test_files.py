@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import pickle
 import zipfile
 
 import numpy as np
@@ -53,6 +54,9 @@ def test_large_packed_arrays_are_read_row_by_row(tmp_path, rows, monkeypatch, rn
     for index in (slice(10, 20), np.array([7, 3, 3, 41]), np.arange(0)):
         assert np.array_equal(packed[index], rows[index])
     assert len(packed._kept) <= 4
+    elsewhere = pickle.loads(pickle.dumps(packed))  # as it goes to another process
+    assert not elsewhere._kept
+    assert np.array_equal(elsewhere[[5, 3]], rows[[5, 3]])
     whole = path.read_bytes()
     path.write_bytes(whole[:700] + bytes([whole[700] ^ 4]) + whole[701:])
     with Npz(path) as arrays, pytest.raises(InputError, match="damaged"):

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from heldout import InputError, workers
+from heldout.scorers.torch import without_tf32
 from heldout.workers import ending
+from heldout.workers.switches import rounds_products, switch, switches
 
 PARENT = """
 import subprocess, sys
@@ -122,13 +124,45 @@ def test_results_come_in_the_order_of_the_tasks(n_jobs):
         n_jobs=n_jobs,
         tell=lambda number, *told: heard.update({number: told}),
         done=lambda number, result: done.append((number, result[0])),
-        shared=[("the array", shared)],
+        shared=workers.Shared(("the array", shared)),
     )
     assert [number for number, _, _ in found] == [0, 1, 2, 3, 4]
     assert sorted(done) == [(n, n) for n in range(5)]
     assert heard == {n: (2, n) for n in range(5)}
     assert {pid == os.getpid() for _, pid, _ in found} == {n_jobs == 1}
     assert (shared[0] == 4) == (n_jobs == 1), "what a worker does to its copy stays there"
+
+
+class Opened:
+    """Knows which copy it is."""
+
+    def __getstate__(self):
+        return {"a": "model"}
+
+    def __setstate__(self, state):
+        self.copy = os.urandom(8)
+
+
+def which_copy(task, tell):
+    """Waits for the other worker to have one too."""
+    model, folder = task
+    (folder / str(os.getpid())).touch()
+    while len(list(folder.iterdir())) < 2:
+        time.sleep(0.01)
+    return os.getpid(), model.copy
+
+
+def test_a_worker_opens_a_model_once_in_all_runs_of_a_block(tmp_path):
+    model = Opened()
+    with workers.Shared(("the model", model)) as shared:
+        tasks = [(model, tmp_path)] * 2
+        found = [workers.run_tasks(which_copy, tasks, n_jobs=2, shared=shared) for _ in range(2)]
+    pids = {pid for pid, _ in found[0]}
+    assert len(pids) == 2
+    assert set(found[1]) <= set(found[0]), "the very copies of the first run"
+    for pid in pids:  # ended with the block
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 def test_an_error_has_the_other_tasks_stop_and_keep_their_state(tmp_path):
@@ -145,7 +179,7 @@ def test_what_cannot_be_sent_is_named():
     lock = threading.Lock()
     sentence = r"^`n_jobs=2`: the model m cannot be sent to another process \(TypeError: .*\); leave `n_jobs` out, or "
     with pytest.raises(InputError, match=sentence):
-        workers.run_tasks(counted, [lock, lock], n_jobs=2, shared=[("the model m", lock)])
+        workers.run_tasks(counted, [1] * 9 + [lock], n_jobs=2, shared=workers.Shared(("the model m", lock)))
 
 
 def threads(task, tell):
@@ -168,3 +202,24 @@ def test_workers_compute_as_their_parent_does():
     finally:
         torch.set_num_threads(before)
         torch.backends.cudnn.deterministic = False
+
+
+def test_torchs_newer_switches_go_along_too():
+    """Reading the older ones raises once the newer ones say what those cannot."""
+    torch = torch_module()
+    conv = getattr(torch.backends.cudnn, "conv", None)
+    if conv is None:
+        pytest.skip("a torch without them")
+    before = switches(torch)
+    try:
+        conv.fp32_precision = "ieee"
+        there = workers.Surroundings.here()
+        switch(torch, before)
+        assert conv.fp32_precision == "tf32", "torch's default"
+        with there.restored():
+            assert conv.fp32_precision == "ieee"
+            with without_tf32(torch):
+                assert not rounds_products(torch)
+        assert switches(torch) == before
+    finally:
+        switch(torch, before)

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from heldout._version import __version__
 from heldout.errors import HeldoutError, InputError, MissingExtraError, import_extra, told
-from heldout.workers.parcels import Parcel, packed
+from heldout.workers.parcels import Parcel, Parcels
 from heldout.workers.surroundings import Surroundings
 
 SECONDS = 30.0  # that a cluster has to answer, and to have a node that tasks can run on
@@ -63,7 +65,7 @@ def run_on_cluster(
     done : function of (number of a task, what was found), optional
         Hears, once, of each task that ended, in whatever order.
     say : function of a sentence, optional
-        Hears of workers that died.
+        Hears of workers that died, and of tasks that wait because no node is left that could take them.
     shared, read_only : sequences of (str, object)
         What many tasks hold, and what it is called: it is pickled when the first of them is sent, once. A worker has
         its own copy of `shared`; arrays in `read_only` are one for all workers of a node, which must not write to them.
@@ -92,6 +94,7 @@ def _collected(
     while len(found) < len(tasks):
         while len(run.sent) < run.room() and (number := next(waiting, None)) is not None:
             run.send(number, tasks[number], gpu=gpus[number])
+        run.look_for_nodes()
         for number, result, numbers in run.ended():
             found[number] = result
             tell(number, *numbers)
@@ -101,6 +104,14 @@ def _collected(
             if number not in found:
                 tell(number, *numbers)
     return [found[number] for number in range(len(tasks))]
+
+
+class _Sent(NamedTuple):
+    """A task on its way."""
+
+    number: int
+    wanted: str  # of a node: "CPU" or "GPU"
+    letter: Parcel  # without its content
 
 
 class _Run:
@@ -117,7 +128,8 @@ class _Run:
         self._ray, self._cluster, self._function = ray, cluster, function
         self._parcels, self._say = parcels, say
         self._surroundings = Surroundings.here()
-        self.sent: dict[Any, int] = {}  # what Ray will have for a task -> its number
+        self.sent: dict[Any, _Sent] = {}  # by what Ray will have for it
+        self._seen: dict[str, float] = {}  # "CPU", "GPU" -> when some node last had one
         self._slots = 1
         self._died = 0  # workers, as far as was said
         own_node = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
@@ -135,39 +147,54 @@ class _Run:
         """Have a task done."""
         needs = self._needs(gpu)
         here = self._surroundings
-        whole = self._function, task, here
-        letter = packed(whole, "the work", f"cluster={self._cluster!r}", self._parcels, instead=INSTEAD)
-        lent = [self._parcels.sent[each.key] for each in letter.within]
+        letter = self._parcels.letter((self._function, task, here))
+        lent = self._parcels.lend(letter)
         own = letter.key, letter.content, letter.arrays
         work = self._worker.options(**needs).remote(
             __version__, here.path, here.folder, here.most_threads, own, lent, number, self._board
         )
-        self.sent[work] = number
+        self.sent[work] = _Sent(number, "GPU" if gpu else "CPU", letter.bare())
 
     def _needs(self, gpu: bool) -> dict[str, float]:
         """What a task asks of a node: a GPU, or a core for each of its threads, as far as every node has so many."""
         wanted = "GPU" if gpu else "CPU"
         patience = time.monotonic() + SECONDS
-        while True:
-            nodes = [int(node["Resources"].get(wanted, 0)) for node in self._ray.nodes() if node["Alive"]]
-            if some := [count for count in nodes if count >= 1]:
-                break
+        while not (some := self._nodes(wanted)):
             if time.monotonic() > patience:
                 raise InputError(
                     f"`cluster={self._cluster!r}`: no node of the cluster has a {wanted}, not after {SECONDS:g} "
                     "seconds either; start one that has."
                 )
             time.sleep(BETWEEN_LOOKS)
+        self._seen[wanted] = time.monotonic()
         cores = 1 if gpu else min(self._surroundings.most_threads, *some)
         self._slots = sum(count // cores for count in some)
         return {"num_cpus": cores, "num_gpus": 1 if gpu else 0}
 
+    def _nodes(self, wanted: str) -> list[int]:
+        """How many each node has that has any."""
+        nodes = [int(node["Resources"].get(wanted, 0)) for node in self._ray.nodes() if node["Alive"]]
+        return [count for count in nodes if count >= 1]
+
+    def look_for_nodes(self) -> None:
+        """Say, once, that tasks wait because no node is left that could take them."""
+        for wanted in sorted({sent.wanted for sent in self.sent.values()}):
+            if self._nodes(wanted):
+                self._seen[wanted] = time.monotonic()
+            elif time.monotonic() - self._seen[wanted] > SECONDS:
+                self._seen[wanted] = math.inf
+                self._say(
+                    f"no node of the cluster has had a {wanted} for {SECONDS:g} seconds; the run waits for one to "
+                    "join, or for Ctrl-C. What was finished is kept."
+                )
+
     def ended(self) -> Iterator[tuple[int, Any, tuple[int, ...]]]:
         """(number, what was found, the last it told) of tasks that ended meanwhile; their errors."""
         ready, _ = self._ray.wait(list(self.sent), num_returns=len(self.sent), timeout=BETWEEN_LOOKS)
-        for work in sorted(ready, key=self.sent.__getitem__):
-            number = self.sent.pop(work)
+        for work in sorted(ready, key=lambda work: self.sent[work].number):
             outcome, value, numbers = self._ray.get(work)
+            sent = self.sent.pop(work)
+            self._parcels.give_back(sent.letter)
             if outcome == "failed":
                 raise value
             if outcome == "missing":
@@ -175,7 +202,7 @@ class _Run:
                     f"`cluster={self._cluster!r}`: {value}; install heldout and all that the models are made of on "
                     "every node, in the versions that are here."
                 )
-            yield number, value, tuple(numbers)
+            yield sent.number, value, tuple(numbers)
 
     def heard(self) -> dict[int, tuple[int, ...]]:
         """What tasks told last, by their numbers."""
@@ -203,31 +230,41 @@ class _Run:
             self._ray.kill(self._board)
 
 
-class _Parcels(Mapping[int, Parcel]):
-    """What many tasks hold, by `id`: packed and put into the object store when the first of them is sent."""
+class _Parcels(Parcels):
+    """As they are in the object store. What is `shared` stays there; what is `read_only` goes with the last task on its
+    way that holds it, and is read anew where another task needs it later: pictures need not all fit at once.
+    """
 
     def __init__(
         self, ray: Any, cluster: str, shared: Sequence[tuple[str, Any]], read_only: Sequence[tuple[str, Any]]
     ) -> None:
-        self._ray, self._cluster = ray, cluster
-        self._things = {id(thing): (what, thing) for what, thing in (*shared, *read_only)}
+        super().__init__((*shared, *read_only), f"cluster={cluster!r}", instead=INSTEAD)
+        self._ray = ray
         self._writable = {id(thing) for _, thing in shared}
-        self._packed: dict[int, Parcel] = {}
-        self.sent: dict[str, Any] = {}  # key -> what Ray has for it
+        self._stored: dict[str, tuple[int, Any]] = {}  # key -> of what, and what Ray has for it
+        self._holders: Counter[str] = Counter()  # key -> tasks on their way
 
-    def __getitem__(self, key: int) -> Parcel:
-        if key not in self._packed:
-            what, thing = self._things[key]
-            parcel = packed(thing, what, f"cluster={self._cluster!r}", instead=INSTEAD)
-            self.sent[parcel.key] = self._ray.put((parcel.key, parcel.content, parcel.arrays, key in self._writable))
-            self._packed[key] = Parcel(parcel.key, parcel.content[:0], (), ())  # Ray has the rest
-        return self._packed[key]
+    def __getitem__(self, which: int) -> Parcel:
+        if which not in self._packed:
+            parcel = super().__getitem__(which)
+            put = self._ray.put((parcel.key, parcel.content, parcel.arrays, which in self._writable))
+            self._stored[parcel.key] = which, put
+            self._packed[which] = parcel.bare()  # Ray has the rest
+        return self._packed[which]
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._things)
+    def lend(self, letter: Parcel) -> list[Any]:
+        """What Ray has for all that a letter holds; it stays till that is given back."""
+        keys = [each.key for each in letter.within]
+        self._holders.update(keys)
+        return [self._stored[key][1] for key in keys]
 
-    def __len__(self) -> int:
-        return len(self._things)
+    def give_back(self, letter: Parcel) -> None:
+        """Its task has ended."""
+        for key in (each.key for each in letter.within):
+            self._holders[key] -= 1
+            which, _ = self._stored[key]
+            if not self._holders[key] and which not in self._writable:
+                del self._stored[key], self._packed[which]
 
 
 def _board() -> type:

@@ -199,6 +199,10 @@ class PackedRows:
             self._stream.close()
             self._stream = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """As one that has read nothing yet: another process opens the file itself."""
+        return {**vars(self), "_stream": None, "_next": 0, "_kept": OrderedDict()}
+
     def __del__(self) -> None:
         self.close()
 

@@ -577,6 +577,7 @@ SCORE_AUDITS = [
     Bad("audit", "--needed --control-scores fresh.csv --reference-scores few.csv", "has scores for none of the 150"),
     Bad("audit", "--needed --scores fresh.csv --control-scores fresh.csv", "--scores says how an audit is run"),
     Bad("audit", "--needed --control-scores fresh.csv --resume --fail-under 0.1", "--resume, --fail-under say how"),
+    Bad("audit", "--needed --control-scores fresh.csv --cluster auto", "--cluster says how an audit is run"),
     Bad(
         "audit",
         "--needed --control-scores fresh.csv --resize 3 --reference a.onnx",
@@ -708,7 +709,7 @@ EXPOSURES = [
     Bad("exposure", "pool.csv --models dates.csv --items dates.csv", "has no column 'model' (--models)"),
     Bad("exposure", "onemodel.csv --seen onemodel.csv", "has 1 model; at least 3 are needed"),
     Bad("exposure", "pool.csv --seen absent.csv", "absent.csv does not exist"),
-    Bad("exposure", "pool.csv --seen halves.csv", "(--seen) must hold 1 where a model could have seen an example and 0 where not"),
+    Bad("exposure", "pool.csv --seen halves.csv", "(--seen) must hold 1 where a model could have seen an example"),
 ]
 
 STRESSES = [
@@ -761,7 +762,6 @@ STRESSES = [
 
 # Options that would do nothing: their owner believes that they do something.
 IDLE = [
-    Bad("audit", "--model honest.onnx --images test.npz --wrap --radius 1 --compile", "--compile is for torch modules"),
     *(
         Bad(verb, f"--model {model} --images test.npz {frame} {option}", says)
         for verb, frame in (("audit", "--wrap --radius 1"), ("memorization curve", ""))
@@ -770,6 +770,7 @@ IDLE = [
             ("honest.onnx", "--device cpu:banana", "there is no such device"),
             ("honest.onnx", "--device cuda", "install onnxruntime-gpu"),
             ("honest.onnx", "--bf16", "bfloat16 is for torch"),
+            ("honest.onnx", "--compile", "--compile is for torch modules"),
             ("bad_inputs_models:module", "--device banana", "--device banana: torch has no such device here"),
             ("bad_inputs_models:module", "--device meta", "--device meta: torch has no such device here"),
             ("bad_inputs_models:module", "--device mps", "--device mps: torch has no such device here; it has 'cpu'"),

@@ -17,7 +17,7 @@ from heldout.exposures.exposure import judge
 from heldout.exposures.families import family_p, members, smallest_margins, whole_pass
 from heldout.exposures.inputs import read_board
 from heldout.exposures.placebo import Placebo, blocks_of, placebo_test
-from heldout.exposures.scans import scan_dates
+from heldout.exposures.scans import day_sums, scan_dates
 from heldout.exposures.single import Singles, prediction_p
 from heldout.statistics import margins
 
@@ -295,7 +295,7 @@ def test_a_scan_finds_the_cutoff():
     found = Singles(b, n_tables=499, steps=5, n_jobs=1, scan=True).test(0, np.random.default_rng(0))
     assert found.scan.best == DATES[19]
     assert found.scan.p_value == 1 / 500
-    later = scan_dates(b, 0, np.zeros((5, 60), dtype=np.uint8), later=True)
+    later = scan_dates(b, 0, day_sums(b, 0, np.zeros((5, 60), dtype=np.uint8)), later=True)
     assert later.dates[0] > "2023-03-31"
 
 

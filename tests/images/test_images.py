@@ -309,6 +309,8 @@ def test_some_of_the_pictures(rng):
     np.testing.assert_array_equal(part.canvas(0, 0, "nchw"), images.canvas(4, 0, "nchw"))
     assert dict(part.source.shapes(np.arange(2))).keys() <= {0, 1}
     assert part.digest() != images.digest()
+    assert part.source.threads == images.source.threads > 0, "so that others read it ahead of time"
+    np.testing.assert_array_equal(part.source.read_many(np.array([1, 0])), images.source.read_many(np.array([1, 4])))
 
 
 def test_pad_keeps_the_untouched_picture_in_the_middle(rng):

@@ -94,6 +94,8 @@ def test_control_side_of_the_error_rate():
     assert overfitted.error_rate.p_value <= 1e-3
     assert overfitted.to_dict()["error_difference"] == pytest.approx(-0.2, abs=0.06)
     assert weigh(hard, easy, **options, rng=rng).control.error_rate.p_value > 0.9
+    one, two = (weigh(easy, hard, **options, rng=np.random.default_rng(1), n_jobs=n) for n in (1, 2))
+    assert one == two, "whoever weighs the permutations"
 
 
 @pytest.mark.slow

@@ -9,12 +9,12 @@ import pytest
 
 from heldout import InputError, Translations, audit, score_map_statistics
 from heldout.images import Crop, LabelledImages, Pad, Upsample, Wrap, from_arrays
-from heldout.independence.plan import ADVERSARIAL, WRONG
+from heldout.independence.plan import ADVERSARIAL, WRONG, Plan
 from heldout.independence.rounds import Rounds, Shard, ShardResult, run_shard, shards_of
 from heldout.orbit import RULES
 from heldout.scorers import TorchScorer
 from heldout.scorers.batches import excess_scores
-from heldout.scorers.canvases import window
+from heldout.scorers.canvases import DeviceCanvases, HostCanvases, window
 
 
 def pictures(n: int, side: int = 12, *, seed: int = 0, n_classes: int = 3) -> LabelledImages:
@@ -120,7 +120,7 @@ def test_resume_gives_the_same_bits_wherever_it_was_stopped(rule, tmp_path, line
         with first.reading():
             for _ in range(stop):
                 first.step()
-        first.save()
+        first.shard.kept().save(first.state().arrays())
         resumed = run_shard(make_shard(second := model(), images, rule, path=path, resume=True))
         assert_same(resumed, whole)
         assert len(second.batches) == n_batches - stop, "what was scored is not scored again"
@@ -165,7 +165,7 @@ def test_checkpoints_of_others_and_damaged_ones_are_refused(tmp_path, linear_mod
     images, path = pictures(10), tmp_path / "c.npz"
     rounds = Rounds(make_shard(linear_model((1, 12, 12)), images, path=path))
     rounds.step()
-    rounds.save()
+    rounds.shard.kept().save(rounds.state().arrays())
     with pytest.raises(InputError, match="belongs to another audit: id was 1, is 2"):
         run_shard(make_shard(linear_model((1, 12, 12)), images, path=path, resume=True, id=2))
     whole = path.read_bytes()
@@ -229,6 +229,12 @@ def test_a_device_that_holds_not_even_one_picture_is_told(linear_model):
         run_shard(make_shard(Full((1, 12, 12), batch_size=4), pictures(10)))
 
 
+class Gathers(TorchScorer):
+    """Cuts windows where its model is, on a CPU too."""
+
+    gathers = True
+
+
 def small_net():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
@@ -237,12 +243,11 @@ def small_net():
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("pixels", ["uint8", "float"])
-def test_windows_gathered_on_a_torch_device_give_the_same_bits(rule, pixels, tmp_path):
+def test_windows_gathered_on_a_torch_device_give_the_same_bits(rule, pixels, tmp_path, monkeypatch):
     """The device path on "cpu" against windows cut here, and one that was stopped half way."""
     torch = pytest.importorskip("torch")
-
-    class Gathers(TorchScorer):
-        gathers = True
+    assert HostCanvases.ask < DeviceCanvases.ask
+    monkeypatch.setattr(HostCanvases, "ask", DeviceCanvases.ask)  # so that batches are the same
 
     rng = np.random.default_rng(1)
     values = rng.integers(0, 256, (24, 10, 10, 3), dtype=np.uint8)
@@ -259,7 +264,7 @@ def test_windows_gathered_on_a_torch_device_give_the_same_bits(rule, pixels, tmp
     with rounds.reading():
         for _ in range(5):
             rounds.step()
-    rounds.save()
+    rounds.shard.kept().save(rounds.state().arrays())
     assert_same(run_shard(make_shard(there, images, rule, path=tmp_path / "c.npz", resume=True)), expected)
     assert {ADVERSARIAL, WRONG} <= set(expected.outcomes.kind.tolist())
 
@@ -321,3 +326,73 @@ def test_bad_output_shape(shape, linear_model):
 
     with pytest.raises(InputError, match=r"returns shape .* for a batch of 16; .* logits are needed"):
         run_shard(make_shard(Odd((1, 12, 12)), pictures(10)))
+
+
+def test_a_score_that_is_not_finite_is_never_saved(tmp_path):
+    """A picture whose logits are infinite when it is moved: a resumed run, too, finds that out."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    values, labels = rng.integers(0, 256, (40, 8, 8, 3), dtype=np.uint8), rng.integers(0, 3, 40)
+    values[7], labels[7] = 0, 2
+    values[7, 3, 3] = 255
+
+    class Marked(torch.nn.Module):
+        def forward(self, x):
+            found = 10 * x.mean((2, 3))
+            found[(x[:, :, 2, 3] == 1).all(1) & (x.sum((1, 2, 3)) == 3), 0] = torch.inf
+            return found
+
+    images = LabelledImages(from_arrays(values, labels), Wrap())
+    for resume in (False, True, True):
+        shard = make_shard(Gathers(Marked(), batch_size=8), images, path=tmp_path / "c.npz", resume=resume)
+        with pytest.raises(InputError, match="NaN or infinite logits for picture 7"):
+            run_shard(shard)
+
+
+def test_memory_that_runs_out_in_a_decision_halves_the_batch(linear_model, monkeypatch):
+    decide = Plan.decide
+
+    def decided(self, maps, ask):
+        if len(maps) > 4:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 200 MiB")
+        return decide(self, maps, ask)
+
+    images = pictures(20)
+    expected = run_shard(make_shard(linear_model((1, 12, 12), batch_size=4), images))
+    monkeypatch.setattr(Plan, "decide", decided)
+    told: list[tuple[int, ...]] = []
+    found = run_shard(make_shard(linear_model((1, 12, 12), batch_size=16), images), lambda *each: told.append(each))
+    assert_same(found, expected)
+    assert found.batch_size == 4
+    assert {size for *_, size in told} == {16, 8, 4}  # said while it runs
+
+
+def test_a_device_that_fails_late_is_told_in_a_sentence(linear_model, monkeypatch, tmp_path):
+    """Kernels are not waited for, and a dead device has no state to save: the first error is the one that is told."""
+
+    def dead(*args):
+        raise RuntimeError("CUDA error: device-side assert triggered\nCompile with ...")
+
+    path = tmp_path / "c.npz"
+    monkeypatch.setattr(Plan, "decide", dead)
+    monkeypatch.setattr(Rounds, "state", lambda self: 1 / 0)
+    with pytest.raises(InputError, match=r"^the model \S+ fails on a batch .*RuntimeError: CUDA error: device-side"):
+        run_shard(make_shard(linear_model((1, 12, 12)), pictures(10), path=path))
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("rule", ["random", "strongest"])
+def test_no_round_is_decided_twice_for_nothing(rule, linear_model, monkeypatch):
+    """Only where a larger `ask` changes what is asked for."""
+    decide, same = Plan.decide, []
+
+    def decided(self, maps, ask):
+        found = decide(self, maps, ask)
+        if ask > 3:
+            same.append(np.array_equal(found.asked, decide(self, maps, 3).asked))
+        return found
+
+    monkeypatch.setattr(Plan, "decide", decided)
+    run_shard(make_shard(linear_model((1, 12, 12)), pictures(40), rule))
+    assert not any(same)
+    assert bool(same) == (rule == "strongest")

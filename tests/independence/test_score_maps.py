@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from heldout import Translations, score_map_statistics
 from heldout.errors import InputError
+from heldout.independence.checks import check_enough
 from heldout.independence.plan import ADVERSARIAL, UNTOUCHED, WRONG, Plan
-from heldout.orbit import RULES
-from heldout.orbit.table import MoveTable
+from heldout.orbit import RULES, Rule, statistic_range
+from heldout.orbit.table import MoveTable, Orbit
 from heldout.scorers.arrays import Arrays, NumpyArrays, TorchArrays
 
 from .brute_force import statistic, torus_total
@@ -139,27 +140,57 @@ def test_many_pictures_at_once_are_decided_as_one_by_one(rule, period, kind):
             assert np.array_equal(getattr(outcome, name), getattr(found, name)[i], equal_nan=True), name
 
 
+class Square:
+    """Quarter-turns and flips of a square; the example is one of its eight versions."""
+
+    name = "quarter-turns and flips"
+
+    def __init__(self, centre: int = 0) -> None:
+        flip, turn = np.array([3, 2, 1, 0]), np.array([1, 2, 3, 0])  # of its corners
+        self.group, self.centre = [np.arange(4)], centre
+        for element in self.group:  # grows while it is read
+            self.group += [
+                p for p in (flip[element], turn[element]) if not any(np.array_equal(p, q) for q in self.group)
+            ]
+
+    def __len__(self) -> int:
+        return len(self.group) - 1
+
+    def table(self, rule: Rule, *, period: tuple[int, int] | None = None) -> MoveTable:
+        """The same for every rule."""
+        number = {tuple(p): i for i, p in enumerate(self.group)}
+        product = np.array([[number[tuple(p[q])] for p in self.group[1:]] for q in self.group])  # (version, move)
+        back = np.empty_like(product)
+        for k in range(len(self)):
+            back[product[:, k], k] = np.arange(len(self.group))
+        elements = np.arange(len(self.group))[:, None]
+        return MoveTable(product, back, self.centre, elements[1:], elements)
+
+    def statistic_range(self, rule: Rule) -> tuple[float, float]:
+        """Of seven moves."""
+        return statistic_range(rule, len(self))
+
+
 @pytest.mark.parametrize("rule", ["strongest", "random", "random2"])
-def test_a_finite_group_is_only_another_table(rule, rng):
-    """Quarter-turns and flips: T sums to 0 over the orbit, whichever of its eight versions is the example."""
-    flip, turn = np.array([3, 2, 1, 0]), np.array([1, 2, 3, 0])  # corners of a square
-    group = [np.arange(4)]
-    for element in group:  # grows while it is read
-        group += [p for p in (flip[element], turn[element]) if not any(np.array_equal(p, q) for q in group)]
-    number = {tuple(p): i for i, p in enumerate(group)}
-    product = np.array([[number[tuple(p[q])] for p in group[1:]] for q in group])  # (version, move)
-    back = np.empty_like(product)
-    for k in range(7):
-        back[product[:, k], k] = np.arange(8)
+def test_a_finite_group_is_only_another_orbit(rule):
+    """T sums to 0 over an orbit, and stays in the range that the orbit tells to those who test it."""
     scores = random_field(3, (1, 8), share_right=0.5)
-    elements = np.arange(8)[:, None]
-    total = sum(
-        run_plan(Plan(MoveTable(product, back, centre, elements[1:], elements), rule), scores)[0].statistic[0]
-        for centre in range(8)
-    )
-    assert (len(group), abs(total) < 1e-12, (scores > 0).any()) == (8, True, True)
+    squares = [Square(centre) for centre in range(8)]
+    found = [float(run_plan(Plan(square.table(rule), rule), scores)[0].statistic[0]) for square in squares]
+    low, high = squares[0].statistic_range(rule)
+    assert (len(squares[0]), abs(sum(found)) < 1e-12, (scores > 0).any()) == (7, True, True)
+    assert low <= min(found) < max(found) <= high
+    check_enough(200, 200, squares[0], rule, "two-sided", 0.05)
     with pytest.raises(InputError, match="'nearest' needs moves with a length"):
-        Plan(MoveTable(product, back, 0, elements[1:], elements), "nearest")
+        Plan(squares[0].table("nearest"), "nearest")
+
+
+@pytest.mark.parametrize("orbit", [Translations(2), Square()], ids=lambda orbit: orbit.name)
+def test_what_a_plan_is_made_of(orbit):
+    assert isinstance(orbit, Orbit)
+    for rule in RULES:
+        assert orbit.table(rule).n_moves == len(orbit)
+    assert not isinstance(orbit.table("strongest"), Orbit)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from heldout import InputError, LabelledImages, Translations, audit  # noqa: E402
+from heldout import InputError, LabelledImages, Translations, audit, audit_needed, perturbation_curve  # noqa: E402
+from heldout.cli import main, memorization_curve  # noqa: E402
 from heldout.images import Wrap, from_arrays  # noqa: E402
 from heldout.scorers import TorchScorer, prepared  # noqa: E402
 from heldout.scorers import torch as of_torch  # noqa: E402
+from heldout.scorers.batches import OutOfMemoryError  # noqa: E402
 
 
 class Block(torch.nn.Module):
@@ -101,12 +104,12 @@ class Ways:
 )
 def test_the_fastest_that_agrees_is_chosen(monkeypatch, seconds, wrong, chosen):
     ways = Ways(monkeypatch, dict(zip(prepared.WAYS, seconds, strict=True)), wrong)
-    assert prepared.fastest(ways.made, tuple(prepared.WAYS), torch.ones(1))[0] == chosen
+    assert prepared.fastest(ways.made, tuple(prepared.WAYS), torch.ones(1), "float32")[0] == chosen
 
 
 def choose(monkeypatch, way):
     """The outcome of every trial to come."""
-    monkeypatch.setattr(of_torch, "fastest", lambda made, ways, example: (way, made(way)))
+    monkeypatch.setattr(of_torch, "fastest", lambda made, ways, example, precision: (way, made(way)))
 
 
 def test_a_choice_travels_and_is_in_the_digest(monkeypatch, module, batch):
@@ -132,6 +135,48 @@ def test_a_module_that_onnx_cannot_tell(module, batch):
     module.head.register_forward_hook(lambda layer, args, out: out + out.median() * torch.rand(()))
     with pytest.raises(InputError, match="ONNX Runtime"):
         TorchScorer(module, compile="onnx", prepare=False).logits(batch)
+
+
+class Changes(torch.nn.Module):
+    """Writes over what it is given."""
+
+    def forward(self, x):
+        return x.mul_(2).flatten(1)[:, :3]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "said"),
+    [
+        (lambda module, **how: lambda x: module(x) + 1, "in torch.compile the model gives other logits"),
+        (lambda module, **how: 1 / 0, "does not run in torch.compile: ZeroDivisionError"),
+        (lambda module, **how: module, None),
+    ],
+)
+def test_torch_compile_is_checked_against_the_plain_module(monkeypatch, batch, compiled, said):
+    monkeypatch.setattr(torch, "compile", compiled)
+    scorer = TorchScorer(Changes(), compile=True)
+    if said is None:
+        np.testing.assert_array_equal(scorer.logits(batch.copy()), 2 * batch.reshape(8, -1)[:, :3])
+        return
+    with pytest.raises(InputError, match=said):
+        scorer.logits(batch)
+
+
+def test_a_compiled_module_without_memory_gets_smaller_batches(monkeypatch, batch):
+    def full(x):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(torch, "compile", lambda module, **how: full)
+    with pytest.raises(OutOfMemoryError):
+        TorchScorer(Changes(), compile=True).logits(batch)
+
+
+def test_ways_agree_up_to_the_steps_of_their_precision():
+    plain = torch.tensor([[10.0, 1.0, torch.nan]])
+    for precision, step in (("float32", 2**-20), ("tf32", 2**-10), ("bfloat16", 2**-7)):
+        assert prepared.agree(plain * (1 + step), plain, precision)
+        assert not prepared.agree(plain * 1.1, plain, precision)
+    assert not prepared.agree(plain * (1 + 2**-7), plain, "float32")
 
 
 def test_a_resumed_audit_keeps_to_its_choice(monkeypatch, tmp_path, module):
@@ -161,3 +206,62 @@ def test_a_resumed_audit_keeps_to_its_choice(monkeypatch, tmp_path, module):
     assert resumed == whole
     assert "ONNX Runtime" in str(resumed.summary())
     assert run(None).ways == ("torch",)
+
+
+def test_a_curve_tells_what_ran_it_and_keeps_to_it(monkeypatch, tmp_path, module):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    rng = np.random.default_rng(1)
+    data = rng.integers(0, 256, (24, 6, 6, 3), dtype=np.uint8), rng.integers(0, 2, 24)
+    said: list[str] = []
+
+    def run(checkpoint=None):
+        scorer = TorchScorer(module, compile="auto", batch_size=8)
+        how = {"allow_chance": True, "checkpoint": checkpoint, "notify": said.append}
+        return perturbation_curve(scorer, data, "gaussian", [0, 8, 16], **how)
+
+    choose(monkeypatch, "onnx")
+    first = run(tmp_path / "curve.npz")
+    assert first.way == "ONNX Runtime"
+    assert said[-1] == "Block: run by ONNX Runtime."
+    choose(monkeypatch, "plain")
+    assert run(tmp_path / "curve.npz") == first
+    assert run().way == "torch"
+
+
+def test_the_command_line_keeps_one_choice_for_all_curves(monkeypatch, tmp_path, capsys):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "compiled_net.py").write_text(
+        "import torch\ndef net():\n    torch.manual_seed(0)\n"
+        "    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(108, 2))\n"
+    )
+    rng = np.random.default_rng(1)
+    np.savez("train.npz", x=rng.integers(0, 256, (24, 6, 6, 3), dtype=np.uint8), y=rng.integers(0, 2, 24))
+    line = ["memorization", "curve", "--model", "compiled_net:net", "--images", "train.npz", "--compile", "auto",
+            "--allow-chance", "--perturbation", "gaussian", "fgsm", "--strengths", "0:2", "--json"]  # fmt: skip
+
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    choose(monkeypatch, "onnx")
+    with monkeypatch.context() as stopped:
+        stopped.setattr(memorization_curve, "limited_text", stop)
+        assert main(line) == 130
+    choose(monkeypatch, "plain")
+    capsys.readouterr()
+    assert main([*line, "--resume"]) == 0
+    curves = json.loads(capsys.readouterr().out)["models"]["net"]["perturbations"]
+    assert {curve["way"] for curve in curves.values()} == {"ONNX Runtime"}
+
+
+def test_a_forecast_finds_out_too(monkeypatch, module):
+    choose(monkeypatch, "plain")
+    rng = np.random.default_rng(1)
+    control = LabelledImages(from_arrays(rng.random((60, 6, 6, 3)), rng.integers(0, 2, 60)), Wrap())
+    said: list[str] = []
+    models = [TorchScorer(module, compile="auto", batch_size=8)]
+    audit_needed(models, control, allow_chance=True, notify=said.append)
+    assert "Block: run by torch." in said

@@ -154,6 +154,23 @@ def test_torch_modes_are_put_back_one_by_one(net, rng):
     assert not net.bn1.training
 
 
+def test_torch_traces_no_module_that_does_not_repeat_itself(net, rng):
+    """A trace would freeze what Python drew in `forward`, and the audit's check of repetition would see nothing."""
+
+    class Shifting(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net, self.calls = net, 0
+
+        def forward(self, x):
+            self.calls += 1
+            return self.net(torch.roll(x, self.calls % 3, 3))
+
+    scorer = TorchScorer(Shifting())
+    batch = rng.normal(size=(2, 3, 8, 8)).astype(np.float32)
+    assert not np.array_equal(scorer.logits(batch), scorer.logits(batch))
+
+
 def test_torch_folds_batch_norms(net, rng):
     scorer = TorchScorer(net)
     scorer.logits(rng.normal(size=(2, 3, 8, 8)).astype(np.float32))

@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.workers import in_threads
+
 if TYPE_CHECKING:
     from heldout.attack.kept import Replay
 
@@ -229,13 +231,8 @@ def _side_by_side(
         if tell is not None:
             tell((b - a) / length)
 
-    if n_jobs == 1 or len(places) < 2:
-        for piece in range(len(places)):
-            one(piece)
-    else:
-        from joblib import Parallel, delayed
-
-        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(one)(piece) for piece in range(len(places)))
+    for _ in in_threads(one, zip(range(len(places))), n_jobs=n_jobs if len(places) > 1 else 1):
+        pass
 
 
 def _half(words: Words, half: int, m: int) -> Labels:

@@ -40,6 +40,7 @@ from heldout.checkpoints import Checkpoint, begin, hash_of
 from heldout.checks import check_n_jobs, check_share
 from heldout.errors import import_extra
 from heldout.progress import plain_bar
+from heldout.workers import in_threads, n_workers
 
 CLASSES = (2, 10, 100, 1000)  # compared with
 DIGITS = (3, 2, 1)
@@ -211,16 +212,10 @@ def _simulations(
             }
             if public is None:
                 return run, groups, None
-            split = simulate_public(whole, task, float(public), n_jobs=_threads(n_jobs), tell=tell, kept=kept)
+            split = simulate_public(whole, task, float(public), n_jobs=n_workers(n_jobs), tell=tell, kept=kept)
             return run, groups, split
         finally:  # also where something stops it
             kept.save_if_long()
-
-
-def _threads(n_jobs: int) -> int:
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(n_jobs))
 
 
 def _checkpoint(
@@ -255,17 +250,12 @@ def _simulate(
     task: Task, delta: float, n_jobs: int, tell: Callable[[float], None], kept: KeptTrials, name: str
 ) -> StressRun:
     """All trials of one attack, with forecast and bounds."""
-    from joblib import Parallel, delayed, effective_n_jobs
-
     if task.attack == "reconstruction":
         import_extra("ortools.sat.python.cp_model", extra="attack")
     known, seeds, stops = task.shared(), task.seeds(), task.stops
-    workers = effective_n_jobs(n_jobs)
-    inner = max(1, workers // task.trials)
-    results = Parallel(n_jobs=workers, require="sharedmem")(
-        delayed(_kept_trial)(task, known, seed, stops, inner, tell, kept, f"{name} {i}")
-        for i, seed in enumerate(seeds[:-1])
-    )
+    inner = max(1, n_workers(n_jobs) // task.trials)
+    trials = ((task, known, seed, stops, inner, tell, kept, f"{name} {i}") for i, seed in enumerate(seeds[:-1]))
+    results = list(in_threads(_kept_trial, trials, n_jobs=n_jobs))
     accuracy = np.array([r.accuracy for r in results])
     aim = known or without_prior(task.n, task.m, points=task.points, rng=np.random.default_rng(seeds[-1]))
     upper, theorem = bound_curves(task.n, task.m, stops, mechanism=task.mechanism, prior=task.prior, delta=delta)

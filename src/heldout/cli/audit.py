@@ -13,7 +13,7 @@ from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_eit
 from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, refuse_idle, say
 from heldout.cli.ending import add_ending, finish
 from heldout.cli.parser import Parser
-from heldout.cli.pictures import add_pixel_options, check_effect, models_of, pictures
+from heldout.cli.pictures import add_model_options, add_pixel_options, check_effect, models_of, pictures
 from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
 from heldout.independence.audit import audit_many
@@ -144,17 +144,7 @@ def add_options(verb: Parser) -> None:
         metavar="ADDRESS",
         help="share the scores with a Ray cluster: auto (RAY_ADDRESS, or the one on this machine) or host:port",
     )
-    running.add_argument("--device", default=None, help="cpu (default) or cuda")
-    running.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
-    running.add_argument(
-        "--compile",
-        nargs="?",
-        choices=("torch", "onnx", "auto"),
-        const="torch",
-        metavar="HOW",
-        help="torch models: torch.compile, a minute before it begins; onnx: ONNX Runtime, on a CPU; auto: the fastest "
-        "in a trial, which may change the last bits from run to run",
-    )
+    add_model_options(running)
     add_ending(running, GATE, out="heldout-audit")
     running.add_argument("--resume", action="store_true", help="go on with the unfinished audit in --out")
     add_score_options(verb)

@@ -24,7 +24,7 @@ power before the run (--needed), from a control alone; nothing is audited, and w
 
 _OF_RUNS = """
 scores images labels images_key labels_key control_ids reference_control_scores rule radius tolerance resamples
-expect_accuracy allow_frame_drop n_jobs resume fail_under
+expect_accuracy allow_frame_drop n_jobs cluster resume fail_under
 """
 
 

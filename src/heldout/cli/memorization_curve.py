@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from heldout.checkpoints import CheckpointFolder
 from heldout.checks import called, check_count
 from heldout.cli.common import different, refuse_alone, refuse_idle, say
 from heldout.cli.memorization_gate import check_fresh
 from heldout.cli.parser import Parser
-from heldout.cli.pictures import add_pixel_options, check_effect, models_of, pictures
+from heldout.cli.pictures import add_model_options, add_pixel_options, check_effect, models_of, pictures
 from heldout.cli.unfinished import checkpoints
 from heldout.errors import InputError, did_you_mean
 from heldout.groups import group_codes
@@ -31,6 +32,7 @@ from heldout.memorization.perturb import (
 from heldout.memorization.perturbed import answers, check_strengths, limited_text, perturbation_curve, subset
 from heldout.memorization.result import Audited, MemorizationResult
 from heldout.scorers import Scorer
+from heldout.scorers.ways import settle_ways, ways_file
 
 ALL = "corruptions"
 EXAMPLES = """\
@@ -94,8 +96,7 @@ def add_options(verb: Parser) -> None:
     group.add_argument("--validation", metavar="PATH", help="fresh pictures, read as --images: adds the gap")
     group.add_argument("--validation-labels", metavar="FILE", help="as --labels, for --validation")
     group.add_argument("--batch-size", type=int, metavar="N")
-    group.add_argument("--device", default=None, help="cpu (default) or cuda")
-    group.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
+    add_model_options(group)
     add_pixel_options(verb)
 
 
@@ -134,6 +135,9 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         fresh = pictures(args, models[0], args.validation, labels=args.validation_labels, of="validation", **how)
         check_fresh(args, len(fresh))
     folder, _ = checkpoints(args)
+    chosen = ways_file(CheckpointFolder(folder, of="run"), models)
+    if choice := settle_ways(models, images, batch_size=args.batch_size, kept=chosen, say=say):
+        chosen.save(choice)  # one choice for all curves of a model
     pixel_range = None if args.pixel_range is None else (args.pixel_range[0], args.pixel_range[1])
     curves, validation, audits = [], {}, {}
     for number, (name, model) in enumerate(zip(names, models, strict=True)):

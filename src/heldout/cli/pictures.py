@@ -40,6 +40,21 @@ def add_pixel_options(verb: Any, *, pad: bool = False) -> None:
     add_max_pixels(pixels)
 
 
+def add_model_options(group: Any) -> None:
+    """Where and how models are run, which `models_of` reads."""
+    group.add_argument("--device", default=None, help="cpu (default) or cuda")
+    group.add_argument("--bf16", action="store_true", help="torch models: bfloat16 autocast")
+    group.add_argument(
+        "--compile",
+        nargs="?",
+        choices=("torch", "onnx", "auto"),
+        const="torch",
+        metavar="HOW",
+        help="torch models: torch.compile, a minute before it begins; onnx: ONNX Runtime, on a CPU; auto: the fastest "
+        "in a trial, which may change the last bits from run to run",
+    )
+
+
 def add_max_pixels(group: Any) -> None:
     """The size of picture files that are read."""
     group.add_argument(
@@ -70,8 +85,7 @@ def check_effect(args: argparse.Namespace, *paths: str | None) -> None:
 def models_of(args: argparse.Namespace) -> tuple[list[Scorer], list[Scorer]]:
     """The models, and the references, as the options say that they run."""
     options = {"batch_size": args.batch_size, "device": args.device, "bf16": args.bf16 or None}
-    how = getattr(args, "compile", None)
-    options["compile"] = True if how == "torch" else how
+    options["compile"] = True if args.compile == "torch" else args.compile
     known = {key: value for key, value in options.items() if value is not None}
     models = [load_scorer(spec, **known) for spec in args.model]
     return models, [load_scorer(spec, name="references", **known) for spec in getattr(args, "reference", [])]

@@ -23,6 +23,7 @@ EFFECT_DRAWS = 3  # of members, for the interval of delta
 EFFECT_TABLES = 999  # of each delta that is tested
 NEWTON, HALVINGS, FIRST_LOOK = 6, 5, 199
 EFFECT_TESTS = 18  # of delta, or about so many
+LOOK_WIDE = 5 * 99  # a fifth of it where the table is wide
 LARGE = 3.0  # delta that is looked at again: it may be infinite
 FARTHEST = 12.0  # delta beyond which an end is said to be infinite
 NORMAL = 1.96
@@ -53,7 +54,7 @@ def effect(
     drawn = members(board, EFFECT_DRAWS, rng)
     tables = [_Tilted(board, rows, steps, n_jobs) for rows in drawn]
     seeds = [int(s) for s in rng.integers(0, 2**63, size=len(tables))]
-    search = _Search(tables, seeds, kept or Kept(), look=min(FIRST_LOOK, n_tables))
+    search = _Search(tables, seeds, kept or Kept(), look=fewer(board, min(FIRST_LOOK, n_tables), LOOK_WIDE))
     search.find()
     if not math.isfinite(search.error):
         return Effect(log_odds=math.nan, interval=(math.nan, math.nan))

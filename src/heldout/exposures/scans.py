@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.exposures.dates import Days
 from heldout.exposures.inputs import Board
 from heldout.statistics.margins import MISSING, monte_carlo_p
 
@@ -23,25 +24,34 @@ class Scan:
     p_value: float
 
 
-def scan_dates(board: Board, model: int, rows: NDArray[np.uint8], *, later: bool = False) -> Scan | None:
-    """The date up to which the model does best, by tables of its own; `later`: among examples after its cutoff.
+def day_sums(board: Board, model: int, rows: NDArray[np.uint8]) -> tuple[Days, NDArray[np.int64]]:
+    """Days of the examples that a model has, and (B + 1, days) what it has right on each, first as it is."""
+    dates = board.dates
+    assert dates is not None
+    used = ~np.isnat(dates) & (board.cells[model] != MISSING)
+    places = np.flatnonzero(used)[np.argsort(dates[used], kind="stable")]
+    days, starts = np.unique(dates[places], return_index=True)
+    own = (board.cells[[model]] == 1).astype(np.uint8)
+    in_order = np.array_equal(places, np.arange(len(dates)))
+    parts = [part if in_order else part[:, places] for part in (own, rows)]
+    return days, np.concatenate([np.add.reduceat(part, starts, axis=1, dtype=np.int64) for part in parts])
+
+
+def scan_dates(board: Board, model: int, dated: tuple[Days, NDArray[np.int64]], *, later: bool = False) -> Scan | None:
+    """The date up to which the model does best, by `day_sums`; `later`: among examples after its cutoff.
 
     p is of the largest standardised excess over dates; mean and sd are over all B + 1 tables, the data's included, so
     that these are exchangeable and p is exact.
     """
-    dates = board.dates
-    assert dates is not None
-    used = ~np.isnat(dates) & (board.cells[model] != MISSING)
+    days, by_day = dated
     if later:
         if board.cutoffs is None or np.isnat(board.cutoffs[model]):
             return None
-        used &= dates > board.cutoffs[model]
-    places = np.flatnonzero(used)[np.argsort(dates[used], kind="stable")]
-    days, starts = np.unique(dates[places], return_index=True)
+        after = days > board.cutoffs[model]
+        days, by_day = days[after], by_day[:, after]
     if len(days) < 3:
         return None
-    all_rows = np.concatenate([board.right[[model]].astype(np.uint8), rows])[:, places]
-    sums = np.cumsum(np.add.reduceat(all_rows, starts, axis=1, dtype=np.int64), axis=1)
+    sums = np.cumsum(by_day, axis=1)
     kept = np.arange(len(days)) if later else np.arange(len(days) - 1)  # up to the last date is everything
     if len(kept) > MOST_DATES:
         kept = kept[np.linspace(0, len(kept) - 1, MOST_DATES).round().astype(int)]

@@ -13,7 +13,7 @@ from heldout.checkpoints import hash_of
 from heldout.exposures.families import WIDE, fewer
 from heldout.exposures.inputs import Board, Flags
 from heldout.exposures.kept import Kept
-from heldout.exposures.scans import Scan, scan_dates
+from heldout.exposures.scans import Scan, day_sums, scan_dates
 from heldout.statistics.margins import MISSING, MarginChains, monte_carlo_p, standardised
 
 Floats = NDArray[np.float64]
@@ -76,9 +76,12 @@ class Singles:
 
         Models without a cutoff are left out: taken for clean, they got others accused in 45 % of tables at 5 %.
         """
+        clean = self._clean_models(model)
+        return np.asarray(clean[self.board.families[clean] != self.board.families[model]])
+
+    def _clean_models(self, model: int) -> NDArray[np.intp]:
         b = self.board
-        clean = ~(b.could & b.could[model]).any(axis=1) & (b.families != b.families[model]) & b.known
-        return np.flatnonzero(clean)
+        return np.flatnonzero(~(b.could & b.could[model]).any(axis=1) & b.known)
 
     def test(self, model: int, rng: np.random.Generator) -> Single:
         """The larger of two p-values, and what they rest on; NaN where there are no references."""
@@ -95,11 +98,13 @@ class Singles:
         sums = (rows[:, exposed]).sum(axis=1, dtype=np.int64).astype(np.float64)
         mean, spread = float(sums.mean()), float(sums.std())
         z = float(standardised(observed, mean, spread))
-        others = self._reference_z(refs, exposed)
+        clean = self._clean_models(model)  # of its own family too: so one table does for all models exposed alike
+        others = self._reference_z(clean, exposed)[np.isin(clean, refs)]
         found = others[np.isfinite(others)]
         scans: tuple[Scan | None, Scan | None] = (None, None)
         if self.scan and b.dates is not None:
-            scans = scan_dates(b, model, rows), scan_dates(b, model, rows, later=True)
+            dated = day_sums(b, model, rows)
+            scans = scan_dates(b, model, dated), scan_dates(b, model, dated, later=True)
         return Single(
             model=model,
             n_references=len(refs),
@@ -121,7 +126,7 @@ class Singles:
         if len(others) < 2:
             return None
         few = fewer(b, self.n_tables, REFERENCE_TABLES)
-        return scan_dates(b, model, self._draw(model, others, rng, few), later=True)
+        return scan_dates(b, model, day_sums(b, model, self._draw(model, others, rng, few)), later=True)
 
     def _draw(self, model: int, refs: NDArray[np.intp], rng: np.random.Generator, n_tables: int) -> NDArray[np.uint8]:
         """(B, n) rows of the model in tables of it and its references; 1 right."""

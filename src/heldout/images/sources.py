@@ -6,7 +6,7 @@ import copy
 import hashlib
 import io
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -335,6 +335,17 @@ class Part:
     def read(self, index: int) -> NDArray[Any]:
         """One picture of the whole."""
         return self.whole.read(int(self.rows[index]))
+
+    @property
+    def threads(self) -> int:
+        """How many may read at once, as the whole says."""
+        return int(getattr(self.whole, "threads", 0))
+
+    @property
+    def read_many(self) -> Callable[[NDArray[np.intp]], NDArray[Any]] | None:
+        """Some pictures at once; None where the whole cannot."""
+        read_many = getattr(self.whole, "read_many", None)
+        return None if read_many is None else lambda indices: read_many(self.rows[indices])
 
     def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
         """As the whole tells them."""

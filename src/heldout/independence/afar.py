@@ -17,7 +17,7 @@ from heldout.clusters import run_on_cluster
 from heldout.images import LabelledImages
 from heldout.images.pieces import piece_of
 from heldout.independence.rounds import Shard, ShardResult, keep_result, kept_result, run_shard
-from heldout.scorers.portable import portable, runs_on_gpu
+from heldout.scorers.base import device_of, portable
 
 
 def run_shards(
@@ -31,7 +31,7 @@ def run_shards(
     """What `run_shard` finds in each, in their order; `tell` and `done` hear the number of a shard first."""
     found = {number: kept for number, shard in enumerate(shards) if (kept := kept_result(shard)) is not None}
     for number, result in found.items():
-        tell(number, len(shards[number].rows), result.evaluations)
+        tell(number, len(shards[number].rows), result.evaluations, result.batch_size)
         done(number, result)
     left = [number for number in range(len(shards)) if number not in found]
     packing = _Packing()
@@ -45,7 +45,7 @@ def run_shards(
         run_shard,
         [packing.packed(shards[number]) for number in left],
         cluster=cluster,
-        gpus=[runs_on_gpu(shards[number].scorer) for number in left],
+        gpus=[device_of(shards[number].scorer).startswith("cuda") for number in left],
         tell=lambda place, *numbers: tell(left[place], *numbers),
         done=came,
         say=say,

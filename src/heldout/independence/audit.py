@@ -27,16 +27,18 @@ from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import look_seen, most_suspicious, most_telling_exhibits
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import WRONG
-from heldout.independence.precision import InFloat32, check_one_precision, precision_of
+from heldout.independence.precision import InFloat32, check_one_precision
 from heldout.independence.preflight import Preflight, check_looks
-from heldout.independence.references import check_given, compare, weigh_references
+from heldout.independence.references import check_given, compare, untouched_part, weigh_references
 from heldout.independence.result import AuditResult, Exhibit
 from heldout.independence.rounds import ShardResult
+from heldout.independence.sizes import BatchSizes
 from heldout.independence.untouched import ORIGINAL, chosen_pictures
-from heldout.independence.ways import settle_ways, way_of
 from heldout.independence.work import Notify, Pictures, Work, find_dependence, look_at_all, score_all, sets_of
 from heldout.orbit import Rule, Translations
 from heldout.scorers import as_scorer
+from heldout.scorers.base import precision_of
+from heldout.scorers.ways import settle_ways, way_of, ways_file
 from heldout.statistics.checks import Alternative
 from heldout.statistics.leak import ALTERNATIVE
 from heldout.statistics.power import LEVEL
@@ -146,7 +148,8 @@ def audit_many(
     if folder is not None:
         begin(folder, resume=resume, say=say)
     everyone = [*models, *others]
-    ways = CheckpointFolder(folder, of="audit").file("ways", models=[model.name for model in everyone])
+    kept = CheckpointFolder(folder, of="audit")
+    ways = ways_file(kept, everyone)
     found_ways = settle_ways(everyone, images, batch_size=batch_size, kept=ways, say=say)
     check_given(models, others, has_control=control is not None)
     check_one_precision(everyone)
@@ -155,33 +158,37 @@ def audit_many(
     sets = sets_of(images, control, orbit=orbit, rule=rule, limit=limit, rng=rng_limit)
     if found_ways:
         ways.save(found_ways)
-    work = Work(models, sets, orbit, rule, batch_size, limit, seed, folder, resume, say, progress, n_jobs, cluster)
+    sizes = BatchSizes(kept.file("batches", models=[model.name for model in everyone]), say)
+    work = Work(
+        models, sets, orbit, rule, batch_size, limit, seed, folder, resume, say, progress, sizes, n_jobs, cluster
+    )
     depends = find_dependence(work, alternative=alternative, level=level / planned_audits)
-    # Look at every model and set before the first long run: nothing should fail after hours.
-    expected = one_per_model(expect_accuracy, len(models))
-    looks = look_at_all(work, expected, rng_look)
-    for number in range(len(models)):
-        check_looks(
-            {name: looks[name, number] for name in sets},
-            expect_accuracy=expected[number],
-            allow_chance=allow_chance,
-            allow_frame_drop=allow_frame_drop,
-        )
-    compared = None
-    if others:
-        compared = compare(
-            models,
-            others,
-            work.parts,
-            looks,
-            orbit=orbit,
-            with_batches_of=work.with_batches_of,
-            rng=rng_references,
-            notify=say,
-            progress=progress,
-            checkpoints=work.kept_of,
-        )
-    found = score_all(work, looks)
+    with work.shared:  # workers are kept from one step to the next
+        # Look at every model and set before the first long run: nothing should fail after hours.
+        expected = one_per_model(expect_accuracy, len(models))
+        looks = look_at_all(work, expected, rng_look)
+        for number in range(len(models)):
+            check_looks(
+                {name: looks[name, number] for name in sets},
+                expect_accuracy=expected[number],
+                allow_chance=allow_chance,
+                allow_frame_drop=allow_frame_drop,
+            )
+        compared = None
+        if others:
+            compared = compare(
+                models,
+                others,
+                work.parts,
+                looks,
+                orbit=orbit,
+                with_batches_of=work.with_batches_of,
+                rng=rng_references,
+                notify=say,
+                progress=progress,
+                checkpoints=work.kept_of,
+            )
+        found = score_all(work, looks)
 
     say("weighing the evidence ...")
     untouched, untouched_pictures = _untouched_losses(found, looks)
@@ -215,6 +222,7 @@ def audit_many(
         level=level,
         planned_audits=planned_audits,
         leak=leak,
+        n_jobs=n_jobs,
     )
     return AuditResult(
         test=examples["test"],
@@ -228,7 +236,10 @@ def audit_many(
         reference_digests=tuple(m.digest() for m in others),
         reference_ways=tuple(way_of(m) for m in others),
         reference_evaluations=0 if compared is None else compared.evaluations,
-        reference_batch_sizes=tuple(work.batch_size_of(reference) for reference in others),
+        reference_batch_sizes=tuple(
+            work.size_of(reference, f"reference-{i}", untouched_part(f"reference-{i}"))
+            for i, reference in enumerate(others)
+        ),
         **_pictures_to_see(work, examples["test"], leak),
         **_origin(work, found, looks),
     )
@@ -252,7 +263,7 @@ def _origin(work: Work, found: dict[str, list[ShardResult]], looks: dict[tuple[s
         "precisions": tuple(precision_of(model) for model in work.models),
         "ways": tuple(way_of(model) for model in work.models),
         "batch_sizes": tuple(
-            min(work.batch_size_of(model), *(results[number].batch_size for results in found.values()))
+            min(work.size_of(model, untouched_part(f"{number}")), *(each[number].batch_size for each in found.values()))
             for number, model in enumerate(work.models)
         ),
         "in_float32": tuple(_in_float32([looks[name, i] for name in found]) for i in range(len(work.models))),
@@ -284,7 +295,7 @@ def _pictures_to_see(work: Work, examples: Examples, leak: LeakEvidence | None) 
     return {
         "look_seen": () if leak is None else look_seen(leak, examples),
         "seen_pictures": () if leak is None else most_suspicious(leak, examples, test.images, test.rows),
-        "exhibits": work.with_batches_of(first, exhibits),
+        "exhibits": work.with_batches_of(first, ["exhibits", "test-0"], exhibits),
     }
 
 
@@ -327,9 +338,9 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
     batch_size : int, optional
         Pictures that a model is given at once; its own choice without. Halved where the device runs out of memory.
     n_jobs : int
-        Worker processes that share the scores, as joblib counts them (-1: one for each core). The result does not
-        depend on it: each computes with as many threads as this process, so that a model on one thread
-        (`torch.set_num_threads(1)`) gains most.
+        Worker processes that share the scores, and threads that share the permutations, as joblib counts them (-1: one
+        for each core). The result does not depend on it: each process computes with as many threads as this one, so
+        that a model on one thread (`torch.set_num_threads(1)`) gains most.
     cluster : str, optional
         Have the scores shared by the nodes of a Ray cluster (`pip install 'heldout[ray]'`): "auto" for the one that
         RAY_ADDRESS names or that runs on this machine, or its address, host:port; where Ray is connected already, that

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 from heldout.checks import check_count, check_seed, check_share
 from heldout.errors import InputError
-from heldout.orbit import Rule, Translations
+from heldout.orbit import Rule
 from heldout.orbit.rules import check_rule
+from heldout.orbit.table import Orbit
 from heldout.statistics.betting import fewest_examples
 from heldout.statistics.checks import Alternative, check_alternative, check_tolerance
 
 
 def check_options(
-    orbit: Translations,
+    orbit: Orbit,
     rule: Rule,
     alternative: Alternative,
     tolerance: float,
@@ -36,7 +37,7 @@ def check_options(
             check_count(value, name)
 
 
-def check_enough(n_units: int, n: int, orbit: Translations, rule: Rule, alternative: Alternative, level: float) -> None:
+def check_enough(n_units: int, n: int, orbit: Orbit, rule: Rule, alternative: Alternative, level: float) -> None:
     """Refuse so few pictures that no answer of the model could be evidence."""
     lower, upper = orbit.statistic_range(rule)
     fewest = fewest_examples(level, lower=lower, upper=upper, alternative=alternative)

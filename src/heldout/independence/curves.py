@@ -12,7 +12,8 @@ from scipy.special import logsumexp
 
 from heldout.independence.drawn import Band, CurvePoint, Drawn, ModelAlone, ModelGroups, StatisticHistogram
 from heldout.independence.evidence import Examples, bernstein_interval
-from heldout.orbit import Rule, Translations
+from heldout.orbit import Rule
+from heldout.orbit.table import Orbit
 from heldout.statistics import holm, independence_test, n_model_test
 from heldout.statistics.checks import Alternative
 
@@ -23,9 +24,7 @@ MAX_GROUP_SIZES = 4
 N_BARS = 30  # of the histogram of T
 
 
-def draw(
-    test: Examples, *, orbit: Translations, rule: Rule, alternative: Alternative, tolerance: float, seed: int
-) -> Drawn:
+def draw(test: Examples, *, orbit: Orbit, rule: Rule, alternative: Alternative, tolerance: float, seed: int) -> Drawn:
     """Compute all of it from the examples of the test set."""
     n, n_models = len(test), len(test.statistics)
     lower, upper = orbit.statistic_range(rule)

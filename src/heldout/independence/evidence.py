@@ -14,7 +14,8 @@ from heldout.groups import design_effect, group_sizes
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import ADVERSARIAL, KINDS, WRONG
 from heldout.independence.verdict import Basis, Direction, Outcome, Verdict, judge
-from heldout.orbit import Rule, Translations
+from heldout.orbit import Rule
+from heldout.orbit.table import Orbit
 from heldout.results import Record, plain
 from heldout.statistics import (
     ControlTestResult,
@@ -281,7 +282,7 @@ def weigh(
     test: Examples,
     control: Examples | None,
     *,
-    orbit: Translations,
+    orbit: Orbit,
     rule: Rule,
     alternative: Alternative,
     tolerance: float,
@@ -291,6 +292,7 @@ def weigh(
     level: float = LEVEL,
     planned_audits: int = 1,
     leak: LeakEvidence | None = None,
+    n_jobs: int = 1,
 ) -> Evidence:
     """All p-values, intervals and what could have been detected; with `leak` that is the verdict against a control."""
     lower, upper = orbit.statistic_range(rule)
@@ -302,7 +304,8 @@ def weigh(
     against = None
     held_to = level / planned_audits
     if control is not None:
-        against = _control_evidence(test, control, lower, upper, alternative, rng, n_resamples, seed, held_to, leak)
+        permuted = {"alternative": alternative, "rng": rng, "n_resamples": n_resamples, "n_jobs": n_jobs}
+        against = _control_evidence(test, control, lower, upper, seed, held_to, leak, permuted)
         detectable = _detectable_difference(against.statistic, values, test.groups, held_to)
         log_e = calibrated_log_evalue(math.log(against.p_value))
     else:
@@ -426,12 +429,10 @@ def _control_evidence(
     control: Examples,
     lower: float,
     upper: float,
-    alternative: Alternative,
-    rng: np.random.Generator,
-    n_resamples: int,
     seed: int,
     level: float,
     leak: LeakEvidence | None,
+    permuted: dict[str, Any],  # how: options of `control_test`
 ) -> ControlEvidence:
     def against(values: NDArray[np.float64], control_values: NDArray[np.float64]) -> ControlTestResult:
         return control_test(
@@ -441,9 +442,7 @@ def _control_evidence(
             classes_control=control.labels,
             groups_test=test.groups,
             groups_control=control.groups,
-            alternative=alternative,
-            rng=rng,
-            n_resamples=n_resamples,
+            **permuted,
         )
 
     invariance = independence_test(control.T, lower=lower, upper=upper, groups=control.groups, seed=seed)

@@ -21,6 +21,7 @@ from heldout.independence.untouched import ORIGINAL
 from heldout.orbit import Translations
 from heldout.scorers import Scorer, as_scorer
 from heldout.scorers.batches import smaller_batches_text, with_batches_that_fit
+from heldout.scorers.ways import settle_ways
 from heldout.statistics.checks import Alternative, Floats
 from heldout.statistics.leak import ALTERNATIVE, LeakScores, leak_scores
 from heldout.statistics.leak_power import PULLS
@@ -93,8 +94,9 @@ def audit_needed(
     models, others = [as_scorer(s) for s in scorers], [as_scorer(s) for s in references]
     if not models:
         raise InputError("there is no model to audit.")
-    check_given(models, others, has_control=True)
     say = notify or (lambda sentence: None)
+    settle_ways([*models, *others], control, batch_size=batch_size, say=say)
+    check_given(models, others, has_control=True)
     rng = np.random.default_rng(check_seed(seed))
     rows = _rows(len(control), limit, rng)
     depends = dependence({"fresh": (control, rows)}, progress=progress)["fresh"]
@@ -194,7 +196,7 @@ class _Looks:
                 self.say(smaller_batches_text(scorer.name, size))
             said.append(size)
 
-        return with_batches_that_fit(ask, self.batch_size or scorer.batch_size, smaller)
+        return with_batches_that_fit(ask, self.batch_size or scorer.batch_size, smaller, scorer=scorer)
 
     def _untouched(self, scorer: Scorer, look: Preflight, batch_size: int) -> Untouched:
         return untouched_answers(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heldout.errors import InputError
+from heldout.scorers.base import precision_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +24,6 @@ class InFloat32:
             other_class=self.other_class + other.other_class,
             right_or_wrong=self.right_or_wrong + other.right_or_wrong,
         )
-
-
-def precision_of(model: Any) -> str:
-    """Of a model's arithmetic, where it says."""
-    return str(getattr(model, "precision", "its own"))
 
 
 def check_one_precision(models: Sequence[Any]) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.checkpoints import CheckpointFolder, hash_of
+from heldout.checkpoints import Arrays, CheckpointFolder, hash_of
 from heldout.errors import InputError
 from heldout.images import LabelledImages
 from heldout.independence.margins import Answers, top_is_tied
@@ -22,7 +23,7 @@ from heldout.independence.untouched import original_answers
 from heldout.orbit import Rule, Translations
 from heldout.scorers import Scorer
 from heldout.scorers.arrays import Array
-from heldout.scorers.batches import check_input, excess_scores
+from heldout.scorers.batches import OutOfMemoryError, check_input, excess_scores, with_batches_that_fit
 from heldout.scorers.showing import Showing, showing_for
 from heldout.statistics.binomial import sign_test_log_pvalue, upper_tail
 
@@ -75,7 +76,7 @@ class Preflight:
         untouched, in_frame = 100 * self.untouched_accuracy, 100 * self.accuracy
         others = ""
         if self.in_float32 is not None:
-            others = f", of which {self.in_float32.other_class:,} get another answer in float32"
+            others = f", of which {self.in_float32.other_class:,} would be answered differently in plain float32"
         return (
             f"accuracy {untouched:.2f} % untouched, {in_frame:.2f} % in the frame{same}, on {len(self.right):,} "
             f"pictures{others}; the audit will take about {self.expected_evaluations:,} evaluations, about "
@@ -112,29 +113,22 @@ def preflight(
     progress: bool = False,
     checkpoints: CheckpointFolder | None = None,
     count_float32: bool = True,
+    tell: Callable[[], None] | None = None,
 ) -> Preflight:
     """Check shapes, classes and repeatability of one model, and see what it gets right.
 
     The first batch is scored in every run: what it answers is part of the fingerprint of all that is kept. A model in
-    bfloat16 or tf32, or a compiled one, is asked once more in plain float32, unless `count_float32` is False.
+    bfloat16 or tf32, or a compiled one, is asked once more in plain float32, unless `count_float32` is False. `tell` is
+    called before each batch, and may raise where the work is no longer wanted.
     """
     check_input(scorer, images.place(int(indices[0]), 0).shape)
     counted, busy = 0, 0.0  # evaluations, and seconds inside the model
 
     showing = showing_for(scorer, images, batch_size=batch_size)
 
-    def batch_of(rows: NDArray[np.intp]) -> Array:
-        pixels = images.place_many(rows, 0)
-        return showing.put(pixels, counts=pixels.dtype == np.uint8)
-
-    def judged(rows: NDArray[np.intp], logits: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        names, here = [images.ids[i] for i in rows], logits[: len(rows)]
-        right = excess_scores(here, images.labels[rows], names) <= 0
-        return {"right": right, "clearly": right & ~top_is_tied(here), "predicted": here.argmax(axis=1)}
-
-    batch = batch_of(looked_at[:batch_size])
+    batch = _put(showing, images, looked_at[:batch_size])
     logits = showing.logits(batch)  # untimed: the first call pays for warming up
-    first = judged(looked_at[:batch_size], logits)
+    first = _judged(images, looked_at[:batch_size], logits)
     n_classes = logits.shape[1]
     _check_classes(images, indices, n_classes)
     answers = hash_of(logits)
@@ -142,13 +136,15 @@ def preflight(
 
     def score(start: int, stop: int) -> dict[str, NDArray[Any]]:
         nonlocal busy, counted
+        if tell is not None:
+            tell()
         if start == 0:
             return first
-        here = batch_of(looked_at[start:stop])
+        here = _put(showing, images, looked_at[start:stop])
         started = time.perf_counter()
         found = showing.logits(here)
         busy, counted = busy + time.perf_counter() - started, counted + batch_size
-        return judged(looked_at[start:stop], found)
+        return _judged(images, looked_at[start:stop], found)
 
     kept = checkpoints or CheckpointFolder()
     looks = kept.file(f"look-{hash_of(looked_at)}", answers=answers).rows(len(looked_at), batch_size, score)
@@ -159,12 +155,8 @@ def preflight(
     in_float32 = None
     plain = getattr(scorer, "plain", lambda: None)() if count_float32 else None
     if plain is not None:
-        asked = showing_for(plain, images, batch_size=batch_size)
-        kept_again = kept.file(f"float32-{hash_of(looked_at)}", answers=answers)
-        again = kept_again.rows(
-            len(looked_at),
-            batch_size,
-            lambda start, stop: judged(looked_at[start:stop], asked.logits(batch_of(looked_at[start:stop]))),
+        again = _asked_again(
+            plain, images, looked_at, batch_size=batch_size, answers=answers, checkpoints=kept, tell=tell
         )
         in_float32 = InFloat32(
             pictures=len(looked_at),
@@ -183,6 +175,7 @@ def preflight(
             label=label,
             progress=progress,
             checkpoint=kept.file(f"originals-{hash_of(rows)}", answers=answers),
+            tell=tell,
         )
         if isinstance(found, str):
             note = f"taken for untouched, since {found}"
@@ -209,6 +202,49 @@ def preflight(
         expected_evaluations=math.ceil(per_image * len(indices)),
         in_float32=in_float32,
     )
+
+
+def _asked_again(
+    plain: Scorer,
+    images: LabelledImages,
+    looked_at: NDArray[np.intp],
+    *,
+    batch_size: int,
+    answers: str,
+    checkpoints: CheckpointFolder,
+    tell: Callable[[], None] | None,
+) -> Arrays:
+    """What the model says in plain float32, which takes more memory: in batches of its own, where these do not fit."""
+
+    def ask(size: int) -> Arrays:
+        showing = showing_for(plain, images, batch_size=size)
+
+        def score(start: int, stop: int) -> dict[str, NDArray[Any]]:
+            if tell is not None:
+                tell()
+            rows = looked_at[start:stop]
+            return _judged(images, rows, showing.logits(_put(showing, images, rows)))
+
+        kept = checkpoints.file(f"float32-{size}-{hash_of(looked_at)}", answers=answers, batch_size=size)
+        return kept.rows(len(looked_at), size, score)
+
+    try:
+        return with_batches_that_fit(ask, batch_size, lambda smaller: None, scorer=plain)
+    except OutOfMemoryError as error:  # for which the audit's batches need not be smaller
+        raise InputError(f"in float32, where answers are compared, {error}") from error
+
+
+def _put(showing: Showing, images: LabelledImages, rows: NDArray[np.intp]) -> Array:
+    """A batch of these pictures."""
+    pixels = images.place_many(rows, 0)
+    return showing.put(pixels, counts=pixels.dtype == np.uint8)
+
+
+def _judged(images: LabelledImages, rows: NDArray[np.intp], logits: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """What a model makes of these pictures, the first ones of a batch."""
+    names, here = [images.ids[i] for i in rows], logits[: len(rows)]
+    right = excess_scores(here, images.labels[rows], names) <= 0
+    return {"right": right, "clearly": right & ~top_is_tied(here), "predicted": here.argmax(axis=1)}
 
 
 def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Translations, rule: Rule) -> None:

@@ -16,6 +16,7 @@ from heldout.independence.evidence import Examples
 from heldout.independence.leak import LeakEvidence, check_references, weigh_leak
 from heldout.independence.margins import Answers, margins_of
 from heldout.independence.preflight import CAUSES, Preflight, looked_at, near_chance, preflight
+from heldout.independence.sizes import with_size
 from heldout.independence.untouched import ORIGINAL, centre_answers, chosen_pictures
 from heldout.orbit import Translations
 from heldout.scorers import FunctionScorer, Scorer
@@ -24,7 +25,7 @@ from heldout.statistics.checks import Alternative, Floats
 from heldout.statistics.leak import MARGIN_CLIP
 
 Sets = Mapping[str, tuple[LabelledImages, NDArray[np.intp]]]  # test and control: pictures, and which are audited
-WithBatches = Callable[[Scorer, Callable[[int], Any]], Any]
+WithBatches = Callable[[Scorer, Sequence[str], Callable[[int], Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -181,13 +182,13 @@ def compare(
 ) -> Compared:
     """Look at every reference, then show all models the untouched pictures; what cannot be used is refused here.
 
-    `with_batches_of` calls its second argument with the size of batches of its first, smaller ones where these do not
-    fit into the device's memory. `checkpoints` says where what a model (first argument) says to a set (third) is kept;
-    the second tells it from the other models.
+    `with_batches_of` calls its last argument with the size of batches of its first, smaller ones where these do not fit
+    into the device's memory, which is then settled for the first of the parts it names. `checkpoints` says where what a
+    model (first argument) says to a set (third) is kept; the second tells it from the other models.
     """
 
-    def kept(scorer: Scorer, key: str) -> dict[str, CheckpointFolder] | None:
-        return None if checkpoints is None else {name: checkpoints(scorer, key, name) for name in sets}
+    def kept(scorer: Scorer, key: str, size: int) -> dict[str, CheckpointFolder] | None:
+        return None if checkpoints is None else {name: with_size(checkpoints(scorer, key, name), size) for name in sets}
 
     samples = looked_at({name: rows for name, (_, rows) in sets.items()}, {}, rng)
     looks_at = []
@@ -201,28 +202,33 @@ def compare(
                 orbit=orbit,
                 batch_size=size,
                 progress=progress,
-                checkpoints=kept(reference, key),
+                checkpoints=kept(reference, key, size),
             )
 
-        found: dict[str, Preflight] = with_batches_of(reference, look)
+        found: dict[str, Preflight] = with_batches_of(reference, [f"reference-{number}"], look)
         told = ", ".join(f"{100 * look.untouched_accuracy:.2f} % on the {name} set" for name, look in found.items())
         n = sum(len(look.right) for look in found.values())
         notify(f"{reference.name} (reference): accuracy {told}, {n:,} untouched pictures.")
         looks_at.append(found)
 
-    def answers(scorer: Scorer, look: Mapping[str, Preflight], label: str, key: str) -> Untouched:
+    def answers(
+        scorer: Scorer, look: Mapping[str, Preflight], label: str, key: str, looks_were: Sequence[str]
+    ) -> Untouched:
         def ask(size: int) -> Untouched:
             return untouched_answers(
-                scorer, sets, look, batch_size=size, label=label, progress=progress, checkpoints=kept(scorer, key)
+                scorer, sets, look, batch_size=size, label=label, progress=progress, checkpoints=kept(scorer, key, size)
             )
 
-        found: Untouched = with_batches_of(scorer, ask)
+        found: Untouched = with_batches_of(scorer, [untouched_part(key), *looks_were], ask)
         return found
 
     compared = Compared(
-        models=tuple(answers(m, {name: looks[name, i] for name in sets}, m.name, f"{i}") for i, m in enumerate(models)),
+        models=tuple(
+            answers(m, {name: looks[name, i] for name in sets}, m.name, f"{i}", [f"{name}-{i}" for name in sets])
+            for i, m in enumerate(models)
+        ),
         references=tuple(
-            answers(r, look, f"{r.name} (reference)", f"reference-{i}")
+            answers(r, look, f"{r.name} (reference)", f"reference-{i}", [f"reference-{i}"])
             for i, (r, look) in enumerate(zip(references, looks_at, strict=True))
         ),
         names=tuple(reference.name for reference in references),
@@ -231,6 +237,11 @@ def compare(
     )
     check_apart(compared.models, compared.references, compared.names)
     return compared
+
+
+def untouched_part(key: str) -> str:
+    """The part of an audit that shows a model its untouched pictures."""
+    return f"untouched-{key}"
 
 
 def check_apart(models: Sequence[Untouched], references: Sequence[Untouched], names: Sequence[str]) -> None:

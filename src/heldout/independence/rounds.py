@@ -12,7 +12,8 @@ the same time, and merge to the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,20 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.checkpoints import Checkpoint
-from heldout.errors import InputError
 from heldout.images import LabelledImages
 from heldout.images.ahead import ReadAhead
 from heldout.independence.plan import Decision, Plan
 from heldout.orbit import Rule
 from heldout.orbit.table import MoveTable
 from heldout.scorers import Scorer
-from heldout.scorers.batches import OutOfMemoryError
+from heldout.scorers.batches import with_batches_that_fit
 from heldout.scorers.canvases import canvases_for
 
-Progress = Callable[[int, int], None]  # pictures finished, evaluations so far
+Progress = Callable[[int, int, int], None]  # pictures finished, evaluations so far, pictures per batch
 
 BATCHES_OF_PICTURES = 64  # that a shard holds: its last batches, partly empty, are then a few in two thousand
-ASK, ASK_OF_DEVICE = 3, 8  # positions a picture asks for in a round; on a GPU fewer rounds save more than they cost
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,48 @@ class Outcomes:
 
 
 @dataclass(frozen=True)
+class State:
+    """How far a shard is: what a checkpoint holds."""
+
+    begun: int  # pictures that are at work or finished
+    finished: int
+    evaluations: int
+    batch_size: int  # smaller than asked for where the device ran out of memory
+    outcomes: Outcomes
+    queue: NDArray[np.int64]  # (slot, position) of scores that are asked for
+    slots: NDArray[np.intp]  # of the pictures at work, and
+    rows: NDArray[np.intp]  # which those are
+    maps: NDArray[np.float64]  # their scores so far
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """As a file holds it."""
+        return {
+            "counters": np.array([self.begun, self.finished, self.evaluations, self.batch_size]),
+            "queue": self.queue,
+            "slots": self.slots,
+            "rows": self.rows,
+            "maps": self.maps,
+            **{f"outcome_{name}": values for name, values in vars(self.outcomes).items()},
+        }
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> State:
+        """The same from a file; KeyError, ValueError or TypeError where that holds something else."""
+        begun, finished, evaluations, batch_size = (int(count) for count in arrays["counters"])
+        return cls(
+            begun,
+            finished,
+            evaluations,
+            batch_size,
+            outcomes=Outcomes(**{name: arrays[f"outcome_{name}"] for name in Outcomes.__annotations__}),
+            queue=arrays["queue"],
+            slots=arrays["slots"],
+            rows=arrays["rows"],
+            maps=arrays["maps"],
+        )
+
+
+@dataclass(frozen=True)
 class Shard:
     """Some pictures of a set before one model: all that a worker needs to know."""
 
@@ -83,6 +124,15 @@ class Shard:
     def kept(self) -> Checkpoint:
         """Where its state is kept."""
         return Checkpoint(self.checkpoint, {**self.fingerprint, "batch_size": self.batch_size}, of="audit")
+
+    def before(self) -> State | None:
+        """How far it was when it was stopped, if that is to be taken up."""
+        kept = self.kept()
+        arrays = kept.load() if self.resume else None
+        try:
+            return None if arrays is None else State.of(arrays)
+        except (KeyError, ValueError, TypeError) as error:
+            raise kept.damaged(error) from error
 
 
 @dataclass(frozen=True)
@@ -126,69 +176,47 @@ def run_shard(shard: Shard, progress: Progress | None = None) -> ShardResult:
 
     Pure but for the checkpoint: equal shards give equal results, in whatever process.
     """
-    for smaller in _halved(shard):
-        rounds = Rounds(smaller)
-        try:
-            rounds.run(progress)
-        except OutOfMemoryError:
-            if smaller.batch_size == 1:
-                raise
-            continue
-        return ShardResult(rounds.outcomes, rounds.evaluations, smaller.batch_size)
-    raise AssertionError("unreachable")
+    before = shard.before()
+
+    def scored(size: int) -> ShardResult:
+        rounds = Rounds(shard, size)
+        if before is not None and before.batch_size == size:
+            rounds.take_up(before)
+        rounds.run(progress)
+        return ShardResult(rounds.outcomes, rounds.evaluations, size)
+
+    size = shard.batch_size if before is None else before.batch_size
+    return with_batches_that_fit(scored, size, lambda smaller: None, scorer=shard.scorer)
 
 
 def finished_before(shards: Sequence[Shard]) -> int:
     """How many pictures their checkpoints have outcomes for."""
-    found = [_as_written(shard).kept().load() if shard.resume else None for shard in shards]
-    return sum(int(state["counters"][1]) for state in found if state is not None and "counters" in state)
+    return sum(state.finished for shard in shards if (state := shard.before()) is not None)
 
 
 def keep_result(shard: Shard, result: ShardResult) -> None:
     """Write what was found elsewhere as the shard's checkpoint, as if it had been found here."""
-    none = np.empty(0, dtype=np.intp)
-    replace(shard, batch_size=result.batch_size).kept().save(
-        {
-            "counters": np.array([len(shard.rows), len(shard.rows), result.evaluations]),
-            "queue": np.empty((0, 2), dtype=np.int64),
-            "slots": none,
-            "rows": none,
-            "maps": np.empty((0, shard.table.n_positions)),
-            **{f"outcome_{name}": values for name, values in vars(result.outcomes).items()},
-        }
+    n, none = len(shard.rows), np.empty(0, dtype=np.intp)
+    state = State(
+        n,
+        n,
+        result.evaluations,
+        result.batch_size,
+        outcomes=result.outcomes,
+        queue=np.empty((0, 2), dtype=np.int64),
+        slots=none,
+        rows=none,
+        maps=np.empty((0, shard.table.n_positions)),
     )
+    shard.kept().save(state.arrays())
 
 
 def kept_result(shard: Shard) -> ShardResult | None:
     """What the shard's checkpoint holds, where it is that of a finished one."""
-    written = _as_written(shard)
-    state = written.kept().load() if shard.resume else None
-    if state is None or int(state["counters"][1]) < len(shard.rows):
+    state = shard.before()
+    if state is None or state.finished < len(shard.rows):
         return None
-    outcomes = Outcomes(**{name: state[f"outcome_{name}"] for name in Outcomes.__annotations__})
-    return ShardResult(outcomes, int(state["counters"][2]), written.batch_size)
-
-
-def _halved(shard: Shard) -> Iterator[Shard]:
-    """The shard as its checkpoint was written, then with ever smaller batches."""
-    smaller = _as_written(shard)
-    while True:
-        yield smaller
-        smaller = replace(smaller, batch_size=smaller.batch_size // 2, resume=False)
-
-
-def _as_written(shard: Shard) -> Shard:
-    """The shard with the batch size of its checkpoint, if that is its own, halved so and so often; else as it is."""
-    size = shard.batch_size
-    while shard.resume and size >= 1:
-        smaller = replace(shard, batch_size=size)
-        try:
-            smaller.kept().load()
-        except InputError:  # of another size, or altogether another: then reading it as it is will say so
-            size //= 2
-        else:
-            return smaller
-    return shard
+    return ShardResult(state.outcomes, state.evaluations, state.batch_size)
 
 
 class Rounds:
@@ -198,21 +226,22 @@ class Rounds:
     ----------
     shard : Shard
         Pictures, model and moves.
+    batch_size : int, optional
+        Smaller than the shard's, where the device ran out of memory.
     """
 
-    def __init__(self, shard: Shard) -> None:
-        self.shard = shard
+    def __init__(self, shard: Shard, batch_size: int | None = None) -> None:
+        self.shard, self.batch_size = shard, batch_size or shard.batch_size
         self.outcomes = Outcomes.empty(len(shard.rows))
         self.evaluations = 0
         self.finished = 0
-        n_slots = min(shard.batch_size, len(shard.rows))
+        n_slots = min(self.batch_size, len(shard.rows))
         self._margin = int(np.abs(shard.table.versions).max())
         self.canvases = canvases_for(
-            shard.scorer, shard.images, margin=self._margin, n_slots=n_slots, batch_size=shard.batch_size
+            shard.scorer, shard.images, margin=self._margin, n_slots=n_slots, batch_size=self.batch_size
         )
         self._xp = xp = self.canvases.arrays
         self.plan = Plan(shard.table, shard.rule, xp)
-        self._ask = ASK_OF_DEVICE if getattr(getattr(shard.scorer, "device", None), "type", "cpu") != "cpu" else ASK
         self._versions = xp.put(shard.table.versions)
         self._next = 0  # the first picture that was not at work yet
         self._row = np.full(n_slots, -1)  # which picture is in a slot; -1 where none is
@@ -228,22 +257,24 @@ class Rounds:
 
     def run(self, progress: Progress | None = None) -> None:
         """Go on to the end, saving the state now and then and whenever something stops the run."""
-        kept = self.shard.kept()
-        if self.shard.resume:
-            self.load()
+        kept, tell = self.shard.kept(), progress or (lambda *numbers: None)
         try:
             with self.reading():
                 while not self.done:
-                    if progress is not None:
-                        progress(self.finished, self.evaluations)
+                    tell(self.finished, self.evaluations, self.batch_size)
                     self.step()
-                    kept.keep(self._state)
-        finally:
-            # Stopped between two states (an interrupt may fall anywhere), the last checkpoint stays.
-            if self._whole:
-                kept.save(self._state())
-        if progress is not None:
-            progress(self.finished, self.evaluations)
+                    kept.keep(self._arrays)
+        except BaseException:
+            # Stopped between two states (an interrupt may fall anywhere), the last checkpoint stays; as it does where a
+            # device that failed, or whose scores are not finite, has no state to give.
+            arrays = None
+            with contextlib.suppress(Exception):
+                arrays = self._arrays() if self._whole else None
+            if arrays is not None:
+                kept.save(arrays)
+            raise
+        kept.save(self._arrays())
+        tell(self.finished, self.evaluations, self.batch_size)
 
     def reading(self) -> ReadAhead:
         """Have pictures read ahead from here on; those at work are read once more where a run is resumed."""
@@ -257,7 +288,7 @@ class Rounds:
 
     def step(self) -> None:
         """Score one batch, after as many rounds of decisions as fill it."""
-        while len(self._queue) < self.shard.batch_size:
+        while len(self._queue) < self.batch_size:
             self._admit()
             slots = self._ready()
             if not len(slots):
@@ -291,16 +322,17 @@ class Rounds:
     def _decide(self, slots: NDArray[np.intp]) -> Decision:
         """Outcomes and requests; where nothing else is left to fill the batch, more requests at a time."""
         self.canvases.check()
-        maps, ask, most = self._maps[self._xp.put(slots)], self._ask, self.plan.table.n_positions
+        maps, ask = self._maps[self._xp.put(slots)], self.canvases.ask
         decision = self.plan.decide(maps, ask)
         if self._next < len(self.shard.rows):
             return decision
         # How many a larger number would ask for is known from this decision; a GPU takes milliseconds for another.
         wanted = self._xp.get(decision.open)
-        missing = self.shard.batch_size - len(self._queue) - int(decision.asked.sum()) + np.minimum(wanted, ask).sum()
+        missing = self.batch_size - len(self._queue) - int(decision.asked.sum()) + np.minimum(wanted, ask).sum()
+        most = int(wanted.max(initial=0))  # more would be the same decision
         while ask < most and np.minimum(wanted, ask).sum() < missing:
             ask *= 2
-        return decision if ask == self._ask else self.plan.decide(maps, ask)
+        return decision if ask == self.canvases.ask else self.plan.decide(maps, ask)
 
     def _settle(self, slots: NDArray[np.intp], decision: Decision) -> None:
         """Enter outcomes, free their slots, and queue what is asked for."""
@@ -322,7 +354,7 @@ class Rounds:
 
     def _score(self) -> None:
         """The first batch of the queue."""
-        requests, rest = self._queue[: self.shard.batch_size], self._queue[self.shard.batch_size :]
+        requests, rest = self._queue[: self.batch_size], self._queue[self.batch_size :]
         slots, positions = requests[:, 0], requests[:, 1]
         scores = self.canvases.scores(slots, self._versions[positions])
         self._whole = False
@@ -331,33 +363,32 @@ class Rounds:
         self.evaluations += len(requests)
         self._whole = True
 
-    def _state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> State:
+        """How far it is; InputError where a score was not finite, so that no such score is ever saved."""
+        self.canvases.check()
         at_work = np.flatnonzero(self._row >= 0)
-        return {
-            "counters": np.array([self._next, self.finished, self.evaluations]),
-            "queue": self._xp.get(self._queue),
-            "slots": at_work,
-            "rows": self._row[at_work],
-            "maps": self._xp.get(self._maps)[at_work],
-            **{f"outcome_{name}": values for name, values in vars(self.outcomes).items()},
-        }
+        return State(
+            self._next,
+            self.finished,
+            self.evaluations,
+            self.batch_size,
+            outcomes=self.outcomes,
+            queue=self._xp.get(self._queue),
+            slots=at_work,
+            rows=self._row[at_work],
+            maps=self._xp.get(self._maps)[at_work],
+        )
 
-    def save(self) -> None:
-        """Write the whole state; the file is replaced in one step or not at all."""
-        self.shard.kept().save(self._state())
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return self.state().arrays()
 
-    def load(self) -> None:
-        """Take up a saved state of the same shard, if there is one."""
-        kept = self.shard.kept()
-        state = kept.load()
-        if state is None:
-            return
+    def take_up(self, state: State) -> None:
+        """Go on from a state of the same shard and batch size."""
         try:
-            self._next, self.finished, self.evaluations = (int(c) for c in state["counters"])
-            self.outcomes = Outcomes(**{name: state[f"outcome_{name}"] for name in Outcomes.__annotations__})
-            self._queue = self._xp.put(state["queue"])
+            self._next, self.finished, self.evaluations = state.begun, state.finished, state.evaluations
+            self.outcomes, self._queue = state.outcomes, self._xp.put(state.queue)
             self._row[:] = -1
-            self._row[state["slots"]] = state["rows"]
-            self._maps[self._xp.put(state["slots"])] = self._xp.put(state["maps"])
-        except (KeyError, ValueError, IndexError) as error:
-            raise kept.damaged(error) from error
+            self._row[state.slots] = state.rows
+            self._maps[self._xp.put(state.slots)] = self._xp.put(state.maps)
+        except (ValueError, IndexError) as error:
+            raise self.shard.kept().damaged(error) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,10 +30,11 @@ def original_answers(
     label: str,
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
+    tell: Callable[[], None] | None = None,
 ) -> Answers | str:
     """What a model says to the original pictures, or why it cannot take them.
 
-    One evaluation for each picture, before the audit's thirty or so.
+    One evaluation for each picture, before the audit's thirty or so; `tell` is called before each batch.
     """
     originals = images.with_frame(Whole())
     shape = originals.place(int(rows[0]), 0).shape
@@ -51,7 +52,7 @@ def original_answers(
         return f"the model does not take the originals' {shape[0]} x {shape[1]} pixels: {reason}"
     try:
         told = f"{label}: original pictures"
-        return _read(scorer, originals, rows, batch_size, told, progress, checkpoint, shape, first)
+        return _read(scorer, originals, rows, batch_size, told, progress, checkpoint, shape, first, tell)
     except ShapeError:
         return "the originals differ in size"
 
@@ -94,8 +95,11 @@ def _read(
     checkpoint: Checkpoint | None,
     shape: tuple[int, ...],
     first: Answers | None = None,
+    tell: Callable[[], None] | None = None,
 ) -> Answers:
     def score(start: int, stop: int) -> dict[str, NDArray[Any]]:
+        if tell is not None:
+            tell()
         known = first if start == 0 else None
         return vars(known or _scored(scorer, images, rows[start:stop], batch_size, shape))
 

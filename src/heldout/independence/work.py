@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,15 @@ from heldout.independence.checks import check_enough
 from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.preflight import Preflight, check_room, looked_at, preflight
 from heldout.independence.rounds import Shard, ShardResult, finished_before, run_shard, shards_of
+from heldout.independence.sizes import BatchSizes, with_size
 from heldout.orbit import Rule, Translations
+from heldout.orbit.table import MoveTable, Orbit
 from heldout.progress import continued, progress_bar
 from heldout.scorers import Scorer
-from heldout.scorers.batches import smaller_batches_text, with_batches_that_fit
+from heldout.scorers.batches import with_batches_that_fit
 from heldout.statistics.checks import Alternative
 from heldout.statistics.permutation import check_comparable
-from heldout.workers import Tell, n_workers, run_tasks
+from heldout.workers import Shared, Tell, n_workers, run_tasks
 
 Notify = Callable[[str], None]
 Found = TypeVar("Found")
@@ -55,6 +58,11 @@ class Job:
     set: Pictures
 
     @property
+    def part(self) -> str:
+        """What its files and its batch size are kept under."""
+        return f"{self.name}-{self.number}"
+
+    @property
     def label(self) -> str:
         """What bars and sentences call it."""
         return f"{self.model.name}, {self.name} set"
@@ -75,9 +83,9 @@ class Work:
     resume: bool
     say: Notify
     progress: bool
+    sizes: BatchSizes
     n_jobs: int = 1
     cluster: str | None = None  # has the shards where it is given
-    halved: dict[str, int] = field(default_factory=dict)  # batch sizes of models, by name, that did not fit
 
     @property
     def jobs(self) -> list[Job]:
@@ -88,42 +96,41 @@ class Work:
             for number, model in enumerate(self.models)
         ]
 
+    @cached_property
+    def shared(self) -> Shared:
+        """What workers hold, and what messages call it."""
+        models = [(f"the model {model.name}", model) for model in self.models]
+        return Shared(*models, *((f"the {name} set", pictures.images) for name, pictures in self.sets.items()))
+
     @property
     def parts(self) -> dict[str, tuple[LabelledImages, NDArray[np.intp]]]:
         """The sets, and which of their pictures are audited."""
         return {name: (pictures.images, pictures.rows) for name, pictures in self.sets.items()}
 
-    def batch_size_of(self, model: Scorer) -> int:
-        """How many pictures a model is given at once."""
-        size = self.batch_size or model.batch_size
-        return min(size, self.halved.get(model.name, size))
+    def size_of(self, model: Scorer, *parts: str) -> int:
+        """How many pictures a model is given at once in a part of the audit; in several of them, at least."""
+        return min(self.sizes.of(part, self.batch_size or model.batch_size) for part in parts)
 
-    def note_size(self, model: Scorer, asked: int, size: int) -> None:
-        """A model that ran on smaller batches than asked for gets no larger ones from here on; that is said once."""
-        if size == asked:
-            return
-        if model.name not in self.halved:
-            self.say(smaller_batches_text(model.name, asked // 2))
-        self.halved[model.name] = min(size, self.halved.get(model.name, size))
-
-    def with_batches_of(self, model: Scorer, work: Callable[[int], Found]) -> Found:
-        """What is made with a model's batches, or with ones that fit into the device's memory."""
-        asked = self.batch_size_of(model)
-        return with_batches_that_fit(work, asked, lambda size: self.note_size(model, asked, size))
+    def with_batches_of(self, model: Scorer, parts: Sequence[str], work: Callable[[int], Found]) -> Found:
+        """What the first of these parts makes with a model's batches, no larger than those of the others, or with ones
+        that fit into the device's memory."""
+        asked = self.size_of(model, *parts)
+        return with_batches_that_fit(
+            work, asked, lambda size: self.sizes.settle(parts[0], model, asked, size), scorer=model
+        )
 
     def kept(self) -> CheckpointFolder:
         """Where unfinished work is kept."""
         return CheckpointFolder(self.folder, of="audit")
 
     def kept_of(self, model: Scorer, key: str, name: str) -> CheckpointFolder:
-        """Where what this model says to this set is kept, and what it depends on."""
-        pictures, size = self.sets[name], self.halved.get(model.name)
+        """Where what this model says to this set is kept, and what it depends on, but for the size of batches."""
+        pictures = self.sets[name]
         return self.kept().within(
-            f"{name}-{key}" + (f"-{size}" if size is not None else ""),  # beside what larger batches had begun
+            f"{name}-{key}",
             model=model.digest(),
             pictures=pictures.digest,
             **pictures.images.preprocessing(),
-            batch_size=self.batch_size_of(model),
             limit=self.limit,
             seed=self.seed,
         )
@@ -221,7 +228,7 @@ def look_at_all(
             rows=job.set.rows,
             sample=samples[expected[job.number] is not None][job.name],
             orbit=work.orbit,
-            batch_size=work.batch_size_of(job.model),
+            batch_size=work.size_of(job.model, job.part),
             label=job.label,
             progress=work.progress and here,  # bars of several workers would write over each other
             kept=work.kept_of(job.model, f"{job.number}", job.name),
@@ -230,10 +237,10 @@ def look_at_all(
     ]
 
     def done(number: int, found: tuple[Preflight, int]) -> None:
-        work.note_size(jobs[number].model, tasks[number].batch_size, found[1])
+        work.sizes.settle(jobs[number].part, jobs[number].model, tasks[number].batch_size, found[1])
         work.say(f"{jobs[number].label}: {found[0]}.")
 
-    found = run_tasks(look_at, tasks, n_jobs=work.n_jobs, done=done, shared=_shared(work))
+    found = run_tasks(look_at, tasks, n_jobs=work.n_jobs, done=done, shared=work.shared)
     return {(job.name, job.number): look for job, (look, _) in zip(jobs, found, strict=True)}
 
 
@@ -266,10 +273,11 @@ def look_at(look: Look, tell: Tell) -> tuple[Preflight, int]:
             batch_size=size,
             label=look.label,
             progress=look.progress,
-            checkpoints=replace(look.kept, fingerprint={**look.kept.fingerprint, "batch_size": size}),
+            checkpoints=with_size(look.kept, size),
+            tell=tell,
         )
 
-    return with_batches_that_fit(seen, look.batch_size, sizes.append), sizes[-1]
+    return with_batches_that_fit(seen, look.batch_size, sizes.append, scorer=look.scorer), sizes[-1]
 
 
 def score_all(work: Work, looks: dict[tuple[str, int], Preflight]) -> dict[str, list[ShardResult]]:
@@ -285,13 +293,14 @@ def score_all(work: Work, looks: dict[tuple[str, int], Preflight]) -> dict[str, 
     expected = sum(look.expected_evaluations for look in looks.values())
     with progress_bar(expected, sum(len(job.set.rows) for job in jobs), _label(work), work.progress) as tell:
 
-        def progress(number: int, finished: int, evaluations: int) -> None:
+        def progress(number: int, finished: int, evaluations: int, size: int) -> None:
             told[number] = finished, evaluations
+            work.sizes.tell(tasks[number].scorer, tasks[number].batch_size, size)
             if tell is not None:
                 tell(sum(f for f, _ in told.values()), sum(e for _, e in told.values()))
 
         def done(number: int, result: ShardResult) -> None:
-            work.note_size(tasks[number].scorer, tasks[number].batch_size, result.batch_size)
+            work.sizes.tell(tasks[number].scorer, tasks[number].batch_size, result.batch_size)
 
         results = iter(_results(work, tasks, progress, done))
     found: dict[str, list[ShardResult]] = {name: [] for name in work.sets}
@@ -306,13 +315,7 @@ def _results(
     """What is found in each, here, in worker processes or on a cluster."""
     if work.cluster is not None:
         return run_shards(shards, cluster=work.cluster, tell=tell, done=done, say=work.say)
-    return run_tasks(run_shard, shards, n_jobs=work.n_jobs, tell=tell, done=done, shared=_shared(work))
-
-
-def _shared(work: Work) -> list[tuple[str, Any]]:
-    """What tasks hold, and what messages call it."""
-    models = [(f"the model {model.name}", model) for model in work.models]
-    return [*models, *((f"the {name} set", pictures.images) for name, pictures in work.sets.items())]
+    return run_tasks(run_shard, shards, n_jobs=work.n_jobs, tell=tell, done=done, shared=work.shared)
 
 
 def _label(work: Work) -> str:
@@ -323,18 +326,23 @@ def _label(work: Work) -> str:
 
 def _whole(work: Work, job: Job, look: Preflight) -> Shard:
     """A whole set before a model."""
-    period = None
-    if job.set.images.frame.wraps:
-        _, period = next(job.set.images.source.shapes(job.set.rows))
     kept = work.kept_of(job.model, f"{job.number}", job.name)
     return Shard(
         scorer=job.model,
         images=job.set.images,
         rows=job.set.rows,
-        table=work.orbit.table(work.rule, period=period),
+        table=_table(work.orbit, work.rule, job.set),
         rule=work.rule,
-        batch_size=work.batch_size_of(job.model),
-        checkpoint=None if work.folder is None else work.folder / f"{job.name}-{job.number}.npz",
+        batch_size=work.size_of(job.model, job.part),
+        checkpoint=None if work.folder is None else work.folder / f"{job.part}.npz",
         resume=work.resume,
         fingerprint={**kept.fingerprint, "answers": look.answers, "rule": work.rule, "radius": work.orbit.radius},
     )
+
+
+def _table(orbit: Orbit, rule: Rule, pictures: Pictures) -> MoveTable:
+    """What a plan for these pictures is made of."""
+    period = None
+    if pictures.images.frame.wraps:
+        _, period = next(pictures.images.source.shapes(pictures.rows))
+    return orbit.table(rule, period=period)

@@ -94,8 +94,9 @@ class Curve(Record):
         The first point was not measured but assumed (PTV from a single rate).
     exhibits : Exhibits, optional
         Some examples as they were perturbed.
-    precision, batch_size : str, int, optional
-        Of a finished model: its arithmetic, and the batches that its scores came in.
+    precision, batch_size, way : str, int, str, optional
+        Of a finished model: its arithmetic, the batches that its scores came in, and what ran it: "torch",
+        "torch.compile" or "ONNX Runtime" for torch modules.
 
     Examples
     --------
@@ -140,6 +141,7 @@ class Curve(Record):
     unfit: str | None = None
     precision: str | None = None
     batch_size: int | None = None
+    way: str | None = None
 
     @classmethod
     def of(cls, **measured: Any) -> Curve:

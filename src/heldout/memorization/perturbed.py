@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
-from heldout.checkpoints import Checkpoint, hash_of
+from heldout.checkpoints import Checkpoint, CheckpointFolder, hash_of
 from heldout.checks import check_count
 from heldout.errors import InputError
 from heldout.groups import group_codes
@@ -25,8 +25,10 @@ from heldout.memorization.perturb.base import Standing
 from heldout.progress import plain_bar
 from heldout.scorers import Scorer, as_scorer
 from heldout.scorers.arrays import Array
+from heldout.scorers.base import precision_of
 from heldout.scorers.batches import check_input, memory_told, smaller_batches_text, with_batches_that_fit
 from heldout.scorers.showing import showing_for
+from heldout.scorers.ways import settle_ways, way_of, ways_file
 
 BLOCK = 64  # pictures held at once at least, if they are small
 HELD = 2**25  # pixel values held at once
@@ -88,7 +90,7 @@ def perturbation_curve(
         File in which unfinished work is kept, and looked for; one that is damaged, or belongs to another curve, is
         refused. Of a model that is a function the name and its first answers are compared, of a perturbation the code.
     notify : function of a sentence, optional
-        Told where batches have to be smaller.
+        Told where batches have to be smaller, and which way to run the model was found fastest.
     progress : bool
         Show a bar on stderr.
 
@@ -121,6 +123,9 @@ def perturbation_curve(
         codes = np.unique(group_codes(given, len(pictures))[rows], return_inverse=True)[1].astype(np.intp)
     low, high, counts = declared_range(pictures, int(rows[0]), pixel_range)
     whole = batch_size or model.batch_size
+    folder = CheckpointFolder(None if checkpoint is None else Path(checkpoint).parent, of="curve")
+    chosen = ways_file(folder, [model], f"{Path(checkpoint or '').stem}.way")
+    choice = settle_ways([model], pictures, batch_size=batch_size, kept=chosen, say=notify or (lambda sentence: None))
 
     def measured(size: int) -> Curve:
         def view(part: NDArray[np.intp]) -> View:
@@ -131,6 +136,8 @@ def perturbation_curve(
         check_input(model, first.pixels.shape[1:])
         block = max(1, min(max(BLOCK, 2 * size), HELD // first.pixels[0].size))
         check_plain(model, view(rows[:SAMPLE]), allow_chance)
+        if choice:
+            chosen.save(choice)
         kept = shown = Checkpoint(None, {}, of="curve")
         if checkpoint is not None:
             first = view(rows[: min(size, block)])
@@ -153,8 +160,9 @@ def perturbation_curve(
             exhibits=_exhibits(view, way, levels, correct, rows, shown),
             groups=codes,
             examples=examples_key(pictures, rows),
-            precision=str(getattr(model, "precision", "its own")),
+            precision=precision_of(model),
             batch_size=size,
+            way=way_of(model),
         )
 
     return _with_batches_that_fit(model, measured, whole, notify)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +51,9 @@ class MoveTable:
         return len(self.moves)
 
 
+@runtime_checkable
 class Orbit(Protocol):
-    """Moves that keep an example's label and density: what a plan needs to know of them."""
+    """Moves that keep an example's label and density: what a plan, and the tests of its T, need to know of them."""
 
     @property
     def name(self) -> str:
@@ -62,7 +63,8 @@ class Orbit(Protocol):
     def __len__(self) -> int: ...
 
     def table(self, rule: Rule, *, period: tuple[int, int] | None = None) -> MoveTable:
-        """The versions that can matter under a rule, and the moves between them."""
+        """The versions that can matter under a rule, and the moves between them; `period` are the side lengths of
+        pictures that are moved on a torus."""
         ...
 
     def statistic_range(self, rule: Rule) -> tuple[float, float]:

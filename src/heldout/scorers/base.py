@@ -30,6 +30,9 @@ class Scorer(Protocol):
         The batch it runs best at.
     layout : {"nchw", "nhwc"}
         Of a batch: channels first or last.
+    device, precision : str, optional
+        Where its batches live, "cpu" unless it says otherwise, and what it computes in. A cluster gives every model
+        whose device begins with "cuda" a GPU.
 
     Examples
     --------
@@ -66,6 +69,21 @@ class Scorer(Protocol):
             Hexadecimal digits.
         """
         ...
+
+
+def device_of(scorer: Scorer) -> str:
+    """Where a scorer's batches live: "cpu", "cuda:1", ..."""
+    return str(getattr(scorer, "device", "cpu"))
+
+
+def precision_of(scorer: Scorer) -> str:
+    """What a scorer computes in, where it says so."""
+    return str(getattr(scorer, "precision", "its own"))
+
+
+def portable(scorer: Scorer) -> Any:
+    """What arrives on another machine as the same scorer; as it is where it does not say how to get there."""
+    return scorer.portable() if hasattr(scorer, "portable") else scorer
 
 
 class FunctionScorer:

@@ -31,7 +31,15 @@ def ran_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def with_batches_that_fit(work: Callable[[int], Found], size: int, on_smaller: Callable[[int], None]) -> Found:
+def _failed_late(error: BaseException) -> bool:
+    """Whether a device says so that something failed there: nobody waits for it, and the next one to ask hears."""
+    named = any(kind.__name__ == "AcceleratorError" for kind in type(error).__mro__)  # torch's, since 2.8
+    return named or (isinstance(error, RuntimeError) and str(error).startswith("CUDA error"))
+
+
+def with_batches_that_fit(
+    work: Callable[[int], Found], size: int, on_smaller: Callable[[int], None], *, scorer: Scorer | None = None
+) -> Found:
     """What `work` makes with batches of a size; where the device runs out of memory, with ones of half that size.
 
     Parameters
@@ -40,10 +48,13 @@ def with_batches_that_fit(work: Callable[[int], Found], size: int, on_smaller: C
         Begins anew with every size.
     on_smaller : function of a batch size
         Told the new one.
+    scorer : Scorer, optional
+        Whose work it is: also where it is not the model itself that asks for too much, the batch is made smaller.
     """
     while True:
         try:
-            return work(size)
+            with contextlib.nullcontext() if scorer is None else memory_told(scorer, (size,)):
+                return work(size)
         except OutOfMemoryError:
             if size == 1:
                 raise
@@ -66,11 +77,12 @@ def free_memory() -> None:
 
 @contextlib.contextmanager
 def memory_told(scorer: Scorer, shape: tuple[int, ...]) -> Iterator[None]:
-    """Where a device runs out of memory before or after the model itself, the sentence is the same."""
+    """Where a device runs out of memory before or after the model itself, or fails later than the model returned, the
+    sentence is the same."""
     try:
         yield
     except Exception as error:
-        if isinstance(error, InputError) or not ran_out_of_memory(error):
+        if isinstance(error, InputError) or not (ran_out_of_memory(error) or _failed_late(error)):
             raise
         raise failure(scorer, shape, error) from error
 

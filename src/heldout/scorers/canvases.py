@@ -17,7 +17,7 @@ from heldout.errors import InputError
 from heldout.images import LabelledImages
 from heldout.scorers.arrays import Array, Arrays, NumpyArrays
 from heldout.scorers.base import Layout, Scorer
-from heldout.scorers.batches import check_classes, excess_scores, memory_told, score_batch
+from heldout.scorers.batches import excess_scores, memory_told, score_batch
 from heldout.scorers.showing import DeviceShowing, Indices
 from heldout.scorers.torch import TorchScorer
 
@@ -28,6 +28,7 @@ class Canvases(Protocol):
     """Slots for pictures."""
 
     arrays: Arrays
+    ask: int  # positions a picture asks for in a round
 
     def put(self, slots: Indices, indices: Indices, parts: Iterable[NDArray[Any]]) -> None:
         """Pictures of the set, placed with their margin, into slots; they come in parts, in their order."""
@@ -61,6 +62,8 @@ class HostCanvases:
     batch_size : int
         A batch is filled up to this size: a model's arithmetic may depend on it, and some take no other.
     """
+
+    ask = 3
 
     def __init__(self, scorer: Scorer, images: LabelledImages, *, margin: int, n_slots: int, batch_size: int) -> None:
         self.arrays: Arrays = NumpyArrays()
@@ -120,6 +123,8 @@ class DeviceCanvases:
         As of `HostCanvases`.
     """
 
+    ask = 8  # fewer rounds save more than they cost
+
     def __init__(
         self, scorer: TorchScorer, images: LabelledImages, *, margin: int, n_slots: int, batch_size: int
     ) -> None:
@@ -130,7 +135,7 @@ class DeviceCanvases:
         self._torch, self._scorer, self._images = torch, scorer, images
         self._margin, self._batch_size = margin, batch_size
         self._index = np.full(n_slots, -1, dtype=np.intp)
-        self._highest = 0  # label
+        self._held = self._index[:0]  # all that are in slots
         self._labels = torch.zeros(n_slots, dtype=torch.int64, device=scorer.device)
         self._bad = torch.full((), -1, dtype=torch.int64, device=scorer.device)  # a slot whose scores are not finite
         self._canvases: Any = None  # (n_slots, height, width, channels)
@@ -152,7 +157,7 @@ class DeviceCanvases:
                 self._canvases[places] = self._showing.scaled(raw, counts=raw.dtype == torch.uint8)
                 self._labels[places] = torch.as_tensor(self._images.labels[indices], device=device)
         self._index[slots] = indices
-        self._highest = max(self._highest, int(self._images.labels[indices].max()))
+        self._held = self._index[self._index >= 0]
 
     def _make_room(self, shape: tuple[int, ...]) -> None:
         torch, n_slots = self._torch, len(self._index)
@@ -180,14 +185,9 @@ class DeviceCanvases:
             shifts = torch.cat([shifts, shifts[:1].expand(self._batch_size - n, 2)])
         shape = (self._batch_size, self._canvases.shape[3], *self._side)
         with torch.inference_mode(), memory_told(self._scorer, shape):
-            logits = self._showing.run(self._windows(slots, shifts))
-            if logits.shape[1] <= self._highest:
-                held = self._index[self._index >= 0]
-                check_classes(logits.shape[1], self._images.labels[held], [self._images.ids[i] for i in held])
-            values, slots = logits[:n].to(torch.float64), slots[:n]
-            is_finite = torch.isfinite(values).all(1)
-            self._bad = torch.maximum(self._bad, torch.where(is_finite, -1, slots).amax())
-            return values.amax(1) - values.gather(1, self._labels[slots, None])[:, 0]
+            found = self._showing.excess(self._windows(slots, shifts), self._held, self._labels[slots[:n]])
+            self._bad = torch.maximum(self._bad, torch.where(torch.isnan(found), slots[:n], -1).amax())
+            return found
 
     def check(self) -> None:
         """Which picture it was, if any."""

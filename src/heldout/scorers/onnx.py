@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ class OnnxScorer:
                 f"{path} takes batches of exactly {fixed[0]}; `batch_size={batch_size}` is not supported by this model."
             )
         self.batch_size = fixed[0] or batch_size or 256
-        self.name, self._path = path.stem, path
+        self.name, self.device, self._path = path.stem, device, path
 
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self._path, "name": self.name, **self._options}
@@ -114,6 +115,16 @@ class OnnxScorer:
         name = state.pop("name")
         self.__init__(**state)  # type: ignore[misc]  # a session cannot travel: a worker opens its own
         self.name = name
+
+    def portable(self) -> Any:
+        """Itself on its way to another machine, with the content of the file.
+
+        Returns
+        -------
+        object
+            What `pickle` turns into the same scorer there, on the first GPU where this one runs on any.
+        """
+        return _File(self)
 
     @property
     def precision(self) -> str:
@@ -153,3 +164,30 @@ class OnnxScorer:
             16 hexadecimal digits.
         """
         return hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]
+
+
+class _File:
+    """An ONNX file and how it is run."""
+
+    def __init__(self, scorer: OnnxScorer) -> None:
+        self._state = scorer.__getstate__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened, (self._state, Path(self._state["path"]).read_bytes())
+
+
+def _opened(state: dict[str, Any], content: bytes) -> OnnxScorer:
+    """A file that is the same here is opened where it is: it may have weights in files beside it."""
+    options = dict(state)
+    path, name = Path(options.pop("path")), options.pop("name")
+    if options["device"] != "cpu":
+        options["device"] = "cuda"
+    if path.is_file() and path.read_bytes() == content:
+        scorer = OnnxScorer(path, **options)
+    else:
+        with tempfile.TemporaryDirectory(prefix="heldout-") as folder:
+            copied = Path(folder) / path.name
+            copied.write_bytes(content)
+            scorer = OnnxScorer(copied, **options)
+    scorer.name = name
+    return scorer

@@ -15,12 +15,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from heldout.errors import InputError, import_extra, told
+from heldout.scorers.batches import OutOfMemoryError, ran_out_of_memory
 
 Way = Literal["plain", "compiled", "onnx"]
 WAYS: dict[Way, str] = {"plain": "torch", "compiled": "torch.compile", "onnx": "ONNX Runtime"}  # and what reports say
 REPEATS, AT_MOST = 7, 1.0  # turns that each way has in a trial, and seconds after which it has no more
 GAIN = 1.03  # by which another way must be faster than the plain one to be worth another rounding
-TOLERANCE = 1e-3  # relative to the largest logit, within which two ways agree
+# Relative to the largest logit, within which two ways agree. A step of bfloat16 is up to 1/128 of a number, one of tf32
+# an eighth of that; ways round at different places.
+TOLERANCE = {"float32": 1e-3, "tf32": 2**-8, "bfloat16": 2**-6}
 
 Run = Callable[[Any], Any]
 
@@ -52,7 +55,7 @@ def in_onnx_runtime(module: Any, example: Any) -> Run:
         warnings.simplefilter("ignore")  # torch's exporters follow each other, and each warns of the last
         torch.onnx.export(
             module,
-            (example.contiguous(),),
+            (example.contiguous().clone(),),  # which the module may change
             file,
             input_names=["pictures"],
             output_names=["logits"],
@@ -70,28 +73,30 @@ def in_onnx_runtime(module: Any, example: Any) -> Run:
     return run
 
 
-def agree(logits: Any, plain: Any) -> bool:
-    """Whether two ways gave the same up to rounding."""
+def agree(logits: Any, plain: Any, precision: str) -> bool:
+    """Whether two ways gave the same up to the rounding of a precision; NaN and infinities are for others to refuse."""
     torch = import_extra("torch", extra="torch")
-    atol = TOLERANCE * float(plain.abs().max()) + 1e-6
-    return logits.shape == plain.shape and bool(torch.allclose(logits, plain, rtol=TOLERANCE, atol=atol))
+    a, b, tolerance = logits.float(), plain.float(), TOLERANCE[precision]
+    atol = tolerance * float(torch.nan_to_num(b, nan=0.0, posinf=0.0, neginf=0.0).abs().max()) + 1e-6
+    return a.shape == b.shape and bool(torch.allclose(a, b, rtol=tolerance, atol=atol, equal_nan=True))
 
 
-def checked(way: Way, make: Callable[[], Run], plain: Run, example: Any) -> Run:
-    """What `make` makes; InputError where that fails on the example, or gives other logits than the plain way."""
+def checked(way: Way, make: Callable[[], Run], expected: Any, example: Any, precision: str) -> Run:
+    """What `make` makes; InputError where that fails on the example, or gives other logits than were `expected`."""
     try:
         run = make()
-        same = agree(run(example), plain(example))
+        found = run(example.clone())  # a module may change its input in place
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"`compile`: the model does not run in {WAYS[way]}: {told(error)}.") from error
-    if not same:
+        kind = OutOfMemoryError if ran_out_of_memory(error) else InputError
+        raise kind(f"`compile`: the model does not run in {WAYS[way]}: {told(error)}; leave it out.") from error
+    if not agree(found, expected, precision):
         raise InputError(f"`compile`: in {WAYS[way]} the model gives other logits than in torch; leave it out.")
     return run
 
 
-def fastest(make: Callable[[Way], Run], ways: Sequence[Way], example: Any) -> tuple[Way, Run]:
+def fastest(make: Callable[[Way], Run], ways: Sequence[Way], example: Any, precision: str) -> tuple[Way, Run]:
     """The way that takes the least time on an example, the plain one unless another is faster by more than a little.
 
     Ways take turns, and the shortest time of each counts, so that what else the machine does matters little. One that
@@ -99,13 +104,15 @@ def fastest(make: Callable[[Way], Run], ways: Sequence[Way], example: Any) -> tu
     """
     plain = make("plain")
     runs: dict[Way, Run] = {"plain": plain}
+    expected = plain(example.clone())
     for way in ways:
         if way != "plain":
             try:
-                runs[way] = checked(way, functools.partial(make, way), plain, example)
+                runs[way] = checked(way, functools.partial(make, way), expected, example, precision)
             except InputError:  # no compiler, no exporter, an operator without a counterpart: then it is no candidate
                 continue
-    inputs = {way: example.contiguous() if way == "onnx" else example for way in runs}  # as it is given them later
+    # as it is given them later, and each its own
+    inputs = {way: example.contiguous().clone() if way == "onnx" else example.clone() for way in runs}
     best, spent = dict.fromkeys(runs, float("inf")), dict.fromkeys(runs, 0.0)
     for turn in range(REPEATS):
         for way, run in runs.items():

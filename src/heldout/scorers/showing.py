@@ -173,14 +173,14 @@ class DeviceShowing:
         return np.asarray(self.run(batch).cpu().numpy())
 
     def excess(self, batch: Array, rows: Indices, labels: Array | None = None) -> Array:
-        """NaN where a logit is not finite."""
+        """NaN where a logit is not finite. Where `labels` are given, `rows` may be any that the pictures are among."""
         torch, known = self._torch, self._images.labels[rows]
         logits = self.run(batch)
         if logits.shape[1] <= known.max():
             check_classes(logits.shape[1], known, [self._images.ids[i] for i in rows])
-        true = self.arrays.put(known) if labels is None else labels
-        with torch.inference_mode():
-            values = logits[: len(rows)].to(torch.float64)
+        with memory_told(self._scorer, tuple(batch.shape)), torch.inference_mode():
+            true = self.arrays.put(known) if labels is None else labels
+            values = logits[: len(true)].to(torch.float64)
             found = values.amax(1) - values.gather(1, true[:, None])[:, 0]
             return torch.where(torch.isfinite(values).all(1), found, torch.nan)
 

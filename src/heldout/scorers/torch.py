@@ -7,6 +7,7 @@ import copy
 import ctypes
 import functools
 import hashlib
+import itertools
 import operator
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 from heldout.errors import InputError, import_extra
 from heldout.scorers.base import Batch, Layout
 from heldout.scorers.prepared import WAYS, Way, checked, fastest, prepared
+from heldout.workers.switches import FLOAT32, rounds_products, switch, switches
 
 WAY_OF: dict[bool, Way] = {False: "plain", True: "compiled"}
+REPEATS = 4  # answers of a module to the same pictures before it is traced
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
@@ -46,9 +49,9 @@ class TorchScorer:
         Fold batch norms.
     compile : bool, "onnx" or "auto"
         True: run through `torch.compile`, which takes a minute before the first batch. "onnx": through ONNX Runtime,
-        on a CPU. Both change logits by rounding only. "auto": whichever of these and the plain module is fastest on the
-        first batch. That may differ from run to run, and the last bits with it; `audit` tells which it was, and a
-        resumed audit keeps to it.
+        on a CPU. Both change logits by rounding only, which is checked against the plain module on the first batch.
+        "auto": whichever of these and the plain module is fastest on that batch. That may differ from run to run, and
+        the last bits with it; `audit` and `perturbation_curve` tell which it was, and resumed ones keep to it.
 
     Attributes
     ----------
@@ -112,6 +115,21 @@ class TorchScorer:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_prepared": None, "_run": None}  # which a worker makes anew
 
+    def portable(self) -> TorchScorer:
+        """Itself on its way to another machine: its weights on the CPU, as there may be no such GPU there.
+
+        Returns
+        -------
+        TorchScorer
+            For the first GPU where this one runs on any.
+        """
+        there = copy.copy(self)
+        tensors = itertools.chain(self._original.parameters(), self._original.buffers())
+        if any(tensor.device.type != "cpu" for tensor in tensors):
+            there._original = copy.deepcopy(self._original).cpu()
+        there.device = self._torch.device(self.device.type)  # a worker sees its own GPU as the first
+        return there
+
     @property
     def _torch(self) -> Any:
         return import_extra("torch", extra="torch")
@@ -121,7 +139,7 @@ class TorchScorer:
         """Of its arithmetic."""
         if self._bf16:
             return "bfloat16"
-        rounds = self.device.type == "cuda" and not self._is_plain and allows_tf32(self._torch)
+        rounds = self.device.type == "cuda" and not self._is_plain and rounds_products(self._torch)
         return "tf32" if rounds else "float32"
 
     def plain(self) -> TorchScorer | None:
@@ -178,11 +196,12 @@ class TorchScorer:
 
             if self.way is None:
                 ways = [way for way in WAYS if way != "onnx" or (self.device.type == "cpu" and not self._bf16)]
-                self.way, self._run = fastest(made, ways, example)
-            elif self.way == "onnx":
-                self._run = checked(self.way, lambda: made("onnx"), plain, example)
+                self.way, self._run = fastest(made, ways, example, self.precision)
+            elif self.way == "plain":
+                self._run = plain
             else:
-                self._run = made(self.way)
+                way = self.way
+                self._run = checked(way, lambda: made(way), plain(example.clone()), example, self.precision)
         return self._run
 
     def choose(self, batch: Batch) -> str:
@@ -234,10 +253,7 @@ class TorchScorer:
         """
         torch = self._torch
         x = batch.contiguous(memory_format=torch.channels_last if self.channels_last else torch.contiguous_format)
-        out = self._ready(x)(x)
-        if not isinstance(out, torch.Tensor):
-            raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
-        return out.float()
+        return self._ready(x)(x).float()
 
     def _called(self, module: Any, x: Any) -> Any:
         """Without gradients, in its precision."""
@@ -245,7 +261,10 @@ class TorchScorer:
         exact = without_tf32(torch) if self._is_plain else contextlib.nullcontext()
         half = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bf16)
         with torch.inference_mode(), exact, half:
-            return module(x)
+            out = module(x)
+        if not isinstance(out, torch.Tensor):
+            raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
+        return out
 
     def input_gradient(self, batch: Batch, labels: NDArray[Any]) -> NDArray[np.float32]:
         """Direction in which each example's cross entropy at its label grows, with respect to its own input.
@@ -295,37 +314,15 @@ class TorchScorer:
         return h.hexdigest()[:16]
 
 
-def allows_tf32(torch: Any) -> bool:
-    """Whether torch may round the factors of float32 products on a GPU."""
-    backends = torch.backends
-    try:
-        return bool(backends.cudnn.allow_tf32 or backends.cuda.matmul.allow_tf32)
-    except RuntimeError:  # set by their newer names, which the older ones do not go with
-        return "tf32" in (backends.cudnn.conv.fp32_precision, backends.cuda.matmul.fp32_precision)
-
-
 @contextlib.contextmanager
 def without_tf32(torch: Any) -> Iterator[None]:
     """No rounding of factors inside; afterwards as it was."""
-    cudnn = torch.backends.cudnn
-    try:
-        before = cudnn.allow_tf32, torch.get_float32_matmul_precision()
-    except RuntimeError:  # as above
-        conv, products = cudnn.conv, torch.backends.cuda.matmul
-        was = conv.fp32_precision, products.fp32_precision
-        conv.fp32_precision = products.fp32_precision = "ieee"
-        try:
-            yield
-        finally:
-            conv.fp32_precision, products.fp32_precision = was
-        return
-    cudnn.allow_tf32 = False
-    torch.set_float32_matmul_precision("highest")
+    before = {name: value for name, value in switches(torch).items() if name in FLOAT32}
+    switch(torch, {name: FLOAT32[name] for name in before})
     try:
         yield
     finally:
-        cudnn.allow_tf32 = before[0]
-        torch.set_float32_matmul_precision(before[1])
+        switch(torch, before)
 
 
 def keep_freed_memory() -> None:
@@ -344,14 +341,20 @@ def keep_freed_memory() -> None:
 
 
 def folded(module: Any, example: Any, torch: Any, *, in_place: bool = False) -> Any:
-    """A module in eval mode with batch norms folded into convolutions; as it was where that fails or disagrees."""
+    """A module in eval mode with batch norms folded into convolutions; as it was where that fails or disagrees.
+
+    It is traced for that, so that Python code in `forward` runs once. A module that does not repeat its answers is left
+    alone, for the audit to find out.
+    """
     try:
         with torch.no_grad():
             copied = fold_batch_norms(copy.deepcopy(module), torch)
             if in_place:
                 write_in_place(copied, torch)
-            sample = example[:8].clone()  # a module may change its input in place
-            reference, again = module(sample), copied(sample)
+            reference, *others = (module(example[:8].clone()) for _ in range(REPEATS))  # it may change its input
+            if any(not torch.equal(reference, other) for other in others):
+                return module  # chance or a counter would be frozen as it was when traced
+            again = copied(example[:8].clone())
             close = torch.allclose(reference, again, rtol=1e-3, atol=1e-3 * float(reference.abs().max()) + 1e-6)
     except Exception:  # tracing fails in as many ways as there are models; the model itself always works
         return module

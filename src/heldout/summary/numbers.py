@@ -129,6 +129,18 @@ def arithmetic_text(precisions: Iterable[str], batch_sizes: Iterable[int]) -> st
     return f"{' and '.join(kinds)}, in batches of {' and '.join(sizes)}"
 
 
+def ways_text(ways: Iterable[str]) -> str | None:
+    """What runs torch modules, where somebody asked for another than torch itself.
+
+    Examples
+    --------
+    >>> ways_text(["ONNX Runtime", "torch", "its own"]), ways_text(["torch", "its own"])
+    ('ONNX Runtime, torch', None)
+    """
+    found = set(ways) - {"its own"}
+    return ", ".join(sorted(found)) if found - {"torch"} else None
+
+
 def counted(count: int, what: str) -> str:
     """So many of something.
 

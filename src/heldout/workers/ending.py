@@ -72,6 +72,13 @@ def guard() -> dict[str, Any]:
     return {"initializer": end_with, "initargs": (os.getpid(), by_kernel)}
 
 
+def end_workers() -> None:
+    """End joblib's worker processes now; the next ones that need some start their own."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor(reuse=True).shutdown(wait=True)
+
+
 @contextmanager
 def interrupts_held() -> Iterator[None]:
     """Processes started meanwhile never hear of Ctrl-C; this one hears of it afterwards."""

@@ -7,8 +7,8 @@ import io
 import pickle
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,10 @@ class Parcel:
         """What was packed."""
         return _Unpickler(self).load()
 
+    def bare(self) -> Parcel:
+        """What it is and what it holds, without the content, which is somewhere else by now."""
+        return replace(self, content=np.empty(0, np.uint8), arrays=())
+
 
 class _Pickler(_cloudpickle.Pickler):  # type: ignore[misc]
     """Leaves out what is sent by itself."""
@@ -63,20 +67,57 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, key: str) -> Any:
         if key in _opened:
             _opened.move_to_end(key)
-        else:
-            _opened[key] = self._within[key].opened()
-            while len(_opened) > KEPT_OPEN:
-                _opened.popitem(last=False)
+            return _opened[key]
+        for other in [other for other in _opened if _run_of(other) != _run_of(key)]:  # nobody asks for it any more
+            del _opened[other]
+        while len(_opened) >= KEPT_OPEN:
+            _opened.popitem(last=False)
+        _opened[key] = self._within[key].opened()
         return _opened[key]
 
 
 _opened: OrderedDict[str, Any] = OrderedDict()  # in a worker: parcels that were opened, the last used last
 
 
-def packed(thing: Any, what: str, by: str, known: Mapping[int, Parcel] | None = None, *, instead: str) -> Parcel:
-    """Something in a form that can be sent; InputError where there is none: `by` which option it is sent, and what to
-    do `instead`.
+class Parcels(Mapping[int, Parcel]):
+    """What tasks of one run hold, by `id`: packed when the first of them is sent, once.
+
+    InputError where something cannot be sent: `by` which option it is, and what to do `instead`.
     """
+
+    def __init__(self, things: Iterable[tuple[str, Any]], by: str, *, instead: str) -> None:
+        self._things = {id(thing): (what, thing) for what, thing in things}
+        self._by, self._instead, self._run = by, instead, uuid.uuid4().hex
+        self._packed: dict[int, Parcel] = {}
+
+    def __getitem__(self, which: int) -> Parcel:
+        if which not in self._packed:
+            what, thing = self._things[which]
+            self._packed[which] = self._pack(thing, what)
+        return self._packed[which]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._things)
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def letter(self, content: Any) -> Parcel:
+        """One task's own, without what is sent by itself."""
+        return self._pack(content, "the work", self)
+
+    def _pack(self, thing: Any, what: str, known: Mapping[int, Parcel] | None = None) -> Parcel:
+        return packed(thing, what, self._by, known, instead=self._instead, run=self._run)
+
+
+def _run_of(key: str) -> str:
+    return key.partition("-")[0]
+
+
+def packed(
+    thing: Any, what: str, by: str, known: Mapping[int, Parcel] | None = None, *, instead: str, run: str = ""
+) -> Parcel:
+    """Something in a form that can be sent, as part of a run."""
     file, arrays = io.BytesIO(), list[pickle.PickleBuffer]()
     try:
         pickler = _Pickler(file, known or {}, arrays)
@@ -89,7 +130,7 @@ def packed(thing: Any, what: str, by: str, known: Mapping[int, Parcel] | None = 
             "instance of a class at the top level of a module, without open files, locks or sessions."
         ) from error
     return Parcel(
-        uuid.uuid4().hex,
+        f"{run}-{uuid.uuid4().hex}",
         np.frombuffer(file.getbuffer(), dtype=np.uint8),
         tuple(np.frombuffer(array.raw(), dtype=np.uint8) for array in arrays),
         tuple(pickler.used.values()),

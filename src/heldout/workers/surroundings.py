@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heldout.errors import import_extra
-
-SWITCHES = {  # of torch, that change a model's arithmetic
-    "cudnn": ("allow_tf32", "deterministic", "benchmark"),
-    "mkldnn": ("enabled",),
-}
+from heldout.workers.switches import switch, switches
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class Surroundings:
         torch = sys.modules.get("torch")
         folder = os.getcwd()  # in which the command line looks for modules
         path = tuple(dict.fromkeys([*(entry or folder for entry in sys.path), folder]))
-        return cls(threads, None if torch is None else torch.get_num_threads(), _switches(torch), path, folder)
+        return cls(threads, None if torch is None else torch.get_num_threads(), _of(torch), path, folder)
 
     def find(self) -> None:
         """Let this process import and open what that one can."""
@@ -58,33 +54,18 @@ class Surroundings:
         if self.torch_threads is not None:  # a task may import it as late as in its own functions
             import_extra("torch", extra="torch")
         torch = sys.modules.get("torch")
-        before, switches = 0 if torch is None else torch.get_num_threads(), _switches(torch)
+        before, stood = 0 if torch is None else torch.get_num_threads(), _of(torch)
         if torch is not None:
             torch.set_num_threads(self.torch_threads or before)
-            _switch(torch, self.switches)
+            switch(torch, self.switches)
         try:
             with threadpool_limits(dict(self.threads)):
                 yield
         finally:
             if torch is not None:
                 torch.set_num_threads(before)
-                _switch(torch, switches)
+                switch(torch, stood)
 
 
-def _switches(torch: Any) -> dict[str, Any]:
-    if torch is None:
-        return {}
-    found = {f"{part}.{name}": getattr(getattr(torch.backends, part), name) for part, name in _parts()}
-    return {**found, "float32_matmul_precision": torch.get_float32_matmul_precision()}
-
-
-def _switch(torch: Any, switches: Mapping[str, Any]) -> None:
-    for part, name in _parts():
-        if f"{part}.{name}" in switches:
-            setattr(getattr(torch.backends, part), name, switches[f"{part}.{name}"])
-    if switches:
-        torch.set_float32_matmul_precision(switches["float32_matmul_precision"])
-
-
-def _parts() -> Iterator[tuple[str, str]]:
-    return ((part, name) for part, names in SWITCHES.items() for name in names)
+def _of(torch: Any) -> dict[str, Any]:
+    return {} if torch is None else switches(torch)

@@ -10,14 +10,17 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import starmap
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from heldout.checks import check_n_jobs
 from heldout.errors import HeldoutError, InputError, told
-from heldout.workers.ending import guard, interrupts_held
+from heldout.workers.ending import end_workers, guard, interrupts_held
 from heldout.workers.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from heldout.workers.parcels import Parcels
 
 NUMBERS = 4  # that a task may tell at a time
 BETWEEN_LOOKS = 0.2  # seconds between two looks at what tasks tell
@@ -35,7 +38,7 @@ def run_tasks(
     n_jobs: int = 1,
     tell: Tell | None = None,
     done: Callable[[int, Found], None] | None = None,
-    shared: Sequence[tuple[str, Any]] = (),
+    shared: Shared | None = None,
 ) -> list[Found]:
     """What a function makes of each task, in the order of the tasks, whoever did them and when.
 
@@ -55,8 +58,8 @@ def run_tasks(
         Hears, in this process, how far tasks are; not of every call.
     done : function of (number of a task, what was found), optional
         Hears, in this process, of each task that ended, in whatever order.
-    shared : sequence of (str, object)
-        What many tasks hold, such as a model, and what it is called: it is sent to a worker once.
+    shared : Shared, optional
+        What many tasks hold, of this run or of others.
     """
     workers = min(n_workers(n_jobs), len(tasks))
     if workers < 2:
@@ -67,7 +70,7 @@ def run_tasks(
                 done(number, found[-1])
         return found
     with _Board(len(tasks)) as board:
-        work = _dispatched(function, tasks, workers, shared, board)
+        work = _dispatched(function, tasks, workers, shared or Shared(), board)
         return _collected(work, len(tasks), board, tell or _unheard, done)
 
 
@@ -100,23 +103,18 @@ def _dispatched(
     function: Callable[[Task, Tell], Found],
     tasks: Sequence[Task],
     workers: int,
-    shared: Sequence[tuple[str, Any]],
+    shared: Shared,
     board: _Board,
 ) -> Iterator[tuple[int, Found | Exception]]:
     """Workers are started and begin; what they found, as it comes."""
     from joblib import Parallel, delayed, parallel_config
 
-    from heldout.workers.parcels import packed
-
-    by, instead = f"n_jobs={workers}", "leave `n_jobs` out"
-    parcels = [packed(thing, what, by, instead=instead) for what, thing in shared]
-    known = {id(thing): parcel for (_, thing), parcel in zip(shared, parcels, strict=True)}
+    parcels = shared.parcels(f"n_jobs={workers}")
     surroundings = Surroundings.here()
 
     def calls() -> Iterator[Any]:
         for number, task in enumerate(tasks):
-            letter = packed((function, task), "the work", by, known, instead=instead)
-            yield delayed(_one)(letter, number, board.path, surroundings)
+            yield delayed(_one)(parcels.letter((function, task)), number, board.path, surroundings)
 
     with parallel_config("loky", inner_max_num_threads=surroundings.most_threads), interrupts_held():
         work: Iterator[tuple[int, Found | Exception]] = Parallel(
@@ -159,6 +157,45 @@ def _collected(
     if errors:
         raise errors[0]
     return [found[number] for number in range(n)]
+
+
+class Shared:
+    """What tasks of several runs hold, such as a model, and what it is called: packed once, when the first of them is
+    sent, and opened once by a worker that still has it.
+
+    As a block: with the end of the last one the workers end, and what they hold; idle, they would keep it for minutes.
+    """
+
+    _using: ClassVar[set[Shared]] = set()  # of all threads, since they share the workers
+    _started: ClassVar[bool] = False  # whether there are any
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, *things: tuple[str, Any]) -> None:
+        self._things = things
+        self._parcels: Parcels | None = None
+
+    def parcels(self, by: str) -> Parcels:
+        """As they are sent, `by` which option; all are packed by then, so that what cannot be sent is told at once."""
+        from heldout.workers.parcels import Parcels
+
+        if self._parcels is None:
+            parcels = Parcels(self._things, by, instead="leave `n_jobs` out")
+            dict(parcels)  # packs
+            self._parcels = parcels
+        Shared._started = True
+        return self._parcels
+
+    def __enter__(self) -> Shared:
+        with self._lock:
+            self._using.add(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with self._lock:
+            self._using.discard(self)
+            if Shared._started and not self._using:
+                Shared._started = False
+                end_workers()
 
 
 class Stopped(Exception):

@@ -222,19 +222,13 @@ def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
         ("Pictures scored", f"{scored}, {result.control_evaluations:,} on the control, "
                             f"{result.reference_evaluations:,} for the comparison with references"),
         ("Precision", page.arithmetic_text(result.precisions, (*result.batch_sizes, *result.reference_batch_sizes))),
-        ("  Run by", _run_by(result)),
-        ("  In float32", _in_float32(result)),
+        ("  Run by", page.ways_text((*result.ways, *result.reference_ways))),
+        ("  In plain float32", _in_float32(result)),
     ]  # fmt: skip
 
 
-def _run_by(result: AuditResult) -> str | None:
-    """What runs torch modules, where somebody asked for another than torch itself."""
-    found = {way for way in (*result.ways, *result.reference_ways) if way != "its own"}
-    return ", ".join(sorted(found)) if found - {"torch"} else None
-
-
 def _in_float32(result: AuditResult) -> str | None:
-    """How many answers depend on the precision, where the models do not run in float32."""
+    """How many answers depend on the precision, or on how a module is compiled, where it is not plain float32."""
     found = [counts for counts in result.in_float32 if counts is not None]
     if not found:
         return None
@@ -242,7 +236,9 @@ def _in_float32(result: AuditResult) -> str | None:
         sum(getattr(counts, name) for counts in found) for name in ("pictures", "other_class", "right_or_wrong")
     )
     of = "pairs of picture and model" if len(found) > 1 else "pictures"
-    return f"{other:,} of {pictures:,} {of} get another answer; right in one and wrong in the other: {turned:,}"
+    return (
+        f"{other:,} of {pictures:,} {of} would be answered differently; right in one and wrong in the other: {turned:,}"
+    )
 
 
 def _groups(examples: Examples) -> str:

@@ -100,6 +100,7 @@ def facts(result: MemorizationResult) -> page.Facts:
         ("Classes", None if result.class_names is None else f"{len(result.class_names):,}"),
         ("Preprocessing", preprocessing_text(result.preprocessing)),
         ("Precision", page.arithmetic_text(*zip(*ran, strict=True)) if ran else None),
+        ("  Run by", page.ways_text(c.way for c in result.curves if c.way is not None)),
         ("Label noise (PMV, PTV), the direct measure", None if answer.trainings(result) else "no model was retrained"),
         ("Perturbed pictures", None if set(result.perturbations) - {*answer.NOISE} else "not asked for"),
         ("Audit of the training pictures", None if audited else "not asked for"),
