@@ -45,6 +45,7 @@ class WholeWindow(Plan):
             moved_loss=(worst > 0).astype(float),
             moved_score=worst,
             asked=asked,
+            open=np.zeros(n, dtype=int),
         )
 
 
