@@ -407,7 +407,7 @@ def test_it_learns(data):
 
 
 def arguments(tmp_path, **changed):
-    values = {"out": tmp_path, "store": tmp_path, "minutes": 60, "lanes": 2, "compile": False, "fused": False,
+    values = {"out": tmp_path, "store": tmp_path, "minutes": float("inf"), "lanes": 2, "compile": False, "fused": False,
               "audit_batch": 64, "device": CPU, "whole": False, "ranked": 0, "weights": 0}  # fmt: skip
     return argparse.Namespace(**(values | changed))
 
