@@ -1,0 +1,1 @@
+"""`heldout options`: does a score depend on the benchmark as printed?"""
