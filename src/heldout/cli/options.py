@@ -1,0 +1,149 @@
+"""`heldout options`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heldout.cli import unfinished
+from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, refuse_idle, say, tell
+from heldout.cli.ending import Gate, add_ending, finish
+from heldout.cli.parser import Parser
+from heldout.errors import InputError
+from heldout.multiple_choice.items import Items, read_items
+from heldout.multiple_choice.options import options, prepare
+from heldout.multiple_choice.result import OptionsResult
+
+if TYPE_CHECKING:
+    from heldout.scorers.endpoint import EndpointChooser
+
+GATE = Gate(
+    option="--fail-under",
+    metavar="P",
+    help="exit 1 where p is below P, or where P cannot be judged",
+    what="a p-value between 0 and 1",
+    below=1,
+    open=True,
+)
+EXAMPLES = """\
+  heldout options mmlu.jsonl --endpoint http://localhost:8000/v1 --model my-model --items 500 --yes --out options
+  heldout options mmlu.jsonl --hf models/my-model --out options
+  heldout options mmlu.jsonl --runs printed.eval shuffled-1.eval shuffled-2.eval shuffled-3.eval
+  heldout options --runs logs/*.eval --printed logs/printed.eval      (the printed order is that of a run)
+
+"""
+DETAILS = """\
+ITEMS        JSONL, JSON, CSV or parquet, one row per item: question, options (or a column for each), answer (a letter, the
+             text of an option, or a number from 0); the layouts of MMLU, MMLU-Pro, ARC and HellaSwag are known
+--endpoint   anything that speaks the OpenAI protocol; the key is read from the environment (OPENAI_API_KEY). Every answer
+             is kept in --cache, so that a run that was stopped, or that asks for more, pays for nothing twice
+--runs       logs of one model on the same items in several orders: inspect_ai (.eval, .json) or folders of samples of
+             lm-evaluation-harness
+
+exit codes: 0 fine, 1 p below --fail-under, or it cannot be judged from these answers, 2 bad input, 3 a bug in heldout,
+130 stopped (continue with --resume)
+"""
+ENDPOINT = (
+    "model", "api", "key_variable", "concurrency", "rate", "timeout", "max_tokens", "temperature", "price", "cache", "yes",
+)  # fmt: skip
+HF = ("batch_size", "device")
+ASKED = ("items", "orders", "repeats", "template")
+
+
+def add_options(verb: Parser) -> None:
+    """What can be asked."""
+    verb.describe(
+        "Does this score depend on having seen the benchmark as printed? A model answers multiple-choice questions with "
+        "their options in the printed order and in others; the test is exact.",
+        usage="heldout options ITEMS --endpoint URL --model NAME [options]\n"
+        "       heldout options ITEMS --hf DIR [options]\n"
+        "       heldout options [ITEMS] --runs RUN RUN ... [--printed RUN] [options]",
+        essential="--endpoint --model --hf --runs --printed --items --orders --yes --fail-under --out --format",
+        examples=EXAMPLES,
+        details=DETAILS,
+    )
+    verb.add_argument("given", nargs="?", metavar="ITEMS", help="the questions, as they are printed: a file")
+    who = verb.add_argument_group("the model: one of")
+    who.add_argument("--endpoint", metavar="URL", help="an OpenAI-compatible endpoint, such as http://localhost:8000/v1")
+    who.add_argument("--hf", metavar="DIR", help="a transformers causal model in a folder")
+    who.add_argument("--runs", nargs="+", metavar="RUN", help="existing runs of one model in several orders: logs, folders")
+    asked = verb.add_argument_group("what is asked")
+    asked.add_argument("--items", type=int, metavar="N", help="so many items, drawn (default all)")
+    asked.add_argument("--orders", type=_orders, metavar="B",
+                       help="orders of an item besides the printed one: a number (drawn for each item), all, or cyclic "
+                       "(default all up to 5 options, else 8; with --endpoint 8)")  # fmt: skip
+    asked.add_argument("--repeats", type=int, metavar="R", help="questions asked twice, to see whether answers vary (50)")
+    asked.add_argument("--template", metavar="FILE", help="text of a question, with {question} and {options}")
+    asked.add_argument("--printed", metavar="RUN", help="the run of --runs in the printed order, where ITEMS is not given")
+    to = verb.add_argument_group("an endpoint")
+    to.add_argument("--model", metavar="NAME", help="its name there")
+    to.add_argument("--yes", action="store_true", help="ask without asking me first")
+    to.add_argument("--price", nargs=2, type=float, metavar=("IN", "OUT"), help="price per million tokens in and out")
+    to.add_argument("--cache", type=Path, metavar="DIR", help="where answers are kept (default ~/.cache/heldout/answers)")
+    to.add_argument("--api", choices=("chat", "completions"), help="protocol (default chat)")
+    to.add_argument("--key-variable", metavar="NAME", help="variable that holds the key (default OPENAI_API_KEY)")
+    to.add_argument("--concurrency", type=int, metavar="N", help="requests at once (default 8)")
+    to.add_argument("--rate", type=float, metavar="R", help="requests per second, at most")
+    to.add_argument("--timeout", type=float, metavar="S", help="seconds to wait for an answer (default 60)")
+    to.add_argument("--max-tokens", type=int, metavar="N", help="of an answer")
+    to.add_argument("--temperature", type=float, metavar="T", help="default 0")
+    local = verb.add_argument_group("a transformers model")
+    local.add_argument("--batch-size", type=int, metavar="N", help="questions at once")
+    local.add_argument("--device", metavar="DEVICE", help="cpu, cuda, ... (default: the first GPU, or the processor)")
+    how = verb.add_argument_group("the tests")
+    how.add_argument("--shuffled", dest="uniform", action="store_true",
+                     help="the printed orders were shuffled: the verdict is the Poisson-binomial test's")  # fmt: skip
+    how.add_argument("--alternative", choices=("overfitted", "two-sided"), default="overfitted",
+                     help="fewer errors as printed (default), or fewer or more")  # fmt: skip
+    how.add_argument("--mid-p", action="store_true", help="mid-p instead of p; not valid, marked so")
+    how.add_argument("--level", type=float, default=0.05, metavar="A", help="of the verdict (default 0.05)")
+    how.add_argument("--resamples", type=int, default=9999, metavar="B", help="arrangements drawn (default 9999)")
+    how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
+    add_n_jobs(how, "threads", default=-1)
+    out = verb.add_argument_group("reporting")
+    add_ending(out, GATE)
+    out.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
+    verb.set_defaults(command=run, parser=verb)
+
+
+def run(args: argparse.Namespace) -> int:
+    """`heldout options`."""
+    _check(args)
+    if args.out is not None:
+        check_folder(args.out)
+    items = None if args.given is None else read_items(args.given)
+    if items is not None:
+        say(f"{items.source}: {len(items):,} items")
+    asked: dict[str, Any] = {"orders": args.orders, "n_items": args.items, "seed": args.seed}
+    if args.repeats is not None:
+        asked["repeats"] = args.repeats
+    model = _model(args, items)
+    if args.endpoint is not None:
+        assert items is not None
+        confirm(model, prepare(items, model, **asked).asked, args)
+    result = options(
+        items,
+        model,
+        uniform=args.uniform,
+        alternative=args.alternative,
+        mid_p=args.mid_p,
+        level=args.level,
+        n_resamples=args.resamples,
+        n_jobs=args.n_jobs,
+        checkpoint=unfinished.folder(args),
+        resume=args.resume,
+        notify=say,
+        progress=not args.quiet,
+        **asked,
+    )
+    told = result.verdict not in ("cannot tell", "not applicable")
+    return finish(
+        result,
+        args,
+        failed=_reasons(args.fail_under, result),
+        skipped="" if told else result.summary().headline,
+        unfinished=unfinished.folder(args),
+    )

@@ -1,0 +1,325 @@
+"""What a test of printed orders says: every sentence, table and chart of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from heldout import summary as page
+from heldout.multiple_choice.result import Exhibit, ItemOrders, OptionsResult
+from heldout.scorers.choices import LETTERS, UNPARSED
+
+LISTED, PRINTED, SHOWN = 60, 10, 6  # items on the page, printed, and shown in their orders
+MUCH = 0.05  # share of answers without an option from which on a reader is warned
+QUESTION = 70  # characters of a question in a table
+
+HEADLINES = {
+    "depends on the printed order": "The score depends on the printed order",
+    "no dependence found": "No sign that the score depends on the printed order",
+    "cannot tell": "Whether the score depends on the printed order cannot be told",
+    "not applicable": "Not applicable",
+}
+CONDITIONAL = (
+    "The verdict is the conditional test’s, declared up front: given how often each place holds the answer, all ways to "
+    "choose one order for each item are equally likely for a model that has nothing to do with the printed one. It holds "
+    "whatever place benchmark and model prefer."
+)
+DECLARED = (
+    "The verdict is the Poisson-binomial test’s, since the printed orders were declared to be shuffled: each item is "
+    "wrong as printed with the share of its orders that are wrong."
+)
+ARBITRARY = (
+    "Besides the answer’s place, printed orders are taken to be arbitrary; items whose set of options suggests otherwise "
+    "are left out, whatever their order."
+)
+NOT_MEANT = (
+    "A model that knows the text of the answers by heart is right in every order, and is not found here: this is about "
+    "the printed order, or the printed letters, and nothing else.",
+    "An honest model stands out where benchmark and model share a habit that the test takes to be arbitrary, such as the "
+    "most plausible wrong option next to the right one.",
+    "An item on the list is a suspect, not a culprit: some are best in the printed order by chance.",
+)
+NEXT_FOUND = (
+    "Report the score over shuffled orders instead of the printed one.",
+    "Read the items at the top of the list, and look for the benchmark as printed in the training data.",
+    "Compare with a model that is older than the benchmark: it should not stand out.",
+)
+NEXT_QUIET = (
+    "More items find smaller shares: the detectable share falls with the square root of their number.",
+    "For the texts of questions and answers rather than their order: `heldout exposure`, or `heldout audit --scores` "
+    "with fresh items.",
+)
+METHOD = (
+    "J. Besag, P. Clifford (1989), Biometrika 76(4), 633–642; Y. Benjamini, Y. Hochberg (1995), Journal of the Royal "
+    "Statistical Society B 57(1), 289–300; Y. Hong (2013), Computational Statistics & Data Analysis 59, 41–51."
+)
+
+
+def options_summary(result: OptionsResult) -> page.Summary:
+    """What the test says."""
+    told = result.verdict not in ("not applicable", "cannot tell")
+    tested = bool(result.n_items) and result.verdict != "not applicable"
+    figures = tuple(_figures(result)) if tested else ()
+    found = result.verdict == "depends on the printed order"
+    return page.Summary(
+        kind="Options",
+        headline=HEADLINES[result.verdict],
+        sentences=tuple(_sentences(result)),
+        tone="found" if found else "quiet" if told else "neutral",
+        subject=f"{result.model} on {result.source}: {page.counted(result.n_items, 'item')}",
+        figures=figures,
+        warnings=tuple(_warnings(result)),
+        lines=(*((f.name, f"{f.value} ({f.note})") for f in figures), *_facts(result)),
+        sections=tuple(_sections(result)) if tested else (),
+        closing=(DECLARED if result.uniform else CONDITIONAL, ARBITRARY) if tested else (),
+        origin=page.origin(result, ("Model", result.model), ("Arrangements drawn", f"{result.n_resamples:,}")),
+        method=METHOD,
+    )
+
+
+def _sentences(result: OptionsResult) -> Iterator[str]:
+    if result.ruling.reason:
+        yield result.ruling.reason
+    if result.verdict == "not applicable":
+        return
+    direction = "fewer" if result.errors_printed < result.errors_expected else "more"
+    yield (
+        f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as printed; "
+        f"{page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be in other orders with "
+        "the answers as often at each place."
+    )
+    if result.verdict == "depends on the printed order" and direction == "more":
+        yield "The model does worse as printed: this is not what having seen the benchmark does."
+    yield _detectable(result)
+
+
+def _detectable(result: OptionsResult) -> str:
+    sides = "" if result.alternative == "overfitted" else ", two-sided"
+    basis = f"power 0.8 at level {result.level:g}{sides}, by the normal approximation and the errors measured here"
+    if math.isnan(result.detectable):
+        return f"Not even a model that has memorised every printed order would be found ({basis})."
+    return (
+        f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items, it would have been "
+        f"found ({basis}); a smaller share may go unseen."
+    )
+
+
+def is_skewed(result: OptionsResult) -> bool:
+    """Whether right answers are not printed at all places alike."""
+    return result.positions.p_value <= result.level
+
+
+def _warnings(result: OptionsResult) -> Iterator[str]:
+    if result.verdict == "not applicable":
+        return
+    if result.uniform and is_skewed(result):
+        yield (
+            "The printed orders were declared to be shuffled, but right answers are not at all places alike (p = "
+            f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled out; "
+            f"the conditional test has p = {page.p_text(result.p_values.conditional)}."
+        )
+    if result.mid_p:
+        yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
+    if result.n_answers and result.unparsed > MUCH * result.n_answers:
+        yield (
+            f"Answers from which no option could be read: {page.of_text(result.unparsed, result.n_answers)}. They count "
+            "as wrong, which is valid and costs power; look at some of them."
+        )
+
+
+def _figures(result: OptionsResult) -> Iterator[page.Figure]:
+    p = result.p_values
+    sides = "one-sided" if result.alternative == "overfitted" else "two-sided"
+    ranks = f"; sum of ranks {page.p_text(p.ranks)}" if math.isfinite(p.ranks) else "; ranks not applicable"
+    other = "conditional" if result.uniform else "Poisson-binomial"
+    value = p.conditional if result.uniform else p.poisson_binomial
+    valid = "" if result.uniform else ", valid only if orders were shuffled"
+    yield page.Figure(
+        name="p",
+        value=page.p_text(result.p_value),
+        note=f"{sides}{', mid-p, not valid' if result.mid_p else ''}; not the verdict’s: {other} {page.p_text(value)}"
+        f"{valid}{ranks}",
+    )
+    others = 1 - result.errors_others
+    printed = 1 - result.errors_printed / result.n_items
+    yield page.Figure(
+        name="Score as printed",
+        value=page.percent(printed),
+        note=f"{page.percent(others)} over the other orders; expected as printed "
+        f"{page.percent(1 - result.errors_expected / result.n_items)}",
+        strong=False,
+    )
+    yield page.Figure(
+        name="Detectable share",
+        value="none" if math.isnan(result.detectable) else page.percent(result.detectable),
+        note=f"of items memorised as printed, with power 0.8 at level {result.level:g}; normal approximation, plug-in",
+        strong=False,
+    )
+
+
+def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
+    yield "Items", f"{result.n_items:,} of {result.n_given:,} tested"
+    left = sum(result.left_out.values())
+    if left:
+        why = ", ".join(f"{reason} {count:,}" for reason, count in result.left_out.items())
+        yield "Left out", f"{left:,}: {why}"
+    if not result.n_items:
+        return
+    yield "Orders", f"{_orders(result)}; {result.n_answers:,} answers"
+    if result.n_answers:
+        yield (
+            "No option could be read",
+            f"{page.of_text(result.unparsed, result.n_answers)} of the answers, {result.unparsed_printed:,} of them to "
+            "printed orders; count as wrong",
+        )
+    if result.n_repeated:
+        yield "Same answer twice", f"{page.percent(result.repeat_rate)} of {result.n_repeated:,} asked twice"
+    yield "Answer positions", _positions_text(result)
+    yield "Level", f"{result.level:g}"
+
+
+def _orders(result: OptionsResult) -> str:
+    kinds = {
+        "all": "all orders of an item’s options",
+        "cyclic": "cyclic shifts of an item’s options",
+        "drawn": "orders drawn for each item by itself",
+        "logged": "orders found in the runs",
+    }
+    return f"up to {result.n_orders:,} of an item, the printed one included: {kinds[result.kind]}"
+
+
+def _positions_text(result: OptionsResult) -> str:
+    counts = "; ".join(
+        f"{', '.join(f'{c:,}' for c in places)}" + (f" of {k} options" if len(result.positions.counts) > 1 else "")
+        for k, places in result.positions.counts.items()
+    )
+    skew = "skewed" if is_skewed(result) else "no sign of skew"
+    return f"{counts} as printed (uniform: p = {page.p_text(result.positions.p_value)}, {skew})"
+
+
+def _sections(result: OptionsResult) -> Iterator[page.Section]:
+    yield page.Section.of("As printed, against other orders", _histogram(result), anchor="errors")
+    yield page.Section.of("Items that look memorised", _evidence(result), _items(result), *_exhibits(result),
+                          printed=True, anchor="items")  # fmt: skip
+    yield page.Section.of("Where the answers stand", _skew(result), *_positions(result), anchor="positions")
+    yield page.Section.of("What was left out", *_left_out(result))
+    yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
+    found = result.verdict == "depends on the printed order"
+    yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
+    yield page.Section.of("What was tested", page.Facts(tuple(_facts(result))))
+
+
+def _histogram(result: OptionsResult) -> page.LineChart | None:
+    if len(result.draws) == 0:
+        return None
+    return page.histogram(
+        "Errors when each item stands in one of its orders, answers as often at each place",
+        page.Axis(label="errors", whole=True, spec=",.4g"),
+        "arrangements drawn",
+        result.draw_edges.tolist(),
+        ("other arrangements", result.draws.tolist(), "a"),
+        caption="How many items are wrong if every item stands in an order drawn from its own, and in the printed ones.",
+        verticals=(page.Vertical(x=float(result.errors_printed), text="as printed", style="b"),),
+    )
+
+
+def best_items(result: OptionsResult) -> list[ItemOrders]:
+    """Those with the strongest evidence first."""
+    return sorted((i for i in result.items if i.rank < (i.n_orders + 1) / 2), key=lambda i: (i.p_value, -i.wrong_others))
+
+
+def _evidence(result: OptionsResult) -> str:
+    listed = sum(i.q <= result.fdr for i in result.items)
+    told = f"Listed at a false discovery rate of {page.percent(result.fdr, 0)}: {page.of_text(listed, result.n_items)}."
+    return (
+        f"{told} With so few orders of each item the rate of those that are best as printed cannot be put below "
+        f"{page.percent(result.floor, 0)}: single items are weak evidence, all of them together are the test."
+    )
+
+
+def _items(result: OptionsResult) -> page.Table | None:
+    rows = [
+        (
+            i.id,
+            "wrong" if i.wrong_printed else "right",
+            page.percent(1 - i.wrong_others, 0),
+            f"{i.rank:g} of {i.n_orders}",
+            page.p_text(i.p_value),
+            page.p_text(i.q),
+        )
+        for i in best_items(result)
+    ]
+    if not rows:
+        return None
+    columns = ("Item", "As printed", "Right in other orders", "Rank", "p", "q")
+    caption = "Items that do better as printed than in most of their orders, the strongest evidence first"
+    more = max(0, len(rows) - LISTED)
+    return page.Table.of(
+        caption, columns, rows[:LISTED], words=("As printed",), more=more, rows_printed=PRINTED, rows_open=PRINTED
+    )
+
+
+def _exhibits(result: OptionsResult) -> Iterator[page.Fold]:
+    for e in result.exhibits[:SHOWN]:
+        texts = ", ".join(f"{LETTERS[i]}: {page.quoted(text)}" for i, text in enumerate(e.options))
+        right = LETTERS[e.answer]
+        yield page.Fold(
+            title=f"{e.id}: {page.shorten(e.question, QUESTION)}",
+            blocks=(page.Prose(f"As printed: {texts}. Right: {right}."), _orders_table(e)),
+        )
+
+
+def _orders_table(e: Exhibit) -> page.Table:
+    scored = bool(np.isfinite(e.scores).any())
+    rows = []
+    for i, (order, chosen, score) in enumerate(zip(e.orders.tolist(), e.chosen.tolist(), e.scores.tolist(), strict=True)):
+        said = "none" if chosen == UNPARSED else LETTERS[order[chosen]]
+        verdict = "right" if chosen != UNPARSED and order[chosen] == e.answer else "wrong"
+        name = " ".join(LETTERS[option] for option in order)
+        row = (f"{name} (as printed)" if i == 0 else name, LETTERS[order.index(e.answer)], said, verdict)
+        rows.append((*row, page.fixed(math.exp(score), 3)) if scored else row)
+    columns = ("Order", "Answer stands at", "Chosen", "That is", *(("Probability of the answer",) if scored else ()))
+    words = ("Answer stands at", "Chosen", "That is")
+    caption = "Options by their printed letters, in the orders in which they were shown"
+    return page.Table.of(caption, columns, rows, words=words, chosen=0)
+
+
+def _skew(result: OptionsResult) -> str:
+    p = page.p_text(result.positions.p_value)
+    if not is_skewed(result):
+        return (
+            f"No sign that answers are printed at some places more often than at others (p = {p}), which does not show "
+            "that orders were shuffled."
+        )
+    return (
+        f"Answers are printed at some places more often than at others (p = {p}). A model that prefers these places does "
+        "better as printed without having seen anything, so that the Poisson-binomial test and the ranks’ uniform law "
+        "are not valid here; the conditional test is."
+    )
+
+
+def _positions(result: OptionsResult) -> Iterator[page.Table]:
+    for k, counts in result.positions.counts.items():
+        total = max(1, sum(counts))
+        wrong = result.positions.wrong[k]
+        rows = [
+            (LETTERS[place], f"{count:,}", page.percent(count / total), page.percent(wrong[place]))
+            for place, count in enumerate(counts)
+        ]
+        caption = f"Items with {k} options: where the right answer is printed, and errors when it stands there"
+        yield page.Table.of(caption, ("Place", "Answers printed", "Share", "Errors over all orders"), rows)
+
+
+def _left_out(result: OptionsResult) -> Iterator[page.Table | str]:
+    if not result.left_out:
+        yield "Nothing: no item’s set of options suggests an order."
+        return
+    yield (
+        "Options that are all numbers or dates, refer to each other or repeat have no arbitrary order. What is left out "
+        "depends on the set of options only, never on the printed order: otherwise leaving out would itself be a test."
+    )
+    rows = [(item.id, item.reason) for item in result.left_out_items]
+    more = max(0, len(rows) - LISTED)
+    yield page.Table.of("Items left out", ("Item", "Reason"), rows[:LISTED], words=("Reason",), more=more, rows_open=PRINTED)
