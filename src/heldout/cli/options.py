@@ -147,3 +147,100 @@ def run(args: argparse.Namespace) -> int:
         skipped="" if told else result.summary().headline,
         unfinished=unfinished.folder(args),
     )
+
+
+def confirm(model: EndpointChooser, shown: list[Any], args: argparse.Namespace) -> None:
+    """Say what asking will take, and go on only where somebody said yes."""
+    cost = model.plan(shown)
+    (say if args.yes else tell)(str(cost))
+    if args.yes or cost.calls == 0:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("nothing was asked yet: add --yes to go on, since nobody can be asked here.")
+    tell("Ask? [y/N]")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InputError("nothing was asked; answer y, or add --yes.")
+
+
+def _orders(text: str) -> str | int:
+    """`--orders`."""
+    if text in ("all", "cyclic"):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"--orders {text}: give a number of orders, all, or cyclic.") from None
+
+
+def _check(args: argparse.Namespace) -> None:
+    """What fits together, before anything is read."""
+    GATE.check(args)
+    given = [name for name in ("endpoint", "hf", "runs") if getattr(args, name) is not None]
+    if len(given) != 1:
+        which = f"{' and '.join(f'--{name}' for name in given)} are given" if given else "none of them is given"
+        raise InputError(f"which model? {which}; give one of --endpoint URL, --hf DIR and --runs RUN RUN ....")
+    if args.given is None and args.runs is None:
+        raise InputError("ITEMS is not given: a file with the questions, their options as printed, and the answers.")
+    if args.endpoint is None:
+        refuse_alone(args, ENDPOINT, "--endpoint")
+    elif args.model is None:
+        raise InputError("--endpoint needs --model NAME, the model's name there.")
+    if args.hf is None:
+        refuse_alone(args, HF, "--hf")
+    if args.runs is None:
+        refuse_alone(args, ("printed",), "--runs")
+    else:
+        refuse_idle(args, ASKED, "with --runs, which have their answers")
+        if args.given is None and args.printed is None:
+            raise InputError("which order is the printed one? Give ITEMS, or --printed RUN, one of the runs.")
+    if args.out is None:
+        refuse_alone(args, ("resume",), "--out")
+    if args.fail_under is not None:
+        if args.mid_p:
+            raise InputError("--mid-p is not valid, so that --fail-under cannot rest on it; leave one of them out.")
+        if not args.uniform and 0 < args.fail_under * (args.resamples + 1) <= 1:
+            raise InputError(
+                f"--fail-under {args.fail_under:g} can never be reached: with --resamples {args.resamples} no p is below "
+                f"{1 / (args.resamples + 1):.2g}. Use --resamples {math.ceil(10 / args.fail_under) - 1}, or more."
+            )
+
+
+def _model(args: argparse.Namespace, items: Items | None) -> Any:
+    """What answers."""
+    if args.runs is not None:
+        from heldout.multiple_choice.runs import read_runs
+
+        return read_runs(args.runs, items=items, printed=args.printed)
+    template = {} if args.template is None else {"template": _text(args.template)}
+    if args.hf is not None:
+        from heldout.scorers.causal import CausalChooser
+
+        return CausalChooser(args.hf, **_given(args, HF), **template)
+    from heldout.scorers.endpoint import EndpointChooser
+
+    names = tuple(name for name in ENDPOINT if name not in ("model", "yes"))
+    return EndpointChooser(args.endpoint, args.model, **_given(args, names), **template)
+
+
+def _given(args: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    """Options that were typed; the model has the defaults of the others."""
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--template {path} cannot be read ({type(error).__name__}).") from error
+
+
+def _reasons(fail_under: float | None, result: OptionsResult) -> list[str]:
+    """Why a pipeline stops: p is below the threshold, or nothing could fall below it here."""
+    if fail_under is None:
+        return []
+    if result.verdict in ("cannot tell", "not applicable"):
+        return [f"--fail-under {fail_under:g} cannot be judged: the verdict is {result.verdict!r}."]
+    if result.p_value >= fail_under:
+        return []
+    found = f": {result.summary().headline.lower()}" if result.verdict == "depends on the printed order" else ""
+    return [f"p = {result.p_value:.3g} is below --fail-under {fail_under:g}{found}."]

@@ -127,12 +127,11 @@ def prepare(
     if orders is None and getattr(model, "costly", False):
         orders = COSTLY
     kept, left = exchangeable_items(items)
-    rng = np.random.default_rng([seed, 1])
-    if n_items is not None and check_count(n_items, "n_items", least=2) < len(kept):
-        kept = np.sort(rng.permutation(kept)[:n_items])
     chosen = Items(tuple(items[i] for i in kept.tolist()), items.source)
+    if n_items is not None and check_count(n_items, "n_items", least=2) < len(chosen):
+        chosen = chosen.sample(n_items, seed=seed)
     arranged = arrange(chosen, orders, seed=seed)
-    again = np.sort(rng.permutation(arranged.n_shown)[:repeats]).astype(np.intp)
+    again = np.sort(np.random.default_rng([seed, 1]).permutation(arranged.n_shown)[:repeats]).astype(np.intp)
     return Prepared(
         arranged=arranged,
         again=again,
