@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from heldout import summary as page
-from heldout.multiple_choice.result import Exhibit, ItemOrders, OptionsResult
+from heldout.multiple_choice.result import Exhibit, OptionsResult, strength
 from heldout.scorers.choices import LETTERS, UNPARSED
 
 LISTED, PRINTED, SHOWN = 60, 10, 6  # items on the page, printed, and shown in their orders
@@ -225,17 +225,16 @@ def _histogram(result: OptionsResult) -> page.LineChart | None:
     )
 
 
-def best_items(result: OptionsResult) -> list[ItemOrders]:
-    """Those with the strongest evidence first."""
-    return sorted((i for i in result.items if i.rank < (i.n_orders + 1) / 2), key=lambda i: (i.p_value, -i.wrong_others))
-
-
 def _evidence(result: OptionsResult) -> str:
-    listed = sum(i.q <= result.fdr for i in result.items)
-    told = f"Listed at a false discovery rate of {page.percent(result.fdr, 0)}: {page.of_text(listed, result.n_items)}."
+    first = f"Best of all their orders as printed: {page.of_text(result.n_first, result.n_items)}"
+    if math.isfinite(result.floor):
+        by_chance = result.floor * result.n_first
+        first += f", {page.fixed(by_chance, 1)} by chance alone, which is {page.percent(min(1.0, result.floor), 0)} of them"
     return (
-        f"{told} With so few orders of each item the rate of those that are best as printed cannot be put below "
-        f"{page.percent(result.floor, 0)}: single items are weak evidence, all of them together are the test."
+        f"Listed at a false discovery rate of {page.percent(result.fdr, 0)}: "
+        f"{page.of_text(result.n_listed, result.n_items)}. {first}. No list can have a lower rate, however strong the "
+        f"evidence; it takes {result.first_needed:,} that are first. All items together are the test; a single one is "
+        "weak evidence."
     )
 
 
@@ -249,7 +248,7 @@ def _items(result: OptionsResult) -> page.Table | None:
             page.p_text(i.p_value),
             page.p_text(i.q),
         )
-        for i in best_items(result)
+        for i in sorted((i for i in result.items if i.rank < (i.n_orders + 1) / 2), key=strength)
     ]
     if not rows:
         return None
