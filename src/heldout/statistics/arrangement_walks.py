@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from heldout.statistics.margin_trades import Floats, Words, unit_numpy, word
 
-PICKS, SHUFFLES, ROUNDS = (np.uint64(i) for i in (0, 1, 2))  # words of a draw's key: orders, positions, from the third on rounds
+PICKS, SHUFFLES, ROUNDS = (
+    np.uint64(i) for i in (0, 1, 2)
+)  # words of a draw's key: orders, positions, from the third on rounds
 CELLS = 4_000_000  # positions that are held at once
 
 Places = NDArray[np.uint8]
