@@ -13,8 +13,9 @@ from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, refuse_id
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.errors import InputError
-from heldout.multiple_choice.items import Items, read_items
+from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.options import options, prepare
+from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import OptionsResult
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ ASKED = ("items", "orders", "repeats", "template")
 def add_options(verb: Parser) -> None:
     """What can be asked."""
     verb.describe(
-        "Does this score depend on having seen the benchmark as printed? A model answers multiple-choice questions with "
-        "their options in the printed order and in others; the test is exact.",
+        "Does this score depend on having seen the benchmark as printed? A model answers multiple-choice questions "
+        "with their options in the printed order and in others; the test is exact.",
         usage="heldout options ITEMS --endpoint URL --model NAME [options]\n"
         "       heldout options ITEMS --hf DIR [options]\n"
         "       heldout options [ITEMS] --runs RUN RUN ... [--printed RUN] [options]",
@@ -67,22 +68,32 @@ def add_options(verb: Parser) -> None:
     )
     verb.add_argument("given", nargs="?", metavar="ITEMS", help="the questions, as they are printed: a file")
     who = verb.add_argument_group("the model: one of")
-    who.add_argument("--endpoint", metavar="URL", help="an OpenAI-compatible endpoint, such as http://localhost:8000/v1")
+    who.add_argument(
+        "--endpoint", metavar="URL", help="an OpenAI-compatible endpoint, such as http://localhost:8000/v1"
+    )
     who.add_argument("--hf", metavar="DIR", help="a transformers causal model in a folder")
-    who.add_argument("--runs", nargs="+", metavar="RUN", help="existing runs of one model in several orders: logs, folders")
+    who.add_argument(
+        "--runs", nargs="+", metavar="RUN", help="existing runs of one model in several orders: logs, folders"
+    )
     asked = verb.add_argument_group("what is asked")
     asked.add_argument("--items", type=int, metavar="N", help="so many items, drawn (default all)")
     asked.add_argument("--orders", type=_orders, metavar="B",
                        help="orders of an item besides the printed one: a number (drawn for each item), all, or cyclic "
                        "(default all up to 5 options, else 8; with --endpoint 8)")  # fmt: skip
-    asked.add_argument("--repeats", type=int, metavar="R", help="questions asked twice, to see whether answers vary (50)")
+    asked.add_argument(
+        "--repeats", type=int, metavar="R", help="questions asked twice, to see whether answers vary (50)"
+    )
     asked.add_argument("--template", metavar="FILE", help="text of a question, with {question} and {options}")
-    asked.add_argument("--printed", metavar="RUN", help="the run of --runs in the printed order, where ITEMS is not given")
+    asked.add_argument(
+        "--printed", metavar="RUN", help="the run of --runs in the printed order, where ITEMS is not given"
+    )
     to = verb.add_argument_group("an endpoint")
     to.add_argument("--model", metavar="NAME", help="its name there")
     to.add_argument("--yes", action="store_true", help="ask without asking me first")
     to.add_argument("--price", nargs=2, type=float, metavar=("IN", "OUT"), help="price per million tokens in and out")
-    to.add_argument("--cache", type=Path, metavar="DIR", help="where answers are kept (default ~/.cache/heldout/answers)")
+    to.add_argument(
+        "--cache", type=Path, metavar="DIR", help="where answers are kept (default ~/.cache/heldout/answers)"
+    )
     to.add_argument("--api", choices=("chat", "completions"), help="protocol (default chat)")
     to.add_argument("--key-variable", metavar="NAME", help="variable that holds the key (default OPENAI_API_KEY)")
     to.add_argument("--concurrency", type=int, metavar="N", help="requests at once (default 8)")
@@ -200,8 +211,8 @@ def _check(args: argparse.Namespace) -> None:
             raise InputError("--mid-p is not valid, so that --fail-under cannot rest on it; leave one of them out.")
         if not args.uniform and 0 < args.fail_under * (args.resamples + 1) <= 1:
             raise InputError(
-                f"--fail-under {args.fail_under:g} can never be reached: with --resamples {args.resamples} no p is below "
-                f"{1 / (args.resamples + 1):.2g}. Use --resamples {math.ceil(10 / args.fail_under) - 1}, or more."
+                f"--fail-under {args.fail_under:g} can never be reached: with --resamples {args.resamples} no p is "
+                f"below {1 / (args.resamples + 1):.2g}. Use --resamples {math.ceil(10 / args.fail_under) - 1}, or more."
             )
 
 

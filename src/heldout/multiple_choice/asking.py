@@ -72,8 +72,8 @@ class FunctionChooser:
         if numbers.shape == (k,) and numbers.dtype.kind in "iuf" and not np.isnan(numbers).any():
             return Choice(int(np.argmax(numbers)), tuple(numbers.astype(float).tolist()))
         raise InputError(
-            f"{self.name} returned {said!r} for a question with {k} options; it must return the place of one, from 0 to "
-            f"{k - 1}, its letter, or {k} log-probabilities."
+            f"{self.name} returned {said!r} for a question with {k} options; it must return the place of one, from 0 "
+            f"to {k - 1}, its letter, or {k} log-probabilities."
         )
 
 
@@ -149,8 +149,8 @@ def exchangeable_items(items: Items) -> tuple[NDArray[np.intp], tuple[LeftOut, .
     left = tuple(LeftOut(id=items[i].id, reason=reason) for i, reason in enumerate(reasons) if reason is not None)
     if not len(kept) and len(items):
         raise InputError(
-            f"none of the {len(items):,} items of {items.source} has options whose order is arbitrary; the first is left "
-            f"out since its options are {left[0].reason.replace('_', ' ')}."
+            f"none of the {len(items):,} items of {items.source} has options whose order is arbitrary; the first is "
+            f"left out since its options are {left[0].reason.replace('_', ' ')}."
         )
     return kept, left
 
@@ -172,7 +172,7 @@ def ask(
     notify: Callable[[str], None] | None = None,
     progress: bool = False,
 ) -> Runs:
-    """Everything that is prepared, asked of a model; where it keeps no answers itself, they are kept in `checkpoint`."""
+    """What was prepared, asked of a model; where it keeps no answers itself, they are kept in `checkpoint`."""
     a = prepared.arranged
     if getattr(model, "costly", False):  # it asks for many at a time, in its own order, and keeps every answer
         with plain_bar(len(prepared.asked), "options", unit="answers", shown=progress) as bar:
@@ -247,7 +247,7 @@ def _chosen(model: Chooser, shown: Sequence[Shown], tell: Tell | None) -> list[C
     for one, choice in zip(shown, found, strict=True):
         if not UNPARSED <= choice.chosen < len(one.options):
             raise InputError(
-                f"{model.name} chose option {choice.chosen} of {len(one.options)}; places are from 0, and {UNPARSED} means "
-                "that none could be read."
+                f"{model.name} chose option {choice.chosen} of {len(one.options)}; places are from 0, and {UNPARSED} "
+                "means that none could be read."
             )
     return found

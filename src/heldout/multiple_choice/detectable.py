@@ -19,9 +19,9 @@ def detectable_share(
 ) -> float:
     r"""Smallest share s of items, memorised in their printed order, that is found with power 0.8.
 
-    Memorised items are right as printed and are otherwise wrong as often as all are. With q_i the share of errors in the
-    n_i - 1 other orders, the printed order less the mean over all is (1 - 1/n_i)(W_i - q_i) for W_i ~ Bernoulli(q_i
-    (1 - s)), and the normal limit gives
+    Memorised items are right as printed and are otherwise wrong as often as all are. With q_i the share of errors in
+    the n_i - 1 other orders, the printed order less the mean over all is (1 - 1/n_i)(W_i - q_i) for W_i ~ Bernoulli(
+    q_i (1 - s)), and the normal limit gives
 
     .. math:: s \sum_i (1 - 1/n_i) q_i = z_{1-\alpha} \sigma_0 + z_{0.8} \sigma_1(s).    \tag{1}
 

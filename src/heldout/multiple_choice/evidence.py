@@ -99,12 +99,16 @@ def judged(
     exact = orbit_test(r.wrong, starts=r.starts, alternative=alternative, mid_p=mid_p)
     p_ranks = math.nan
     if known.any():
-        p_ranks = (rank_sum_test(r.starts, r.scores, alternative=alternative, mid_p=mid_p) if uniform else by_rank).p_value
+        p_ranks = (
+            rank_sum_test(r.starts, r.scores, alternative=alternative, mid_p=mid_p) if uniform else by_rank
+        ).p_value
     p_values = PValues(conditional=errors.p_value, poisson_binomial=exact.p_value, ranks=p_ranks)
     chosen = exact if uniform else errors
     movable = exact.standard_deviation > 0 if uniform else len(np.unique([*errors.drawn, errors.observed])) > 1
     ruling = _ruling(chosen.p_value, movable, uniform=uniform, alternative=alternative, mid_p=mid_p, level=level)
-    others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(1, counts - 1)
+    others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
+        1, counts - 1
+    )
     draws, edges = histogram(errors.drawn, errors.observed)
     evidence = np.where(np.repeat(known, counts), r.scores, np.where(r.wrong, 0.0, 1.0))
     listed = memorised_items(r.starts, r.positions, evidence, strata=r.strata, uniform=uniform, q=FDR)
@@ -164,9 +168,7 @@ def not_applicable(asked: Asked, reason: str, **how: Any) -> OptionsResult:
     )
 
 
-def _ruling(
-    p: float, movable: bool, *, uniform: bool, alternative: Alternative, mid_p: bool, level: float
-) -> Verdict:
+def _ruling(p: float, movable: bool, *, uniform: bool, alternative: Alternative, mid_p: bool, level: float) -> Verdict:
     outcome: Outcome = "depends on the printed order" if p <= level else "no dependence found"
     basis: Basis = "poisson_binomial" if uniform else "conditional"
     reason = ""

@@ -77,9 +77,7 @@ class Arranged:
     @cached_property
     def positions(self) -> Indices:
         """(m,) Place of the right option in each arrangement."""
-        found = [
-            np.argmax(rows == item.answer, axis=1) for item, rows in zip(self.items, self.orders, strict=True)
-        ]
+        found = [np.argmax(rows == item.answer, axis=1) for item, rows in zip(self.items, self.orders, strict=True)]
         return np.concatenate([np.zeros(0, dtype=np.intp), *found]).astype(np.intp)
 
     @cached_property

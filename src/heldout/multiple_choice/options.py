@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from heldout.checkpoints import hash_of
 from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
-from heldout.multiple_choice.asking import REPEATS, ask, as_chooser, exchangeable_items, prepare
+from heldout.multiple_choice.asking import REPEATS, as_chooser, ask, exchangeable_items, prepare
 from heldout.multiple_choice.evidence import Asked, judged, not_applicable
-from heldout.multiple_choice.items import Items, read_items
+from heldout.multiple_choice.items import Items
+from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import Alternative, LeftOut, OptionsResult
 from heldout.multiple_choice.runs import Runs
 
@@ -52,8 +50,8 @@ def options(
     items : path, list of dict, frame of pandas or polars, or Items
         Questions, their options as printed, and answers; or what `read_runs` returns, without `model`.
     model : Chooser, function or Runs
-        A model of `heldout.scorers` that chooses; a function of a question and a tuple of options that returns the place
-        of one, its letter, or log-probabilities of all; or what `read_runs` returns.
+        A model of `heldout.scorers` that chooses; a function of a question and a tuple of options that returns the
+        place of one, its letter, or log-probabilities of all; or what `read_runs` returns.
     orders : {"all", "cyclic"} or int, optional
         All orders, cyclic shifts, or how many are drawn for each item besides the printed one. Without it all orders up
         to 5 options and 8 above; 8 for an endpoint.
@@ -127,9 +125,7 @@ def options(
         ready = prepare(
             given, chooser, orders=orders, n_items=n_items, repeats=REPEATS if repeats is None else repeats, seed=seed
         )
-        runs = ask(
-            ready, chooser, seed=seed, checkpoint=checkpoint, resume=resume, notify=notify, progress=progress
-        )
+        runs = ask(ready, chooser, seed=seed, checkpoint=checkpoint, resume=resume, notify=notify, progress=progress)
         digest = hash_of(given.digest, runs.chosen, runs.scores)
         asked = Asked(runs=runs, left=ready.left, n_given=ready.n_given, kind=ready.kind, digest=digest)
     how: dict[str, Any] = {

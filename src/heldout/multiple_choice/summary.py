@@ -22,23 +22,23 @@ HEADLINES = {
     "not applicable": "Not applicable",
 }
 CONDITIONAL = (
-    "The verdict is the conditional test’s, declared up front: given how often each place holds the answer, all ways to "
-    "choose one order for each item are equally likely for a model that has nothing to do with the printed one. It holds "
-    "whatever place benchmark and model prefer."
+    "The verdict is the conditional test’s, declared up front: given how often each place holds the answer, all ways "
+    "to choose one order for each item are equally likely for a model that has nothing to do with the printed one. It "
+    "holds whatever place benchmark and model prefer."
 )
 DECLARED = (
     "The verdict is the Poisson-binomial test’s, since the printed orders were declared to be shuffled: each item is "
     "wrong as printed with the share of its orders that are wrong."
 )
 ARBITRARY = (
-    "Besides the answer’s place, printed orders are taken to be arbitrary; items whose set of options suggests otherwise "
-    "are left out, whatever their order."
+    "Besides the answer’s place, printed orders are taken to be arbitrary; items whose set of options suggests "
+    "otherwise are left out, whatever their order."
 )
 NOT_MEANT = (
     "A model that knows the text of the answers by heart is right in every order, and is not found here: this is about "
     "the printed order, or the printed letters, and nothing else.",
-    "An honest model stands out where benchmark and model share a habit that the test takes to be arbitrary, such as the "
-    "most plausible wrong option next to the right one.",
+    "An honest model stands out where benchmark and model share a habit that the test takes to be arbitrary, such as "
+    "the most plausible wrong option next to the right one.",
     "An item on the list is a suspect, not a culprit: some are best in the printed order by chance.",
 )
 NEXT_FOUND = (
@@ -86,13 +86,14 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
         return
     direction = "fewer" if result.errors_printed < result.errors_expected else "more"
     yield (
-        f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as printed; "
-        f"{page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be in other orders with "
-        "the answers as often at each place."
+        f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
+        f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be in other "
+        "orders with the answers as often at each place."
     )
     if result.verdict == "depends on the printed order" and direction == "more":
         yield "The model does worse as printed: this is not what having seen the benchmark does."
-    yield _detectable(result)
+    if result.verdict != "depends on the printed order":
+        yield _detectable(result)
 
 
 def _detectable(result: OptionsResult) -> str:
@@ -101,8 +102,8 @@ def _detectable(result: OptionsResult) -> str:
     if math.isnan(result.detectable):
         return f"Not even a model that has memorised every printed order would be found ({basis})."
     return (
-        f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items, it would have been "
-        f"found ({basis}); a smaller share may go unseen."
+        f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items, it would have "
+        f"been found ({basis}); a smaller share may go unseen."
     )
 
 
@@ -117,15 +118,15 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
     if result.uniform and is_skewed(result):
         yield (
             "The printed orders were declared to be shuffled, but right answers are not at all places alike (p = "
-            f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled out; "
-            f"the conditional test has p = {page.p_text(result.p_values.conditional)}."
+            f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled "
+            f"out; the conditional test has p = {page.p_text(result.p_values.conditional)}."
         )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
     if result.n_answers and result.unparsed > MUCH * result.n_answers:
         yield (
-            f"Answers from which no option could be read: {page.of_text(result.unparsed, result.n_answers)}. They count "
-            "as wrong, which is valid and costs power; look at some of them."
+            f"Answers from which no option could be read: {page.of_text(result.unparsed, result.n_answers)}. They "
+            "count as wrong, which is valid and costs power; look at some of them."
         )
 
 
@@ -220,7 +221,7 @@ def _histogram(result: OptionsResult) -> page.LineChart | None:
         "arrangements drawn",
         result.draw_edges.tolist(),
         ("other arrangements", result.draws.tolist(), "a"),
-        caption="How many items are wrong if every item stands in an order drawn from its own, and in the printed ones.",
+        caption="How many items are wrong if each stands in an order drawn from its own, and as printed.",
         verticals=(page.Vertical(x=float(result.errors_printed), text="as printed", style="b"),),
     )
 
@@ -229,7 +230,9 @@ def _evidence(result: OptionsResult) -> str:
     first = f"Best of all their orders as printed: {page.of_text(result.n_first, result.n_items)}"
     if math.isfinite(result.floor):
         by_chance = result.floor * result.n_first
-        first += f", {page.fixed(by_chance, 1)} by chance alone, which is {page.percent(min(1.0, result.floor), 0)} of them"
+        first += (
+            f", {page.fixed(by_chance, 1)} by chance alone, which is {page.percent(min(1.0, result.floor), 0)} of them"
+        )
     return (
         f"Listed at a false discovery rate of {page.percent(result.fdr, 0)}: "
         f"{page.of_text(result.n_listed, result.n_items)}. {first}. No list can have a lower rate, however strong the "
@@ -273,7 +276,9 @@ def _exhibits(result: OptionsResult) -> Iterator[page.Fold]:
 def _orders_table(e: Exhibit) -> page.Table:
     scored = bool(np.isfinite(e.scores).any())
     rows = []
-    for i, (order, chosen, score) in enumerate(zip(e.orders.tolist(), e.chosen.tolist(), e.scores.tolist(), strict=True)):
+    for i, (order, chosen, score) in enumerate(
+        zip(e.orders.tolist(), e.chosen.tolist(), e.scores.tolist(), strict=True)
+    ):
         said = "none" if chosen == UNPARSED else LETTERS[order[chosen]]
         verdict = "right" if chosen != UNPARSED and order[chosen] == e.answer else "wrong"
         name = " ".join(LETTERS[option] for option in order)
@@ -293,9 +298,9 @@ def _skew(result: OptionsResult) -> str:
             "that orders were shuffled."
         )
     return (
-        f"Answers are printed at some places more often than at others (p = {p}). A model that prefers these places does "
-        "better as printed without having seen anything, so that the Poisson-binomial test and the ranks’ uniform law "
-        "are not valid here; the conditional test is."
+        f"Answers are printed at some places more often than at others (p = {p}). A model that prefers these places "
+        "does better as printed without having seen anything, so that the Poisson-binomial test and the ranks’ uniform "
+        "law are not valid here; the conditional test is."
     )
 
 
@@ -316,9 +321,11 @@ def _left_out(result: OptionsResult) -> Iterator[page.Table | str]:
         yield "Nothing: no item’s set of options suggests an order."
         return
     yield (
-        "Options that are all numbers or dates, refer to each other or repeat have no arbitrary order. What is left out "
-        "depends on the set of options only, never on the printed order: otherwise leaving out would itself be a test."
+        "Options that are all numbers or dates, refer to each other or repeat have no arbitrary order. What is left "
+        "out depends on the set of options only, never on the printed order: that would bias the test."
     )
     rows = [(item.id, item.reason) for item in result.left_out_items]
     more = max(0, len(rows) - LISTED)
-    yield page.Table.of("Items left out", ("Item", "Reason"), rows[:LISTED], words=("Reason",), more=more, rows_open=PRINTED)
+    yield page.Table.of(
+        "Items left out", ("Item", "Reason"), rows[:LISTED], words=("Reason",), more=more, rows_open=PRINTED
+    )
