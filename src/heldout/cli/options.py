@@ -37,10 +37,10 @@ EXAMPLES = """\
 
 """
 DETAILS = """\
-ITEMS        JSONL, JSON, CSV or parquet, one row per item: question, options (or a column for each), answer (a letter, the
-             text of an option, or a number from 0); the layouts of MMLU, MMLU-Pro, ARC and HellaSwag are known
---endpoint   anything that speaks the OpenAI protocol; the key is read from the environment (OPENAI_API_KEY). Every answer
-             is kept in --cache, so that a run that was stopped, or that asks for more, pays for nothing twice
+ITEMS        JSONL, JSON, CSV or parquet, one row per item: question, options (or a column for each), answer (a letter,
+             the text of an option, or a number from 0); the layouts of MMLU, MMLU-Pro, ARC and HellaSwag are known
+--endpoint   anything that speaks the OpenAI protocol; the key is read from the environment (OPENAI_API_KEY). Every
+             answer is kept in --cache, so that a run that was stopped, or that asks for more, pays for nothing twice
 --runs       logs of one model on the same items in several orders: inspect_ai (.eval, .json) or folders of samples of
              lm-evaluation-harness
 
@@ -48,7 +48,8 @@ exit codes: 0 fine, 1 p below --fail-under, or it cannot be judged from these an
 130 stopped (continue with --resume)
 """
 ENDPOINT = (
-    "model", "api", "key_variable", "concurrency", "rate", "timeout", "max_tokens", "temperature", "price", "cache", "yes",
+    "model", "api", "key_variable", "concurrency", "rate", "timeout", "max_tokens", "temperature", "price", "cache",
+    "yes",
 )  # fmt: skip
 HF = ("batch_size", "device")
 ASKED = ("items", "orders", "repeats", "template")

@@ -227,17 +227,12 @@ def _histogram(result: OptionsResult) -> page.LineChart | None:
 
 
 def _evidence(result: OptionsResult) -> str:
-    first = f"Best of all their orders as printed: {page.of_text(result.n_first, result.n_items)}"
-    if math.isfinite(result.floor):
-        by_chance = result.floor * result.n_first
-        first += (
-            f", {page.fixed(by_chance, 1)} by chance alone, which is {page.percent(min(1.0, result.floor), 0)} of them"
-        )
+    rate = page.percent(result.fdr, 0)
+    by_chance = page.fixed(result.fdr * result.first_needed, 0)
     return (
-        f"Listed at a false discovery rate of {page.percent(result.fdr, 0)}: "
-        f"{page.of_text(result.n_listed, result.n_items)}. {first}. No list can have a lower rate, however strong the "
-        f"evidence; it takes {result.first_needed:,} that are first. All items together are the test; a single one is "
-        "weak evidence."
+        f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}. Best of all "
+        f"their orders as printed, ties aside: {result.n_first:,}, about {by_chance} by chance alone; a list at {rate} "
+        f"takes {result.first_needed:,} of them, however strong the evidence of each. All items together are the test."
     )
 
 
