@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 from pathlib import Path
@@ -48,8 +49,8 @@ exit codes: 0 fine, 1 p below --fail-under, or it cannot be judged from these an
 130 stopped (continue with --resume)
 """
 ENDPOINT = (
-    "model", "api", "key_variable", "concurrency", "rate", "timeout", "max_tokens", "temperature", "price", "cache",
-    "yes",
+    "model", "api", "key_variable", "concurrency", "rate", "timeout", "max_retries", "logprobs", "max_tokens",
+    "temperature", "extra", "price", "cache", "yes",
 )  # fmt: skip
 HF = ("batch_size", "device")
 ASKED = ("items", "orders", "repeats", "template")
@@ -92,16 +93,20 @@ def add_options(verb: Parser) -> None:
     to.add_argument("--model", metavar="NAME", help="its name there")
     to.add_argument("--yes", action="store_true", help="ask without asking me first")
     to.add_argument("--price", nargs=2, type=float, metavar=("IN", "OUT"), help="price per million tokens in and out")
-    to.add_argument(
-        "--cache", type=Path, metavar="DIR", help="where answers are kept (default ~/.cache/heldout/answers)"
-    )
+    to.add_argument("--cache", metavar="DIR", help="where answers are kept (default: the user's cache folder)")
     to.add_argument("--api", choices=("chat", "completions"), help="protocol (default chat)")
     to.add_argument("--key-variable", metavar="NAME", help="variable that holds the key (default OPENAI_API_KEY)")
     to.add_argument("--concurrency", type=int, metavar="N", help="requests at once (default 8)")
-    to.add_argument("--rate", type=float, metavar="R", help="requests per second, at most")
+    to.add_argument("--rate", type=_rate, metavar="R", help="requests per second at most, or 90/min")
     to.add_argument("--timeout", type=float, metavar="S", help="seconds to wait for an answer (default 60)")
-    to.add_argument("--max-tokens", type=int, metavar="N", help="of an answer")
+    to.add_argument("--retries", dest="max_retries", type=int, metavar="N", help="of a request that fails (default 6)")
+    to.add_argument("--logprobs", action=argparse.BooleanOptionalAction,
+                    help="ask for log-probabilities (default: where the endpoint gives them)")  # fmt: skip
+    to.add_argument("--max-tokens", type=int, metavar="N", help="of an answer (default 16; models that reason: 4096)")
     to.add_argument("--temperature", type=float, metavar="T", help="default 0")
+    to.add_argument(
+        "--extra", type=_extra, metavar="JSON", help='more fields of a request: \'{"reasoning_effort": "low"}\''
+    )
     local = verb.add_argument_group("a transformers model")
     local.add_argument("--batch-size", type=int, metavar="N", help="questions at once")
     local.add_argument("--device", metavar="DEVICE", help="cpu, cuda, ... (default: the first GPU, or the processor)")
@@ -184,6 +189,25 @@ def _orders(text: str) -> str | int:
         raise InputError(f"--orders {text}: give a number of orders, all, or cyclic.") from None
 
 
+def _rate(text: str) -> str | float:
+    """`--rate`, a number or a text such as 90/min."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _extra(text: str) -> dict[str, Any]:
+    """`--extra`."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f'--extra {text}: give a JSON object, such as \'{{"reasoning_effort": "low"}}\'.')
+    return found
+
+
 def _check(args: argparse.Namespace) -> None:
     """What fits together, before anything is read."""
     GATE.check(args)
@@ -231,7 +255,8 @@ def _model(args: argparse.Namespace, items: Items | None) -> Any:
     from heldout.scorers.endpoint import EndpointChooser
 
     names = tuple(name for name in ENDPOINT if name not in ("model", "yes"))
-    return EndpointChooser(args.endpoint, args.model, **_given(args, names), **template)
+    args.kept_elsewhere = "every answer is kept: the same command asks only for the others"
+    return EndpointChooser(args.endpoint, args.model, seed=args.seed, **_given(args, names), **template)
 
 
 def _given(args: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
