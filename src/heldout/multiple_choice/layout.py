@@ -112,7 +112,7 @@ class Arranged:
     def wrong(self, choices: Sequence[Choice]) -> NDArray[np.bool_]:
         """(m,) Where something else than the right option was chosen, or nothing could be read."""
         assert len(choices) == self.n_shown, "one choice for each arrangement"
-        return np.array([choice.chosen for choice in choices], dtype=np.intp) != self.positions
+        return np.asarray(np.array([choice.chosen for choice in choices], dtype=np.intp) != self.positions)
 
     def scores(self, choices: Sequence[Choice]) -> NDArray[np.float64]:
         """(m,) Log-probability of the right option's letter, of all letters shown; NaN where the model tells none."""
