@@ -19,6 +19,7 @@ from .memorization.perturbed import perturbation_curve
 from .memorization.result import MemorizationResult
 from .memorization.retrained import LabelNoiseCurve, label_noise_curve
 from .multiple_choice.options import options
+from .multiple_choice.readers import read_items
 from .multiple_choice.result import OptionsResult
 from .multiple_choice.runs import read_runs
 from .orbit import Translations
@@ -95,6 +96,7 @@ __all__ = [
     "perturbation_curve",
     "predictions",
     "queries_to_reach",
+    "read_items",
     "read_runs",
     "score_map_statistics",
     "scorers",

@@ -14,8 +14,9 @@ from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, refuse_id
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.errors import InputError
+from heldout.multiple_choice.asking import prepare
 from heldout.multiple_choice.items import Items
-from heldout.multiple_choice.options import options, prepare
+from heldout.multiple_choice.options import options
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import OptionsResult
 
@@ -52,6 +53,7 @@ ENDPOINT = (
     "model", "api", "key_variable", "concurrency", "rate", "timeout", "max_retries", "logprobs", "max_tokens",
     "temperature", "extra", "price", "cache", "yes",
 )  # fmt: skip
+KEYS = ("question_key", "options_key", "answer_key", "ids_key", "answers_from")
 HF = ("batch_size", "device")
 ASKED = ("items", "orders", "repeats", "template")
 
@@ -76,6 +78,14 @@ def add_options(verb: Parser) -> None:
     who.add_argument("--hf", metavar="DIR", help="a transformers causal model in a folder")
     who.add_argument(
         "--runs", nargs="+", metavar="RUN", help="existing runs of one model in several orders: logs, folders"
+    )
+    table = verb.add_argument_group("where ITEMS has what, if not under a usual name")
+    table.add_argument("--question-key", metavar="COLUMN", help="the question")
+    table.add_argument("--options-key", nargs="+", metavar="COLUMN", help="the options: a list, or a column for each")
+    table.add_argument("--answer-key", metavar="COLUMN", help="the answer")
+    table.add_argument("--ids-key", metavar="COLUMN", help="the name of an item")
+    table.add_argument(
+        "--answers-from", type=int, choices=(0, 1), default=0, help="answers that are numbers count from"
     )
     asked = verb.add_argument_group("what is asked")
     asked.add_argument("--items", type=int, metavar="N", help="so many items, drawn (default all)")
@@ -131,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     if args.out is not None:
         check_folder(args.out)
-    items = None if args.given is None else read_items(args.given)
+    items = None if args.given is None else _items(args)
     if items is not None:
         say(f"{items.source}: {len(items):,} items")
     asked: dict[str, Any] = {"orders": args.orders, "n_items": args.items, "seed": args.seed}
@@ -164,6 +174,13 @@ def run(args: argparse.Namespace) -> int:
         skipped="" if told else result.summary().headline,
         unfinished=unfinished.folder(args),
     )
+
+
+def _items(args: argparse.Namespace) -> Items:
+    keys = _given(args, ("question_key", "answer_key", "ids_key", "answers_from"))
+    if args.options_key is not None:
+        keys["options_key"] = args.options_key[0] if len(args.options_key) == 1 else args.options_key
+    return read_items(args.given, **keys)
 
 
 def confirm(model: EndpointChooser, shown: list[Any], args: argparse.Namespace) -> None:
@@ -215,6 +232,8 @@ def _check(args: argparse.Namespace) -> None:
     if len(given) != 1:
         which = f"{' and '.join(f'--{name}' for name in given)} are given" if given else "none of them is given"
         raise InputError(f"which model? {which}; give one of --endpoint URL, --hf DIR and --runs RUN RUN ....")
+    if args.given is None:
+        refuse_alone(args, KEYS, "ITEMS")
     if args.given is None and args.runs is None:
         raise InputError("ITEMS is not given: a file with the questions, their options as printed, and the answers.")
     if args.endpoint is None:

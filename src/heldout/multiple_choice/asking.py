@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -147,10 +148,11 @@ def exchangeable_items(items: Items) -> tuple[NDArray[np.intp], tuple[LeftOut, .
     reasons = left_out(items)
     kept = np.array([i for i, reason in enumerate(reasons) if reason is None], dtype=np.intp)
     left = tuple(LeftOut(id=items[i].id, reason=reason) for i, reason in enumerate(reasons) if reason is not None)
-    if not len(kept) and len(items):
+    if not len(kept):
+        why = ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in Counter(x.reason for x in left).items())
         raise InputError(
-            f"none of the {len(items):,} items of {items.source} has options whose order is arbitrary; the first is "
-            f"left out since its options are {left[0].reason.replace('_', ' ')}."
+            f"no item of {items.source} has options whose order is arbitrary ({why}); the test needs some that could "
+            "have been printed in any order."
         )
     return kept, left
 

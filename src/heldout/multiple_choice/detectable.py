@@ -49,7 +49,7 @@ def detectable_share(
     --------
     >>> share = detectable_share(np.full(500, 0.5), np.full(500, 24), math.sqrt(125), level=0.01)
     >>> round(share, 3)
-    0.147
+    0.146
     """
     keep = 1 - 1 / n_orders
     z_level, z_power = float(ndtri(1 - level / (2 if two_sided else 1))), float(ndtri(POWER))

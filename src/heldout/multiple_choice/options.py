@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from heldout.checkpoints import hash_of
 from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
 from heldout.multiple_choice.asking import REPEATS, as_chooser, ask, exchangeable_items, prepare
@@ -126,8 +125,7 @@ def options(
             given, chooser, orders=orders, n_items=n_items, repeats=REPEATS if repeats is None else repeats, seed=seed
         )
         runs = ask(ready, chooser, seed=seed, checkpoint=checkpoint, resume=resume, notify=notify, progress=progress)
-        digest = hash_of(given.digest, runs.chosen, runs.scores)
-        asked = Asked(runs=runs, left=ready.left, n_given=ready.n_given, kind=ready.kind, digest=digest)
+        asked = Asked(runs=runs, left=ready.left, n_given=ready.n_given, kind=ready.kind, digest=given.digest())
     how: dict[str, Any] = {
         "uniform": uniform, "alternative": alternative, "mid_p": mid_p, "level": level, "n_resamples": n_resamples,
         "seed": seed,

@@ -147,7 +147,7 @@ class OptionsResult(Result):
     Examples
     --------
     >>> import heldout
-    >>> items = [{"question": f"{i} + 1?", "options": ["a", "b", "c"], "answer": i % 3} for i in range(30)]
+    >>> items = [{"question": f"Tree {i}?", "options": ["oak", "ash", "elm"], "answer": i % 3} for i in range(30)]
     >>> result = heldout.options(items, lambda question, options: 0, n_resamples=99)
     >>> result.verdict, result.errors_printed, result.n_orders
     ('no dependence found', 20, 6)

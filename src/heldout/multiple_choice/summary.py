@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from heldout import summary as page
+from heldout.multiple_choice.exchangeable import REASONS
 from heldout.multiple_choice.result import Exhibit, OptionsResult, strength
 from heldout.scorers.choices import LETTERS, UNPARSED
 
@@ -164,7 +165,7 @@ def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
     yield "Items", f"{result.n_items:,} of {result.n_given:,} tested"
     left = sum(result.left_out.values())
     if left:
-        why = ", ".join(f"{reason} {count:,}" for reason, count in result.left_out.items())
+        why = ", ".join(f"{_reason(reason)} {count:,}" for reason, count in result.left_out.items())
         yield "Left out", f"{left:,}: {why}"
     if not result.n_items:
         return
@@ -311,16 +312,21 @@ def _positions(result: OptionsResult) -> Iterator[page.Table]:
         yield page.Table.of(caption, ("Place", "Answers printed", "Share", "Errors over all orders"), rows)
 
 
-def _left_out(result: OptionsResult) -> Iterator[page.Table | str]:
+def _left_out(result: OptionsResult) -> Iterator[page.Block | str]:
     if not result.left_out:
         yield "Nothing: no item’s set of options suggests an order."
         return
     yield (
-        "Options that are all numbers or dates, refer to each other or repeat have no arbitrary order. What is left "
-        "out depends on the set of options only, never on the printed order: that would bias the test."
+        "Where options have an order of their own, the printed one is not arbitrary. What is left out depends on the "
+        "question and the set of options only, never on the printed order: that would bias the test."
     )
-    rows = [(item.id, item.reason) for item in result.left_out_items]
-    more = max(0, len(rows) - LISTED)
-    yield page.Table.of(
-        "Items left out", ("Item", "Reason"), rows[:LISTED], words=("Reason",), more=more, rows_open=PRINTED
-    )
+    reasons = [(_reason(name), f"{count:,}", REASONS.get(name, "")) for name, count in result.left_out.items()]
+    yield page.Table.of("Items left out, by reason", ("Reason", "Items", "That is"), reasons, words=("That is",))
+    rows = [(item.id, _reason(item.reason)) for item in result.left_out_items]
+    columns, more = ("Item", "Reason"), max(0, len(rows) - LISTED)
+    which = page.Table.of("Items left out", columns, rows[:LISTED], words=("Reason",), more=more)
+    yield page.Fold(title="Which they are", blocks=(which,))
+
+
+def _reason(name: str) -> str:
+    return name.replace("_", " ")
