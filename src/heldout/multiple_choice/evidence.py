@@ -104,7 +104,7 @@ def judged(
         ).p_value
     p_values = PValues(conditional=errors.p_value, poisson_binomial=exact.p_value, ranks=p_ranks)
     chosen = exact if uniform else errors
-    movable = exact.standard_deviation > 0 if uniform else len(np.unique([*errors.drawn, errors.observed])) > 1
+    movable = bool((counts > 1).any()) if uniform else can_move(r.starts, r.positions, r.strata)
     ruling = _ruling(chosen.p_value, movable, uniform=uniform, alternative=alternative, mid_p=mid_p, level=level)
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
@@ -174,10 +174,38 @@ def _ruling(p: float, movable: bool, *, uniform: bool, alternative: Alternative,
     reason = ""
     if not movable:
         outcome, basis = "cannot tell", "neither"
-        reason = "The errors are the same however the items are arranged, so that nothing could be found."
+        reason = (
+            "No item can change its order while each place holds the answer as often as printed, so that there is "
+            "nothing to compare with; other orders of the same items could tell."
+        )
     return Verdict(
         outcome=outcome, p_value=p, level=level, rests_on=basis, alternative=alternative, mid_p=mid_p, reason=reason
     )
+
+
+def can_move(starts: NDArray[np.intp], positions: NDArray[np.intp], strata: NDArray[np.intp]) -> bool:
+    """Whether any item has another order with the answer at its place, or two items can swap places.
+
+    Examples
+    --------
+    >>> can_move(np.array([0, 2, 4]), np.array([0, 1, 1, 0]), np.array([2, 2]))
+    True
+    >>> can_move(np.array([0, 2, 4]), np.array([0, 1, 0, 1]), np.array([2, 2]))
+    False
+    """
+    printed, item = positions[starts[:-1]], np.repeat(np.arange(len(strata)), np.diff(starts))
+    many = np.zeros((len(strata), int(positions.max()) + 1), dtype=np.int64)
+    np.add.at(many, (item, positions), 1)
+    if (many[np.arange(len(strata)), printed] > 1).any():
+        return True
+    for stratum in np.unique(strata):
+        mine = strata == stratum
+        places = np.unique(printed[mine])
+        # which places the items that are printed at one can go to
+        to = np.array([[(many[mine & (printed == p), q] > 0).any() for q in places] for p in places])
+        if (to & to.T & ~np.eye(len(places), dtype=bool)).any():
+            return True
+    return False
 
 
 def histogram(drawn: Floats, observed: float) -> tuple[NDArray[np.int64], Floats]:

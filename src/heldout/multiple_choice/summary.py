@@ -91,6 +91,8 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
         f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be in other "
         "orders with the answers as often at each place."
     )
+    if result.errors_spread == 0 and not result.uniform:
+        yield "No answer depends on the order beyond the place of the right option, in any item."
     if result.verdict == "depends on the printed order" and direction == "more":
         yield "The model does worse as printed: this is not what having seen the benchmark does."
     if result.verdict != "depends on the printed order":
