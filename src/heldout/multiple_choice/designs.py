@@ -89,7 +89,9 @@ def _is_closed(orders: Mapping[int, set[Order]]) -> bool:
     """Whether each order, had it been printed, would have led to the same ones; by the place of the right option."""
     for answer, found in orders.items():
         for order in found:
-            then = orders.get(order.index(answer))  # None: no item is printed with its answer there, so that it is not drawn
+            then = orders.get(
+                order.index(answer)
+            )  # None: no item is printed with its answer there, so that it is not drawn
             if then is not None and {tuple(order[place] for place in next_order) for next_order in then} != found:
                 return False
     return True

@@ -108,9 +108,7 @@ def _printed_run(logs: Sequence[Log], printed: Sequence[Path]) -> dict[Key, list
     for log in chosen:
         for answered in log.answered:
             name = f"{log.task}/{answered.id}" if several else answered.id
-            found.setdefault(
-                answered.key, [Item(name, answered.question, answered.options, max(answered.answer, 0))]
-            )
+            found.setdefault(answered.key, [Item(name, answered.question, answered.options, max(answered.answer, 0))])
     return found
 
 
@@ -255,6 +253,5 @@ def _check_orders(
         raise InputError(
             f"{source}: {names} moved the options of all items alike{beside}, so that the printed order stands out by "
             "construction and 12 to 20 % of independent models would look dependent at 5 %; shuffle each item by "
-            "itself, or run all cyclic shifts"
-            + (", or leave out one kind of run." if flaw.mixed else ".")
+            "itself, or run all cyclic shifts" + (", or leave out one kind of run." if flaw.mixed else ".")
         )

@@ -36,7 +36,9 @@ class Harness:
         rows = self._choice.rows(path)
         kinds = {_kind(row) for row in rows}
         if len(kinds) > 1:
-            raise InputError(f"{path.name} scores letters in some documents and options in others; use one task per file.")
+            raise InputError(
+                f"{path.name} scores letters in some documents and options in others; use one task per file."
+            )
         kind = kinds.pop()
         answered = [_alone(row, path) for row in rows] if kind == "alone" else _shown(rows, path)
         results = lm_eval.results_of(path)
@@ -99,7 +101,8 @@ def _shown(rows: list[dict[str, Any]], path: Path) -> list[Answered]:
             chosen, log_probs = _highest(row, len(options), path)
         else:
             chosen = read_choice(_written(row), options)
-            chosen = chosen if chosen == UNPARSED or (chosen == item.answer) == (row["mark"] == 1) else UNPARSED
+            if row["mark"] == 1 or chosen == item.answer:  # the harness says what is right
+                chosen = item.answer if row["mark"] == 1 else UNPARSED
         found.append(
             Answered(
                 id=_id(row, path),
@@ -122,20 +125,17 @@ def _items(rows: Sequence[dict[str, Any]], path: Path) -> list[Item | None]:
         if not isinstance(doc, dict):
             raise InputError(f"{path.name} does not hold its documents; run the harness with --log_samples.")
         docs.append(doc)
-    try:
-        return [_item(doc, row, path) for doc, row in zip(docs, rows, strict=True)]
-    except InputError:
-        found: list[Item | None] = []
-        first = None
-        for doc, row in zip(docs, rows, strict=True):
-            try:
-                found.append(_item(doc, row, path))
-            except InputError as error:  # equal options, say: what a file of items would be refused for
-                first = first or error
-                found.append(None)
-        if first is not None and not any(found):
-            raise InputError(f"{path.name}: {first}") from first
-        return found
+    found: list[Item | None] = []
+    first: InputError | None = None
+    for doc, row in zip(docs, rows, strict=True):
+        try:
+            found.append(_item(doc, row, path))
+        except InputError as error:  # equal options, say, for which a file of items would be refused
+            first = first or error
+            found.append(None)
+    if first is not None and not any(found):
+        raise first
+    return found
 
 
 def _item(doc: dict[str, Any], row: dict[str, Any], path: Path) -> Item:

@@ -86,7 +86,7 @@ def _answered(sample: Any, metric: str | None, path: Path) -> Answered | None:
         question=plain(_text(sample.get("input"), sample)),
         options=shown,
         answer=answer,
-        chosen=chosen,
+        chosen=answer if right else chosen,
         right=right,
         log_probs=_log_probs(sample, len(logged), chosen),
     )
@@ -112,7 +112,9 @@ def _right(score: dict[str, Any] | None, chosen: int, answer: int, where: str) -
     value = score["value"]
     right = inspect_logs.WORDS.get(value.lower()) if isinstance(value, str) else value
     if not isinstance(right, (bool, int, float)) or math.isnan(right):
-        raise InputError(f"{where} has the score {value!r}; right or wrong is needed, so choose a scorer with `metric`.")
+        raise InputError(
+            f"{where} has the score {value!r}; right or wrong is needed, so choose a scorer with `metric`."
+        )
     if chosen != UNPARSED and (right == 1) != (chosen == answer):
         raise InputError(
             f"{where} counts as {'right' if right == 1 else 'wrong'} although {LETTERS[chosen]} was chosen and "

@@ -211,7 +211,7 @@ def read_runs(
     """
     files = _files(paths)
     if missing not in (None, DROP):
-        raise InputError(f"`missing` is {missing!r}; \"{DROP}\" is all it can be.")
+        raise InputError(f'`missing` is {missing!r}; "{DROP}" is all it can be.')
     source = files[0].name if len(files) == 1 else f"{len(files)} runs"
     arrays = [path for path in files if path.suffix.lower() == ".npz"]
     if arrays:

@@ -56,9 +56,7 @@ class ScoreArrays:
 
     def merely_reordered(self) -> bool:
         """Whether scores move with their options; of these the right one is known, and the others by their ranks."""
-        return merely_reordered(
-            [self._placed(j, i) for j in range(len(self.scores))] for i in range(len(self.items))
-        )
+        return merely_reordered([self._placed(j, i) for j in range(len(self.scores))] for i in range(len(self.items)))
 
     def _placed(self, order: int, item: int) -> Placed:
         row = self.scores[order, item]
@@ -80,7 +78,9 @@ def check_arrays(
     printed = np.asarray(printed_scores, dtype=np.float64)
     others = np.asarray(scores, dtype=np.float64)
     if printed.ndim != 2 or 0 in printed.shape:
-        raise InputError(f"`printed_scores` has the shape {printed.shape}; a row per item and a column per option is needed.")
+        raise InputError(
+            f"`printed_scores` has the shape {printed.shape}; a row per item and a column per option is needed."
+        )
     others = others[np.newaxis] if others.ndim == 2 else others
     if others.ndim != 3 or others.shape[1:] != printed.shape or not len(others):
         raise InputError(
@@ -93,9 +93,13 @@ def check_arrays(
     there = ~np.isnan(whole)
     counts = there.sum(axis=2)
     if (there != (np.arange(printed.shape[1]) < counts[..., np.newaxis])).any() or (counts != counts[0]).any():
-        raise InputError("NaN may only pad an item's options on the right, in all orders alike (`printed_scores`, `scores`).")
+        raise InputError(
+            "NaN may only pad an item's options on the right, in all orders alike (`printed_scores`, `scores`)."
+        )
     if counts.min() < 2:
-        raise InputError(f"the item {int(np.argmin(counts[0]))} has {int(counts.min())} options; at least 2 are needed.")
+        raise InputError(
+            f"the item {int(np.argmin(counts[0]))} has {int(counts.min())} options; at least 2 are needed."
+        )
     if counts.max() > len(LETTERS):
         raise InputError(f"an item has {int(counts.max())} options, but there are only {len(LETTERS)} letters.")
     broken = (answers < 0) | (answers >= counts)
