@@ -1,27 +1,82 @@
 """Which items are left out, since the order of their options is not arbitrary.
 
-Whether an item is left out depends on its question and its *set* of options, never on the printed order.
+The tests compare the printed order with others, so that it must be one of many that could have been printed. It is not
+where a custom fixes it: numbers and dates stand in their order, "all of the above" comes last, True comes before False.
+Whether an item is left out depends on its question and its *set* of options alone, never on the printed order: leaving
+out only those that stand sorted makes the others look unsorted, and honest models fail (58 % false alarms).
+
+What each reason means is in `REASONS`. Where in doubt an item is left out: that costs power, and no validity.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Literal, get_args
+from collections.abc import Sequence
+from itertools import combinations
 
+from heldout.multiple_choice.customs import is_customary
 from heldout.multiple_choice.items import Item, Items
+from heldout.multiple_choice.quantities import are_dates, are_quantities
+from heldout.multiple_choice.references import names_places, refers
+from heldout.multiple_choice.wording import nearly_same, without_shared, words_of
+from heldout.scorers.choices import LETTERS
 
-Reason = Literal[
-    "references", "positions", "repeats", "near_duplicates", "dates", "numbers", "conventional", "duplicate_item"
-]
-REASONS: tuple[Reason, ...] = get_args(Reason)
+REASONS = {
+    "references": 'an option refers to others, or to their letters ("all of the above", "both A and C")',
+    "positions": 'the question names an option by its place ("option B", "the second choice"), or lists them itself',
+    "repeats": "two options are the same but for case, spaces and punctuation",
+    "near_duplicates": "two options have the same words, or differ in one word of five or more",
+    "dates": "all options are dates or times, which have an order of their own",
+    "numbers": "all options are numbers or quantities, which have an order of their own",
+    "conventional": 'the options have a customary order ("always", "never"; "True", "False"; "I only", "I and II")',
+    "duplicate_item": "the same question with the same options stands before it",
+}
 
 
-def left_out(items: Items) -> tuple[Reason | None, ...]:
-    """Why each item is left out; None where it stays."""
-    return tuple(reason_of(item) for item in items)
+def left_out(items: Sequence[Item]) -> tuple[str | None, ...]:
+    """Why each item is left out, a key of `REASONS`; None where it stays.
+
+    Examples
+    --------
+    >>> options = [("1", "2"), ("iron", "zinc"), ("zinc", "iron"), ("Yes", "No"), ("cats", "dogs", "None of these")]
+    >>> left_out([Item(str(i), "Which?", texts, 0) for i, texts in enumerate(options)])
+    ('numbers', None, 'duplicate_item', 'conventional', 'references')
+    """
+    met: set[str] = set()
+    found: list[str | None] = []
+    for item in items:
+        found.append(reason_of(item) or ("duplicate_item" if item.key in met else None))
+        met.add(item.key)
+    return tuple(found)
 
 
-def reason_of(item: Item) -> Reason | None:
-    """Why one item is left out by what it says; None where it stays."""
-    plain = {re.sub(r"\W+", " ", option).strip().casefold() for option in item.options}
-    return "repeats" if len(plain) < len(item.options) else None
+def kept(items: Items) -> tuple[Items, dict[str, tuple[str, ...]]]:
+    """The items that stay, and the ids of the others by reason, in the order of `REASONS`."""
+    reasons = left_out(items)
+    by_reason = {
+        reason: tuple(item.id for item, why in zip(items, reasons, strict=True) if why == reason) for reason in REASONS
+    }
+    stay = items.take([i for i, why in enumerate(reasons) if why is None])
+    return stay, {reason: ids for reason, ids in by_reason.items() if ids}
+
+
+def reason_of(item: Item) -> str | None:
+    """Why one item is left out, by what it says itself; None where it stays."""
+    options = sorted(item.options)  # so that nothing can depend on the printed order
+    letters = LETTERS[: len(options)]
+    if any(refers(option, letters) for option in options):
+        return "references"
+    if names_places(item.question, letters):
+        return "positions"
+    words = [words_of(option) for option in options]
+    if len({tuple(own) or option for own, option in zip(words, options, strict=True)}) < len(options):
+        return "repeats"
+    rests = without_shared(words)
+    if are_dates(options, rests):
+        return "dates"
+    if are_quantities(options, rests):
+        return "numbers"
+    if is_customary(options, rests):
+        return "conventional"
+    if any(nearly_same(a, b) for a, b in combinations(words, 2)):
+        return "near_duplicates"
+    return None

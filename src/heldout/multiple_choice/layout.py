@@ -77,9 +77,7 @@ class Arranged:
     @cached_property
     def positions(self) -> Indices:
         """(m,) Place of the right option in each arrangement."""
-        found = [
-            np.argmax(rows == item.answer, axis=1) for item, rows in zip(self.items, self.orders, strict=True)
-        ]
+        found = [np.argmax(rows == item.answer, axis=1) for item, rows in zip(self.items, self.orders, strict=True)]
         return np.concatenate([np.zeros(0, dtype=np.intp), *found]).astype(np.intp)
 
     @cached_property
@@ -114,7 +112,7 @@ class Arranged:
     def wrong(self, choices: Sequence[Choice]) -> NDArray[np.bool_]:
         """(m,) Where something else than the right option was chosen, or nothing could be read."""
         assert len(choices) == self.n_shown, "one choice for each arrangement"
-        return np.array([choice.chosen for choice in choices], dtype=np.intp) != self.positions
+        return np.asarray(np.array([choice.chosen for choice in choices], dtype=np.intp) != self.positions)
 
     def scores(self, choices: Sequence[Choice]) -> NDArray[np.float64]:
         """(m,) Log-probability of the right option's letter, of all letters shown; NaN where the model tells none."""

@@ -1,4 +1,4 @@
-"""Orders of the options of a multiple-choice question: the whole group, its cyclic shifts, or orders drawn at random."""
+"""Orders of the options of a multiple-choice question: all of them, their cyclic shifts, or some drawn at random."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class OptionOrders:
             From 0.
         """
         rows = np.asarray(orders)
-        return np.argmax(rows == np.asarray(answer)[..., None], axis=-1).astype(np.intp)
+        return np.asarray(np.argmax(rows == np.asarray(answer)[..., None], axis=-1))
 
     def table(self, rule: Rule, *, period: tuple[int, int] | None = None) -> MoveTable:
         """All orders as versions of an item, and the moves between them: every other order of the places.
