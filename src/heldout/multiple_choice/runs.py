@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.errors import InputError
+from heldout.multiple_choice import logged_harness, logged_inspect
+from heldout.multiple_choice.designs import Order
 from heldout.multiple_choice.items import Items
+from heldout.multiple_choice.joined import DROP, Joined, join
+from heldout.multiple_choice.logged import Answered, Log
+from heldout.multiple_choice.score_arrays import ScoreArrays, check_arrays, read_score_file
+from heldout.multiple_choice.scored_alone import SCORED_ALONE, Placed, letter_score, merely_reordered
+from heldout.predictions import inspect_logs, lm_eval
+from heldout.predictions.keys import Options
+from heldout.predictions.values import listing
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -114,7 +126,8 @@ class Runs:
         Runs
             Without texts and without orders.
         """
-        raise NotImplementedError
+        arrays = check_arrays(printed_scores, printed_answer, scores, answer, ids=ids, source=source)
+        return _of_arrays(arrays, model)
 
     def select(self, keep: Sequence[int] | NDArray[np.int64]) -> Runs:
         """Some of the items.
@@ -129,7 +142,19 @@ class Runs:
         Runs
             In the order of `keep`.
         """
-        raise NotImplementedError
+        chosen = [int(i) for i in keep]
+        parts = [np.arange(self.starts[i], self.starts[i + 1]) for i in chosen]
+        flat = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        return replace(
+            self,
+            items=Items(tuple(self.items[i] for i in chosen), self.items.source),
+            starts=np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64),
+            positions=self.positions[flat],
+            chosen=self.chosen[flat],
+            wrong=self.wrong[flat],
+            scores=self.scores[flat],
+            orders=None if self.orders is None else tuple(self.orders[i] for i in chosen),
+        )
 
     def digest(self) -> str:
         """Tells these answers from others.
@@ -139,7 +164,12 @@ class Runs:
         str
             Hexadecimal digits.
         """
-        raise NotImplementedError
+        told = [[item.id, item.question, item.options, item.answer] for item in self.items]
+        told.append([None if self.orders is None else [rows.tolist() for rows in self.orders]])
+        content = hashlib.sha256(json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        for array in (self.starts, self.positions, self.chosen, self.wrong, self.scores):
+            content.update(np.ascontiguousarray(array).tobytes())
+        return content.hexdigest()
 
 
 def read_runs(
@@ -179,4 +209,121 @@ def read_runs(
     Runs
         Items, their orders and what was chosen.
     """
-    raise NotImplementedError
+    files = _files(paths)
+    if missing not in (None, DROP):
+        raise InputError(f'`missing` is {missing!r}; "{DROP}" is all it can be.')
+    source = files[0].name if len(files) == 1 else f"{len(files)} runs"
+    arrays = [path for path in files if path.suffix.lower() == ".npz"]
+    if arrays:
+        if len(files) > 1 or items is not None or printed is not None:
+            raise InputError(
+                f"{arrays[0].name} holds all orders of its items by itself; give no other runs, `items` or `printed`."
+            )
+        name, scores = read_score_file(arrays[0], task)
+        return _of_arrays(scores, model or name)
+    logs = _logs(files, model, metric, task, source=source)
+    as_printed = None if printed is None else _named(printed, logs)
+    return _flat(join(logs, items, as_printed, missing=missing, source=source), logs, source)
+
+
+def _files(paths: Paths) -> list[Path]:
+    """Files of runs, in the order given; a folder's by name."""
+    given = [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+    if not given:
+        raise InputError("`paths` names no run.")
+    files: dict[Path, Path] = {}
+    for path in given:
+        if not path.exists():
+            raise InputError(f"{path} does not exist.")
+        found = [path] if path.is_file() else lm_eval.sample_files(path) or inspect_logs.log_files(path)
+        if not found:
+            raise InputError(
+                f"{path} holds no logs of inspect_ai (.eval, .json) and no samples of lm-evaluation-harness "
+                "(samples_*.jsonl, written with --log_samples)."
+            )
+        files |= {file.resolve(): file for file in found}
+    return list(files.values())
+
+
+def _logs(
+    files: Sequence[Path], model: str | None, metric: str | None, task: str | Sequence[str] | None, *, source: str
+) -> list[Log]:
+    """Logs of one model on the tasks asked for."""
+    options = Options(tasks=() if task is None else (task,) if isinstance(task, str) else tuple(task))
+    harness = logged_harness.Harness(metric)
+    logs = []
+    for path in files:
+        if path.suffix.lower() == ".jsonl" or path.name.endswith(".jsonl.gz"):
+            if options.may_choose(lm_eval.task_of(path)):
+                logs.append(harness.read(path))
+        else:
+            logs.append(logged_inspect.read(path, metric))
+    tasks = options.chosen_tasks([*map(lm_eval.task_of, files), *(log.task for log in logs)], source=source)
+    logs = [log for log in logs if not tasks or log.task in tasks]
+    models = list(dict.fromkeys(log.model for log in logs))
+    if model is not None and model not in models:
+        raise InputError(f"{source}: no run is of the model {model!r} (`model`); there is {listing(models)}.")
+    if model is None and len(models) > 1:
+        raise InputError(
+            f"{source}: the runs are of {len(models)} models, {listing(models)}, and orders are compared within one; "
+            f"choose it with `model={models[0]!r}`."
+        )
+    return [log for log in logs if model in (None, log.model)]
+
+
+def _named(printed: str | Path, logs: Sequence[Log]) -> list[Path]:
+    """Files of the run that shows the printed order, by path, folder or name."""
+    wanted = Path(printed)
+    whole = wanted.resolve()
+    found = [log.path for log in logs if whole == log.path.resolve() or whole in log.path.resolve().parents]
+    found = found or [log.path for log in logs if str(printed) in (log.path.name, log.path.stem)]
+    if not found:
+        raise InputError(
+            f"`printed` is {str(printed)!r}, which is none of the runs: {listing([log.path.name for log in logs])}."
+        )
+    return found
+
+
+def _flat(joined: Joined, logs: Sequence[Log], source: str) -> Runs:
+    """Items and answers as flat arrays."""
+    answered = [each for rows in joined.rows for _, each in rows]
+    runs = Runs(
+        items=Items(tuple(joined.items), source),
+        starts=np.cumsum([0, *map(len, joined.rows)], dtype=np.int64),
+        positions=np.array([each.answer for each in answered], dtype=np.int64),
+        chosen=np.array([each.chosen for each in answered], dtype=np.int64),
+        wrong=np.array([not each.right for each in answered], dtype=bool),
+        scores=np.array([letter_score(each.log_probs, each.answer) for each in answered], dtype=np.float64),
+        orders=tuple(np.array([order for order, _ in rows], dtype=np.int64) for rows in joined.rows),
+        model=logs[0].model,
+        names=tuple(log.path.name for log in logs),
+        repeat_rate=joined.n_same / joined.n_repeats if joined.n_repeats else math.nan,
+        n_repeats=joined.n_repeats,
+        left_out={reason: tuple(ids) for reason, ids in joined.left_out.items()},
+    )
+    alone = all(log.one_by_one for log in logs) or merely_reordered(map(_placed, joined.rows))
+    return replace(runs, not_applicable=SCORED_ALONE if alone else "")
+
+
+def _placed(rows: Sequence[tuple[Order, Answered]]) -> list[Placed]:
+    """Scores of one item's arrangements by place and by printed option, where they were logged."""
+    told = [(list(order), np.array(each.log_probs)) for order, each in rows if each.log_probs is not None]
+    return [(scores, scores[np.argsort(order)]) for order, scores in told]
+
+
+def _of_arrays(arrays: ScoreArrays, model: str) -> Runs:
+    """Scores as runs; which orders were shown is not known, but where the right option stood is."""
+    n_orders, n_items = arrays.answers.shape
+    chosen = arrays.chosen
+    return Runs(
+        items=arrays.items,
+        starts=np.arange(n_items + 1, dtype=np.int64) * n_orders,
+        positions=arrays.answers.T.ravel(),
+        chosen=chosen.T.ravel(),
+        wrong=(chosen != arrays.answers).T.ravel(),
+        scores=arrays.letter_scores.T.ravel(),
+        model=model,
+        names=(arrays.items.source,),
+        not_applicable=SCORED_ALONE if arrays.merely_reordered() else "",
+        with_text=False,
+    )
