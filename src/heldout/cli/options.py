@@ -54,6 +54,7 @@ ENDPOINT = (
     "temperature", "extra", "price", "cache", "yes",
 )  # fmt: skip
 KEYS = ("question_key", "options_key", "answer_key", "ids_key", "answers_from")
+RUNS = ("printed", "task", "metric", "missing")
 HF = ("batch_size", "device")
 ASKED = ("items", "orders", "repeats", "template")
 
@@ -96,11 +97,13 @@ def add_options(verb: Parser) -> None:
         "--repeats", type=int, metavar="R", help="questions asked twice, to see whether answers vary (50)"
     )
     asked.add_argument("--template", metavar="FILE", help="text of a question, with {question} and {options}")
-    asked.add_argument(
-        "--printed", metavar="RUN", help="the run of --runs in the printed order, where ITEMS is not given"
-    )
+    logs = verb.add_argument_group("existing runs")
+    logs.add_argument("--printed", metavar="RUN", help="the run in the printed order, where ITEMS is not given")
+    logs.add_argument("--task", nargs="+", metavar="NAME", help="tasks to read, by name or pattern (default all)")
+    logs.add_argument("--metric", metavar="NAME", help="what says which answers are right, where there are several")
+    logs.add_argument("--missing", choices=("drop",), help="go on without the items that are not in every run")
     to = verb.add_argument_group("an endpoint")
-    to.add_argument("--model", metavar="NAME", help="its name there")
+    to.add_argument("--model", metavar="NAME", help="its name there; with --runs, which one of several")
     to.add_argument("--yes", action="store_true", help="ask without asking me first")
     to.add_argument("--price", nargs=2, type=float, metavar=("IN", "OUT"), help="price per million tokens in and out")
     to.add_argument("--cache", metavar="DIR", help="where answers are kept (default: the user's cache folder)")
@@ -237,17 +240,15 @@ def _check(args: argparse.Namespace) -> None:
     if args.given is None and args.runs is None:
         raise InputError("ITEMS is not given: a file with the questions, their options as printed, and the answers.")
     if args.endpoint is None:
-        refuse_alone(args, ENDPOINT, "--endpoint")
+        refuse_alone(args, ENDPOINT if args.runs is None else ENDPOINT[1:], "--endpoint")
     elif args.model is None:
         raise InputError("--endpoint needs --model NAME, the model's name there.")
     if args.hf is None:
         refuse_alone(args, HF, "--hf")
     if args.runs is None:
-        refuse_alone(args, ("printed",), "--runs")
+        refuse_alone(args, RUNS, "--runs")
     else:
         refuse_idle(args, ASKED, "with --runs, which have their answers")
-        if args.given is None and args.printed is None:
-            raise InputError("which order is the printed one? Give ITEMS, or --printed RUN, one of the runs.")
     if args.out is None:
         refuse_alone(args, ("resume",), "--out")
     if args.fail_under is not None:
@@ -265,7 +266,7 @@ def _model(args: argparse.Namespace, items: Items | None) -> Any:
     if args.runs is not None:
         from heldout.multiple_choice.runs import read_runs
 
-        return read_runs(args.runs, items=items, printed=args.printed)
+        return read_runs(args.runs, items=items, model=args.model, **_given(args, RUNS))
     template = {} if args.template is None else {"template": _text(args.template)}
     if args.hf is not None:
         from heldout.scorers.causal import CausalChooser
