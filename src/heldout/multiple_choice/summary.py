@@ -81,8 +81,9 @@ def options_summary(result: OptionsResult) -> page.Summary:
 
 
 def _sentences(result: OptionsResult) -> Iterator[str]:
-    if result.ruling.reason:
-        yield result.ruling.reason
+    reason = result.ruling.reason
+    if reason:
+        yield f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
     if result.verdict == "not applicable":
         return
     direction = "fewer" if result.errors_printed < result.errors_expected else "more"
@@ -164,12 +165,13 @@ def _figures(result: OptionsResult) -> Iterator[page.Figure]:
 
 
 def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
-    yield "Items", f"{result.n_items:,} of {result.n_given:,} tested"
+    told = result.verdict != "not applicable"
+    yield "Items", f"{result.n_items:,} of {result.n_given:,} tested" if told else f"{result.n_given:,}, none tested"
     left = sum(result.left_out.values())
     if left:
         why = ", ".join(f"{_reason(reason)} {count:,}" for reason, count in result.left_out.items())
         yield "Left out", f"{left:,}: {why}"
-    if not result.n_items:
+    if not told:
         return
     yield "Orders", f"{_orders(result)}; {result.n_answers:,} answers"
     if result.n_answers:
