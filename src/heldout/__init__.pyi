@@ -18,6 +18,10 @@ from .memorization.curve import Curve
 from .memorization.perturbed import perturbation_curve
 from .memorization.result import MemorizationResult
 from .memorization.retrained import LabelNoiseCurve, label_noise_curve
+from .multiple_choice.options import options
+from .multiple_choice.readers import read_items
+from .multiple_choice.result import OptionsResult
+from .multiple_choice.runs import read_runs
 from .orbit import Translations
 from .predictions import Predictions, Scores, load_predictions, load_scores
 from .reuse.bounds import TestableModels, testable_models
@@ -56,6 +60,7 @@ __all__ = [
     "MarginTestResult",
     "MemorizationResult",
     "NModelTestResult",
+    "OptionsResult",
     "Predictions",
     "ScoreAuditResult",
     "ScoreBudgetResult",
@@ -86,10 +91,13 @@ __all__ = [
     "load_scores",
     "margin_test",
     "n_model_test",
+    "options",
     "orbit",
     "perturbation_curve",
     "predictions",
     "queries_to_reach",
+    "read_items",
+    "read_runs",
     "score_map_statistics",
     "scorers",
     "similarity",

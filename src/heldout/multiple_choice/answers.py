@@ -14,6 +14,7 @@ from heldout.predictions.values import is_gap
 from heldout.scorers.choices import LETTERS
 
 LETTER = re.compile(r"[\[(]?([A-Za-z])[\])]?[.:)]?")  # B, b, (B), B., B)
+SKIP = "leave the row out, or leave out all that are broken with `skip_broken=True`"
 NUMBER = re.compile(r"\d+(\.0+)?")
 
 
@@ -31,40 +32,51 @@ class Row:
 Way = Callable[[Row, int], int | None]  # the place that is meant, if any
 
 
-def read_answers(rows: Sequence[Row], *, source: str, column: str, answers_from: int) -> list[int]:
+def read_answers(rows: Sequence[Row], *, column: str, answers_from: int, skip: bool = False) -> list[int | None]:
     """Place of each row's right option, from 0.
 
     All rows must be written in one way, and in only one that fits: a column of numbers beside options that are
-    numbers could mean either.
+    numbers could mean either. With `skip`, rows that do not fit the way of most are None.
     """
-    gap = next((row for row in rows if is_gap(row.answer) or str(row.answer).strip() == ""), None)
-    if gap is not None:
-        raise InputError(f"{gap.where} has no answer ({column!r}); leave out items whose answer is not known.")
-    found = {name: [way(row, answers_from) for row in rows] for name, way in WAYS.items()}
+    gap = next((row for row in rows if _is_empty(row.answer)), None)
+    if gap is not None and not skip:
+        raise InputError(f"{gap.where} has no answer ({column!r}); {SKIP}.")
+    found = {name: [read(row, answers_from) for row in rows] for name, read in WAYS.items()}
+    _check_base(rows, answers_from)
+    if skip:
+        best = max(found.values(), key=lambda places: len(places) - places.count(None))
+        if 2 * best.count(None) < len(rows):
+            fits = [i for i, place in enumerate(best) if place is not None]
+            some = read_answers([rows[i] for i in fits], column=column, answers_from=answers_from)
+            known = dict(zip(fits, some, strict=True))
+            return [known.get(i) for i in range(len(rows))]
     whole = {name: places for name, places in found.items() if None not in places}
     if whole:
-        (known, first), *others = whole.items()
+        (way, first), *others = whole.items()
         for name, places in others:
             at = next((i for i, place in enumerate(places) if place != first[i]), None)
             if at is not None:
                 raise InputError(
-                    f"{rows[at].where}: the answer {rows[at].answer!r} can be read as {known} and as {name}, and "
+                    f"{rows[at].where}: the answer {rows[at].answer!r} can be read as {way} and as {name}, and "
                     "these are two options; write letters, or numbers in a column `answer_index`."
                 )
-        return [place for place in first if place is not None]
+        return first
     raise _unreadable(rows, found, answers_from)
+
+
+def _check_base(rows: Sequence[Row], answers_from: int) -> None:
+    """Refuse numbers that fit from 1 and not from 0."""
+    told = [row for row in rows if not _is_empty(row.answer) and _by_label(row, 0) is None and _by_text(row, 0) is None]
+    last = next((row for row in told if _number(row.answer) == len(row.options)), None)
+    if answers_from == 0 and last is not None and all(_by_number(row, 1) is not None for row in told):
+        raise InputError(
+            f"{last.where}: the answer {last.answer} is not one of {len(last.options)} options counted from 0, but all "
+            "answers fit if they count from 1; if they do, say so with `answers_from=1`."
+        )
 
 
 def _unreadable(rows: Sequence[Row], found: dict[str, list[int | None]], answers_from: int) -> InputError:
     """What to say of a column that no single way fits."""
-    numbers = [_number(row.answer) for row in rows]
-    counted = [number for number in numbers if number is not None]
-    if answers_from == 0 and len(counted) == len(rows) and None not in [_by_number(row, 1) for row in rows]:
-        at = next(i for i, row in enumerate(rows) if counted[i] == len(row.options))
-        return InputError(
-            f"{rows[at].where}: the answer {counted[at]} is not one of {len(rows[at].options)} options counted "
-            "from 0, but all answers fit if they count from 1; if they do, say so with `answers_from=1`."
-        )
     best = max(found, key=lambda name: sum(place is not None for place in found[name]))
     at = next(i for i, place in enumerate(found[best]) if place is None)
     row, fitting = rows[at], sum(place is not None for place in found[best])
@@ -84,6 +96,10 @@ def _unreadable(rows: Sequence[Row], found: dict[str, list[int | None]], answers
     return InputError(
         f"{shown} by {best}, as other rows do; its options are {names[0]} to {names[-1]}, numbered from {answers_from}."
     )
+
+
+def _is_empty(value: Any) -> bool:
+    return is_gap(value) or str(value).strip() == ""
 
 
 def _short(value: Any) -> str:

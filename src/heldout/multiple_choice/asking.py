@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,8 +73,8 @@ class FunctionChooser:
         if numbers.shape == (k,) and numbers.dtype.kind in "iuf" and not np.isnan(numbers).any():
             return Choice(int(np.argmax(numbers)), tuple(numbers.astype(float).tolist()))
         raise InputError(
-            f"{self.name} returned {said!r} for a question with {k} options; it must return the place of one, from 0 to "
-            f"{k - 1}, its letter, or {k} log-probabilities."
+            f"{self.name} returned {said!r} for a question with {k} options; it must return the place of one, from 0 "
+            f"to {k - 1}, its letter, or {k} log-probabilities."
         )
 
 
@@ -127,12 +128,11 @@ def prepare(
     if orders is None and getattr(model, "costly", False):
         orders = COSTLY
     kept, left = exchangeable_items(items)
-    rng = np.random.default_rng([seed, 1])
-    if n_items is not None and check_count(n_items, "n_items", least=2) < len(kept):
-        kept = np.sort(rng.permutation(kept)[:n_items])
     chosen = Items(tuple(items[i] for i in kept.tolist()), items.source)
+    if n_items is not None and check_count(n_items, "n_items", least=2) < len(chosen):
+        chosen = chosen.sample(n_items, seed=seed)
     arranged = arrange(chosen, orders, seed=seed)
-    again = np.sort(rng.permutation(arranged.n_shown)[:repeats]).astype(np.intp)
+    again = np.sort(np.random.default_rng([seed, 1]).permutation(arranged.n_shown)[:repeats]).astype(np.intp)
     return Prepared(
         arranged=arranged,
         again=again,
@@ -148,10 +148,11 @@ def exchangeable_items(items: Items) -> tuple[NDArray[np.intp], tuple[LeftOut, .
     reasons = left_out(items)
     kept = np.array([i for i, reason in enumerate(reasons) if reason is None], dtype=np.intp)
     left = tuple(LeftOut(id=items[i].id, reason=reason) for i, reason in enumerate(reasons) if reason is not None)
-    if not len(kept) and len(items):
+    if not len(kept):
+        why = ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in Counter(x.reason for x in left).items())
         raise InputError(
-            f"none of the {len(items):,} items of {items.source} has options whose order is arbitrary; the first is left "
-            f"out since its options are {left[0].reason.replace('_', ' ')}."
+            f"no item of {items.source} has options whose order is arbitrary ({why}); the test needs some that could "
+            "have been printed in any order."
         )
     return kept, left
 
@@ -173,7 +174,7 @@ def ask(
     notify: Callable[[str], None] | None = None,
     progress: bool = False,
 ) -> Runs:
-    """Everything that is prepared, asked of a model; where it keeps no answers itself, they are kept in `checkpoint`."""
+    """What was prepared, asked of a model; where it keeps no answers itself, they are kept in `checkpoint`."""
     a = prepared.arranged
     if getattr(model, "costly", False):  # it asks for many at a time, in its own order, and keeps every answer
         with plain_bar(len(prepared.asked), "options", unit="answers", shown=progress) as bar:
@@ -248,7 +249,7 @@ def _chosen(model: Chooser, shown: Sequence[Shown], tell: Tell | None) -> list[C
     for one, choice in zip(shown, found, strict=True):
         if not UNPARSED <= choice.chosen < len(one.options):
             raise InputError(
-                f"{model.name} chose option {choice.chosen} of {len(one.options)}; places are from 0, and {UNPARSED} means "
-                "that none could be read."
+                f"{model.name} chose option {choice.chosen} of {len(one.options)}; places are from 0, and {UNPARSED} "
+                "means that none could be read."
             )
     return found

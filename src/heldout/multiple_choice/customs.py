@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -49,7 +50,6 @@ _FILLERS = word_set(
     "it its they their he she this that these those will would is are was were be been being of to in the a an and or "
     "but has have had do does on at for"
 )
-_ROMAN = re.compile(r"(?:x{0,3})(?:ix|iv|v?i{0,3})")
 _STATEMENTS = word_set(
     "i ii iii iv v vi 1 2 3 4 5 6 and or only both neither nor all none not but is are true false correct incorrect "
     "statement statements"
@@ -57,30 +57,64 @@ _STATEMENTS = word_set(
 # Options that customarily come last.
 _UNDECIDED = re.compile(
     r"""(?:it\s+|this\s+|the\s+answer\s+|the\s+\w+\s+)?(?:cannot|can\s*not|can['’]?t|could\s+not|is\s+impossible\s+to|
-    is\s+not\s+possible\s+to)\s+(?:be\s+)?(?:determined?|known?|tell|told|say|said|answer(?:ed)?|inferred|decided?)\b.*
-    |(?:there\s+is\s+)?(?:not\s+enough|insufficient|too\s+little)\s+(?:info|information|data|evidence).*
+    is\s+not\s+possible\s+to)\s+(?:be\s+)?(?:determined?|known?|tell|told|say|said|answer(?:ed)?|inferred|
+    decided?|predict|predicted|comment)\b.*|nothing\s+can\s+be\s+(?:determined|said|inferred)
+    |(?:there\s+is\s+)?(?:not\s+enough|insufficient|too\s+little|needs?\s+more)\s+(?:info|information|data|evidence).*
     |(?:i\s+)?(?:don['’]?t|do\s+not)\s+know|not\s+(?:sure|applicable|stated|known|given|determinable)|unknown|n/?a""",
     re.VERBOSE | re.IGNORECASE,
 )
 
 
 def is_customary(options: Sequence[str], rests: Sequence[Sequence[str]]) -> bool:
-    """Whether custom gives the options an order: a scale, statements by number, names in a row, ever longer lists."""
-    if any(_UNDECIDED.fullmatch(" ".join(re.sub(r"[.!?]+$", "", option).split())) for option in options):
-        return True
-    content = [[word for word in rest if word not in _FILLERS] for rest in rests]
-    scale = [own for own in content if own]
-    # One option may have lost all its words to those that the others share.
-    if len(scale) >= len(content) - 1 and any(all(set(own) <= words for own in scale) for words in _SCALES):
-        return True
-    if all(set(words_of(option)) <= _STATEMENTS and len(words_of(option)) > 0 for option in options):
-        return True
-    if all(len(own) == 1 and (len(own[0]) == 1 or _ROMAN.fullmatch(own[0])) and own[0].isalnum() for own in rests):
-        return True
-    return len(options) >= 3 and _is_chain([set(map(singular, words_of(option))) - _FILLERS for option in options])
+    """Whether custom gives the options an order, or a place to one of them.
+
+    Examples
+    --------
+    >>> from heldout.multiple_choice.wording import without_shared
+    >>> def check(*texts):
+    ...     return is_customary(texts, without_shared([words_of(text) for text in texts]))
+    >>> check("It rises.", "It falls.", "It stays the same."), check("True, True", "False, False")
+    (True, True)
+    >>> check("lip", "lip and jaw", "lip, jaw and nose"), check("iron", "zinc", "Not enough information")
+    (True, True)
+    >>> check("more heat", "less heat", "more work", "less work"), check("iron", "zinc", "a rising tide", "no heat")
+    (True, False)
+    """
+    words = [words_of(option) for option in options]
+    return (
+        any(_UNDECIDED.fullmatch(" ".join(re.sub(r"[.!?]+$", "", option).split())) for option in options)
+        or is_scale(rests)
+        or all(set(own) <= _STATEMENTS for own in words)
+        or all(len(own) == 1 and len(own[0]) == 1 and own[0].isalpha() for own in rests)
+        or _is_only_or_both(words)
+        or _is_chain([set(map(singular, own)) - _FILLERS for own in words])
+        or _is_grid([Counter(map(singular, own)) for own in words])
+    )
+
+
+def is_scale(rests: Sequence[Sequence[str]]) -> bool:
+    """Whether all options are points of one scale; one of them may have lost all its words to those they share."""
+    content = [set(rest) - _FILLERS for rest in rests]
+    told = [own for own in content if own]
+    return len(told) >= max(2, len(content) - 1) and any(all(own <= words for own in told) for words in _SCALES)
+
+
+def _is_only_or_both(words: Sequence[Sequence[str]]) -> bool:
+    """ "X only", "Y only", "both X and Y"."""
+    alone = sum(own[0] == "only" or own[-1] == "only" for own in words)
+    return alone >= 2 or (alone == 1 and any(own[0] in ("both", "neither", "either") for own in words))
 
 
 def _is_chain(words: Sequence[set[str]]) -> bool:
-    """Whether each option holds all words of the next shorter one: "A", "A and B", "A, B and C"."""
+    """Whether each of three options or more holds all words of the next shorter one: "X", "X and Y", "X, Y and Z"."""
     ordered = sorted(words, key=len)
-    return all(a and a < b for a, b in pairwise(ordered))
+    return len(words) >= 3 and all(a and a < b for a, b in pairwise(ordered))
+
+
+def _is_grid(words: Sequence[Counter[str]]) -> bool:
+    """Whether four options are all combinations of two things with two things: XY + xy = Xy + xY, word by word."""
+    if len(words) != 4:
+        return False
+    first, *others = words
+    total = sum(words, Counter[str]())
+    return any(first + other == total - (first + other) for other in others)

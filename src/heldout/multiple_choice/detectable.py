@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from heldout.statistics.search import first_where
-
 POWER = 0.8
-STEPS = 1000  # shares are told to a tenth of a percent
 
 
 def detectable_share(
@@ -19,13 +16,13 @@ def detectable_share(
 ) -> float:
     r"""Smallest share s of items, memorised in their printed order, that is found with power 0.8.
 
-    Memorised items are right as printed and are otherwise wrong as often as all are. With q_i the share of errors in the
-    n_i - 1 other orders, the printed order less the mean over all is (1 - 1/n_i)(W_i - q_i) for W_i ~ Bernoulli(q_i
-    (1 - s)), and the normal limit gives
+    Memorised items are right as printed and otherwise wrong as often as all are. With q_i the share of errors in the
+    n_i - 1 other orders, the errors as printed then fall short of their mean over all n_i orders by s (1 - 1/n_i) q_i,
+    and the normal limit gives
 
-    .. math:: s \sum_i (1 - 1/n_i) q_i = z_{1-\alpha} \sigma_0 + z_{0.8} \sigma_1(s).    \tag{1}
+    .. math:: s \sum_i (1 - 1/n_i) q_i = (z_{1-\alpha} + z_{0.8}) \sigma + 1/2,    \tag{1}
 
-    A plug-in: q_i are what was measured.
+    half an error being what a test of whole numbers gives away on average. A plug-in: q_i and sigma are what was measured.
 
     Parameters
     ----------
@@ -47,18 +44,10 @@ def detectable_share(
 
     Examples
     --------
-    >>> share = detectable_share(np.full(500, 0.5), np.full(500, 24), math.sqrt(125), level=0.01)
-    >>> round(share, 3)
-    0.147
+    >>> round(detectable_share(np.full(500, 0.5), np.full(500, 24), math.sqrt(500 / 6), level=0.01), 3)
+    0.123
     """
-    keep = 1 - 1 / n_orders
-    z_level, z_power = float(ndtri(1 - level / (2 if two_sided else 1))), float(ndtri(POWER))
-
-    def missing(share: float) -> float:
-        left = wrong * (1 - share)
-        spread_then = math.sqrt(float(np.sum(keep**2 * left * (1 - left))))
-        return share * float(np.sum(keep * wrong)) - z_level * spread - z_power * spread_then  # (1)
-
-    if not missing(1.0) > 0:
-        return math.nan
-    return first_where(lambda steps: missing(steps / STEPS) > 0, 1, STEPS) / STEPS
+    z = float(ndtri(1 - level / (2 if two_sided else 1))) + float(ndtri(POWER))
+    lost = float(np.sum((1 - 1 / n_orders) * wrong))
+    share = (z * spread + 0.5) / lost if lost > 0 else math.nan  # (1)
+    return share if share <= 1 else math.nan

@@ -10,10 +10,10 @@ What each reason means is in `REASONS`. Where in doubt an item is left out: that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from heldout.multiple_choice.customs import is_customary
+from heldout.multiple_choice.customs import is_customary, is_scale
 from heldout.multiple_choice.items import Item, Items
 from heldout.multiple_choice.quantities import are_dates, are_quantities
 from heldout.multiple_choice.references import names_places, refers
@@ -25,10 +25,11 @@ REASONS = {
     "positions": 'the question names an option by its place ("option B", "the second choice"), or lists them itself',
     "repeats": "two options are the same but for case, spaces and punctuation",
     "near_duplicates": "two options have the same words, or differ in one word of five or more",
-    "dates": "all options are dates or times, which have an order of their own",
-    "numbers": "all options are numbers or quantities, which have an order of their own",
-    "conventional": 'the options have a customary order ("always", "never"; "True", "False"; "I only", "I and II")',
+    "dates": "all options, or all but one of four or more, are dates or times",
+    "numbers": "all options, or all but one of four or more, are numbers or quantities",
+    "conventional": 'custom gives the options an order ("always", "never"; "True", "False"; "I only", "I and II only")',
     "duplicate_item": "the same question with the same options stands before it",
+    "broken": "the row is no proper item: no question, one option, the same option twice, or no answer among them",
 }
 
 
@@ -55,6 +56,7 @@ def kept(items: Items) -> tuple[Items, dict[str, tuple[str, ...]]]:
     by_reason = {
         reason: tuple(item.id for item, why in zip(items, reasons, strict=True) if why == reason) for reason in REASONS
     }
+    by_reason["broken"] = items.broken
     stay = items.take([i for i, why in enumerate(reasons) if why is None])
     return stay, {reason: ids for reason, ids in by_reason.items() if ids}
 
@@ -70,13 +72,26 @@ def reason_of(item: Item) -> str | None:
     words = [words_of(option) for option in options]
     if len({tuple(own) or option for own, option in zip(words, options, strict=True)}) < len(options):
         return "repeats"
-    rests = without_shared(words)
-    if are_dates(options, rests):
+    if _all_but_one(options, words, are_dates):
         return "dates"
-    if are_quantities(options, rests):
+    if _all_but_one(options, words, are_quantities):
         return "numbers"
-    if is_customary(options, rests):
+    if is_customary(options, without_shared(words)) or _all_but_one(options, words, lambda _, rests: is_scale(rests)):
         return "conventional"
     if any(nearly_same(a, b) for a, b in combinations(words, 2)):
         return "near_duplicates"
     return None
+
+
+def _all_but_one(
+    options: Sequence[str],
+    words: Sequence[Sequence[str]],
+    holds: Callable[[Sequence[str], Sequence[Sequence[str]]], bool],
+) -> bool:
+    """Whether something holds of all options, or of all but one of four or more: three points of a scale and a remark
+    beside them still have their order."""
+    if holds(options, without_shared(words)):
+        return True
+    n = len(options)
+    every = [[i for i in range(n) if i != j] for j in range(n)] if n >= 4 else []
+    return any(holds([options[i] for i in part], without_shared([words[i] for i in part])) for part in every)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
 
@@ -54,6 +54,8 @@ class Items(Sequence[Item]):
         In their order.
     source : str
         Where they are from.
+    broken : tuple of str
+        Ids of rows that were not read, since they are no proper items.
 
     Examples
     --------
@@ -64,13 +66,14 @@ class Items(Sequence[Item]):
 
     items: tuple[Item, ...]
     source: str = "items"
+    broken: tuple[str, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
     @overload
     def __getitem__(self, index: slice) -> Items: ...
     def __getitem__(self, index: int | slice) -> Item | Items:
-        return self.items[index] if isinstance(index, int) else Items(self.items[index], self.source)
+        return self.items[index] if isinstance(index, int) else replace(self, items=self.items[index])
 
     def __len__(self) -> int:
         return len(self.items)
@@ -80,7 +83,7 @@ class Items(Sequence[Item]):
 
     def take(self, places: Sequence[int]) -> Items:
         """Some of them, by their places."""
-        return Items(tuple(self.items[int(i)] for i in places), self.source)
+        return replace(self, items=tuple(self.items[int(i)] for i in places))
 
     def sample(self, n: int, *, seed: int) -> Items:
         """At most n of them, in their order.

@@ -8,6 +8,8 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +19,7 @@ import numpy as np
 from heldout import frames
 from heldout.checks import EXAMPLE, LABEL, Role, check_key, pick, plain_name
 from heldout.errors import InputError
-from heldout.multiple_choice.answers import Row, read_answers
+from heldout.multiple_choice.answers import SKIP, Row, read_answers
 from heldout.multiple_choice.items import Item, Items
 from heldout.orbit.option_orders import MOST_OPTIONS
 from heldout.predictions.formats import csv_columns, parquet_columns
@@ -30,7 +32,7 @@ QUESTION = Role(
     ("question", "question_stem", "stem", "query", "problem", "ctx", "goal", "sentence", "startphrase"),
     ("prompt", "input", "text", "instruction"),
 )
-BEFORE = ("passage", "article", "context")  # what a question is about, printed above it
+BEFORE = ("passage", "article", "context", "premise")  # what a question is about, printed above it
 OPTIONS = Role("options_key", ("options", "choices", "endings", "mc1_targets", "candidates", "answers"))
 # Columns of one option each: A, option_a, choice1, opa, ending0, sol1, answerA.
 OPTION_COLUMN = re.compile(r"(option|choice|opt|op|ending|sol|answer|alternative|)_?([a-z]|\d\d?)")
@@ -58,6 +60,7 @@ class Keys(NamedTuple):
     answer: str | None = None
     ids: str | None = None
     answers_from: int = 0
+    skip_broken: bool = False
 
 
 def read_items(
@@ -68,6 +71,7 @@ def read_items(
     answer_key: str | None = None,
     ids_key: str | None = None,
     answers_from: int = 0,
+    skip_broken: bool = False,
 ) -> Items:
     """Multiple-choice questions from files, frames or rows, each with its options in the printed order.
 
@@ -87,6 +91,9 @@ def read_items(
         The same, for a column of lists or one column for each option.
     answers_from : {0, 1}
         From what answers that are numbers count.
+    skip_broken : bool
+        Leave out rows that are no proper items, and keep their ids, instead of refusing the file: no question, one
+        option, the same option twice, an answer that names no option.
 
     Returns
     -------
@@ -104,7 +111,7 @@ def read_items(
         return source
     if answers_from not in (0, 1):
         raise InputError(f"`answers_from` is {answers_from!r}; answers that are numbers count options from 0 or 1.")
-    keys = Keys(question_key, options_key, answer_key, ids_key, answers_from)
+    keys = Keys(question_key, options_key, answer_key, ids_key, answers_from, skip_broken)
     if frames.is_frame(source):
         return _from_rows(frames.rows(source), keys, frames.SOURCE)
     if isinstance(source, (str, PathLike)):
@@ -141,7 +148,8 @@ def _from_files(paths: Sequence[Path], keys: Keys) -> Items:
         for name, items in zip(names, read, strict=True)
         for item in items
     ]
-    return Items(tuple(every), str(paths[0]) if len(paths) == 1 else f"{len(paths)} files")
+    broken = [f"{name}/{one}" for name, items in zip(names, read, strict=True) for one in items.broken]
+    return Items(tuple(every), str(paths[0]) if len(paths) == 1 else f"{len(paths)} files", tuple(broken))
 
 
 def _file_rows(path: Path) -> list[Any]:
@@ -200,10 +208,20 @@ def _from_rows(rows: Sequence[Any], keys: Keys, source: str) -> Items:
     plain = [_opened({str(key): _python(value) for key, value in row.items()}) for row in rows]
     names = list(dict.fromkeys(key for row in plain for key in row))
     columns = _Columns(names, keys, source)
-    read = [columns.read(row, f"{source}: row {i + 1}") for i, row in enumerate(plain)]
-    answers = columns.answers(read, plain, keys.answers_from)
     ids = _ids(plain, names, keys.ids, source)
-    return Items(tuple(Item(ids[i], row.question, row.options, answers[i]) for i, row in enumerate(read)), source)
+    read: dict[int, Row] = {}
+    for i, row in enumerate(plain):
+        try:
+            read[i] = columns.read(row, f"{source}: row {i + 1}")
+        except InputError as error:
+            if not keys.skip_broken:
+                raise InputError(f"{error}; {SKIP}.") from error
+    if not read:
+        raise InputError(f"{source}: all {len(rows):,} rows are broken; see what is wrong with `skip_broken=False`.")
+    places = columns.answers(list(read.values()), [plain[i] for i in read], keys)
+    answers = {i: place for i, place in zip(read, places, strict=True) if place is not None}
+    items = [Item(ids[i], read[i].question, read[i].options, answer) for i, answer in answers.items()]
+    return Items(tuple(items), source, tuple(ids[i] for i in range(len(rows)) if i not in answers))
 
 
 def _python(value: Any) -> Any:
@@ -259,9 +277,9 @@ class _Columns:
             match = OPTION_COLUMN.fullmatch(plain_name(name)) if name not in taken else None
             if match:
                 found.setdefault(f"{match[1]} {'1' if match[2].isdigit() else 'a'}", {})[match[2]] = name
-        single = max(found.values(), key=len, default={})
+        single = max(map(_in_a_row, found.values()), key=len, default=[])
         if len(single) >= 2:
-            return None, [single[key] for key in sorted(single, key=lambda key: (len(key), key))]
+            return None, single
         apart = [name for name in names if APART.fullmatch(plain_name(name))]
         if apart:
             raise InputError(
@@ -284,7 +302,7 @@ class _Columns:
         """One row, whose answer is as it is written."""
         parts = [_text(row.get(name)) for name in self._asked]
         if not parts[-1]:
-            raise InputError(f"{where} has no question ({self._asked[-1]!r}); fill it in, or leave the row out.")
+            raise InputError(f"{where} has no question ({self._asked[-1]!r})")
         marked = None
         if self._list is not None:
             texts, labels, marked = _listed(row.get(self._list), where, self._list)
@@ -296,46 +314,48 @@ class _Columns:
         answer = marked if self._answer is None else row.get(self._answer)
         return Row(where, "\n".join(part for part in parts if part), tuple(texts), labels, answer)
 
-    def _check(self, texts: list[str], where: str) -> None:
-        if not texts:
-            raise InputError(f"{where} has no options; at least 2 are needed.")
-        if len(texts) == 1:
-            raise InputError(f"{where} has one option, {texts[0]!r}, which has no other order; at least 2 are needed.")
-        if "" in texts:
-            raise InputError(
-                f"{where}: option {LETTERS[min(texts.index(''), 25)]} is empty; fill it in, or leave the item out."
-            )
-        if len(texts) > MOST_OPTIONS:
-            raise InputError(
-                f"{where} has {len(texts)} options; at most {MOST_OPTIONS}, one for each letter, can be asked."
-            )
+    @staticmethod
+    def _check(texts: list[str], where: str) -> None:
         twice = repeated(texts)
+        if not any(texts):
+            raise InputError(f"{where} has no options")
+        if "" in texts:
+            raise InputError(f"{where}: option {texts.index('') + 1} is empty")
+        if len(texts) == 1:
+            raise InputError(f"{where} has one option, {_short(texts[0])}, where at least 2 are needed")
         if twice:
-            raise InputError(
-                f"{where} has the option {twice[0]!r} twice, so that its orders cannot be told apart; correct the item "
-                "or leave it out."
-            )
+            raise InputError(f"{where} has two options with the same text, {_short(twice[0])}")
+        if len(texts) > MOST_OPTIONS:
+            raise InputError(f"{where} has {len(texts)} options, more than the {MOST_OPTIONS} letters")
 
-    def answers(self, rows: list[Row], plain: list[dict[str, Any]], answers_from: int) -> list[int]:
+    def answers(self, rows: list[Row], plain: list[dict[str, Any]], keys: Keys) -> list[int | None]:
         """Place of each right option; two columns that name it must agree."""
         column = self._answer or self._list or ""
-        found = read_answers(rows, source=self._source, column=column, answers_from=answers_from)
+        base = 0 if self._answer is None else keys.answers_from  # options that are marked are counted by us
+        found = read_answers(rows, column=column, answers_from=base, skip=keys.skip_broken)
         if self._second is None:
             return found
-        again = [
-            Row(r.where, r.question, r.options, r.labels, p.get(self._second)) for r, p in zip(rows, plain, strict=True)
-        ]
+        second = [replace(row, answer=own.get(self._second)) for row, own in zip(rows, plain, strict=True)]
         try:
-            second = read_answers(again, source=self._source, column=self._second, answers_from=answers_from)
+            again = read_answers(second, column=self._second, answers_from=keys.answers_from)
         except InputError:  # something else, such as an explanation
             return found
-        at = next((i for i, place in enumerate(second) if place != found[i]), None)
-        if at is not None:
+        differ = [i for i, place in enumerate(again) if place != found[i] and found[i] is not None]
+        if differ and keys.skip_broken:
+            return [None if i in differ else place for i, place in enumerate(found)]
+        if differ:
+            row, other = rows[differ[0]], second[differ[0]]
             raise InputError(
-                f"{rows[at].where}: {column!r} is {rows[at].answer!r} and {self._second!r} is {again[at].answer!r}, "
-                "which are two options; correct one of them, or say which counts with `answer_key`."
+                f"{row.where}: {column!r} is {row.answer!r} and {self._second!r} is {other.answer!r}, which are two "
+                "options; correct one of them, or say which counts with `answer_key`."
             )
         return found
+
+
+def _in_a_row(columns: Mapping[str, str]) -> list[str]:
+    """Columns a, b, c ... or 0, 1, 2 ... or 1, 2, 3 ..., as far as they go without a gap."""
+    marks = list(LETTERS.lower()) if "a" in columns else [str(i + ("0" not in columns)) for i in range(MOST_OPTIONS)]
+    return [columns[mark] for mark in takewhile(columns.__contains__, marks)]
 
 
 def _text(value: Any) -> str:
@@ -362,22 +382,20 @@ def _listed(value: Any, where: str, column: str) -> tuple[list[str], tuple[str, 
         if texts is None:
             texts, names = list(value.values()), list(value)
         if names is not None and len(names) != len(texts):
-            raise InputError(
-                f"{where}: {column!r} has {len(texts)} texts and {len(names)} labels; one for each is needed."
-            )
+            raise InputError(f"{where}: {column!r} has {len(texts)} texts and {len(names)} labels")
     elif isinstance(value, list) and value and all(map(_is_object, value)):
         texts = [one.get("text", one.get("content")) for one in value]
         names = [one.get("label", one.get("key", LETTERS[i % 26])) for i, one in enumerate(value)]
     elif isinstance(value, list):
         texts, names = value, None
     else:
-        raise InputError(f"{where}: {column!r} is {_short(value)}; a list of options is needed.")
+        raise InputError(f"{where}: {column!r} is {_short(value)}, where a list of options is needed")
     if any(isinstance(text, (list, dict)) for text in texts):
-        raise InputError(f"{where}: {column!r} holds options that are lists themselves; each must be a text.")
+        raise InputError(f"{where}: {column!r} holds options that are lists themselves, where each must be a text")
     plain = [_text(text) for text in texts]
     if names is not None and all(isinstance(name, (int, float)) and name in (0, 1) for name in names):
         if sum(names) != 1:
-            raise InputError(f"{where}: {column!r} marks {sum(names):g} options as right; exactly one is needed.")
+            raise InputError(f"{where}: {column!r} marks {sum(names):g} options as right, where one is needed")
         return plain, None, names.index(1)
     return plain, None if names is None else tuple(_text(name) for name in names), None
 

@@ -19,6 +19,10 @@ _REFERENCE = re.compile(
     | \b{_MANY}\s+of\s+(?:the\s+)?(?:other|given|listed|following|previous|preceding)?\s*
       (?:options|choices|alternatives|answers|responses|others)\b
     | \b(?:the\s+)?{_ORDINAL}\s+(?:two\s+|three\s+|four\s+)?(?:option|choice|alternative|answer)s?\b
+    | ^(?:but\s+|an?\s+)?{_MANY}\s+of\s+(?:these|those|them)\b
+    | ^(?:but\s+)?(?:all|none|both|neither|either|each)\s+
+      (?:is|are|was|were|have|has|had|do|does|can|may|would|will|must)\b
+    | ^all\s+(?:two|three|four|five)\b
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -46,7 +50,9 @@ def refers(option: str, letters: str) -> bool:
     --------
     >>> [refers(text, "ABCD") for text in ("Both A and C.", "(B) (C) and (D)", "All of the above", "Neither", "a")]
     [True, True, True, True, False]
-    >>> [refers(text, "ABCD") for text in ("above 50 °C", "all of these cells divide", "Vitamin A", "A and T")]
+    >>> [refers(text, "ABCD") for text in ("All have the same speed", "Each of these", "All three structures")]
+    [True, True, True]
+    >>> [refers(text, "ABCD") for text in ("above 50 °C", "all colors together", "Vitamin A", "A and T")]
     [False, False, False, False]
     """
     text = " ".join(re.sub(r"[.!?]+$", "", option.strip()).split())

@@ -43,9 +43,9 @@ class Positions:
     """Where the right answers stand as printed: by number of options, how often at each place, and whether that could
     be uniform; `wrong` are the shares of errors with the answer there, over all orders."""
 
-    counts: dict[int, tuple[int, ...]]
+    counts: dict[str, tuple[int, ...]]
     p_value: float
-    wrong: dict[int, tuple[float, ...]]
+    wrong: dict[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +65,11 @@ class ItemOrders:
     rank: float
     p_value: float
     q: float
+
+
+def strength(item: ItemOrders) -> tuple[float, float]:
+    """Items with the strongest evidence come first by this."""
+    return item.p_value, -item.wrong_others
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,8 +131,12 @@ class OptionsResult(Result):
         Answers from which no option could be read, which count as wrong; those to printed orders among them.
     items : tuple of ItemOrders
         In their order.
+    n_first, n_listed, first_needed : int
+        Items whose printed order has the best score of all alone; those listed at the rate `fdr`; and how many would
+        have to be first for any list.
     fdr, floor : float
-        False discovery rate at which items are listed, and the least that the number of orders allows.
+        False discovery rate of the list, and the share of those that are first which chance alone puts there: no list
+        comes below it, however strong the evidence. NaN where none is first.
     exhibits : tuple of Exhibit
         The items with the strongest evidence.
     n_resamples, seed : int
@@ -138,7 +147,7 @@ class OptionsResult(Result):
     Examples
     --------
     >>> import heldout
-    >>> items = [{"question": f"{i} + 1?", "options": ["a", "b", "c"], "answer": i % 3} for i in range(30)]
+    >>> items = [{"question": f"Tree {i}?", "options": ["oak", "ash", "elm"], "answer": i % 3} for i in range(30)]
     >>> result = heldout.options(items, lambda question, options: 0, n_resamples=99)
     >>> result.verdict, result.errors_printed, result.n_orders
     ('no dependence found', 20, 6)
@@ -172,6 +181,9 @@ class OptionsResult(Result):
     unparsed: int
     unparsed_printed: int
     items: tuple[ItemOrders, ...]
+    n_first: int
+    n_listed: int
+    first_needed: int
     fdr: float
     floor: float
     exhibits: tuple[Exhibit, ...]

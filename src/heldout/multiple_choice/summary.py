@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from heldout import summary as page
-from heldout.multiple_choice.result import Exhibit, ItemOrders, OptionsResult
+from heldout.multiple_choice.exchangeable import REASONS
+from heldout.multiple_choice.result import Exhibit, OptionsResult, strength
 from heldout.scorers.choices import LETTERS, UNPARSED
 
 LISTED, PRINTED, SHOWN = 60, 10, 6  # items on the page, printed, and shown in their orders
@@ -22,23 +23,23 @@ HEADLINES = {
     "not applicable": "Not applicable",
 }
 CONDITIONAL = (
-    "The verdict is the conditional test’s, declared up front: given how often each place holds the answer, all ways to "
-    "choose one order for each item are equally likely for a model that has nothing to do with the printed one. It holds "
-    "whatever place benchmark and model prefer."
+    "The verdict is the conditional test’s, declared up front: given how often each place holds the answer, all ways "
+    "to choose one order for each item are equally likely for a model that has nothing to do with the printed one. It "
+    "holds whatever place benchmark and model prefer."
 )
 DECLARED = (
     "The verdict is the Poisson-binomial test’s, since the printed orders were declared to be shuffled: each item is "
     "wrong as printed with the share of its orders that are wrong."
 )
 ARBITRARY = (
-    "Besides the answer’s place, printed orders are taken to be arbitrary; items whose set of options suggests otherwise "
-    "are left out, whatever their order."
+    "Besides the answer’s place, printed orders are taken to be arbitrary; items whose set of options suggests "
+    "otherwise are left out, whatever their order."
 )
 NOT_MEANT = (
     "A model that knows the text of the answers by heart is right in every order, and is not found here: this is about "
     "the printed order, or the printed letters, and nothing else.",
-    "An honest model stands out where benchmark and model share a habit that the test takes to be arbitrary, such as the "
-    "most plausible wrong option next to the right one.",
+    "An honest model stands out where benchmark and model share a habit that the test takes to be arbitrary, such as "
+    "the most plausible wrong option next to the right one.",
     "An item on the list is a suspect, not a culprit: some are best in the printed order by chance.",
 )
 NEXT_FOUND = (
@@ -80,19 +81,23 @@ def options_summary(result: OptionsResult) -> page.Summary:
 
 
 def _sentences(result: OptionsResult) -> Iterator[str]:
-    if result.ruling.reason:
-        yield result.ruling.reason
+    reason = result.ruling.reason
+    if reason:
+        yield f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
     if result.verdict == "not applicable":
         return
     direction = "fewer" if result.errors_printed < result.errors_expected else "more"
     yield (
-        f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as printed; "
-        f"{page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be in other orders with "
-        "the answers as often at each place."
+        f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
+        f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be in other "
+        "orders with the answers as often at each place."
     )
+    if result.errors_spread == 0 and not result.uniform:
+        yield "No answer depends on the order beyond the place of the right option, in any item."
     if result.verdict == "depends on the printed order" and direction == "more":
         yield "The model does worse as printed: this is not what having seen the benchmark does."
-    yield _detectable(result)
+    if result.verdict != "depends on the printed order":
+        yield _detectable(result)
 
 
 def _detectable(result: OptionsResult) -> str:
@@ -101,8 +106,8 @@ def _detectable(result: OptionsResult) -> str:
     if math.isnan(result.detectable):
         return f"Not even a model that has memorised every printed order would be found ({basis})."
     return (
-        f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items, it would have been "
-        f"found ({basis}); a smaller share may go unseen."
+        f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items, it would have "
+        f"been found ({basis}); a smaller share may go unseen."
     )
 
 
@@ -117,15 +122,15 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
     if result.uniform and is_skewed(result):
         yield (
             "The printed orders were declared to be shuffled, but right answers are not at all places alike (p = "
-            f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled out; "
-            f"the conditional test has p = {page.p_text(result.p_values.conditional)}."
+            f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled "
+            f"out; the conditional test has p = {page.p_text(result.p_values.conditional)}."
         )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
     if result.n_answers and result.unparsed > MUCH * result.n_answers:
         yield (
-            f"Answers from which no option could be read: {page.of_text(result.unparsed, result.n_answers)}. They count "
-            "as wrong, which is valid and costs power; look at some of them."
+            f"Answers from which no option could be read: {page.of_text(result.unparsed, result.n_answers)}. They "
+            "count as wrong, which is valid and costs power; look at some of them."
         )
 
 
@@ -160,12 +165,13 @@ def _figures(result: OptionsResult) -> Iterator[page.Figure]:
 
 
 def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
-    yield "Items", f"{result.n_items:,} of {result.n_given:,} tested"
+    told = result.verdict != "not applicable"
+    yield "Items", f"{result.n_items:,} of {result.n_given:,} tested" if told else f"{result.n_given:,}, none tested"
     left = sum(result.left_out.values())
     if left:
-        why = ", ".join(f"{reason} {count:,}" for reason, count in result.left_out.items())
+        why = ", ".join(f"{_reason(reason)} {count:,}" for reason, count in result.left_out.items())
         yield "Left out", f"{left:,}: {why}"
-    if not result.n_items:
+    if not told:
         return
     yield "Orders", f"{_orders(result)}; {result.n_answers:,} answers"
     if result.n_answers:
@@ -220,22 +226,18 @@ def _histogram(result: OptionsResult) -> page.LineChart | None:
         "arrangements drawn",
         result.draw_edges.tolist(),
         ("other arrangements", result.draws.tolist(), "a"),
-        caption="How many items are wrong if every item stands in an order drawn from its own, and in the printed ones.",
+        caption="How many items are wrong if each stands in an order drawn from its own, and as printed.",
         verticals=(page.Vertical(x=float(result.errors_printed), text="as printed", style="b"),),
     )
 
 
-def best_items(result: OptionsResult) -> list[ItemOrders]:
-    """Those with the strongest evidence first."""
-    return sorted((i for i in result.items if i.rank < (i.n_orders + 1) / 2), key=lambda i: (i.p_value, -i.wrong_others))
-
-
 def _evidence(result: OptionsResult) -> str:
-    listed = sum(i.q <= result.fdr for i in result.items)
-    told = f"Listed at a false discovery rate of {page.percent(result.fdr, 0)}: {page.of_text(listed, result.n_items)}."
+    rate = page.percent(result.fdr, 0)
+    by_chance = page.fixed(result.fdr * result.first_needed, 0)
     return (
-        f"{told} With so few orders of each item the rate of those that are best as printed cannot be put below "
-        f"{page.percent(result.floor, 0)}: single items are weak evidence, all of them together are the test."
+        f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}. Best of all "
+        f"their orders as printed, ties aside: {result.n_first:,}, about {by_chance} by chance alone; a list at {rate} "
+        f"takes {result.first_needed:,} of them, however strong the evidence of each. All items together are the test."
     )
 
 
@@ -249,7 +251,7 @@ def _items(result: OptionsResult) -> page.Table | None:
             page.p_text(i.p_value),
             page.p_text(i.q),
         )
-        for i in best_items(result)
+        for i in sorted((i for i in result.items if i.rank < (i.n_orders + 1) / 2), key=strength)
     ]
     if not rows:
         return None
@@ -274,7 +276,9 @@ def _exhibits(result: OptionsResult) -> Iterator[page.Fold]:
 def _orders_table(e: Exhibit) -> page.Table:
     scored = bool(np.isfinite(e.scores).any())
     rows = []
-    for i, (order, chosen, score) in enumerate(zip(e.orders.tolist(), e.chosen.tolist(), e.scores.tolist(), strict=True)):
+    for i, (order, chosen, score) in enumerate(
+        zip(e.orders.tolist(), e.chosen.tolist(), e.scores.tolist(), strict=True)
+    ):
         said = "none" if chosen == UNPARSED else LETTERS[order[chosen]]
         verdict = "right" if chosen != UNPARSED and order[chosen] == e.answer else "wrong"
         name = " ".join(LETTERS[option] for option in order)
@@ -294,9 +298,9 @@ def _skew(result: OptionsResult) -> str:
             "that orders were shuffled."
         )
     return (
-        f"Answers are printed at some places more often than at others (p = {p}). A model that prefers these places does "
-        "better as printed without having seen anything, so that the Poisson-binomial test and the ranks’ uniform law "
-        "are not valid here; the conditional test is."
+        f"Answers are printed at some places more often than at others (p = {p}). A model that prefers these places "
+        "does better as printed without having seen anything, so that the Poisson-binomial test and the ranks’ uniform "
+        "law are not valid here; the conditional test is."
     )
 
 
@@ -312,14 +316,21 @@ def _positions(result: OptionsResult) -> Iterator[page.Table]:
         yield page.Table.of(caption, ("Place", "Answers printed", "Share", "Errors over all orders"), rows)
 
 
-def _left_out(result: OptionsResult) -> Iterator[page.Table | str]:
+def _left_out(result: OptionsResult) -> Iterator[page.Block | str]:
     if not result.left_out:
         yield "Nothing: no item’s set of options suggests an order."
         return
     yield (
-        "Options that are all numbers or dates, refer to each other or repeat have no arbitrary order. What is left out "
-        "depends on the set of options only, never on the printed order: otherwise leaving out would itself be a test."
+        "Where options have an order of their own, the printed one is not arbitrary. What is left out depends on the "
+        "question and the set of options only, never on the printed order: that would bias the test."
     )
-    rows = [(item.id, item.reason) for item in result.left_out_items]
-    more = max(0, len(rows) - LISTED)
-    yield page.Table.of("Items left out", ("Item", "Reason"), rows[:LISTED], words=("Reason",), more=more, rows_open=PRINTED)
+    reasons = [(_reason(name), f"{count:,}", REASONS.get(name, "")) for name, count in result.left_out.items()]
+    yield page.Table.of("Items left out, by reason", ("Reason", "Items", "That is"), reasons, words=("That is",))
+    rows = [(item.id, _reason(item.reason)) for item in result.left_out_items]
+    columns, more = ("Item", "Reason"), max(0, len(rows) - LISTED)
+    which = page.Table.of("Items left out", columns, rows[:LISTED], words=("Reason",), more=more)
+    yield page.Fold(title="Which they are", blocks=(which,))
+
+
+def _reason(name: str) -> str:
+    return name.replace("_", " ")
