@@ -1,7 +1,7 @@
 """Were the orders of existing runs drawn so that the printed one could be any of them?
 
-The test takes an item's orders as they are and asks which of them is the printed one. That is answered by chance alone if
-the orders were drawn for each item by itself, or if each of them, had it been printed, would have led to the same ones: all
+The test takes an item's orders as they are and asks which of them is the printed one. That is left to chance if the
+orders were drawn for each item by itself, or if each of them, had it been printed, would have led to the same ones: all
 orders, all cyclic shifts, the right option moved through all places. One list of orders for all items does neither as a
 rule: the printed order then stands out by construction, and 12 to 20 % of independent models look dependent at 5 %.
 """
@@ -12,14 +12,17 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 Order = tuple[int, ...]
+Run = TypeVar("Run", bound=Hashable)
+Name = TypeVar("Name", bound=Hashable)
 
 CHANCE = 1e-6  # below which it is no accident that a run moved the options of all its items alike
 
 
 @dataclass(frozen=True)
-class Flaw:
+class Flaw(Generic[Run]):
     """Runs that moved all items alike, and so cannot stand beside the others.
 
     Parameters
@@ -30,11 +33,11 @@ class Flaw:
         Whether other runs drew an order for each item.
     """
 
-    runs: tuple[Hashable, ...]
+    runs: tuple[Run, ...]
     mixed: bool
 
 
-def find_flaw(shown: Mapping[Hashable, Mapping[Hashable, tuple[int, Order]]]) -> Flaw | None:
+def find_flaw(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> Flaw[Run] | None:
     """What is wrong with the orders of several runs, if anything.
 
     Parameters
@@ -55,7 +58,7 @@ def find_flaw(shown: Mapping[Hashable, Mapping[Hashable, tuple[int, Order]]]) ->
     >>> find_flaw({"one": turned, "two": {i: (i % 3, (2, 0, 1)) for i in range(12)}}) is None  # all cyclic shifts
     True
     """
-    by_size: dict[int, dict[Hashable, dict[int, dict[Order, int]]]] = defaultdict(dict)
+    by_size: dict[int, dict[Run, dict[int, dict[Order, int]]]] = defaultdict(dict)
     for run, items in shown.items():
         for answer, order in items.values():
             counts = by_size[len(order)].setdefault(run, {}).setdefault(answer, {})
@@ -68,10 +71,10 @@ def find_flaw(shown: Mapping[Hashable, Mapping[Hashable, tuple[int, Order]]]) ->
             continue
         if len(alike) < len(moved):
             return Flaw(tuple(alike), mixed=True)
-        orders: dict[int, set[Order]] = defaultdict(lambda: {as_printed})
+        orders: dict[int, set[Order]] = {}
         for by in alike.values():
             for answer, counts in by.items():
-                orders[answer] |= set(counts)
+                orders.setdefault(answer, {as_printed}).update(counts)
         if not _is_closed(orders):
             return Flaw(tuple(alike), mixed=False)
     return None
@@ -89,9 +92,9 @@ def _is_closed(orders: Mapping[int, set[Order]]) -> bool:
     """Whether each order, had it been printed, would have led to the same ones; by the place of the right option."""
     for answer, found in orders.items():
         for order in found:
-            then = orders.get(
-                order.index(answer)
-            )  # None: no item is printed with its answer there, so that it is not drawn
-            if then is not None and {tuple(order[place] for place in next_order) for next_order in then} != found:
+            then = orders.get(order.index(answer))
+            if then is None:  # no item is printed with its answer there, so that this order is never drawn
+                continue
+            if {tuple(order[place] for place in after) for after in then} != found:
                 return False
     return True

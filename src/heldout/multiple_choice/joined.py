@@ -52,6 +52,8 @@ def join(
 ) -> Joined:
     """Put the runs together, item by item; what speaks against a test of them is an error."""
     one_by_one = all(log.one_by_one for log in logs)
+    alone = {answered.key for log in logs if log.one_by_one for answered in log.answered}
+    logs = logs if one_by_one else [log for log in logs if not log.one_by_one]
     if items is None and printed is None:
         if not one_by_one:
             raise InputError(
@@ -69,7 +71,8 @@ def join(
     _check_settings(logs, runs_of.values())
     joined = Joined()
     for key, each in as_printed.items():
-        reason = _reason(key, each, found.get(key, {}), logs, runs_of.get(key, frozenset()), one_by_one=one_by_one)
+        reason = _reason(key, each, found.get(key, {}), runs_of.get(key, frozenset()), one_by_one=one_by_one)
+        reason = ONE_BY_ONE if reason == NO_RUN and key in alone else reason
         if reason is None:
             reason = _add(joined, each[0], found[key], one_by_one=one_by_one)
         if reason is not None:
@@ -146,7 +149,7 @@ def _check_settings(logs: Sequence[Log], together: Iterable[frozenset[int]]) -> 
                 raise InputError(
                     f"{first.path.name} and {other.path.name} asked the model in two ways ({name}: "
                     f"{first.settings.get(name)!r} and {other.settings.get(name)!r}), which changes answers whatever "
-                    "the order; use runs with the same settings."
+                    "the order; use runs with the same settings, or choose a `task`."
                 )
 
 
@@ -154,7 +157,6 @@ def _reason(
     key: Key,
     printed: list[Item],
     answers: dict[int, list[Answered]],
-    logs: Sequence[Log],
     runs: frozenset[int],
     *,
     one_by_one: bool,
@@ -163,8 +165,6 @@ def _reason(
     every = [answered for each in answers.values() for answered in each]
     if not every:
         return NO_RUN
-    if any(logs[number].one_by_one for number in answers) and not one_by_one:
-        return ONE_BY_ONE
     if len(set(key[1])) < len(key[1]):
         return REPEATS
     if len(printed) > 1 or any(len({answered.id for answered in each}) > 1 for each in answers.values()):
@@ -224,8 +224,8 @@ def _check_missing(joined: Joined, missing: str | None, n_runs: int, source: str
         )
     if gaps and missing != DROP:
         raise InputError(
-            f"{source}: of {remain + sum(gaps.values()):,} items, {counts}, so that {remain:,} remain; run the rest, "
-            f'or go on with the {remain:,} (`missing="{DROP}"`).'
+            f"{source}: of {remain + sum(gaps.values()):,} items, {counts}, which leaves {remain:,}; run the rest, or "
+            f'go on without (`missing="{DROP}"`).'
         )
 
 
@@ -248,7 +248,7 @@ def _check_orders(
         flaw = find_flaw(runs)
         if flaw is None:
             continue
-        names = listing([logs[int(str(number))].path.name for number in flaw.runs])
+        names = listing([logs[number].path.name for number in flaw.runs])
         beside = " beside runs that shuffled each item by itself" if flaw.mixed else ""
         raise InputError(
             f"{source}: {names} moved the options of all items alike{beside}, so that the printed order stands out by "

@@ -1,8 +1,8 @@
 """Answers in samples of lm-evaluation-harness.
 
-Where the requests of a document end in the letters of its options, as MMLU's do, their log-likelihoods are those of the
-letters. Where they end in the options themselves (ARC, HellaSwag, TruthfulQA), each option is scored by itself. Where the
-model writes its answer, the filter's text is read.
+Where the requests of a document end in the letters of its options, as MMLU's do, their log-likelihoods are those of
+the letters. Where they end in the options themselves (ARC, HellaSwag, TruthfulQA), each option is scored by itself.
+Where the model writes its answer, the text that the filter leaves is read.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Harness:
         results = lm_eval.results_of(path)
         task = lm_eval.task_of(path)
         settings = {
+            "answers": kind,
             "few-shot examples": (results.get("n-shot") or {}).get(task),
             "chat template": results.get("chat_template_sha"),
             "system instruction": results.get("system_instruction_sha"),
@@ -76,9 +77,13 @@ def _endings(row: dict[str, Any]) -> list[str]:
 def _alone(row: dict[str, Any], path: Path) -> Answered:
     """A document whose options were scored by themselves."""
     options = tuple(plain(ending) for ending in _endings(row))
+    try:
+        question = read_items([{**row["doc"], TARGET: 0}], answer_key=TARGET)[0].question
+    except (InputError, TypeError, KeyError):  # a document of its own kind, of which no more is needed
+        question = lm_eval.requests_of(row)[0][0]
     return Answered(
         id=_id(row, path),
-        question=plain(lm_eval.requests_of(row)[0][0]),
+        question=plain(question),
         options=options,
         answer=_target(row, options, path),
         chosen=_highest(row, len(options), path)[0],
@@ -145,8 +150,8 @@ def _item(doc: dict[str, Any], row: dict[str, Any], path: Path) -> Item:
     endings = _endings(row)
     if endings and len(endings) != len(options):
         raise InputError(
-            f"{path.name}: the document {row['doc_id']} has {len(options)} options and {len(endings)} requests; one for "
-            "each is needed."
+            f"{path.name}: the document {row['doc_id']} has {len(options)} options and {len(endings)} requests; one "
+            "for each is needed."
         )
     return Item(unanswered.id, unanswered.question, unanswered.options, _target(row, options, path))
 

@@ -1,8 +1,8 @@
 """Answers in logs of inspect_ai, by its solver `multiple_choice` and its scorer `choice`.
 
 A dataset's `shuffle_choices` rewrites choices and target, so that the log shows the order of the run. The solver's own
-`shuffle=True` rewrites the log instead, as if nothing had been shuffled; what was shown is then in the explanation of the
-score.
+`shuffle=True` rewrites the log instead, as if nothing had been shuffled; what was shown is then in the explanation of
+the score.
 """
 
 from __future__ import annotations

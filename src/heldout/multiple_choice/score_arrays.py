@@ -42,7 +42,7 @@ class ScoreArrays:
     @property
     def chosen(self) -> NDArray[np.int64]:
         """(n_orders, n_items) The place with the highest score, the first of equals."""
-        return np.argmax(np.where(np.isnan(self.scores), -np.inf, self.scores), axis=2).astype(np.int64)
+        return np.asarray(np.nanargmax(self.scores, axis=2), dtype=np.int64)
 
     @property
     def letter_scores(self) -> NDArray[np.float64]:
@@ -125,8 +125,8 @@ def _places(given: ArrayLike, n_items: int, n_orders: int, name: str) -> NDArray
     if places.dtype.kind not in "iu" or places.size != n_orders * n_items or places.ndim not in (1, 2):
         wanted = f"({n_items},)" if n_orders == 1 else f"({n_orders}, {n_items})"
         raise InputError(
-            f"`{name}` has the shape {places.shape} and the type {places.dtype}; whole numbers of the shape {wanted} are "
-            "needed, the places of the right options from 0."
+            f"`{name}` has the shape {places.shape} and the type {places.dtype}; whole numbers of the shape {wanted} "
+            "are needed, the places of the right options from 0."
         )
     return places.reshape(n_orders, n_items).astype(np.int64)
 
@@ -149,7 +149,7 @@ def read_score_file(path: Path, task: str | Sequence[str] | None) -> tuple[str, 
     lacking = [key for key in keys if key not in arrays]
     if lacking:
         raise InputError(f"{path.name} has no {listing(lacking)} beside {keys[0]!r}.")
-    ids = arrays[f"{stem}original_doc"] if f"{stem}original_doc" in arrays else None
+    ids = arrays.get(f"{stem}original_doc")
     again = f"{stem}permuted_doc"
     if ids is not None and again in arrays and not np.array_equal(ids, arrays[again]):
         raise InputError(f"{path.name}: the items of {again!r} are not those of '{stem}original_doc', in their order.")
