@@ -128,7 +128,9 @@ def test_orders_items_and_what_is_left_out():
     assert ({one.n_orders for one in some.items}, some.n_items) == ({4}, 20)
     assert some == options(rows, model, orders=3, n_items=20, n_resamples=99)
     assert some != options(rows, model, orders=3, n_items=20, n_resamples=99, seed=1)
-    turned = [{**row, "options": row["options"][::-1], "answer": len(row["options"]) - 1 - row["answer"]} for row in rows]
+    turned = [
+        {**row, "options": row["options"][::-1], "answer": len(row["options"]) - 1 - row["answer"]} for row in rows
+    ]
     assert options(turned, model_of(turned), n_resamples=99).left_out == every.left_out
 
 
