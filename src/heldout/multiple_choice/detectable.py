@@ -17,12 +17,13 @@ def detectable_share(
     r"""Smallest share s of items, memorised in their printed order, that is found with power 0.8.
 
     Memorised items are right as printed and otherwise wrong as often as all are. With q_i the share of errors in the
-    n_i - 1 other orders, the errors as printed then fall short of their mean over all n_i orders by s (1 - 1/n_i) q_i,
-    and the normal limit gives
+    n_i - 1 other orders and p_i = (1 - 1/n_i) q_i, the errors as printed then fall short of their mean by s times the
+    sum of p_i, memorised items bring their own variance, and the normal limit gives
 
-    .. math:: s \sum_i (1 - 1/n_i) q_i = (z_{1-\alpha} + z_{0.8}) \sigma + 1/2,    \tag{1}
+    .. math:: s \sum_i p_i = (z_{1-\alpha} + z_{0.8}) \sqrt{(1 - s) \sigma^2 + s \sum_i p_i (1 - p_i)} + 1/2,    \tag{1}
 
-    half an error being what a test of whole numbers gives away on average. A plug-in: q_i and sigma are what was measured.
+    half an error being what a test of whole numbers gives away on average. A plug-in: q_i and sigma are what was
+    measured.
 
     Parameters
     ----------
@@ -45,9 +46,14 @@ def detectable_share(
     Examples
     --------
     >>> round(detectable_share(np.full(500, 0.5), np.full(500, 24), math.sqrt(500 / 6), level=0.01), 3)
-    0.123
+    0.127
     """
     z = float(ndtri(1 - level / (2 if two_sided else 1))) + float(ndtri(POWER))
-    lost = float(np.sum((1 - 1 / n_orders) * wrong))
-    share = (z * spread + 0.5) / lost if lost > 0 else math.nan  # (1)
+    p = (1 - 1 / n_orders) * wrong
+    lost, more = float(p.sum()), z**2 * (float((p * (1 - p)).sum()) - spread**2)
+    if not lost > 0:
+        return math.nan
+    share = (lost + more + math.sqrt(max(0.0, (lost + more) ** 2 - lost**2 * (1 - 4 * (z * spread) ** 2)))) / (
+        2 * lost**2
+    )  # the larger root of (1), squared
     return share if share <= 1 else math.nan

@@ -152,7 +152,7 @@ def arrange(items: Items, orders: str | int | None = None, *, seed: int) -> Arra
     rows = []
     for item in items:
         group = orders_for(len(item.options), orders)
-        rows.append(group.orders(None if group.is_whole else _stream(seed, item.key, met[item.key])))
+        rows.append(group.orders(None if group.is_group else _stream(seed, item.key, met[item.key])))
         met[item.key] += 1
     return Arranged(items, tuple(rows))
 

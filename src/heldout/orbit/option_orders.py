@@ -58,6 +58,7 @@ class OptionOrders:
     n: int | None = None
 
     name = "orders of options"
+    radius = 0  # in pixels; nothing is shifted
 
     def __post_init__(self) -> None:
         k = check_count(self.k, "k", least=2, most=MOST_OPTIONS)
@@ -84,12 +85,47 @@ class OptionOrders:
         return self.n + 1 if self.n is not None else self.k if self.kind == "cyclic" else math.factorial(self.k)
 
     @property
-    def is_whole(self) -> bool:
+    def is_group(self) -> bool:
         """Whether the orders are a group, so that they are the same for each item and each place is as frequent."""
         return self.kind != "drawn" or self.n_orders == math.factorial(self.k)
 
     def __len__(self) -> int:
         return self.n_orders - 1
+
+    @property
+    def described(self) -> str:
+        """The orders, in words."""
+        if self.kind == "cyclic":
+            return f"the {self.k} cyclic shifts of {self.k} options"
+        return f"{'all ' if self.is_group else ''}{self.n_orders} orders of {self.k} options"
+
+    def margin(self, rule: Rule) -> int:
+        """Pixels around a picture, of which options need none.
+
+        Parameters
+        ----------
+        rule : {"strongest", "nearest", "random", "random2"}
+            How a move is chosen.
+
+        Returns
+        -------
+        int
+            0.
+        """
+        check_rule(rule)
+        return 0
+
+    def check_shape(self, shape: tuple[int, int]) -> None:
+        """Refuse pictures.
+
+        Parameters
+        ----------
+        shape : (int, int)
+            Height and width.
+        """
+        raise InputError(
+            f"pictures of {shape[0]} x {shape[1]} have no options to reorder; heldout.options takes items."
+        )
 
     def orders(self, rng: np.random.Generator | None = None) -> Indices:
         """The orders of one item.
@@ -105,7 +141,7 @@ class OptionOrders:
         (n_orders, k) int
             The printed one, 0 to k - 1, first; no order twice.
         """
-        if self.is_whole:
+        if self.is_group:
             return _cyclic(self.k) if self.kind == "cyclic" else _all(self.k)
         if rng is None:
             raise InputError("`rng` is needed to draw orders; give numpy.random.default_rng(seed), one for each item.")
@@ -153,7 +189,7 @@ class OptionOrders:
         check_rule(rule)
         if period is not None:
             raise InputError("`period` is for pictures that are moved on a torus; options have none.")
-        if not self.is_whole:
+        if not self.is_group:
             raise InputError(
                 f"orders drawn at random are not a group, so that no moves lead from one to another; use "
                 f'`kind="cyclic"`{", or all orders" if self.k <= WHOLE else ""}.'

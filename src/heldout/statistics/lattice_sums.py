@@ -206,7 +206,8 @@ class _Sums:
             width = 1 << int(c)
             some = classes[self.law] == c
             flat = place[self.law[some]] * width + self.v[some]
-            rows = np.bincount(flat, weights=share[some], minlength=len(mine) * width).reshape(-1, width)
+            rows: Floats = np.bincount(flat, weights=share[some], minlength=len(mine) * width).astype(np.float64)
+            rows = rows.reshape(-1, width)
             odd = []
             while len(rows) > 1 and rows.shape[1] < length:
                 if len(rows) % 2:
