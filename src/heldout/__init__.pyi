@@ -21,7 +21,7 @@ from .memorization.retrained import LabelNoiseCurve, label_noise_curve
 from .multiple_choice.options import options
 from .multiple_choice.readers import read_items
 from .multiple_choice.result import OptionsResult
-from .multiple_choice.runs import read_runs
+from .multiple_choice.runs import Runs, read_runs
 from .orbit import Translations
 from .predictions import Predictions, Scores, load_predictions, load_scores
 from .reuse.bounds import TestableModels, testable_models
@@ -62,6 +62,7 @@ __all__ = [
     "NModelTestResult",
     "OptionsResult",
     "Predictions",
+    "Runs",
     "ScoreAuditResult",
     "ScoreBudgetResult",
     "Scores",

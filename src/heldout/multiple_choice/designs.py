@@ -84,7 +84,8 @@ def _is_alike(by_answer: Mapping[int, Mapping[Order, int]], size: int) -> bool:
     """Whether all items with the right option at one place got one order, and that by no accident."""
     if any(len(counts) > 1 for counts in by_answer.values()):
         return False
-    repeated = sum(sum(counts.values()) - 1 for counts in by_answer.values())
+    different = len({order for counts in by_answer.values() for order in counts})
+    repeated = sum(sum(counts.values()) for counts in by_answer.values()) - different
     return repeated * math.lgamma(size + 1) >= -math.log(CHANCE)
 
 

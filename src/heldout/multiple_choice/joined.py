@@ -15,7 +15,7 @@ from heldout.predictions.values import listing
 
 NOT_PRINTED, NOT_EVERY, OTHER_ANSWER = "not_run_as_printed", "not_in_every_run", "another_answer"
 NO_RUN, TWICE, SEVERAL, REPEATS = "in_no_run", "duplicate_item", "several_answers", "repeats"
-ONE_ORDER, ONE_BY_ONE = "one_order", "scored_one_by_one"
+ONE_RUN, ONE_ORDER, ONE_BY_ONE = "in_one_run", "one_order", "scored_one_by_one"
 TOLD = {
     NOT_EVERY: "are not in every run",
     NOT_PRINTED: "were not run as printed",
@@ -70,15 +70,16 @@ def join(
     runs_of = _runs_of_each(logs, {key: each for key, each in found.items() if key in as_printed})
     _check_settings(logs, runs_of.values())
     joined = Joined()
+    several_runs = len(logs) > 1 and not one_by_one
     for key, each in as_printed.items():
-        reason = _reason(key, each, found.get(key, {}), runs_of.get(key, frozenset()), one_by_one=one_by_one)
+        reason = _reason(key, each, found.get(key, {}), runs_of.get(key, frozenset()), several_runs=several_runs)
         reason = ONE_BY_ONE if reason == NO_RUN and key in alone else reason
         if reason is None:
             reason = _add(joined, each[0], found[key], one_by_one=one_by_one)
         if reason is not None:
             joined.left_out[reason].extend(item.id for item in each)
     if not one_by_one:
-        _check_missing(joined, missing, len(logs), source)
+        _check_missing(joined, missing, source)
         _check_orders(joined, found, logs, runs_of, source)
     return joined
 
@@ -159,7 +160,7 @@ def _reason(
     answers: dict[int, list[Answered]],
     runs: frozenset[int],
     *,
-    one_by_one: bool,
+    several_runs: bool,
 ) -> str | None:
     """Why an item is left out, by what does not depend on which of its orders is the printed one."""
     every = [answered for each in answers.values() for answered in each]
@@ -174,8 +175,10 @@ def _reason(
     right = plain(printed[0].options[printed[0].answer])
     if any(answered.options[answered.answer] != right for answered in every):
         return OTHER_ANSWER
+    if len(runs) == 1 and several_runs:
+        return ONE_RUN
     answered_in = {number for number, each in answers.items() if any(a.right is not None for a in each)}
-    return NOT_EVERY if runs - answered_in and not one_by_one else None
+    return NOT_EVERY if runs - answered_in and several_runs else None
 
 
 def _add(joined: Joined, item: Item, answers: dict[int, list[Answered]], *, one_by_one: bool) -> str | None:
@@ -204,23 +207,21 @@ def _add(joined: Joined, item: Item, answers: dict[int, list[Answered]], *, one_
     return None
 
 
-def _check_missing(joined: Joined, missing: str | None, n_runs: int, source: str) -> None:
+def _check_missing(joined: Joined, missing: str | None, source: str) -> None:
     """Items that some run lacks: refused, unless they were to be dropped; of the rest there must be some."""
     gaps = Counter({reason: len(joined.left_out[reason]) for reason in TOLD if joined.left_out.get(reason)})
     remain = len(joined.items)
     counts = " and ".join(f"{n:,} {TOLD[reason]}" for reason, n in gaps.items())
-    if not remain:
-        if joined.left_out.get(ONE_ORDER) and not gaps:
-            raise InputError(
-                f"{source}: all runs show the options in one and the same order; run the model with the options "
-                "shuffled, too (inspect_ai: `shuffle_choices` of the dataset)."
-            )
-        other = ", ".join(f"{len(ids):,} {name}" for name, ids in joined.left_out.items() if name not in gaps)
-        told = "; ".join(part for part in (counts, other) if part)
+    if not remain and set(joined.left_out) == {ONE_ORDER}:
         raise InputError(
-            f"{source}: no item is in {'all of the ' if n_runs > 2 else 'both '}{n_runs} runs, once as printed and "
-            f"in another order ({told or 'no question is in several runs'}); use runs of the same benchmark, and "
-            "the benchmark or the run that shows it as printed."
+            f"{source}: all runs show the options in one and the same order; run the model with the options shuffled, "
+            "too (inspect_ai: `shuffle_choices` of the dataset)."
+        )
+    if not remain:
+        why = ", ".join(f"{len(ids):,} {reason.replace('_', ' ')}" for reason, ids in joined.left_out.items())
+        raise InputError(
+            f"{source}: no item was run both as printed and in another order ({why or 'no question is shared'}); use "
+            "runs of one benchmark, with the benchmark itself or the run that shows it as printed."
         )
     if gaps and missing != DROP:
         raise InputError(

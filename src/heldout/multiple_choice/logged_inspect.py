@@ -36,7 +36,10 @@ def read(path: Path, metric: str | None) -> Log:
             f"{path.name}: the run ended with the status {header.get('status')!r}, so that its samples are not "
             "complete; finish it (inspect eval-retry) or leave it out."
         )
-    answered = tuple(answer for sample in samples if (answer := _answered(sample, metric, path)) is not None)
+    steps = (header.get("plan") or {}).get("steps") or ()
+    by_solver = any((step.get("params") or {}).get("shuffle") for step in steps)
+    found = (_answered(sample, metric, path, by_solver=by_solver) for sample in samples)
+    answered = tuple(answer for answer in found if answer is not None)
     if not answered:
         raise InputError(f"{path.name} holds no samples with choices; only multiple-choice questions have orders.")
     told = header["eval"]
@@ -60,7 +63,7 @@ def _settings(header: dict[str, Any]) -> dict[str, Any]:
     return {"solver": steps, **{name: config[name] for name in SAMPLING if config.get(name) is not None}}
 
 
-def _answered(sample: Any, metric: str | None, path: Path) -> Answered | None:
+def _answered(sample: Any, metric: str | None, path: Path, *, by_solver: bool) -> Answered | None:
     """One sample; None where it has no choices."""
     if not isinstance(sample, dict) or "id" not in sample:
         raise InputError(f"{path.name} holds samples that are not as inspect_ai writes them; the log is damaged.")
@@ -71,6 +74,8 @@ def _answered(sample: Any, metric: str | None, path: Path) -> Answered | None:
     logged = tuple(plain(option) for option in sample["choices"])
     score = _score(sample, metric, path)
     explained = str((score or {}).get("explanation") or "")
+    if by_solver and SCORER not in (sample.get("scores") or {SCORER: None}):
+        raise _not_told(where)
     shown = _shown(explained, logged, where) if explained.startswith(SHUFFLED) else logged
     targets = _targets(sample.get("target"), logged, where)
     answer = shown.index(logged[targets[0]]) if len(targets) == 1 else -1
@@ -127,11 +132,15 @@ def _shown(explained: str, logged: tuple[str, ...], where: str) -> tuple[str, ..
     """The order that the solver itself made, from the explanation of the score."""
     lines = [plain(text) for _, text in LETTERED.findall(explained)][: len(logged)]
     if sorted(lines) != sorted(logged):
-        raise InputError(
-            f"{where} was shuffled by the solver, and its log does not tell how; shuffle the dataset instead "
-            "(`shuffle_choices`), which logs the order."
-        )
+        raise _not_told(where)
     return tuple(lines)
+
+
+def _not_told(where: str) -> InputError:
+    return InputError(
+        f"{where} was shuffled by the solver, and its log does not tell how; shuffle the dataset instead "
+        "(`shuffle_choices`), which logs the order."
+    )
 
 
 def _targets(target: Any, options: tuple[str, ...], where: str) -> list[int]:

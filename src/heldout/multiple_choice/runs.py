@@ -65,6 +65,16 @@ class Runs:
         Why an order cannot matter in these runs; empty where it can.
     with_text : bool
         Whether questions and options are known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import heldout
+    >>> printed = np.log([[0.7, 0.1, 0.2], [0.1, 0.8, 0.1]])
+    >>> shuffled = np.log([[0.5, 0.2, 0.3], [0.4, 0.3, 0.3]])
+    >>> runs = heldout.Runs.from_arrays(printed, [0, 1], shuffled, [2, 0])
+    >>> runs.positions.tolist(), runs.wrong.tolist()
+    ([0, 2, 1, 0], [False, True, False, False])
     """
 
     items: Items
@@ -190,7 +200,8 @@ def read_runs(
     ----------
     paths : str, Path or sequence of them
         Logs of inspect_ai (`.eval`, `.json`), sample files of lm-evaluation-harness (`samples_*.jsonl`), folders of
-        these, or an `.npz` of log-probabilities.
+        these, or an `.npz` with the log-probabilities `TASK_original_loglik` and `TASK_permuted_loglik`, a row per
+        item, and the places of the right options, `TASK_original_target` and `TASK_permuted_target`.
     items : Items, optional
         The benchmark as printed.
     printed : str or Path, optional
@@ -208,6 +219,19 @@ def read_runs(
     -------
     Runs
         Items, their orders and what was chosen.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import heldout
+    >>> path = Path(tempfile.mkdtemp()) / "scores.npz"
+    >>> scores = np.log([[0.7, 0.1, 0.2], [0.1, 0.8, 0.1]])
+    >>> np.savez(path, original_loglik=scores, original_target=[0, 1], permuted_loglik=scores, permuted_target=[2, 0])
+    >>> runs = heldout.read_runs(path)
+    >>> len(runs.items), runs.wrong.tolist()
+    (2, [False, True, False, True])
     """
     files = _files(paths)
     if missing not in (None, DROP):
