@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from heldout.multiple_choice.wording import singular, word_set, words_of
+from heldout.multiple_choice.wording import singular, without_shared, word_set
 
 # Words of which all options are made where they are points of a scale, or a grid of two ("True, False").
 _SCALES = [
@@ -46,14 +46,25 @@ _SCALES = [
         "likely unlikely certain impossible possible very equally probable improbable",
     )
 ]
+_ON_SCALES = frozenset[str]().union(*_SCALES)
 _FILLERS = word_set(
     "it its they their he she this that these those will would is are was were be been being of to in the a an and or "
     "but has have had do does on at for"
 )
-_STATEMENTS = word_set(
-    "i ii iii iv v vi 1 2 3 4 5 6 and or only both neither nor all none not but is are true false correct incorrect "
-    "statement statements"
-)
+_JOINING = word_set("and or only both neither nor not correct true false incorrect")
+_STATEMENTS = _JOINING | word_set("i ii iii iv v vi 1 2 3 4 5 6 all none but is are statement statements")
+# With one of which each option begins: "Yes, because", "No, unless".
+_PAIRS = [
+    {"yes", "no"},
+    {"true", "false"},
+    {"correct", "incorrect"},
+    {"valid", "invalid"},
+    {"guilty", "not"},
+    {"legal", "illegal"},
+    {"liable", "not"},
+    {"constitutional", "unconstitutional"},
+    {"admissible", "inadmissible"},
+]
 # Options that customarily come last.
 _UNDECIDED = re.compile(
     r"""(?:it\s+|this\s+|the\s+answer\s+|the\s+\w+\s+)?(?:cannot|can\s*not|can['’]?t|could\s+not|is\s+impossible\s+to|
@@ -65,31 +76,41 @@ _UNDECIDED = re.compile(
 )
 
 
-def is_customary(options: Sequence[str], rests: Sequence[Sequence[str]]) -> bool:
+def may_be_on_a_scale(words: Sequence[str]) -> bool:
+    """Whether a word of some scale is among those of an option."""
+    return not _ON_SCALES.isdisjoint(words)
+
+
+def is_customary(options: Sequence[str], words: Sequence[Sequence[str]]) -> bool:
     """Whether custom gives the options an order, or a place to one of them.
 
     Examples
     --------
-    >>> from heldout.multiple_choice.wording import without_shared
+    >>> from heldout.multiple_choice.wording import words_of
     >>> def check(*texts):
-    ...     return is_customary(texts, without_shared([words_of(text) for text in texts]))
-    >>> check("It rises.", "It falls.", "It stays the same."), check("True, True", "False, False")
-    (True, True)
+    ...     return is_customary(texts, [words_of(text) for text in texts])
+    >>> check("Yes, since", "No, but"), check("I only", "I and II"), check("group A", "group B")
+    (True, True, True)
     >>> check("lip", "lip and jaw", "lip, jaw and nose"), check("iron", "zinc", "Not enough information")
     (True, True)
     >>> check("more heat", "less heat", "more work", "less work"), check("iron", "zinc", "a rising tide", "no heat")
     (True, False)
     """
-    words = [words_of(option) for option in options]
     return (
         any(_UNDECIDED.fullmatch(" ".join(re.sub(r"[.!?]+$", "", option).split())) for option in options)
-        or is_scale(rests)
-        or all(set(own) <= _STATEMENTS for own in words)
-        or all(len(own) == 1 and len(own[0]) == 1 and own[0].isalpha() for own in rests)
+        or are_statements(words)
+        or all(len(own) == 1 and len(own[0]) == 1 and own[0].isalpha() for own in without_shared(words))
+        or any({own[0] for own in words if own} == pair for pair in _PAIRS)
         or _is_only_or_both(words)
         or _is_chain([set(map(singular, own)) - _FILLERS for own in words])
         or _is_grid([Counter(map(singular, own)) for own in words])
     )
+
+
+def are_statements(words: Sequence[Sequence[str]]) -> bool:
+    """Whether the options name statements by their numbers: "I only", "I and II", "neither 1 nor 2"."""
+    joined = any(not _JOINING.isdisjoint(own) for own in words)
+    return joined and all(set(own) <= _STATEMENTS for own in words)
 
 
 def is_scale(rests: Sequence[Sequence[str]]) -> bool:

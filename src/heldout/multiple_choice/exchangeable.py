@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from heldout.multiple_choice.customs import is_customary, is_scale
+from heldout.multiple_choice.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
 from heldout.multiple_choice.items import Item, Items
-from heldout.multiple_choice.quantities import are_dates, are_quantities
+from heldout.multiple_choice.quantities import are_dates, are_quantities, may_be_counted
 from heldout.multiple_choice.references import names_places, refers
 from heldout.multiple_choice.wording import nearly_same, without_shared, words_of
 from heldout.scorers.choices import LETTERS
@@ -72,11 +72,15 @@ def reason_of(item: Item) -> str | None:
     words = [words_of(option) for option in options]
     if len({tuple(own) or option for own, option in zip(words, options, strict=True)}) < len(options):
         return "repeats"
-    if _all_but_one(options, words, are_dates):
+    if are_statements(words):
+        return "conventional"
+    if _all_but_one(options, words, are_dates, may_be_counted):
         return "dates"
-    if _all_but_one(options, words, are_quantities):
+    if _all_but_one(options, words, are_quantities, may_be_counted):
         return "numbers"
-    if is_customary(options, without_shared(words)) or _all_but_one(options, words, lambda _, rests: is_scale(rests)):
+    if is_customary(options, words) or _all_but_one(
+        options, words, lambda _, rests: is_scale(rests), may_be_on_a_scale
+    ):
         return "conventional"
     if any(nearly_same(a, b) for a, b in combinations(words, 2)):
         return "near_duplicates"
@@ -87,11 +91,14 @@ def _all_but_one(
     options: Sequence[str],
     words: Sequence[Sequence[str]],
     holds: Callable[[Sequence[str], Sequence[Sequence[str]]], bool],
+    may_hold: Callable[[Sequence[str]], bool],
 ) -> bool:
     """Whether something holds of all options, or of all but one of four or more: three points of a scale and a remark
-    beside them still have their order."""
+    beside them still have their order. `may_hold` is quick to tell that it does not hold of an option."""
+    n = len(options)
+    if sum(map(may_hold, words)) < max(2, n - (n >= 4)):
+        return False
     if holds(options, without_shared(words)):
         return True
-    n = len(options)
     every = [[i for i in range(n) if i != j] for j in range(n)] if n >= 4 else []
     return any(holds([options[i] for i in part], without_shared([words[i] for i in part])) for part in every)

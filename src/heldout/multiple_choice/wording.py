@@ -20,7 +20,8 @@ def words_of(text: str) -> list[str]:
     found = re.findall(
         r"[^\W_]+(?:['’][^\W_]+)*|[-+−](?=[\d.(√πa-z])|[^\w\s.,;:!?\"'“”‘’()\[\]{}|–—-]", text.casefold()
     )
-    return [word for word in found if word not in ARTICLES] or found[-1:]
+    last = len(found) - 1  # which is a name, as in "vitamin A"
+    return [word for i, word in enumerate(found) if i == last or word not in ARTICLES]
 
 
 def without_shared(words: Sequence[Sequence[str]]) -> list[list[str]]:
