@@ -99,11 +99,11 @@ def is_customary(options: Sequence[str], words: Sequence[Sequence[str]]) -> bool
     return (
         any(_UNDECIDED.fullmatch(" ".join(re.sub(r"[.!?]+$", "", option).split())) for option in options)
         or are_statements(words)
-        or all(len(own) == 1 and len(own[0]) == 1 and own[0].isalpha() for own in without_shared(words))
+        or _are_letters(words)
         or any({own[0] for own in words if own} == pair for pair in _PAIRS)
         or _is_only_or_both(words)
-        or _is_chain([set(map(singular, own)) - _FILLERS for own in words])
-        or _is_grid([Counter(map(singular, own)) for own in words])
+        or _is_chain(words)
+        or _is_grid(words)
     )
 
 
@@ -126,16 +126,28 @@ def _is_only_or_both(words: Sequence[Sequence[str]]) -> bool:
     return alone >= 2 or (alone == 1 and any(own[0] in ("both", "neither", "either") for own in words))
 
 
-def _is_chain(words: Sequence[set[str]]) -> bool:
-    """Whether each of three options or more holds all words of the next shorter one: "X", "X and Y", "X, Y and Z"."""
-    ordered = sorted(words, key=len)
-    return len(words) >= 3 and all(a and a < b for a, b in pairwise(ordered))
-
-
-def _is_grid(words: Sequence[Counter[str]]) -> bool:
-    """Whether four options are all combinations of two things with two things: XY + xy = Xy + xY, word by word."""
-    if len(words) != 4:
+def _are_letters(words: Sequence[Sequence[str]]) -> bool:
+    """ "Vitamin A", "vitamin C", "vitamin K"."""
+    if not all(any(len(word) == 1 and word.isalpha() for word in own) for own in words):
         return False
-    first, *others = words
-    total = sum(words, Counter[str]())
+    return all(len(own) == 1 and len(own[0]) == 1 and own[0].isalpha() for own in without_shared(words))
+
+
+def _is_chain(words: Sequence[Sequence[str]]) -> bool:
+    """Whether each of three options or more holds all words of the next shorter one: "X", "X and Y", "X, Y and Z"."""
+    if len(words) < 3 or len(set(map(len, words))) < len(words):
+        return False
+    ordered = sorted((set(map(singular, own)) - _FILLERS for own in words), key=len)
+    return all(a and a < b for a, b in pairwise(ordered))
+
+
+def _is_grid(words: Sequence[Sequence[str]]) -> bool:
+    """Whether four options are all combinations of two things with two things: XY + xy = Xy + xY, word by word."""
+    if len(words) != 4 or sum(map(len, words)) % 2:
+        return False
+    all_words = sorted(singular(word) for own in words for word in own)
+    if all_words[::2] != all_words[1::2]:  # each word is there in one of the pairs as often as in the other
+        return False
+    first, *others = (Counter(map(singular, own)) for own in words)
+    total = sum(others, first)
     return any(first + other == total - (first + other) for other in others)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 from heldout.multiple_choice.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
-from heldout.multiple_choice.items import Item, Items
+from heldout.multiple_choice.items import Item
 from heldout.multiple_choice.quantities import are_dates, are_quantities, may_be_counted
 from heldout.multiple_choice.references import names_places, refers
 from heldout.multiple_choice.wording import nearly_same, without_shared, words_of
@@ -29,7 +29,7 @@ REASONS = {
     "numbers": "all options, or all but one of four or more, are numbers or quantities",
     "conventional": 'custom gives the options an order ("always", "never"; "True", "False"; "I only", "I and II only")',
     "duplicate_item": "the same question with the same options stands before it",
-    "broken": "the row is no proper item: no question, one option, the same option twice, or no answer among them",
+    "broken": "the row is no proper item (`Items.broken`): no question, one option, the same option twice, no answer",
 }
 
 
@@ -48,17 +48,6 @@ def left_out(items: Sequence[Item]) -> tuple[str | None, ...]:
         found.append(reason_of(item) or ("duplicate_item" if item.key in met else None))
         met.add(item.key)
     return tuple(found)
-
-
-def kept(items: Items) -> tuple[Items, dict[str, tuple[str, ...]]]:
-    """The items that stay, and the ids of the others by reason, in the order of `REASONS`."""
-    reasons = left_out(items)
-    by_reason = {
-        reason: tuple(item.id for item, why in zip(items, reasons, strict=True) if why == reason) for reason in REASONS
-    }
-    by_reason["broken"] = items.broken
-    stay = items.take([i for i, why in enumerate(reasons) if why is None])
-    return stay, {reason: ids for reason, ids in by_reason.items() if ids}
 
 
 def reason_of(item: Item) -> str | None:

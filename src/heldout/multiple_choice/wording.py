@@ -60,6 +60,8 @@ def word_set(text: str) -> frozenset[str]:
 
 def nearly_same(a: Sequence[str], b: Sequence[str]) -> bool:
     """The same words in any order, or one of five or more exchanged, added or dropped."""
+    if abs(len(a) - len(b)) > 1:
+        return False
     first, second = Counter(map(singular, a)), Counter(map(singular, b))
     gone, new, common = (first - second).total(), (second - first).total(), (first & second).total()
     return gone == new == 0 or (common >= 4 and max(gone, new) <= 1)
