@@ -124,27 +124,15 @@ class EndpointChooser:
     seed : int
         Of the order in which requests are sent.
 
-    Attributes
-    ----------
-    name : str
-        The model's.
-    costly : bool
-        That every answer costs something, and is kept.
-    answered : int
-        Answers that came from the endpoint, none of them from the cache.
-    cut_off : int
-        Answers of the last call to `choose` that were cut off at `max_tokens` before they named an option.
-
     Examples
     --------
-    >>> from heldout.scorers import EndpointChooser
-    >>> from heldout.scorers.choices import Shown
+    >>> from heldout.scorers import EndpointChooser, Shown
     >>> model = EndpointChooser("http://localhost:8000/v1", "my-model", cache=False, price=(0.15, 0.6))
     >>> print(model.plan([Shown("Which city is in Norway?", ("Rome", "Oslo"))]))
     1 call: about 36 prompt tokens (estimated) and at most 16 completion tokens, at most about 0.00
     """
 
-    costly = True
+    costly = True  # every answer, which is why they are kept
 
     def __init__(
         self,
@@ -206,7 +194,7 @@ class EndpointChooser:
             timeout=self._timeout,
             httpx=self._httpx,
         )
-        self.answered = self.cut_off = 0
+        self._answered = self._cut_off = 0
         self._spent = [0, 0]  # tokens of prompts and of completions, where the endpoint counts them
 
     def __repr__(self) -> str:
@@ -216,6 +204,16 @@ class EndpointChooser:
     def settings(self) -> dict[str, Any]:
         """What goes with each question; what the endpoint takes is known after the first answer."""
         return (self._known() or self._wanted).fields(self._api) | self._extra
+
+    @property
+    def answered(self) -> int:
+        """Answers that came from the endpoint, none of them from the cache."""
+        return self._answered
+
+    @property
+    def cut_off(self) -> int:
+        """Answers of the last call to `choose` that ended at `max_tokens` before they named an option."""
+        return self._cut_off
 
     @property
     def tokens(self) -> tuple[int, int]:
@@ -307,11 +305,11 @@ class EndpointChooser:
 
     def _choices(self, answers: Sequence[Answer | None], shown: Sequence[Shown]) -> list[Choice]:
         found = []
-        self.cut_off = 0
+        self._cut_off = 0
         for answer, one in zip(answers, shown, strict=True):
             assert answer is not None
             chosen = answer.chosen(one.options, self._api)
-            self.cut_off += chosen == UNPARSED and answer.finish == "length"
+            self._cut_off += chosen == UNPARSED and answer.finish == "length"
             found.append(Choice(chosen, answer.log_probs, answer.text))
         return found
 
@@ -355,7 +353,7 @@ class EndpointChooser:
 
     def _keep(self, key: str, answer: Answer) -> None:
         self._cache.add(key, answer.record())
-        self.answered += 1
+        self._answered += 1
         self._spent[0] += answer.prompt_tokens
         self._spent[1] += answer.completion_tokens
 
