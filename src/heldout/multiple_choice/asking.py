@@ -212,13 +212,12 @@ def _in_parts(
     a = prepared.arranged
     counts = np.diff(a.starts)
     width = int(counts.max(initial=1))
-    path = None
+    kept = Checkpoint(None, {}, of="run")
     if folder is not None:
         begin(Path(folder), resume=resume, say=notify or (lambda sentence: None))
-        path = Path(folder) / "answers.npz"
-    questions = [(shown.question, shown.options) for shown in prepared.shown]
-    fingerprint = {"questions and orders": hash_of(questions), "model": model.digest(), "seed": seed}
-    kept = Checkpoint(path, fingerprint, of="run")
+        orders = hash_of(*(np.concatenate([rows.ravel() for rows in a.orders]), a.starts))
+        fingerprint = {"items": a.items.digest(), "orders": orders, "model": model.digest(), "seed": seed}
+        kept = Checkpoint(Path(folder) / "answers.npz", fingerprint, of="run")
 
     def work(first: int, last: int) -> dict[str, NDArray[Any]]:
         part = Arranged(a.items[first:last], a.orders[first:last])

@@ -118,11 +118,15 @@ class Arranged:
         """(m,) Log-probability of the right option's letter, of all letters shown; NaN where the model tells none."""
         assert len(choices) == self.n_shown, "one choice for each arrangement"
         found = np.full(len(choices), np.nan)
-        for j, (choice, place) in enumerate(zip(choices, self.positions.tolist(), strict=True)):
+        told: dict[int, list[int]] = {}  # by number of options
+        for j, choice in enumerate(choices):
             if choice.log_probs is not None:
-                told = np.asarray(choice.log_probs, dtype=np.float64)
-                total = logsumexp(told)
-                found[j] = told[place] - total if np.isfinite(total) else np.nan
+                told.setdefault(len(choice.log_probs), []).append(j)
+        for places in told.values():
+            rows = np.array([choices[j].log_probs for j in places], dtype=np.float64)
+            with np.errstate(invalid="ignore"):
+                own = rows[np.arange(len(rows)), self.positions[places]] - logsumexp(rows, axis=1)
+            found[places] = np.where(np.isnan(own), np.nan, own)
         return found
 
 
