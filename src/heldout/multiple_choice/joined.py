@@ -251,8 +251,10 @@ def _check_orders(
             continue
         names = listing([logs[number].path.name for number in flaw.runs])
         beside = " beside runs that shuffled each item by itself" if flaw.mixed else ""
+        way_out = ", or leave out one kind of run" if flaw.mixed else ""
         raise InputError(
             f"{source}: {names} moved the options of all items alike{beside}, so that the printed order stands out by "
-            "construction and 12 to 20 % of independent models would look dependent at 5 %; shuffle each item by "
-            "itself, or run all cyclic shifts" + (", or leave out one kind of run." if flaw.mixed else ".")
+            "construction and no p-value would hold; shuffle each item by itself, or run all cyclic shifts"
+            + way_out
+            + "."
         )
