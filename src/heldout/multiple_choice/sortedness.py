@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
 
 from heldout.multiple_choice.items import Item
 
@@ -63,6 +62,8 @@ def sorted_checks(items: Sequence[Item]) -> tuple[SortedCheck, ...]:
 
 
 def _sorted_check(items: Sequence[Item], by: str) -> SortedCheck:
+    from scipy.stats import binom  # takes longer to load than everything else here
+
     counted, n_sorted = Counter[int](), 0
     for item in items:
         wrong = [option for i, option in enumerate(item.options) if i != item.answer]
