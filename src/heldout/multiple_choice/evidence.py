@@ -106,7 +106,8 @@ def judged(
         p_ranks = (
             rank_sum_test(r.starts, r.scores, alternative=alternative, mid_p=mid_p) if uniform else by_rank
         ).p_value
-    p_values = PValues(conditional=errors.p_value, poisson_binomial=max(exact.p_value, LEAST), ranks=max(p_ranks, LEAST))
+    exactly = max(exact.p_value, LEAST)
+    p_values = PValues(conditional=errors.p_value, poisson_binomial=exactly, ranks=max(p_ranks, LEAST))
     chosen = exact if uniform else errors
     movable = bool((counts > 1).any()) if uniform else can_move(r.starts, r.positions, r.strata)
     ruling = _ruling(

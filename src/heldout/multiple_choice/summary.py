@@ -97,9 +97,8 @@ def options_summary(result: OptionsResult) -> page.Summary:
 
 
 def _sentences(result: OptionsResult) -> Iterator[str]:
-    reason = result.ruling.reason
-    if reason:
-        yield f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
+    if result.ruling.reason:
+        yield f"{result.ruling.reason[:1].upper()}{result.ruling.reason[1:].rstrip('.')}."
     if result.verdict == "not applicable":
         return
     where = "over all orders" if result.uniform else "in other orders with the answers as often at each place"
@@ -152,6 +151,8 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
                 "not arbitrary, as all tests here take them to be. A model that does better with options so sorted "
                 "stands out without having seen anything."
             )
+    if not result.sorted:
+        yield "The texts of the options are not known: items whose order is not arbitrary could not be left out."
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
     if result.n_answers and result.unparsed > MUCH * result.n_answers:
@@ -214,8 +215,9 @@ def _positions_text(result: OptionsResult) -> str:
 
 def _sections(result: OptionsResult) -> Iterator[page.Section]:
     yield page.Section.of("As printed, against other orders", _histogram(result), anchor="errors")
-    yield page.Section.of("Items that look memorised", _evidence(result), _items(result), *_exhibits(result),
-                          printed=True, anchor="items")  # fmt: skip
+    found = result.verdict == "depends on the printed order"
+    shown, title = ((*_exhibits(result),), "Items that look memorised") if found else ((), "Item by item")
+    yield page.Section.of(title, _evidence(result), _items(result), *shown, printed=True, anchor="items")
     yield page.Section.of(
         "Where the answers stand", _skew(result), *_positions(result), _sorted(result), anchor="positions"
     )
@@ -223,7 +225,6 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
     if not _worse(result):
         yield page.Section.of("What it means", MEANT[result.verdict])
     yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
-    found = result.verdict == "depends on the printed order"
     yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
     yield page.Section.of("What was tested", page.Facts(tuple(_facts(result))))
 
@@ -243,12 +244,14 @@ def _histogram(result: OptionsResult) -> page.LineChart | None:
 
 
 def _evidence(result: OptionsResult) -> str:
-    rate = page.percent(result.fdr, 0)
-    by_chance = page.fixed(result.fdr * result.first_needed, 0)
+    rate, needed = page.percent(result.fdr, 0), result.first_needed
+    by_chance = page.fixed(result.fdr * needed, 0)
+    told = f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}."
+    if math.isnan(result.p_values.ranks):
+        return f"{told} Without log-probabilities, orders are told apart by right and wrong alone, which says little."
     return (
-        f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}. Best of all "
-        f"their orders as printed, ties aside: {result.n_first:,}, about {by_chance} by chance alone; a list at {rate} "
-        f"takes {result.first_needed:,} of them, however strong the evidence of each. All items together are the test."
+        f"{told} Best of all their orders as printed: {result.n_first:,}, about {by_chance} by chance alone; a list at "
+        f"{rate} takes {needed:,} of them, however strong the evidence of each. All items together are the test."
     )
 
 
@@ -258,7 +261,7 @@ def _items(result: OptionsResult) -> page.Table | None:
             i.id,
             "wrong" if i.wrong_printed else "right",
             page.percent(1 - i.wrong_others, 0),
-            f"{i.rank:g} of {i.n_orders}",
+            f"{i.rank:g}\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}{i.n_orders}",
             page.p_text(i.p_value),
             page.p_text(i.q),
         )
@@ -267,7 +270,7 @@ def _items(result: OptionsResult) -> page.Table | None:
     if not rows:
         return None
     columns = ("Item", "As printed", "Right in other orders", "Rank", "p", "q")
-    caption = "Items that do better as printed than in most of their orders, the strongest evidence first"
+    caption = "Items that do better as printed than in most of their orders"
     shown = {"more": max(0, len(rows) - LISTED), "rows_printed": PRINTED, "rows_open": PRINTED}
     return page.Table.of(caption, columns, rows[:LISTED], words=("As printed",), **shown)
 
@@ -307,12 +310,9 @@ def _skew(result: OptionsResult) -> str:
 
 def _positions(result: OptionsResult) -> Iterator[page.Table]:
     for k, counts in result.positions.counts.items():
-        total = max(1, sum(counts))
-        wrong = result.positions.wrong[k]
-        rows = [
-            (LETTERS[place], f"{count:,}", page.percent(count / total), page.percent(wrong[place]))
-            for place, count in enumerate(counts)
-        ]
+        shares = [page.percent(count / sum(counts)) for count in counts]
+        wrong = map(page.percent, result.positions.wrong[k])
+        rows = zip(LETTERS, map("{:,}".format, counts), shares, wrong, strict=False)
         caption = f"Items with {k} options: where the right answer is printed, and errors when it stands there"
         yield page.Table.of(caption, ("Place", "Answers printed", "Share", "Errors over all orders"), rows)
 
@@ -336,7 +336,9 @@ def _left_out(result: OptionsResult) -> Iterator[page.Block | str]:
     )
     meant = {**REASONS, "broken": BROKEN}
     reasons = [(_reason(name), f"{count:,}", meant.get(name, "")) for name, count in result.left_out.items()]
-    yield page.Table.of("Items left out, by reason", ("Reason", "Items", "That is"), reasons, words=("That is",))
+    yield page.Table.of(
+        "Items left out, by reason", ("Reason", "Items", "That is"), reasons, words=("That is",), minor=("That is",)
+    )
     rows = [(item.id, _reason(item.reason)) for item in result.left_out_items]
     columns, more = ("Item", "Reason"), max(0, len(rows) - LISTED)
     which = page.Table.of("Items left out", columns, rows[:LISTED], words=("Reason",), more=more)
