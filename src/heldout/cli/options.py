@@ -269,7 +269,7 @@ def _model(args: argparse.Namespace, items: Items | None) -> Any:
         from heldout.multiple_choice.runs import read_runs
 
         return read_runs(args.runs, items=items, model=args.model, **_given(args, RUNS))
-    template = {} if args.template is None else {"template": _text(args.template)}
+    template: dict[str, Any] = {} if args.template is None else {"template": _text(args.template)}
     if args.hf is not None:
         from heldout.scorers.causal import CausalChooser
 

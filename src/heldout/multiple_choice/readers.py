@@ -103,6 +103,7 @@ def read_items(
 
     Examples
     --------
+    >>> from heldout import read_items
     >>> items = read_items([{"question": "2 + 2?", "A": "3", "B": "4", "answer": "B"}])
     >>> items[0]
     Item(id='0', question='2 + 2?', options=('3', '4'), answer=1)

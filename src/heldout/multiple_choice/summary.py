@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -271,8 +272,8 @@ def _items(result: OptionsResult) -> page.Table | None:
         return None
     columns = ("Item", "As printed", "Right in other orders", "Rank", "p", "q")
     caption = "Items that do better as printed than in most of their orders"
-    shown = {"more": max(0, len(rows) - LISTED), "rows_printed": PRINTED, "rows_open": PRINTED}
-    return page.Table.of(caption, columns, rows[:LISTED], words=("As printed",), **shown)
+    shown = page.Table.of(caption, columns, rows[:LISTED], words=("As printed",), more=max(0, len(rows) - LISTED))
+    return replace(shown, rows_printed=PRINTED, rows_open=PRINTED)
 
 
 def _exhibits(result: OptionsResult) -> Iterator[page.Fold]:
