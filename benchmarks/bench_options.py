@@ -8,10 +8,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
+<<<<<<< HEAD
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+=======
+import time
+>>>>>>> ostats
 
 import numpy as np
 from common import alternate, verdict
@@ -79,6 +83,7 @@ def orders(rounds: int) -> None:
     verdict("24 orders, shared beginnings / 24 single forwards", ratio, ">= 3", ratio >= 3)
 
 
+<<<<<<< HEAD
 def endpoint(rounds: int) -> None:
     """Requests per second of an EndpointChooser, every answer kept on disk, and of httpx that does nothing else."""
     root = Path(__file__).resolve().parents[1]
@@ -135,6 +140,57 @@ def asked(url: str, at_once: int, n: int, rounds: int) -> dict[str, np.ndarray]:
         return n
 
     return alternate({"kept": kept, "bare": run_bare}, rounds=rounds)
+=======
+def tails(n: int = 100_000) -> None:
+    """The Poisson-binomial tail, and its log against direct convolution of 5,000 items in long doubles."""
+    from heldout.statistics.poisson_binomial import poisson_binomial_log_tails
+
+    rng = np.random.default_rng(0)
+    for name, shares in (("any shares", rng.random(n)), ("24 orders", rng.integers(0, 25, n) / 24)):
+        count = int(shares.sum() - 10 * np.sqrt((shares * (1 - shares)).sum()))
+        started = time.perf_counter()
+        poisson_binomial_log_tails(shares, count)
+        seconds = time.perf_counter() - started
+        verdict(f"Poisson-binomial tail, {n:,} items, {name}, seconds", seconds, "< 2", seconds < 2)
+    shares = rng.random(5000)
+    law = np.zeros(5001, dtype=np.longdouble)
+    law[0] = 1
+    for i, share in enumerate(shares.astype(np.longdouble)):
+        law[1 : i + 2] = law[1 : i + 2] * (1 - share) + law[: i + 1] * share
+        law[0] *= 1 - share
+    below, worst = np.cumsum(law), 0.0
+    for count in range(2150, 2550):
+        if below[count] > 1e-30:
+            exact = float(np.log(below[count]))
+            worst = max(worst, abs(poisson_binomial_log_tails(shares, count).lower / exact - 1))
+    verdict("its logarithm, 5,000 items, down to 1e-30, relative error", worst, "<= 1e-6", worst <= 1e-6)
+
+
+def conditional(n: int = 10_000, n_resamples: int = 9_999) -> None:
+    """The test given positions: errors and ranks at once, all 24 orders, and 8 drawn ones."""
+    from heldout.statistics import arrangement_tests, order_ranks
+
+    rng = np.random.default_rng(0)
+    every = np.array(list(itertools.permutations(range(4))))
+    at = np.argmax(every[None] == rng.integers(0, 4, n)[:, None, None], axis=2)
+    wrong, scores = rng.random((n, 24)) < rng.random((n, 1)), rng.normal(size=(n, 24))
+    drawn = np.concatenate([np.zeros((n, 1), dtype=int), 1 + rng.random((n, 23)).argsort(axis=1)[:, :8]], axis=1)
+    for name, asked, limit in (("24 orders", np.tile(np.arange(24), (n, 1)), 20), ("8 drawn orders", drawn, None)):
+        positions, errors, ranked = (np.take_along_axis(x, asked, axis=1).ravel() for x in (at, wrong, scores))
+        starts = np.arange(n + 1) * asked.shape[1]
+        values = np.stack([errors, order_ranks(starts, ranked)])
+        size = 20 * asked.shape[1]
+        arrangement_tests(starts[:21], positions[:size], values[:, :size], n_resamples=9, rng=rng)  # compiles
+        started, cpu = time.perf_counter(), time.process_time()
+        arrangement_tests(starts, positions, values, n_resamples=n_resamples, n_jobs=2, rng=rng)
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+        told = f"given positions, {n:,} items, {name}, B = {n_resamples:,}, seconds"
+        if limit:
+            verdict(told, seconds, f"< {limit}", seconds < limit)
+        else:
+            print(f"{told:58s} {seconds:10.3f}")
+        print(f"{'CPU time of both cores':58s} {cpu:10.3f}")
+>>>>>>> ostats
 
 
 if __name__ == "__main__":
@@ -142,6 +198,12 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", choices=("orders", "endpoint"))
     arguments = parser.parse_args()
+<<<<<<< HEAD
     for each in (orders, endpoint):
         if arguments.only in (None, each.__name__):
             each(arguments.rounds)
+=======
+    orders(arguments.rounds)
+    tails()
+    conditional()
+>>>>>>> ostats
