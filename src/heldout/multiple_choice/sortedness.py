@@ -1,8 +1,8 @@
 """Whether printed orders look arbitrary: options that stand in alphabetical order, or from short to long.
 
 Items cannot be left out for standing sorted, but a benchmark can be told to be so. It happens: of 49 items of MMLU's
-anatomy whose sets of options are fine, 35 have their wrong options in alphabetical order, where 8 have by chance; of 42
-of its miscellaneous ones 11, where 7 have.
+anatomy, mostly with short options and none of them left out, 35 have their wrong options in alphabetical order, where 8
+have by chance; of 42 of its miscellaneous ones 11, where 7 have.
 """
 
 from __future__ import annotations
