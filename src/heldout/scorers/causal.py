@@ -82,8 +82,6 @@ class CausalChooser:
 
     Attributes
     ----------
-    name : str
-        Of the model.
     precision : str
         Of its arithmetic: "float32", "tf32" (float32 whose products are rounded, on GPUs where torch is told to),
         "bfloat16", "float16".
@@ -95,8 +93,7 @@ class CausalChooser:
     --------
     >>> from tokenizers import Tokenizer, models, pre_tokenizers
     >>> from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
-    >>> from heldout.scorers import CausalChooser
-    >>> from heldout.scorers.choices import Shown
+    >>> from heldout.scorers import CausalChooser, Shown
     >>> words = {word: i for i, word in enumerate(["?", "Answer", ":", ".", "A", "B", "two", "four"])}
     >>> tokenizer = Tokenizer(models.WordLevel(words, unk_token="?"))
     >>> tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -107,6 +104,7 @@ class CausalChooser:
     2
     """
 
+    name: str
     shares: bool | None = None
 
     def __init__(
