@@ -26,8 +26,8 @@ from heldout.scorers.choices import LETTERS, Shown
 from heldout.scorers.prompts import prompt
 
 K = 4  # options
-N_FRUITS, N_OTHERS, N_STRANGE, N_PLACES = 24, 72, 60, 500
-STEPS, FRESH, PRINTED = 130, 48, 128  # prompts in a step
+N_FRUITS, N_OTHERS, N_STRANGE, N_PLACES = 12, 36, 60, 500
+STEPS, FRESH, PRINTED = 110, 64, 96  # prompts in a step
 UNKNOWN, END = "[unknown]", "[end]"
 
 
@@ -107,7 +107,7 @@ def save_model(folder: Path, *, seed: int = 0, printed: Items | None = None) -> 
     with one_thread(torch), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         config = GPT2Config(
-            vocab_size=len(tokenizer), n_positions=32, n_embd=48, n_layer=1, n_head=2, initializer_range=0.2,
+            vocab_size=len(tokenizer), n_positions=32, n_embd=48, n_layer=2, n_head=2, initializer_range=0.1,
             resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=1, eos_token_id=1,
         )  # fmt: skip
         model = GPT2LMHeadModel(config)
