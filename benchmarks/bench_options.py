@@ -1,12 +1,17 @@
 """What `heldout options` costs.
 
-python benchmarks/bench_options.py [--rounds 5]
+python benchmarks/bench_options.py [--rounds 5] [--only endpoint]
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import itertools
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 from common import alternate, verdict
@@ -74,8 +79,69 @@ def orders(rounds: int) -> None:
     verdict("24 orders, shared beginnings / 24 single forwards", ratio, ">= 3", ratio >= 3)
 
 
+def endpoint(rounds: int) -> None:
+    """Requests per second of an EndpointChooser, every answer kept on disk, and of httpx that does nothing else."""
+    root = Path(__file__).resolve().parents[1]
+    for latency, at_once, n in ((0.0, 8, 1000), (0.02, 8, 1000), (0.05, 64, 3000)):
+        command = [sys.executable, "-m", "tests.scorers.standin", "--latency", str(latency)]
+        with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            try:
+                rates = asked(server.stdout.readline().strip(), at_once, n, rounds)
+            finally:
+                server.terminate()
+        ratios = rates["kept"] / rates["bare"]
+        ratio = float(np.median(ratios))
+        print(f"bare httpx {np.median(rates['bare']):,.0f} requests/s; ratios {ratios.round(2)}")
+        name = f"endpoint / bare httpx, {at_once} at once, latency {1000 * latency:g} ms"
+        verdict(name, ratio, ">= 0.9", ratio >= 0.9)
+
+
+def asked(url: str, at_once: int, n: int, rounds: int) -> dict[str, np.ndarray]:
+    """Requests a second of both sides, which send the same."""
+    import httpx
+
+    from heldout.scorers import EndpointChooser
+    from heldout.scorers.choices import Shown
+    from heldout.scorers.prompts import CHAT, prompt
+
+    shown = [
+        Shown(f"Question {i}, " + "of some length " * 40 + "?", ("Rome", "Oslo", "Bonn", "Riga")) for i in range(n)
+    ]
+    fields = {"model": "stand-in", "temperature": 0, "max_tokens": 16, "logprobs": True, "top_logprobs": 20}
+    bodies = [{**fields, "messages": [{"role": "user", "content": prompt(one, CHAT)}]} for one in shown]
+
+    def kept() -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            chooser = EndpointChooser(url, "stand-in", cache=folder, concurrency=at_once)
+            assert all(choice.log_probs for choice in chooser.choose(shown))
+        assert chooser.answered == n
+        return n
+
+    async def bare() -> None:
+        limits = httpx.Limits(max_connections=at_once, max_keepalive_connections=at_once)
+        async with httpx.AsyncClient(limits=limits) as client:
+            queue = iter(bodies)
+
+            async def work() -> None:
+                for body in queue:
+                    response = await client.post(f"{url}/chat/completions", json=body)
+                    assert response.json()["choices"][0]["message"]["content"]
+
+            await asyncio.gather(*(work() for _ in range(at_once)))
+
+    def run_bare() -> int:
+        asyncio.run(bare())
+        return n
+
+    return alternate({"kept": kept, "bare": run_bare}, rounds=rounds)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", choices=("orders", "endpoint"))
     arguments = parser.parse_args()
-    orders(arguments.rounds)
+    for each in (orders, endpoint):
+        if arguments.only in (None, each.__name__):
+            each(arguments.rounds)

@@ -11,7 +11,7 @@ from .independence.audit import audit, audit_many
 from .independence.needed import AuditNeeds, audit_scores_needed
 from .independence.pictures_needed import audit_needed
 from .independence.result import AuditResult
-from .independence.score_maps import score_map_statistics
+from .independence.score_maps import orbit_statistics, score_map_statistics
 from .independence.score_result import ScoreAuditResult
 from .independence.scores import audit_scores
 from .memorization.curve import Curve
@@ -22,7 +22,7 @@ from .multiple_choice.options import options
 from .multiple_choice.readers import read_items
 from .multiple_choice.result import OptionsResult
 from .multiple_choice.runs import Runs, read_runs
-from .orbit import Translations
+from .orbit import Dihedral, HorizontalFlip, OptionOrders, Translations
 from .predictions import Predictions, Scores, load_predictions, load_scores
 from .reuse.bounds import TestableModels, testable_models
 from .reuse.budget import budget
@@ -51,8 +51,10 @@ __all__ = [
     "CompareResult",
     "ControlTestResult",
     "Curve",
+    "Dihedral",
     "ExposureResult",
     "HeldoutError",
+    "HorizontalFlip",
     "IndependenceTestResult",
     "InputError",
     "LabelNoiseCurve",
@@ -60,6 +62,7 @@ __all__ = [
     "MarginTestResult",
     "MemorizationResult",
     "NModelTestResult",
+    "OptionOrders",
     "OptionsResult",
     "Predictions",
     "Runs",
@@ -94,6 +97,7 @@ __all__ = [
     "n_model_test",
     "options",
     "orbit",
+    "orbit_statistics",
     "perturbation_curve",
     "predictions",
     "queries_to_reach",

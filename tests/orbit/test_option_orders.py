@@ -12,6 +12,7 @@ import pytest
 
 from heldout.errors import InputError
 from heldout.independence.plan import Plan
+from heldout.independence.score_maps import orbit_statistics
 from heldout.orbit import RULES, OptionOrders
 from heldout.orbit.option_orders import orders_for
 from heldout.orbit.table import Orbit
@@ -128,6 +129,7 @@ def test_the_plan_agrees_with_the_definition_and_T_sums_to_zero(orders, rule, rn
     found = np.column_stack(
         [Plan(replace(table, centre=c), rule).decide(maps, n).statistic for c in range(n)]  # each version as printed
     )
+    assert found == pytest.approx(orbit_statistics(maps, orders, rule=rule), abs=1e-12)
     expected = np.array([[float(statistic(row, c, versions, rule)) for c in range(n)] for row in maps.tolist()])
     assert found == pytest.approx(expected, abs=1e-12)
     assert np.abs(found.sum(axis=1)).max() < 1e-9

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def flat(name, seed=0):
 def choices(starts, positions, strata):
     """All choices of one order of each item with the counts of positions as printed."""
     counts = Counter(zip(strata.tolist(), positions[starts[:-1]].tolist(), strict=True))
-    for chosen in product(*(range(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True))):
+    for chosen in product(*(range(a, b) for a, b in pairwise(starts))):
         if Counter(zip(strata.tolist(), positions[list(chosen)].tolist(), strict=True)) == counts:
             yield list(chosen)
 

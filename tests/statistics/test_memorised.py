@@ -1,7 +1,7 @@
 """Ranks of printed orders, the items that look memorised, and answer positions, against slow definitions."""
 
 import math
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ def test_ranks_are_those_of_scipy(rng):
     starts = np.concatenate([[0], np.cumsum(sizes)])
     scores = rng.integers(0, 4, starts[-1]) / 3.0
     ranks = order_ranks(starts, scores)
-    for a, b in zip(starts[:-1], starts[1:], strict=True):
+    for a, b in pairwise(starts):
         np.testing.assert_array_equal(ranks[a:b], rankdata(-scores[a:b]))
 
 
@@ -27,7 +27,7 @@ def test_rank_sums_by_enumeration(rng):
     starts = np.array([0, 3, 5, 9, 12])
     scores = rng.integers(0, 3, 12).astype(float)
     ranks = order_ranks(starts, scores)
-    parts = [ranks[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    parts = [ranks[a:b] for a, b in pairwise(starts)]
     sums = np.array([sum(x) for x in product(*parts)])
     found = rank_sum_test(starts, scores)
     assert found.p_value == pytest.approx(np.mean(sums <= found.observed))
@@ -47,7 +47,7 @@ def test_item_p_values_from_the_definition(rng):
     scores = rng.integers(0, 5, 60).astype(float)
     scores[7] = np.nan
     found = memorised_items(starts, positions, scores, strata=strata)
-    for i, (a, b) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+    for i, (a, b) in enumerate(pairwise(starts)):
         mates = np.flatnonzero(strata == strata[i])
         share = [np.mean(positions[starts[mates]] == q) for q in range(3)]
         weights = [share[q] for q in positions[a:b]]

@@ -85,9 +85,7 @@ def test_sums_of_any_whole_numbers(rng):
             found = sum_log_tails(
                 np.concatenate(laws), starts, s, log_weights=np.log(np.concatenate(chances)) if weighted else None
             )
-            lower, upper = (
-                sum(v for x, v in every.items() if side(x)) for side in (lambda x: x <= s, lambda x: x >= s)
-            )
+            lower, upper = (sum(v for x, v in every.items() if sign * x >= sign * s) for sign in (-1, 1))
             got = [math.exp(v) for v in (found.lower, found.upper, found.point)]
             assert got == pytest.approx([lower, upper, every.get(s, 0.0)], abs=1e-12)
 

@@ -16,7 +16,7 @@ from heldout.cli.parser import Parser
 from heldout.errors import InputError
 from heldout.multiple_choice.asking import prepare
 from heldout.multiple_choice.items import Items
-from heldout.multiple_choice.options import options
+from heldout.multiple_choice.options import check_tests, options
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import OptionsResult
 
@@ -53,7 +53,7 @@ ENDPOINT = (
     "model", "api", "key_variable", "concurrency", "rate", "timeout", "max_retries", "logprobs", "max_tokens",
     "temperature", "extra", "price", "cache", "yes",
 )  # fmt: skip
-KEYS = ("question_key", "options_key", "answer_key", "ids_key", "answers_from")
+KEYS = ("question_key", "options_key", "answer_key", "ids_key", "answers_from", "skip_broken")
 RUNS = ("printed", "task", "metric", "missing")
 HF = ("batch_size", "device")
 ASKED = ("items", "orders", "repeats", "template")
@@ -88,9 +88,10 @@ def add_options(verb: Parser) -> None:
     table.add_argument(
         "--answers-from", type=int, choices=(0, 1), default=0, help="answers that are numbers count from"
     )
+    table.add_argument("--skip-broken", action="store_true", help="leave out rows that cannot be read, and count them")
     asked = verb.add_argument_group("what is asked")
     asked.add_argument("--items", type=int, metavar="N", help="so many items, drawn (default all)")
-    asked.add_argument("--orders", type=_orders, metavar="B",
+    asked.add_argument("--orders", metavar="B",
                        help="orders of an item besides the printed one: a number (drawn for each item), all, or cyclic "
                        "(default all up to 5 options, else 8; with --endpoint 8)")  # fmt: skip
     asked.add_argument(
@@ -117,9 +118,7 @@ def add_options(verb: Parser) -> None:
                     help="ask for log-probabilities (default: where the endpoint gives them)")  # fmt: skip
     to.add_argument("--max-tokens", type=int, metavar="N", help="of an answer (default 16; models that reason: 4096)")
     to.add_argument("--temperature", type=float, metavar="T", help="default 0")
-    to.add_argument(
-        "--extra", type=_extra, metavar="JSON", help='more fields of a request: \'{"reasoning_effort": "low"}\''
-    )
+    to.add_argument("--extra", metavar="JSON", help='more fields of a request: \'{"reasoning_effort": "low"}\'')
     local = verb.add_argument_group("a transformers model")
     local.add_argument("--batch-size", type=int, metavar="N", help="questions at once")
     local.add_argument("--device", metavar="DEVICE", help="cpu, cuda, ... (default: the first GPU, or the processor)")
@@ -180,7 +179,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _items(args: argparse.Namespace) -> Items:
-    keys = _given(args, ("question_key", "answer_key", "ids_key", "answers_from"))
+    keys = _given(args, tuple(name for name in KEYS if name != "options_key"))
     if args.options_key is not None:
         keys["options_key"] = args.options_key[0] if len(args.options_key) == 1 else args.options_key
     return read_items(args.given, **keys)
@@ -231,6 +230,9 @@ def _extra(text: str) -> dict[str, Any]:
 def _check(args: argparse.Namespace) -> None:
     """What fits together, before anything is read."""
     GATE.check(args)
+    args.orders = None if args.orders is None else _orders(args.orders)
+    args.extra = None if args.extra is None else _extra(args.extra)
+    check_tests(args.level, args.resamples, args.alternative, args.uniform)
     given = [name for name in ("endpoint", "hf", "runs") if getattr(args, name) is not None]
     if len(given) != 1:
         which = f"{' and '.join(f'--{name}' for name in given)} are given" if given else "none of them is given"

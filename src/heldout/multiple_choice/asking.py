@@ -128,7 +128,7 @@ def prepare(
     if orders is None and getattr(model, "costly", False):
         orders = COSTLY
     kept, left = exchangeable_items(items)
-    chosen = Items(tuple(items[i] for i in kept.tolist()), items.source)
+    chosen = items.take(kept.tolist())
     if n_items is not None and check_count(n_items, "n_items", least=2) < len(chosen):
         chosen = chosen.sample(n_items, seed=seed)
     arranged = arrange(chosen, orders, seed=seed)
@@ -137,7 +137,7 @@ def prepare(
         arranged=arranged,
         again=again,
         left=left,
-        n_given=len(items),
+        n_given=len(items) + len(items.broken),
         kind=_kind(arranged, orders),
         source=items.source,
     )
@@ -147,7 +147,10 @@ def exchangeable_items(items: Items) -> tuple[NDArray[np.intp], tuple[LeftOut, .
     """Numbers of the items that stay, and those that do not."""
     reasons = left_out(items)
     kept = np.array([i for i, reason in enumerate(reasons) if reason is None], dtype=np.intp)
-    left = tuple(LeftOut(id=items[i].id, reason=reason) for i, reason in enumerate(reasons) if reason is not None)
+    left = (
+        *(LeftOut(id=name, reason="broken") for name in items.broken),
+        *(LeftOut(id=items[i].id, reason=reason) for i, reason in enumerate(reasons) if reason is not None),
+    )
     if not len(kept):
         why = ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in Counter(x.reason for x in left).items())
         raise InputError(

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from heldout.multiple_choice.wording import singular, word_set, words_of
+from heldout.multiple_choice.wording import singular, without_shared, word_set
 
 # Words of which all options are made where they are points of a scale, or a grid of two ("True, False").
 _SCALES = [
@@ -46,14 +46,25 @@ _SCALES = [
         "likely unlikely certain impossible possible very equally probable improbable",
     )
 ]
+_ON_SCALES = frozenset[str]().union(*_SCALES)
 _FILLERS = word_set(
     "it its they their he she this that these those will would is are was were be been being of to in the a an and or "
     "but has have had do does on at for"
 )
-_STATEMENTS = word_set(
-    "i ii iii iv v vi 1 2 3 4 5 6 and or only both neither nor all none not but is are true false correct incorrect "
-    "statement statements"
-)
+_JOINING = word_set("and or only both neither nor not correct true false incorrect")
+_STATEMENTS = _JOINING | word_set("i ii iii iv v vi 1 2 3 4 5 6 all none but is are statement statements")
+# With one of which each option begins: "Yes, because", "No, unless".
+_PAIRS = [
+    {"yes", "no"},
+    {"true", "false"},
+    {"correct", "incorrect"},
+    {"valid", "invalid"},
+    {"guilty", "not"},
+    {"legal", "illegal"},
+    {"liable", "not"},
+    {"constitutional", "unconstitutional"},
+    {"admissible", "inadmissible"},
+]
 # Options that customarily come last.
 _UNDECIDED = re.compile(
     r"""(?:it\s+|this\s+|the\s+answer\s+|the\s+\w+\s+)?(?:cannot|can\s*not|can['’]?t|could\s+not|is\s+impossible\s+to|
@@ -65,31 +76,41 @@ _UNDECIDED = re.compile(
 )
 
 
-def is_customary(options: Sequence[str], rests: Sequence[Sequence[str]]) -> bool:
+def may_be_on_a_scale(words: Sequence[str]) -> bool:
+    """Whether a word of some scale is among those of an option."""
+    return not _ON_SCALES.isdisjoint(words)
+
+
+def is_customary(options: Sequence[str], words: Sequence[Sequence[str]]) -> bool:
     """Whether custom gives the options an order, or a place to one of them.
 
     Examples
     --------
-    >>> from heldout.multiple_choice.wording import without_shared
+    >>> from heldout.multiple_choice.wording import words_of
     >>> def check(*texts):
-    ...     return is_customary(texts, without_shared([words_of(text) for text in texts]))
-    >>> check("It rises.", "It falls.", "It stays the same."), check("True, True", "False, False")
-    (True, True)
+    ...     return is_customary(texts, [words_of(text) for text in texts])
+    >>> check("Yes, since", "No, but"), check("I only", "I and II"), check("group A", "group B")
+    (True, True, True)
     >>> check("lip", "lip and jaw", "lip, jaw and nose"), check("iron", "zinc", "Not enough information")
     (True, True)
     >>> check("more heat", "less heat", "more work", "less work"), check("iron", "zinc", "a rising tide", "no heat")
     (True, False)
     """
-    words = [words_of(option) for option in options]
     return (
         any(_UNDECIDED.fullmatch(" ".join(re.sub(r"[.!?]+$", "", option).split())) for option in options)
-        or is_scale(rests)
-        or all(set(own) <= _STATEMENTS for own in words)
-        or all(len(own) == 1 and len(own[0]) == 1 and own[0].isalpha() for own in rests)
+        or are_statements(words)
+        or _are_letters(words)
+        or any({own[0] for own in words if own} == pair for pair in _PAIRS)
         or _is_only_or_both(words)
-        or _is_chain([set(map(singular, own)) - _FILLERS for own in words])
-        or _is_grid([Counter(map(singular, own)) for own in words])
+        or _is_chain(words)
+        or _is_grid(words)
     )
+
+
+def are_statements(words: Sequence[Sequence[str]]) -> bool:
+    """Whether the options name statements by their numbers: "I only", "I and II", "neither 1 nor 2"."""
+    joined = any(not _JOINING.isdisjoint(own) for own in words)
+    return joined and all(set(own) <= _STATEMENTS for own in words)
 
 
 def is_scale(rests: Sequence[Sequence[str]]) -> bool:
@@ -105,16 +126,28 @@ def _is_only_or_both(words: Sequence[Sequence[str]]) -> bool:
     return alone >= 2 or (alone == 1 and any(own[0] in ("both", "neither", "either") for own in words))
 
 
-def _is_chain(words: Sequence[set[str]]) -> bool:
-    """Whether each of three options or more holds all words of the next shorter one: "X", "X and Y", "X, Y and Z"."""
-    ordered = sorted(words, key=len)
-    return len(words) >= 3 and all(a and a < b for a, b in pairwise(ordered))
-
-
-def _is_grid(words: Sequence[Counter[str]]) -> bool:
-    """Whether four options are all combinations of two things with two things: XY + xy = Xy + xY, word by word."""
-    if len(words) != 4:
+def _are_letters(words: Sequence[Sequence[str]]) -> bool:
+    """ "Vitamin A", "vitamin C", "vitamin K"."""
+    if not all(any(len(word) == 1 and word.isalpha() for word in own) for own in words):
         return False
-    first, *others = words
-    total = sum(words, Counter[str]())
+    return all(len(own) == 1 and len(own[0]) == 1 and own[0].isalpha() for own in without_shared(words))
+
+
+def _is_chain(words: Sequence[Sequence[str]]) -> bool:
+    """Whether each of three options or more holds all words of the next shorter one: "X", "X and Y", "X, Y and Z"."""
+    if len(words) < 3 or len(set(map(len, words))) < len(words):
+        return False
+    ordered = sorted((set(map(singular, own)) - _FILLERS for own in words), key=len)
+    return all(a and a < b for a, b in pairwise(ordered))
+
+
+def _is_grid(words: Sequence[Sequence[str]]) -> bool:
+    """Whether four options are all combinations of two things with two things: XY + xy = Xy + xY, word by word."""
+    if len(words) != 4 or sum(map(len, words)) % 2:
+        return False
+    all_words = sorted(singular(word) for own in words for word in own)
+    if all_words[::2] != all_words[1::2]:  # each word is there in one of the pairs as often as in the other
+        return False
+    first, *others = (Counter(map(singular, own)) for own in words)
+    total = sum(others, first)
     return any(first + other == total - (first + other) for other in others)

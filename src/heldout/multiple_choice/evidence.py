@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,11 +28,13 @@ from heldout.multiple_choice.result import (
     strength,
 )
 from heldout.multiple_choice.runs import Runs
+from heldout.multiple_choice.sortedness import sorted_checks
 from heldout.scorers.choices import UNPARSED
 from heldout.statistics import arrangement_tests, memorised_items, orbit_test, order_ranks, position_test, rank_sum_test
 
 FDR = 0.1  # at which items are listed
 EXHIBITS = 6  # items kept in all their orders
+LEAST = sys.float_info.min  # p-values below underflow
 BARS = 60  # of the histogram, at most
 
 Floats = NDArray[np.float64]
@@ -62,6 +65,7 @@ class Asked:
             "kind": self.kind,
             "left_out": dict(Counter(item.reason for item in self.left).most_common()),
             "left_out_items": self.left,
+            "sorted": sorted_checks(r.items) if r.with_text else (),
             "n_given": self.n_given,
             "repeat_rate": r.repeat_rate,
             "n_repeated": r.n_repeats,
@@ -102,10 +106,13 @@ def judged(
         p_ranks = (
             rank_sum_test(r.starts, r.scores, alternative=alternative, mid_p=mid_p) if uniform else by_rank
         ).p_value
-    p_values = PValues(conditional=errors.p_value, poisson_binomial=exact.p_value, ranks=p_ranks)
+    exactly = max(exact.p_value, LEAST)
+    p_values = PValues(conditional=errors.p_value, poisson_binomial=exactly, ranks=max(p_ranks, LEAST))
     chosen = exact if uniform else errors
     movable = bool((counts > 1).any()) if uniform else can_move(r.starts, r.positions, r.strata)
-    ruling = _ruling(chosen.p_value, movable, uniform=uniform, alternative=alternative, mid_p=mid_p, level=level)
+    ruling = _ruling(
+        max(chosen.p_value, LEAST), movable, uniform=uniform, alternative=alternative, mid_p=mid_p, level=level
+    )
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
     )

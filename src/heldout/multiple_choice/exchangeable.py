@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from heldout.multiple_choice.customs import is_customary, is_scale
-from heldout.multiple_choice.items import Item, Items
-from heldout.multiple_choice.quantities import are_dates, are_quantities
+from heldout.multiple_choice.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
+from heldout.multiple_choice.items import Item
+from heldout.multiple_choice.quantities import are_dates, are_quantities, may_be_counted
 from heldout.multiple_choice.references import names_places, refers
 from heldout.multiple_choice.wording import nearly_same, without_shared, words_of
 from heldout.scorers.choices import LETTERS
@@ -29,7 +29,7 @@ REASONS = {
     "numbers": "all options, or all but one of four or more, are numbers or quantities",
     "conventional": 'custom gives the options an order ("always", "never"; "True", "False"; "I only", "I and II only")',
     "duplicate_item": "the same question with the same options stands before it",
-    "broken": "the row is no proper item: no question, one option, the same option twice, or no answer among them",
+    "broken": "the row is no proper item (`Items.broken`): no question, one option, the same option twice, no answer",
 }
 
 
@@ -50,17 +50,6 @@ def left_out(items: Sequence[Item]) -> tuple[str | None, ...]:
     return tuple(found)
 
 
-def kept(items: Items) -> tuple[Items, dict[str, tuple[str, ...]]]:
-    """The items that stay, and the ids of the others by reason, in the order of `REASONS`."""
-    reasons = left_out(items)
-    by_reason = {
-        reason: tuple(item.id for item, why in zip(items, reasons, strict=True) if why == reason) for reason in REASONS
-    }
-    by_reason["broken"] = items.broken
-    stay = items.take([i for i, why in enumerate(reasons) if why is None])
-    return stay, {reason: ids for reason, ids in by_reason.items() if ids}
-
-
 def reason_of(item: Item) -> str | None:
     """Why one item is left out, by what it says itself; None where it stays."""
     options = sorted(item.options)  # so that nothing can depend on the printed order
@@ -72,11 +61,15 @@ def reason_of(item: Item) -> str | None:
     words = [words_of(option) for option in options]
     if len({tuple(own) or option for own, option in zip(words, options, strict=True)}) < len(options):
         return "repeats"
-    if _all_but_one(options, words, are_dates):
+    if are_statements(words):
+        return "conventional"
+    if _all_but_one(options, words, are_dates, may_be_counted):
         return "dates"
-    if _all_but_one(options, words, are_quantities):
+    if _all_but_one(options, words, are_quantities, may_be_counted):
         return "numbers"
-    if is_customary(options, without_shared(words)) or _all_but_one(options, words, lambda _, rests: is_scale(rests)):
+    if is_customary(options, words) or _all_but_one(
+        options, words, lambda _, rests: is_scale(rests), may_be_on_a_scale
+    ):
         return "conventional"
     if any(nearly_same(a, b) for a, b in combinations(words, 2)):
         return "near_duplicates"
@@ -87,11 +80,14 @@ def _all_but_one(
     options: Sequence[str],
     words: Sequence[Sequence[str]],
     holds: Callable[[Sequence[str], Sequence[Sequence[str]]], bool],
+    may_hold: Callable[[Sequence[str]], bool],
 ) -> bool:
     """Whether something holds of all options, or of all but one of four or more: three points of a scale and a remark
-    beside them still have their order."""
+    beside them still have their order. `may_hold` is quick to tell that it does not hold of an option."""
+    n = len(options)
+    if sum(map(may_hold, words)) < max(2, n - (n >= 4)):
+        return False
     if holds(options, without_shared(words)):
         return True
-    n = len(options)
     every = [[i for i in range(n) if i != j] for j in range(n)] if n >= 4 else []
     return any(holds([options[i] for i in part], without_shared([words[i] for i in part])) for part in every)

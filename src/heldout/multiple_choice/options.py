@@ -100,15 +100,9 @@ def options(
     >>> found.verdict, found.p_value, found.errors_printed, round(found.errors_expected)
     ('depends on the printed order', 0.001, 0, 45)
     """
-    level, seed, n_resamples = check_share(level, "level"), check_seed(seed), check_count(n_resamples, "n_resamples")
+    seed = check_seed(seed)
     check_n_jobs(n_jobs)
-    if alternative not in ALTERNATIVES:
-        raise InputError(f'`alternative` is {alternative!r}; it can be "overfitted" or "two-sided".')
-    if not uniform and level * (n_resamples + 1) < 1:
-        raise InputError(
-            f"no p is below {1 / (n_resamples + 1):.2g} with `n_resamples={n_resamples}`, which is above the level of "
-            f"{level:g}; use `n_resamples={math.ceil(10 / level) - 1}`, or more."
-        )
+    check_tests(level, n_resamples, alternative, uniform)
     if isinstance(items, Runs):
         if model is not None:
             raise InputError("`items` are runs, which have answers already; leave `model` out.")
@@ -133,6 +127,19 @@ def options(
     if asked.runs.not_applicable:
         return not_applicable(asked, asked.runs.not_applicable, **how)
     return judged(asked, n_jobs=n_jobs, **how)
+
+
+def check_tests(level: float, n_resamples: int, alternative: str, uniform: bool) -> None:
+    """What the tests are asked for must be possible; nothing is asked of a model before."""
+    check_share(level, "level")
+    check_count(n_resamples, "n_resamples")
+    if alternative not in ALTERNATIVES:
+        raise InputError(f'`alternative` is {alternative!r}; it can be "overfitted" or "two-sided".')
+    if not uniform and level * (n_resamples + 1) < 1:
+        raise InputError(
+            f"no p is below {1 / (n_resamples + 1):.2g} with `n_resamples={n_resamples}`, which is above the level of "
+            f"{level:g}; use `n_resamples={math.ceil(10 / level) - 1}`, or more."
+        )
 
 
 def _refuse_asking(**given: Any) -> None:

@@ -41,6 +41,7 @@ increase increases increased decrease decreases decreased rise rises fall falls 
 positive negative minus plus
 """)
 _SPECIAL = re.compile(r"(?:is\s+)?(?:undefined|infinity|infinite|does\s+not\s+exist|no\s+(?:real\s+)?solutions?|dne)")
+_SPECIAL_WORDS = word_set("undefined infinity infinite exist solution solutions dne")
 _NUMBER = re.compile(
     rf"(?:0x[0-9a-f]+|\d+(?:e\d+|st|nd|rd|th|s|{'|'.join(map(re.escape, sorted(UNITS, key=len, reverse=True)))})?)"
 )
@@ -57,6 +58,14 @@ afternoon evening night today tomorrow yesterday spring summer autumn winter - â
 """)
 _YEAR = re.compile(r"1\d\d\d|20\d\d|\d{3,4}s|\d\ds")
 _PLACED = re.compile(r"\d+(?:st|nd|rd|th|s)?")
+
+
+def may_be_counted(words: Sequence[str]) -> bool:
+    """Whether a number or a date is among the words of an option, or what may stand for one."""
+    return any(
+        _is_number(word) or word in MONTHS or word in ERAS or _ROMAN.fullmatch(word) or word in _SPECIAL_WORDS
+        for word in words
+    )
 
 
 def are_quantities(options: Sequence[str], rests: Sequence[Sequence[str]]) -> bool:

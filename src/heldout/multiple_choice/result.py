@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.multiple_choice.sortedness import SortedCheck
 from heldout.report import Result
 from heldout.results import today
 
@@ -125,6 +126,9 @@ class OptionsResult(Result):
         Items that came in, those left out and those not drawn included.
     positions : Positions
         Of the right answers as printed.
+    sorted : tuple of SortedCheck
+        Whether wrong options stand in alphabetical order, or from short to long, more often than by chance, so that
+        printed orders are not arbitrary; empty where texts are not known.
     repeat_rate, n_repeated : float, int
         How often the same question was answered the same way twice, and how many were asked twice.
     unparsed, unparsed_printed : int
@@ -176,6 +180,7 @@ class OptionsResult(Result):
     left_out_items: tuple[LeftOut, ...]
     n_given: int
     positions: Positions
+    sorted: tuple[SortedCheck, ...]
     repeat_rate: float
     n_repeated: int
     unparsed: int

@@ -1,4 +1,9 @@
-"""Whether printed orders look arbitrary: options that stand in alphabetical order, or from short to long."""
+"""Whether printed orders look arbitrary: options that stand in alphabetical order, or from short to long.
+
+Items cannot be left out for standing sorted, but a benchmark can be told to be so. It happens: of 49 items of MMLU's
+anatomy whose sets of options are fine, 35 have their wrong options in alphabetical order, where 8 have by chance; of 42
+of its miscellaneous ones 11, where 7 have.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
 
 from heldout.multiple_choice.items import Item
 
@@ -58,6 +62,8 @@ def sorted_checks(items: Sequence[Item]) -> tuple[SortedCheck, ...]:
 
 
 def _sorted_check(items: Sequence[Item], by: str) -> SortedCheck:
+    from scipy.stats import binom  # takes longer to load than everything else here
+
     counted, n_sorted = Counter[int](), 0
     for item in items:
         wrong = [option for i, option in enumerate(item.options) if i != item.answer]

@@ -14,6 +14,8 @@ from heldout.scorers.choices import LETTERS, UNPARSED
 
 LISTED, PRINTED, SHOWN = 60, 10, 6  # items on the page, printed, and shown in their orders
 MUCH = 0.05  # share of answers without an option from which on a reader is warned
+SORTED = 0.001  # p of a habit that a reader is warned of: two are looked for in every benchmark
+BY = {"alphabet": "in alphabetical order", "length": "from short to long"}
 QUESTION = 70  # characters of a question in a table
 
 HEADLINES = {
@@ -35,6 +37,19 @@ ARBITRARY = (
     "Besides the answer’s place, printed orders are taken to be arbitrary; items whose set of options suggests "
     "otherwise are left out, whatever their order."
 )
+KINDS = {
+    "all": "all orders of its options",
+    "cyclic": "cyclic shifts of its options",
+    "drawn": "orders drawn for each item by itself",
+    "logged": "orders found in the runs",
+}
+MEANT = {
+    "depends on the printed order": "The model is right as printed more often than its own answers in other orders "
+    "explain: it has met the benchmark, or something that was made from it, in this order or with these letters.",
+    "no dependence found": "The printed orders are to this model as others are, as far as this test sees: look at the "
+    "detectable share.",
+    "cannot tell": "These orders have nothing to compare the printed ones with.",
+}
 NOT_MEANT = (
     "A model that knows the text of the answers by heart is right in every order, and is not found here: this is about "
     "the printed order, or the printed letters, and nothing else.",
@@ -52,6 +67,7 @@ NEXT_QUIET = (
     "For the texts of questions and answers rather than their order: `heldout exposure`, or `heldout audit --scores` "
     "with fresh items.",
 )
+BROKEN = "a question, two options or an answer that names one of them are missing"
 METHOD = (
     "J. Besag, P. Clifford (1989), Biometrika 76(4), 633–642; Y. Benjamini, Y. Hochberg (1995), Journal of the Royal "
     "Statistical Society B 57(1), 289–300; Y. Hong (2013), Computational Statistics & Data Analysis 59, 41–51."
@@ -62,7 +78,7 @@ def options_summary(result: OptionsResult) -> page.Summary:
     """What the test says."""
     told = result.verdict not in ("not applicable", "cannot tell")
     tested = bool(result.n_items) and result.verdict != "not applicable"
-    figures = tuple(_figures(result)) if tested else ()
+    figures = _figures(result) if tested else ()
     found = result.verdict == "depends on the printed order"
     return page.Summary(
         kind="Options",
@@ -81,23 +97,25 @@ def options_summary(result: OptionsResult) -> page.Summary:
 
 
 def _sentences(result: OptionsResult) -> Iterator[str]:
-    reason = result.ruling.reason
-    if reason:
-        yield f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
+    if result.ruling.reason:
+        yield f"{result.ruling.reason[:1].upper()}{result.ruling.reason[1:].rstrip('.')}."
     if result.verdict == "not applicable":
         return
-    direction = "fewer" if result.errors_printed < result.errors_expected else "more"
+    where = "over all orders" if result.uniform else "in other orders with the answers as often at each place"
     yield (
         f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
-        f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be in other "
-        "orders with the answers as often at each place."
+        f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be {where}."
     )
     if result.errors_spread == 0 and not result.uniform:
         yield "No answer depends on the order beyond the place of the right option, in any item."
-    if result.verdict == "depends on the printed order" and direction == "more":
+    if _worse(result):
         yield "The model does worse as printed: this is not what having seen the benchmark does."
     if result.verdict != "depends on the printed order":
         yield _detectable(result)
+
+
+def _worse(result: OptionsResult) -> bool:
+    return result.verdict == "depends on the printed order" and result.errors_printed > result.errors_expected
 
 
 def _detectable(result: OptionsResult) -> str:
@@ -125,6 +143,16 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
             f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled "
             f"out; the conditional test has p = {page.p_text(result.p_values.conditional)}."
         )
+    for check in result.sorted:
+        if check.p_value <= SORTED:
+            yield (
+                f"Wrong options stand {BY[check.by]} in {page.of_text(check.n_sorted, check.n_items)} items, "
+                f"{page.fixed(check.expected, 1)} by chance (p = {page.p_text(check.p_value)}): the printed orders are "
+                "not arbitrary, as all tests here take them to be. A model that does better with options so sorted "
+                "stands out without having seen anything."
+            )
+    if not result.sorted:
+        yield "The texts of the options are not known: items whose order is not arbitrary could not be left out."
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
     if result.n_answers and result.unparsed > MUCH * result.n_answers:
@@ -134,33 +162,26 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
         )
 
 
-def _figures(result: OptionsResult) -> Iterator[page.Figure]:
-    p = result.p_values
+def _figures(result: OptionsResult) -> tuple[page.Figure, ...]:
+    p, n = result.p_values, result.n_items
     sides = "one-sided" if result.alternative == "overfitted" else "two-sided"
-    ranks = f"; sum of ranks {page.p_text(p.ranks)}" if math.isfinite(p.ranks) else "; ranks not applicable"
-    other = "conditional" if result.uniform else "Poisson-binomial"
-    value = p.conditional if result.uniform else p.poisson_binomial
-    valid = "" if result.uniform else ", valid only if orders were shuffled"
-    yield page.Figure(
-        name="p",
-        value=page.p_text(result.p_value),
-        note=f"{sides}{', mid-p, not valid' if result.mid_p else ''}; not the verdict’s: {other} {page.p_text(value)}"
-        f"{valid}{ranks}",
+    others = (
+        f"not the verdict’s: Poisson-binomial {page.p_text(p.poisson_binomial)}, valid only if orders were shuffled"
     )
-    others = 1 - result.errors_others
-    printed = 1 - result.errors_printed / result.n_items
-    yield page.Figure(
-        name="Score as printed",
-        value=page.percent(printed),
-        note=f"{page.percent(others)} over the other orders; expected as printed "
-        f"{page.percent(1 - result.errors_expected / result.n_items)}",
-        strong=False,
-    )
-    yield page.Figure(
-        name="Detectable share",
-        value="none" if math.isnan(result.detectable) else page.percent(result.detectable),
-        note=f"of items memorised as printed, with power 0.8 at level {result.level:g}; normal approximation, plug-in",
-        strong=False,
+    if result.uniform:
+        others = f"not the verdict’s: conditional {page.p_text(p.conditional)}"
+    ranks = f"sum of ranks {page.p_text(p.ranks)}" if math.isfinite(p.ranks) else "ranks not applicable"
+    expected = page.percent(1 - result.errors_expected / n)
+    share = "none" if math.isnan(result.detectable) else page.percent(result.detectable)
+    basis = f"of items memorised as printed, with power 0.8 at level {result.level:g}; normal approximation, plug-in"
+    return page.figures(
+        ("p", page.p_text(result.p_value), f"{sides}{', mid-p, not valid' * result.mid_p}; {others}; {ranks}"),
+        (
+            "Score as printed",
+            page.percent(1 - result.errors_printed / n),
+            f"{expected} expected; {page.percent(1 - result.errors_others)} over the other orders",
+        ),
+        ("Detectable share", share, basis),
     )
 
 
@@ -173,27 +194,14 @@ def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
         yield "Left out", f"{left:,}: {why}"
     if not told:
         return
-    yield "Orders", f"{_orders(result)}; {result.n_answers:,} answers"
-    if result.n_answers:
-        yield (
-            "No option could be read",
-            f"{page.of_text(result.unparsed, result.n_answers)} of the answers, {result.unparsed_printed:,} of them to "
-            "printed orders; count as wrong",
-        )
+    which = f"up to {result.n_orders:,} of an item, the printed one included"
+    yield "Orders", f"{which}: {KINDS[result.kind]}; {result.n_answers:,} answers"
+    unread = f"{page.of_text(result.unparsed, result.n_answers)} of the answers, {result.unparsed_printed:,} as printed"
+    yield "No option could be read", f"{unread}; count as wrong"
     if result.n_repeated:
         yield "Same answer twice", f"{page.percent(result.repeat_rate)} of {result.n_repeated:,} asked twice"
     yield "Answer positions", _positions_text(result)
     yield "Level", f"{result.level:g}"
-
-
-def _orders(result: OptionsResult) -> str:
-    kinds = {
-        "all": "all orders of an item’s options",
-        "cyclic": "cyclic shifts of an item’s options",
-        "drawn": "orders drawn for each item by itself",
-        "logged": "orders found in the runs",
-    }
-    return f"up to {result.n_orders:,} of an item, the printed one included: {kinds[result.kind]}"
 
 
 def _positions_text(result: OptionsResult) -> str:
@@ -207,12 +215,16 @@ def _positions_text(result: OptionsResult) -> str:
 
 def _sections(result: OptionsResult) -> Iterator[page.Section]:
     yield page.Section.of("As printed, against other orders", _histogram(result), anchor="errors")
-    yield page.Section.of("Items that look memorised", _evidence(result), _items(result), *_exhibits(result),
-                          printed=True, anchor="items")  # fmt: skip
-    yield page.Section.of("Where the answers stand", _skew(result), *_positions(result), anchor="positions")
-    yield page.Section.of("What was left out", *_left_out(result))
-    yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
     found = result.verdict == "depends on the printed order"
+    shown, title = ((*_exhibits(result),), "Items that look memorised") if found else ((), "Item by item")
+    yield page.Section.of(title, _evidence(result), _items(result), *shown, printed=True, anchor="items")
+    yield page.Section.of(
+        "Where the answers stand", _skew(result), *_positions(result), _sorted(result), anchor="positions"
+    )
+    yield page.Section.of("What was left out", *_left_out(result))
+    if not _worse(result):
+        yield page.Section.of("What it means", MEANT[result.verdict])
+    yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
     yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
     yield page.Section.of("What was tested", page.Facts(tuple(_facts(result))))
 
@@ -232,12 +244,14 @@ def _histogram(result: OptionsResult) -> page.LineChart | None:
 
 
 def _evidence(result: OptionsResult) -> str:
-    rate = page.percent(result.fdr, 0)
-    by_chance = page.fixed(result.fdr * result.first_needed, 0)
+    rate, needed = page.percent(result.fdr, 0), result.first_needed
+    by_chance = page.fixed(result.fdr * needed, 0)
+    told = f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}."
+    if math.isnan(result.p_values.ranks):
+        return f"{told} Without log-probabilities, orders are told apart by right and wrong alone, which says little."
     return (
-        f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}. Best of all "
-        f"their orders as printed, ties aside: {result.n_first:,}, about {by_chance} by chance alone; a list at {rate} "
-        f"takes {result.first_needed:,} of them, however strong the evidence of each. All items together are the test."
+        f"{told} Best of all their orders as printed: {result.n_first:,}, about {by_chance} by chance alone; a list at "
+        f"{rate} takes {needed:,} of them, however strong the evidence of each. All items together are the test."
     )
 
 
@@ -247,7 +261,7 @@ def _items(result: OptionsResult) -> page.Table | None:
             i.id,
             "wrong" if i.wrong_printed else "right",
             page.percent(1 - i.wrong_others, 0),
-            f"{i.rank:g} of {i.n_orders}",
+            f"{i.rank:g}\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}{i.n_orders}",
             page.p_text(i.p_value),
             page.p_text(i.q),
         )
@@ -256,29 +270,23 @@ def _items(result: OptionsResult) -> page.Table | None:
     if not rows:
         return None
     columns = ("Item", "As printed", "Right in other orders", "Rank", "p", "q")
-    caption = "Items that do better as printed than in most of their orders, the strongest evidence first"
-    more = max(0, len(rows) - LISTED)
-    return page.Table.of(
-        caption, columns, rows[:LISTED], words=("As printed",), more=more, rows_printed=PRINTED, rows_open=PRINTED
-    )
+    caption = "Items that do better as printed than in most of their orders"
+    shown = {"more": max(0, len(rows) - LISTED), "rows_printed": PRINTED, "rows_open": PRINTED}
+    return page.Table.of(caption, columns, rows[:LISTED], words=("As printed",), **shown)
 
 
 def _exhibits(result: OptionsResult) -> Iterator[page.Fold]:
     for e in result.exhibits[:SHOWN]:
         texts = ", ".join(f"{LETTERS[i]}: {page.quoted(text)}" for i, text in enumerate(e.options))
-        right = LETTERS[e.answer]
-        yield page.Fold(
-            title=f"{e.id}: {page.shorten(e.question, QUESTION)}",
-            blocks=(page.Prose(f"As printed: {texts}. Right: {right}."), _orders_table(e)),
-        )
+        told = page.Prose(f"As printed: {texts}. Right: {LETTERS[e.answer]}.")
+        yield page.Fold(title=f"{e.id}: {page.shorten(e.question, QUESTION)}", blocks=(told, _orders_table(e)))
 
 
 def _orders_table(e: Exhibit) -> page.Table:
     scored = bool(np.isfinite(e.scores).any())
     rows = []
-    for i, (order, chosen, score) in enumerate(
-        zip(e.orders.tolist(), e.chosen.tolist(), e.scores.tolist(), strict=True)
-    ):
+    answers = zip(e.orders.tolist(), e.chosen.tolist(), e.scores.tolist(), strict=True)
+    for i, (order, chosen, score) in enumerate(answers):
         said = "none" if chosen == UNPARSED else LETTERS[order[chosen]]
         verdict = "right" if chosen != UNPARSED and order[chosen] == e.answer else "wrong"
         name = " ".join(LETTERS[option] for option in order)
@@ -291,29 +299,31 @@ def _orders_table(e: Exhibit) -> page.Table:
 
 
 def _skew(result: OptionsResult) -> str:
-    p = page.p_text(result.positions.p_value)
+    p = f"answers are printed at some places more often than at others (p = {page.p_text(result.positions.p_value)})"
     if not is_skewed(result):
-        return (
-            f"No sign that answers are printed at some places more often than at others (p = {p}), which does not show "
-            "that orders were shuffled."
-        )
+        return f"No sign that {p}; which does not show that orders were shuffled."
     return (
-        f"Answers are printed at some places more often than at others (p = {p}). A model that prefers these places "
-        "does better as printed without having seen anything, so that the Poisson-binomial test and the ranks’ uniform "
-        "law are not valid here; the conditional test is."
+        f"There is a skew: {p}. A model that prefers these places does better as printed without having seen anything, "
+        "so that the Poisson-binomial test is not valid here; the conditional test is."
     )
 
 
 def _positions(result: OptionsResult) -> Iterator[page.Table]:
     for k, counts in result.positions.counts.items():
-        total = max(1, sum(counts))
-        wrong = result.positions.wrong[k]
-        rows = [
-            (LETTERS[place], f"{count:,}", page.percent(count / total), page.percent(wrong[place]))
-            for place, count in enumerate(counts)
-        ]
+        shares = [page.percent(count / sum(counts)) for count in counts]
+        wrong = map(page.percent, result.positions.wrong[k])
+        rows = zip(LETTERS, map("{:,}".format, counts), shares, wrong, strict=False)
         caption = f"Items with {k} options: where the right answer is printed, and errors when it stands there"
         yield page.Table.of(caption, ("Place", "Answers printed", "Share", "Errors over all orders"), rows)
+
+
+def _sorted(result: OptionsResult) -> page.Table | None:
+    rows = [
+        (BY[c.by], f"{c.n_sorted:,} of {c.n_items:,}", page.fixed(c.expected, 1), page.p_text(c.p_value))
+        for c in result.sorted
+    ]
+    caption = "Items whose wrong options stand sorted as printed"
+    return page.Table.of(caption, ("Sorted", "Items", "By chance", "p"), rows) if rows else None
 
 
 def _left_out(result: OptionsResult) -> Iterator[page.Block | str]:
@@ -324,8 +334,11 @@ def _left_out(result: OptionsResult) -> Iterator[page.Block | str]:
         "Where options have an order of their own, the printed one is not arbitrary. What is left out depends on the "
         "question and the set of options only, never on the printed order: that would bias the test."
     )
-    reasons = [(_reason(name), f"{count:,}", REASONS.get(name, "")) for name, count in result.left_out.items()]
-    yield page.Table.of("Items left out, by reason", ("Reason", "Items", "That is"), reasons, words=("That is",))
+    meant = {**REASONS, "broken": BROKEN}
+    reasons = [(_reason(name), f"{count:,}", meant.get(name, "")) for name, count in result.left_out.items()]
+    yield page.Table.of(
+        "Items left out, by reason", ("Reason", "Items", "That is"), reasons, words=("That is",), minor=("That is",)
+    )
     rows = [(item.id, _reason(item.reason)) for item in result.left_out_items]
     columns, more = ("Item", "Reason"), max(0, len(rows) - LISTED)
     which = page.Table.of("Items left out", columns, rows[:LISTED], words=("Reason",), more=more)

@@ -20,7 +20,8 @@ def words_of(text: str) -> list[str]:
     found = re.findall(
         r"[^\W_]+(?:['’][^\W_]+)*|[-+−](?=[\d.(√πa-z])|[^\w\s.,;:!?\"'“”‘’()\[\]{}|–—-]", text.casefold()
     )
-    return [word for word in found if word not in ARTICLES] or found[-1:]
+    last = len(found) - 1  # which is a name, as in "vitamin A"
+    return [word for i, word in enumerate(found) if i == last or word not in ARTICLES]
 
 
 def without_shared(words: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -59,6 +60,8 @@ def word_set(text: str) -> frozenset[str]:
 
 def nearly_same(a: Sequence[str], b: Sequence[str]) -> bool:
     """The same words in any order, or one of five or more exchanged, added or dropped."""
+    if abs(len(a) - len(b)) > 1:
+        return False
     first, second = Counter(map(singular, a)), Counter(map(singular, b))
     gone, new, common = (first - second).total(), (second - first).total(), (first & second).total()
     return gone == new == 0 or (common >= 4 and max(gone, new) <= 1)

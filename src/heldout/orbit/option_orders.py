@@ -43,7 +43,7 @@ class OptionOrders:
     Examples
     --------
     >>> import numpy as np
-    >>> from heldout.orbit import OptionOrders
+    >>> from heldout import OptionOrders
     >>> OptionOrders(3, "cyclic").orders().tolist()
     [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
     >>> OptionOrders(4).n_orders, OptionOrders(10).n_orders, OptionOrders(3, n=100).n_orders
@@ -214,6 +214,9 @@ class OptionOrders:
             moves=moves,
             versions=versions,
             lengths=(turns if self.kind == "cyclic" else swaps).astype(np.float64),
+            elements=np.arange(len(versions)),
+            symmetries=after(versions),
+            is_group=True,
         )
 
     def statistic_range(self, rule: Rule) -> tuple[float, float]:

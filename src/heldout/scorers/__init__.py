@@ -2,6 +2,7 @@
 
 from heldout.scorers.base import FunctionScorer, Scorer, as_scorer, load_scorer
 from heldout.scorers.causal import CausalChooser
+from heldout.scorers.choices import Choice, Chooser, Shown
 from heldout.scorers.endpoint import EndpointChooser
 from heldout.scorers.onnx import OnnxScorer
 from heldout.scorers.sklearn import SklearnScorer
@@ -9,10 +10,13 @@ from heldout.scorers.torch import TorchScorer
 
 __all__ = [
     "CausalChooser",
+    "Choice",
+    "Chooser",
     "EndpointChooser",
     "FunctionScorer",
     "OnnxScorer",
     "Scorer",
+    "Shown",
     "SklearnScorer",
     "TorchScorer",
     "as_scorer",

@@ -7,7 +7,9 @@ import random
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds before the first retry, doubled for each further one
 GRACE = 5.0  # seconds that answers on their way have after Ctrl-C: they are paid for
@@ -38,6 +40,10 @@ class Line:
         if self._stop.is_set():
             raise StoppedError
 
+    def stop(self) -> None:
+        """Nobody sends anything any more."""
+        self._stop.set()
+
     def hold(self, seconds: float) -> None:
         """Nobody sends anything for a while."""
         self._not_before = max(self._not_before, time.monotonic() + seconds)
@@ -56,7 +62,7 @@ class Line:
         raise StoppedError
 
 
-def in_own_loop(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+def in_own_loop(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
     """Run in a loop of its own, in a thread of its own: the caller may have a loop that runs, as notebooks do.
 
     Ctrl-C reaches the caller, who tells the loop through the event to send nothing more, and gives what is on its way a
@@ -65,23 +71,23 @@ def in_own_loop(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> N
     Examples
     --------
     >>> async def work(stop):
-    ...     print(stop.is_set())
+    ...     return stop.is_set()
     >>> async def caller():
-    ...     in_own_loop(work)
+    ...     return in_own_loop(work)
     >>> asyncio.run(caller())
     False
     """
     there: dict[str, Any] = {}
 
-    async def run() -> None:
+    async def run() -> T:
         there["loop"], there["stop"] = asyncio.get_running_loop(), asyncio.Event()
         there["task"] = asyncio.current_task()
-        await work(there["stop"])
+        return await work(there["stop"])
 
     with ThreadPoolExecutor(1, thread_name_prefix="heldout-endpoint") as pool:
         future = pool.submit(lambda: asyncio.run(run()))
         try:
-            future.result()
+            return future.result()
         except BaseException:
             if not future.done() and "task" in there:
                 there["loop"].call_soon_threadsafe(there["stop"].set)
