@@ -138,7 +138,11 @@ def moved(source: Path, target: Path, order_of) -> Path:
 
 
 REFUSED = [
-    (["printed", "shuffled-1"], {"items": None}, "no printed order is known.*`items`.*`printed`"),
+    (
+        ["printed", "shuffled-1"],
+        {"items": None},
+        "no printed order is known: give the items as printed, too.*`printed`",
+    ),
     (["printed"], {}, "all runs show the options in one and the same order"),
     (["shuffled-1", "shuffled-2"], {}, "of 8 items, 7 were not run as printed, which leaves 1"),
     (
@@ -315,6 +319,16 @@ class TestHarness:
                 row["acc"] = float(np.argmax(scores) == row["doc"]["answer"])
             (tmp_path / path.name).write_text("".join(json.dumps(row) + "\n" for row in rows))
         assert "scored by itself" in read_runs(tmp_path, items=items).not_applicable
+
+    def test_broken_documents(self, tmp_path):
+        """One option twice: no order can be told, and the item is left out."""
+        for path in (*HARNESS.glob("samples_trees_2*"), *HARNESS.glob("samples_trees_shuffled*")):
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            rows[3]["doc"]["options"] = ["Alder", "Alder", "Rowan", "Lime"]
+            (tmp_path / path.name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (printed,) = tmp_path.glob("samples_trees_2*")
+        runs = read_runs(tmp_path, printed=printed)
+        assert (len(runs.items), dict(runs.left_out)) == (7, {"broken": ("3",)})
 
     def test_model_and_settings_from_the_results(self, tmp_path, items):
         for path in (*HARNESS.glob("samples_trees_2*"), *HARNESS.glob("samples_trees_shuffled*")):

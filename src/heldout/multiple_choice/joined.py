@@ -15,7 +15,7 @@ from heldout.predictions.values import listing
 
 NOT_PRINTED, NOT_EVERY, OTHER_ANSWER = "not_run_as_printed", "not_in_every_run", "another_answer"
 NO_RUN, TWICE, SEVERAL, REPEATS = "in_no_run", "duplicate_item", "several_answers", "repeats"
-ONE_RUN, ONE_ORDER, ONE_BY_ONE = "in_one_run", "one_order", "scored_one_by_one"
+ONE_RUN, ONE_ORDER, ONE_BY_ONE, BROKEN = "in_one_run", "one_order", "scored_one_by_one", "broken"
 TOLD = {
     NOT_EVERY: "are not in every run",
     NOT_PRINTED: "were not run as printed",
@@ -57,8 +57,8 @@ def join(
     if items is None and printed is None:
         if not one_by_one:
             raise InputError(
-                "no printed order is known: give the benchmark as printed (`items`), or name the run that showed the "
-                "options as printed (`printed`)."
+                "no printed order is known: give the items as printed, too, or name the run that showed them so "
+                "(`printed`)."
             )
         printed = [logs[0].path]
     found = _answers(logs)
@@ -71,6 +71,9 @@ def join(
     _check_settings(logs, runs_of.values())
     joined = Joined()
     several_runs = len(logs) > 1 and not one_by_one
+    broken = [name for log in logs if log.path in (printed or ()) for name in log.broken]
+    if broken:
+        joined.left_out[BROKEN] = broken
     for key, each in as_printed.items():
         reason = _reason(key, each, found.get(key, {}), runs_of.get(key, frozenset()), several_runs=several_runs)
         reason = ONE_BY_ONE if reason == NO_RUN and key in alone else reason

@@ -65,6 +65,8 @@ class Log:
         By the log.
     answered : tuple of Answered
         In the order of the file.
+    broken : tuple of str
+        Ids of what is no proper item, such as one with the same option twice.
     one_by_one : bool
         Whether each option was scored by itself, without the others in sight.
     settings : mapping
@@ -75,6 +77,7 @@ class Log:
     model: str
     task: str
     answered: tuple[Answered, ...]
+    broken: tuple[str, ...] = ()
     one_by_one: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
 

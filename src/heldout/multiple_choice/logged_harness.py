@@ -22,7 +22,7 @@ from heldout.predictions.values import id_text
 from heldout.scorers.choices import UNPARSED
 from heldout.scorers.prompts import read_choice
 
-TARGET = "place of the right option"  # a column that no document has
+TARGET, NUMBER = "place of the right option", "number of the row"  # columns that no document has
 
 
 class Harness:
@@ -40,7 +40,8 @@ class Harness:
                 f"{path.name} scores letters in some documents and options in others; use one task per file."
             )
         kind = kinds.pop()
-        answered = [_alone(row, path) for row in rows] if kind == "alone" else _shown(rows, path)
+        answered = _alone(rows, path) if kind == "alone" else _shown(rows, path)
+        read = {each.id for each in answered}
         results = lm_eval.results_of(path)
         task = lm_eval.task_of(path)
         settings = {
@@ -55,6 +56,7 @@ class Harness:
             model=lm_eval.model_of(path),
             task=task,
             answered=tuple(answered),
+            broken=tuple(_id(row, path) for row in rows if _id(row, path) not in read),
             one_by_one=kind == "alone",
             settings={name: value for name, value in settings.items() if value},
         )
@@ -74,21 +76,25 @@ def _endings(row: dict[str, Any]) -> list[str]:
     return [ending for _, ending in requests] if all(isinstance(ending, str) for _, ending in requests) else []
 
 
-def _alone(row: dict[str, Any], path: Path) -> Answered:
-    """A document whose options were scored by themselves."""
-    options = tuple(plain(ending) for ending in _endings(row))
+def _alone(rows: list[dict[str, Any]], path: Path) -> list[Answered]:
+    """Documents whose options were scored by themselves; of those of a kind of their own the prompt is the question."""
     try:
-        question = read_items([{**row["doc"], TARGET: 0}], answer_key=TARGET)[0].question
-    except (InputError, TypeError, KeyError):  # a document of its own kind, of which no more is needed
-        question = lm_eval.requests_of(row)[0][0]
-    return Answered(
-        id=_id(row, path),
-        question=plain(question),
-        options=options,
-        answer=_target(row, options, path),
-        chosen=_highest(row, len(options), path)[0],
-        right=row["mark"] == 1,
-    )
+        asked = _documents(rows, path)
+    except InputError:
+        asked = [None] * len(rows)
+    found = []
+    for row, item in zip(rows, asked, strict=True):
+        options = tuple(plain(ending) for ending in _endings(row))
+        answered = Answered(
+            id=_id(row, path),
+            question=plain(lm_eval.requests_of(row)[0][0] if item is None else item.question),
+            options=options,
+            answer=_target(row, options, path),
+            chosen=_highest(row, len(options), path)[0],
+            right=row["mark"] == 1,
+        )
+        found.append(answered)
+    return found
 
 
 def _shown(rows: list[dict[str, Any]], path: Path) -> list[Answered]:
@@ -123,37 +129,34 @@ def _shown(rows: list[dict[str, Any]], path: Path) -> list[Answered]:
 
 
 def _items(rows: Sequence[dict[str, Any]], path: Path) -> list[Item | None]:
-    """Questions and options of documents, with the harness's own target; None where one cannot be used."""
-    docs = []
-    for row in rows:
-        doc = row.get("doc")
-        if not isinstance(doc, dict):
-            raise InputError(f"{path.name} does not hold its documents; run the harness with --log_samples.")
-        docs.append(doc)
+    """Questions and options of documents, with the harness's own target; None where one is no proper item."""
     found: list[Item | None] = []
-    first: InputError | None = None
-    for doc, row in zip(docs, rows, strict=True):
-        try:
-            found.append(_item(doc, row, path))
-        except InputError as error:  # equal options, say, for which a file of items would be refused
-            first = first or error
+    for row, item in zip(rows, _documents(rows, path), strict=True):
+        if item is None:
             found.append(None)
-    if first is not None and not any(found):
-        raise first
+            continue
+        options = tuple(plain(option) for option in item.options)
+        endings = _endings(row)
+        if endings and len(endings) != len(options):
+            raise InputError(
+                f"{path.name}: the document {row['doc_id']} has {len(options)} options and {len(endings)} requests; "
+                "one for each is needed."
+            )
+        found.append(Item(item.id, item.question, item.options, _target(row, options, path)))
     return found
 
 
-def _item(doc: dict[str, Any], row: dict[str, Any], path: Path) -> Item:
-    """One document."""
-    unanswered = read_items([{**doc, TARGET: 0}], answer_key=TARGET)[0]
-    options = tuple(plain(option) for option in unanswered.options)
-    endings = _endings(row)
-    if endings and len(endings) != len(options):
-        raise InputError(
-            f"{path.name}: the document {row['doc_id']} has {len(options)} options and {len(endings)} requests; one "
-            "for each is needed."
-        )
-    return Item(unanswered.id, unanswered.question, unanswered.options, _target(row, options, path))
+def _documents(rows: Sequence[dict[str, Any]], path: Path) -> list[Item | None]:
+    """What documents ask, without their answers."""
+    if not all(isinstance(row.get("doc"), dict) for row in rows):
+        raise InputError(f"{path.name} does not hold its documents; run the harness with --log_samples.")
+    docs = [{**row["doc"], TARGET: 0, NUMBER: str(i)} for i, row in enumerate(rows)]
+    try:
+        items = read_items(docs, answer_key=TARGET, ids_key=NUMBER, skip_broken=True)
+    except InputError as error:
+        raise InputError(f"{path.name}: the documents cannot be read as multiple-choice questions: {error}") from error
+    by_number = {item.id: item for item in items}
+    return [by_number.get(str(i)) for i in range(len(rows))]
 
 
 def _target(row: dict[str, Any], options: tuple[str, ...], path: Path) -> int:

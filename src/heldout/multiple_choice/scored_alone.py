@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 SCORED_ALONE = (
     "each option was scored by itself, without the others in sight, so that another order merely reorders the scores"
@@ -26,10 +26,12 @@ def letter_score(log_probs: Sequence[float] | NDArray[np.float64] | None, place:
     (-0.693, nan)
     """
     if log_probs is None:
-        return float("nan")
-    told = np.asarray(log_probs, dtype=np.float64)
-    total = logsumexp(told)
-    return float(told[place] - total) if np.isfinite(total) else float("nan")
+        return math.nan
+    told = [float(value) for value in log_probs]  # a handful: arrays took ten times as long
+    high = max(told)
+    if not math.isfinite(high):
+        return math.nan
+    return told[place] - high - math.log(math.fsum(math.exp(value - high) for value in told))
 
 
 def merely_reordered(items: Iterable[Sequence[Placed]]) -> bool:
