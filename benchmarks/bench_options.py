@@ -8,14 +8,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-<<<<<<< HEAD
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
-=======
 import time
->>>>>>> ostats
+from pathlib import Path
 
 import numpy as np
 from common import alternate, verdict
@@ -83,7 +80,6 @@ def orders(rounds: int) -> None:
     verdict("24 orders, shared beginnings / 24 single forwards", ratio, ">= 3", ratio >= 3)
 
 
-<<<<<<< HEAD
 def endpoint(rounds: int) -> None:
     """Requests per second of an EndpointChooser, every answer kept on disk, and of httpx that does nothing else."""
     root = Path(__file__).resolve().parents[1]
@@ -140,8 +136,9 @@ def asked(url: str, at_once: int, n: int, rounds: int) -> dict[str, np.ndarray]:
         return n
 
     return alternate({"kept": kept, "bare": run_bare}, rounds=rounds)
-=======
-def tails(n: int = 100_000) -> None:
+
+
+def tails(rounds: int, n: int = 100_000) -> None:
     """The Poisson-binomial tail, and its log against direct convolution of 5,000 items in long doubles."""
     from heldout.statistics.poisson_binomial import poisson_binomial_log_tails
 
@@ -166,7 +163,7 @@ def tails(n: int = 100_000) -> None:
     verdict("its logarithm, 5,000 items, down to 1e-30, relative error", worst, "<= 1e-6", worst <= 1e-6)
 
 
-def conditional(n: int = 10_000, n_resamples: int = 9_999) -> None:
+def conditional(rounds: int, n: int = 10_000, n_resamples: int = 9_999) -> None:
     """The test given positions: errors and ranks at once, all 24 orders, and 8 drawn ones."""
     from heldout.statistics import arrangement_tests, order_ranks
 
@@ -190,20 +187,14 @@ def conditional(n: int = 10_000, n_resamples: int = 9_999) -> None:
         else:
             print(f"{told:58s} {seconds:10.3f}")
         print(f"{'CPU time of both cores':58s} {cpu:10.3f}")
->>>>>>> ostats
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", choices=("orders", "endpoint"))
+    rows = {row.__name__: row for row in (orders, endpoint, tails, conditional)}
+    parser.add_argument("--only", choices=tuple(rows))
     arguments = parser.parse_args()
-<<<<<<< HEAD
-    for each in (orders, endpoint):
-        if arguments.only in (None, each.__name__):
-            each(arguments.rounds)
-=======
-    orders(arguments.rounds)
-    tails()
-    conditional()
->>>>>>> ostats
+    for name, row in rows.items():
+        if arguments.only in (None, name):
+            row(arguments.rounds)

@@ -107,11 +107,11 @@ def judged(
             rank_sum_test(r.starts, r.scores, alternative=alternative, mid_p=mid_p) if uniform else by_rank
         ).p_value
     exactly = max(exact.p_value, LEAST)
-    p_values = PValues(conditional=errors.p_value, poisson_binomial=exactly, ranks=max(p_ranks, LEAST))
+    p_values = PValues(conditional=float(errors.p_value), poisson_binomial=exactly, ranks=max(float(p_ranks), LEAST))
     chosen = exact if uniform else errors
     movable = bool((counts > 1).any()) if uniform else can_move(r.starts, r.positions, r.strata)
     ruling = _ruling(
-        max(chosen.p_value, LEAST), movable, uniform=uniform, alternative=alternative, mid_p=mid_p, level=level
+        max(float(chosen.p_value), LEAST), movable, uniform=uniform, alternative=alternative, mid_p=mid_p, level=level
     )
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
