@@ -158,7 +158,7 @@ class OptionsResult(Result):
     """
 
     unlisted = ("ruling", "draws", "draw_edges", "exhibits")
-    derived = ("p_value", "verdict", "level", "alternative", "rests_on", "mid_p")
+    derived = ("p_value", "verdict", ("reason", "ruling.reason"), "level", "alternative", "rests_on", "mid_p")
     told_by = "heldout.multiple_choice.summary:options_summary"
     tabled: ClassVar = {"items": "items", "left_out": "left_out_items"}
 
