@@ -181,7 +181,7 @@ def test_rate():
         ("html", "answers with a web page, perhaps one to log in, which is not the protocol"),
         ("stream", "answers with a stream, although none was asked for"),
         ("text", "answers with 'It works!' instead of JSON"),
-        ("nothing", "answers with nothing instead of JSON"),
+        ("nothing", "answers with nothing, which is not"),
         ("torn", "instead of JSON"),
         ("other", "answers with JSON without `choices`"),
         ("empty", "answers with an empty list of `choices`"),

@@ -21,7 +21,7 @@ from heldout.errors import InputError, import_extra
 from heldout.scorers import endpoint_arguments as given
 from heldout.scorers.answer_cache import AnswerCache
 from heldout.scorers.choices import UNPARSED, Choice, Shown, Tell
-from heldout.scorers.completions import PATHS, TEMPLATES, TOKENS, TOPS, Answer, Api, Settings, body, milder
+from heldout.scorers.completions import PATHS, TEMPLATES, TOKENS, TOPS, Answer, Api, Settings, frame, milder
 from heldout.scorers.prompts import check_template, prompt
 from heldout.scorers.responses import CONNECT_TIMEOUT, AgainError, RefusedError, Responses
 from heldout.scorers.waiting import Line, StoppedError, in_own_loop
@@ -185,6 +185,7 @@ class EndpointChooser:
         )
         self._cache = AnswerCache(None if cache is False else given.folder(cache) / self._file_name())
         self._settings: Settings | None = None
+        self._frames: dict[Settings, tuple[bytes, bytes]] = {}
         self._responses = Responses(
             address=self.address,
             model=model,
@@ -325,8 +326,10 @@ class EndpointChooser:
         return hashlib.sha256(json.dumps([*known, *parts], sort_keys=True, default=str).encode()).hexdigest()
 
     def _content(self, one: Shown, settings: Settings) -> bytes:
-        asked = body(one, model=self.name, api=self._api, settings=settings, template=self._template, extra=self._extra)
-        return json.dumps(asked, sort_keys=True, separators=(",", ":")).encode()
+        if settings not in self._frames:
+            self._frames[settings] = frame(model=self.name, api=self._api, settings=settings, extra=self._extra)
+        before, after = self._frames[settings]
+        return before + json.dumps(prompt(one, self._template)).encode() + after
 
     def _request_key(self, one: Shown, settings: Settings) -> str:
         content = self._content(one, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import socket
 import ssl
 import time
@@ -136,16 +137,18 @@ class Responses:
 
     def _payload(self, response: httpx.Response) -> Any:
         """The JSON of a response, or a sentence about what it is instead."""
+        try:
+            return json.loads(response.content)
+        except ValueError:
+            self._not_protocol(self._instead(response))
+
+    def _instead(self, response: httpx.Response) -> str:
         kind, head = response.headers.get("content-type", ""), response.content[:200].lstrip()
         if kind.startswith("text/event-stream") or head.startswith(b"data:"):
-            self._not_protocol("a stream, although none was asked for")
+            return "a stream, although none was asked for"
         if kind.startswith("text/html") or head[:14].lower().startswith((b"<!doctype", b"<html")):
-            self._not_protocol("a web page, perhaps one to log in")
-        try:
-            return response.json()
-        except ValueError:
-            what = f"{self._hide(head[:40].decode('utf-8', 'replace'))!r}" if head else "nothing"
-            self._not_protocol(f"{what} instead of JSON")
+            return "a web page, perhaps one to log in"
+        return f"{self._hide(head[:40].decode('utf-8', 'replace'))!r} instead of JSON" if head else "nothing"
 
     def _not_protocol(self, what: str) -> NoReturn:
         which = "chat completions" if self.api == "chat" else "completions"
