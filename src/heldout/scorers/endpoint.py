@@ -63,6 +63,8 @@ class Cost:
     price: float | None = None
 
     def __str__(self) -> str:
+        if not self.calls:
+            return f"0 calls: all {self.cached:,} answers are kept from before"
         kept = f" ({self.cached:,} answers are kept from before)" if self.cached else ""
         price = "" if self.price is None else f", at most about {self.price:,.2f}"
         calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}{kept}"
@@ -469,20 +471,20 @@ class EndpointChooser:
             try:
                 return self._responses.read(await client.send(request), one)
             except AgainError as again:
-                reason, wait = again.reason, again.wait
+                reason, way_out, wait = again.reason, ".", again.wait
                 if wait is not None:
                     line.hold(wait)
                 if again.busy and line.answered > answered:  # others get through: patience
                     tries, answered = 0, line.answered
                 most = self._max_retries
             except self._httpx.RequestError as error:
-                reason, wait = self._responses.absent(error), None
+                (reason, way_out), wait = self._responses.absent(error), None
                 most = self._max_retries if self.answered else min(1, self._max_retries)  # most likely the address
                 if isinstance(error, (self._httpx.UnsupportedProtocol, self._httpx.LocalProtocolError)):
                     most = 0
             if tries >= most:
                 times = f" (tried {tries + 1} times)" if tries else ""
-                raise InputError(f"{self.address} {reason}{times}.")
+                raise InputError(f"{self.address} {reason}{times}{way_out}")
             tries += 1
             await line.pause(wait, tries)
 

@@ -154,22 +154,22 @@ class Responses:
         which = "chat completions" if self.api == "chat" else "completions"
         raise InputError(f"{self.address} answers with {what}, which is not the protocol of OpenAI's {which}; {BASE}.")
 
-    def absent(self, error: Exception) -> str:
-        """Why there was no response, in words that follow the address."""
+    def absent(self, error: Exception) -> tuple[str, str]:
+        """Why there was no response, in words that follow the address, and the way out, which ends the sentence."""
         causes = list(_causes(error))
         if isinstance(error, self.httpx.ConnectTimeout):
-            return f"cannot be reached: no connection within {min(self.timeout, CONNECT_TIMEOUT):g} seconds"
+            return f"cannot be reached: no connection within {min(self.timeout, CONNECT_TIMEOUT):g} seconds", "."
         if isinstance(error, self.httpx.TimeoutException):
-            return f"gave no answer within {self.timeout:g} seconds; raise `timeout` or lower `concurrency`"
+            return f"gave no answer within {self.timeout:g} seconds", "; raise `timeout` or lower `concurrency`."
         if any(isinstance(cause, socket.gaierror) for cause in causes):
-            return f"cannot be reached: the name {self.httpx.URL(self.address).host} is not known"
+            return f"cannot be reached: the name {self.httpx.URL(self.address).host} is not known", "."
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return "cannot be trusted: its certificate is not valid here; set SSL_CERT_FILE to one that signs it"
+            return "has a certificate that is not valid here", "; set SSL_CERT_FILE to one that signs it."
         if any(isinstance(cause, ssl.SSLError) for cause in causes):
-            return "does not speak TLS; try http:// instead of https://"
+            return "does not speak TLS", "; try http:// instead of https://."
         if isinstance(error, self.httpx.ConnectError):
-            return "cannot be reached: the connection is refused; is the server running?"
-        return f"broke off the connection ({told(error)})"
+            return "cannot be reached: the connection is refused", "; is the server running?"
+        return f"broke off the connection ({told(error)})", "."
 
 
 def _said(complaint: str) -> str:
