@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from heldout.scorers.choices import LETTERS, UNPARSED, Shown
-from heldout.scorers.prompts import CHAT, PLAIN, prompt, read_choice
+from heldout.scorers.prompts import CHAT, PLAIN, read_choice
 
 Api = Literal["chat", "completions"]
 PATHS: dict[Api, str] = {"chat": "chat/completions", "completions": "completions"}
@@ -74,13 +74,19 @@ def milder(settings: Settings, complaint: str, *, logprobs: bool | None) -> Sett
     return None
 
 
-def body(
-    shown: Shown, *, model: str, api: Api, settings: Settings, template: str, extra: Mapping[str, Any]
-) -> dict[str, Any]:
-    """A request."""
-    text = prompt(shown, template)
-    asked = {"messages": [{"role": "user", "content": text}]} if api == "chat" else {"prompt": text}
-    return {"model": model, **asked, "stream": False, **settings.fields(api), **extra}
+def frame(*, model: str, api: Api, settings: Settings, extra: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """The JSON of a request, before and after the text that is asked.
+
+    Examples
+    --------
+    >>> frame(model="m", api="completions", settings=Settings(top=None, temperature=None, tokens=1), extra={})
+    (b'{"max_tokens":1,"model":"m","prompt":', b',"stream":false}')
+    """
+    mark = "\0"
+    asked = {"messages": [{"role": "user", "content": mark}]} if api == "chat" else {"prompt": mark}
+    request = {"model": model, **asked, "stream": False, **settings.fields(api), **extra}
+    before, _, after = json.dumps(request, sort_keys=True, separators=(",", ":")).partition(json.dumps(mark))
+    return before.encode(), after.encode()
 
 
 @dataclass(frozen=True)
@@ -194,7 +200,21 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-Step = tuple[str, list[tuple[str, float]]]  # the token written, and the candidates with their log-probabilities
+@dataclass(frozen=True)
+class Step:
+    """A token that was written, and what could have been written in its place."""
+
+    token: str
+    listed: Sequence[Any]
+
+    def candidates(self) -> dict[str, float]:
+        """Log-probabilities by token; -inf is told as a number."""
+        found: dict[str, float] = {}
+        for each in self.listed:
+            score = each.get("logprob") if isinstance(each, dict) else None
+            if isinstance(score, (int, float)) and not math.isnan(score):
+                found[str(each.get("token", ""))] = max(float(score), LEAST)
+        return found
 
 
 def _steps(logprobs: Any) -> list[Step]:
@@ -203,7 +223,7 @@ def _steps(logprobs: Any) -> list[Step]:
         return []
     if isinstance(logprobs.get("content"), list):
         return [
-            (str(step.get("token", "")), _candidates([step, *(step.get("top_logprobs") or [])]))
+            Step(str(step.get("token", "")), [step, *(step.get("top_logprobs") or [])])
             for step in logprobs["content"]
             if isinstance(step, dict)
         ]
@@ -212,19 +232,10 @@ def _steps(logprobs: Any) -> list[Step]:
         return []
     own = own if isinstance(own, list) else [None] * len(tokens)
     return [
-        (str(token), _candidates([{"token": t, "logprob": p} for t, p in {token: score, **(top or {})}.items()]))
+        Step(str(token), [{"token": t, "logprob": p} for t, p in {token: score, **(top or {})}.items()])
         for token, score, top in zip(tokens, own, tops, strict=False)
         if top is None or isinstance(top, dict)
     ]
-
-
-def _candidates(listed: Sequence[Any]) -> list[tuple[str, float]]:
-    found: dict[str, float] = {}
-    for each in listed:
-        score = each.get("logprob") if isinstance(each, dict) else None
-        if isinstance(score, (int, float)) and not math.isnan(score):
-            found[str(each.get("token", ""))] = max(float(score), LEAST)
-    return list(found.items())
 
 
 def letter_of(token: str, n_options: int) -> int:
@@ -251,19 +262,19 @@ def _letter_scores(steps: Sequence[Step], text: str, options: Sequence[str], api
     place = 0
     if api == "chat":
         chosen = read_choice(text, options)
-        named = [i for i, (token, _) in enumerate(steps) if letter_of(token, len(options)) == chosen]
+        named = [i for i, step in enumerate(steps) if letter_of(step.token, len(options)) == chosen]
         if chosen == UNPARSED or not named:
             return None
         place = 0 if named[0] == 0 else named[-1]
-    candidates = steps[place][1]
+    candidates = steps[place].candidates()
     found: dict[int, list[float]] = {}
-    for token, score in candidates:
+    for token, score in candidates.items():
         letter = letter_of(token, len(options))
         if letter != UNPARSED:
             found.setdefault(letter, []).append(score)  # "B" and " B"
     if not found:
         return None
-    floor = min(score for _, score in candidates) - math.log(2)
+    floor = min(candidates.values()) - math.log(2)
     scores = [_log_sum(found[i]) if i in found else floor for i in range(len(options))]
     total = _log_sum(scores)
     return tuple(score - total for score in scores)

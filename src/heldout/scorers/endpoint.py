@@ -21,7 +21,7 @@ from heldout.errors import InputError, import_extra
 from heldout.scorers import endpoint_arguments as given
 from heldout.scorers.answer_cache import AnswerCache
 from heldout.scorers.choices import UNPARSED, Choice, Shown, Tell
-from heldout.scorers.completions import PATHS, TEMPLATES, TOKENS, TOPS, Answer, Api, Settings, body, milder
+from heldout.scorers.completions import PATHS, TEMPLATES, TOKENS, TOPS, Answer, Api, Settings, frame, milder
 from heldout.scorers.prompts import check_template, prompt
 from heldout.scorers.responses import CONNECT_TIMEOUT, AgainError, RefusedError, Responses
 from heldout.scorers.waiting import Line, StoppedError, in_own_loop
@@ -63,6 +63,8 @@ class Cost:
     price: float | None = None
 
     def __str__(self) -> str:
+        if not self.calls:
+            return f"0 calls: all {self.cached:,} answers are kept from before"
         kept = f" ({self.cached:,} answers are kept from before)" if self.cached else ""
         price = "" if self.price is None else f", at most about {self.price:,.2f}"
         calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}{kept}"
@@ -185,6 +187,7 @@ class EndpointChooser:
         )
         self._cache = AnswerCache(None if cache is False else given.folder(cache) / self._file_name())
         self._settings: Settings | None = None
+        self._frames: dict[Settings, tuple[bytes, bytes]] = {}
         self._responses = Responses(
             address=self.address,
             model=model,
@@ -325,8 +328,10 @@ class EndpointChooser:
         return hashlib.sha256(json.dumps([*known, *parts], sort_keys=True, default=str).encode()).hexdigest()
 
     def _content(self, one: Shown, settings: Settings) -> bytes:
-        asked = body(one, model=self.name, api=self._api, settings=settings, template=self._template, extra=self._extra)
-        return json.dumps(asked, sort_keys=True, separators=(",", ":")).encode()
+        if settings not in self._frames:
+            self._frames[settings] = frame(model=self.name, api=self._api, settings=settings, extra=self._extra)
+        before, after = self._frames[settings]
+        return before + json.dumps(prompt(one, self._template)).encode() + after
 
     def _request_key(self, one: Shown, settings: Settings) -> str:
         content = self._content(one, settings)
@@ -466,20 +471,20 @@ class EndpointChooser:
             try:
                 return self._responses.read(await client.send(request), one)
             except AgainError as again:
-                reason, wait = again.reason, again.wait
+                reason, way_out, wait = again.reason, ".", again.wait
                 if wait is not None:
                     line.hold(wait)
                 if again.busy and line.answered > answered:  # others get through: patience
                     tries, answered = 0, line.answered
                 most = self._max_retries
             except self._httpx.RequestError as error:
-                reason, wait = self._responses.absent(error), None
+                (reason, way_out), wait = self._responses.absent(error), None
                 most = self._max_retries if self.answered else min(1, self._max_retries)  # most likely the address
                 if isinstance(error, (self._httpx.UnsupportedProtocol, self._httpx.LocalProtocolError)):
                     most = 0
             if tries >= most:
                 times = f" (tried {tries + 1} times)" if tries else ""
-                raise InputError(f"{self.address} {reason}{times}.")
+                raise InputError(f"{self.address} {reason}{times}{way_out}")
             tries += 1
             await line.pause(wait, tries)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import socket
 import ssl
 import time
@@ -136,37 +137,39 @@ class Responses:
 
     def _payload(self, response: httpx.Response) -> Any:
         """The JSON of a response, or a sentence about what it is instead."""
+        try:
+            return json.loads(response.content)
+        except ValueError:
+            self._not_protocol(self._instead(response))
+
+    def _instead(self, response: httpx.Response) -> str:
         kind, head = response.headers.get("content-type", ""), response.content[:200].lstrip()
         if kind.startswith("text/event-stream") or head.startswith(b"data:"):
-            self._not_protocol("a stream, although none was asked for")
+            return "a stream, although none was asked for"
         if kind.startswith("text/html") or head[:14].lower().startswith((b"<!doctype", b"<html")):
-            self._not_protocol("a web page, perhaps one to log in")
-        try:
-            return response.json()
-        except ValueError:
-            what = f"{self._hide(head[:40].decode('utf-8', 'replace'))!r}" if head else "nothing"
-            self._not_protocol(f"{what} instead of JSON")
+            return "a web page, perhaps one to log in"
+        return f"{self._hide(head[:40].decode('utf-8', 'replace'))!r} instead of JSON" if head else "nothing"
 
     def _not_protocol(self, what: str) -> NoReturn:
         which = "chat completions" if self.api == "chat" else "completions"
         raise InputError(f"{self.address} answers with {what}, which is not the protocol of OpenAI's {which}; {BASE}.")
 
-    def absent(self, error: Exception) -> str:
-        """Why there was no response, in words that follow the address."""
+    def absent(self, error: Exception) -> tuple[str, str]:
+        """Why there was no response, in words that follow the address, and the way out, which ends the sentence."""
         causes = list(_causes(error))
         if isinstance(error, self.httpx.ConnectTimeout):
-            return f"cannot be reached: no connection within {min(self.timeout, CONNECT_TIMEOUT):g} seconds"
+            return f"cannot be reached: no connection within {min(self.timeout, CONNECT_TIMEOUT):g} seconds", "."
         if isinstance(error, self.httpx.TimeoutException):
-            return f"gave no answer within {self.timeout:g} seconds; raise `timeout` or lower `concurrency`"
+            return f"gave no answer within {self.timeout:g} seconds", "; raise `timeout` or lower `concurrency`."
         if any(isinstance(cause, socket.gaierror) for cause in causes):
-            return f"cannot be reached: the name {self.httpx.URL(self.address).host} is not known"
+            return f"cannot be reached: the name {self.httpx.URL(self.address).host} is not known", "."
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return "cannot be trusted: its certificate is not valid here; set SSL_CERT_FILE to one that signs it"
+            return "has a certificate that is not valid here", "; set SSL_CERT_FILE to one that signs it."
         if any(isinstance(cause, ssl.SSLError) for cause in causes):
-            return "does not speak TLS; try http:// instead of https://"
+            return "does not speak TLS", "; try http:// instead of https://."
         if isinstance(error, self.httpx.ConnectError):
-            return "cannot be reached: the connection is refused; is the server running?"
-        return f"broke off the connection ({told(error)})"
+            return "cannot be reached: the connection is refused", "; is the server running?"
+        return f"broke off the connection ({told(error)})", "."
 
 
 def _said(complaint: str) -> str:
