@@ -16,6 +16,7 @@ from heldout import load, options, read_items
 from heldout.cli import main
 from heldout.scorers import EndpointChooser
 from tests.multiple_choice.tiny_models import benchmark, save_model, write_items
+from tests.readme import OPTION_SCORES
 from tests.scorers.standin import StandIn
 
 FEW = ("--resamples", "199", "--n-jobs", "1")
@@ -163,6 +164,19 @@ def test_a_gate(run, items, tmp_path):
     assert "--fail-under 0.01 cannot be judged: the verdict is 'not applicable'." in err
     assert 'failures="1"' in out
     assert 'skipped="1"' in run("--runs", tmp_path / "alone.npz", *FEW, "--format", "junit")[1]
+
+
+@pytest.mark.skipif(not OPTION_SCORES.exists(), reason="needs ../shared/data/llm_option_scores.npz")
+def test_scores_of_a_language_model(run):
+    code, out, _ = run("--runs", OPTION_SCORES, "--task", "mmlu", *FEW, "--json")
+    found = json.loads(out)
+    assert (code, found["positions"]["counts"]) == (0, {"4": [19, 16, 25, 42]})
+    assert found["positions"]["p_value"] == pytest.approx(0.001, abs=3e-4)
+    assert found["verdict"] == "no dependence found"
+    for task in ("arc", "hellaswag", "truthfulqa"):
+        code, out, _ = run("--runs", OPTION_SCORES, "--task", task, *FEW, "--json")
+        assert (code, json.loads(out)["verdict"]) == (0, "not applicable")
+        assert "by itself" in json.loads(out)["reason"]
 
 
 def verdicts(run, folder, seed):
