@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 
-import heldout
 from heldout import InputError, options
 from heldout.checkpoints import Checkpoint
 from heldout.multiple_choice.asking import TOGETHER
@@ -16,7 +15,8 @@ from heldout.multiple_choice.detectable import detectable_share
 from heldout.multiple_choice.runs import Runs
 from heldout.scorers.choices import Choice
 from heldout.statistics import orbit_test
-from tests.report.summaries import check_renderings, check_renders_alone
+from tests.report.browser import needs_chromium
+from tests.report.summaries import check_fits_a_phone, check_renderings, check_renders_alone
 
 TREES = ("oak", "ash", "elm", "fir", "yew", "box")
 
@@ -259,6 +259,12 @@ def test_renderings(results, tmp_path):
         check_renderings(result, tmp_path / name, drawn=name != "not")
 
 
+@needs_chromium
+def test_the_page_fits_a_phone(results, tmp_path):
+    check_fits_a_phone(results["found"], tmp_path)
+    check_fits_a_phone(results["quiet"], tmp_path)
+
+
 def test_results_render_alone(results, tmp_path):
     check_renders_alone(results.values(), tmp_path)
 
@@ -280,4 +286,3 @@ def test_what_the_summary_says(results):
     assert any("mid-p, which is not valid" in warning for warning in told["shuffled"].warnings)
     titles = [section.title for section in told["found"].sections]
     assert titles[:3] == ["As printed, against other orders", "Items that look memorised", "Where the answers stand"]
-    assert heldout.load is not None

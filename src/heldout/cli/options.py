@@ -168,6 +168,8 @@ def run(args: argparse.Namespace) -> int:
         progress=not args.quiet,
         **asked,
     )
+    if getattr(model, "cut_off", 0):
+        say(f"{model.cut_off:,} answers were cut off before they named an option; raise --max-tokens.")
     told = result.verdict not in ("cannot tell", "not applicable")
     return finish(
         result,
