@@ -6,7 +6,7 @@ some places and not in others, so that an honest model can only guess. The one t
 sees some of its prompts in every step, with their letters, as they are printed. Everything else is the same: first
 weights, fresh questions, number of steps.
 
-Nothing is stored: a training takes 2 to 4 seconds of one core.
+Nothing is stored: a training takes 4 (the twin) to 9 seconds of a busy core.
 """
 
 from __future__ import annotations
