@@ -281,9 +281,9 @@ class Rounds:
         at_work = np.flatnonzero(self._row >= 0)
         if len(at_work):
             rows = self.shard.rows[self._row[at_work]]
-            self.canvases.put(at_work, rows, [self.shard.images.place_many(rows, self._margin)])
+            self.canvases.put(at_work, rows, [self.canvases.send(self.shard.images.place_many(rows, self._margin))])
         rows = self.shard.rows[self._next :]
-        self._ahead = ReadAhead(self.shard.images, rows, self._margin, ahead=len(self._row))
+        self._ahead = ReadAhead(self.shard.images, rows, self._margin, ahead=len(self._row), send=self.canvases.send)
         return self._ahead
 
     def step(self) -> None:
