@@ -6,7 +6,8 @@ python benchmarks/bench_gpu.py --only "trained ResNet-20 bf16" --pictures test.n
 Needs torch and the package's own source tree. Weights are random: speed does not depend on them, but what is asked for
 does. Pictures are smooth noise, and nine labels in ten are what the model says; "JPEG" reads the same pictures from
 files, decoding included. "trained" are CIFAR-10's test pictures (`x` and `y` of the file, or `x_test` and `y_test`),
-"all" the training pictures behind them in the same file, and the ResNet-20 of `experiments/cifar10`. --parts says where the time goes, waiting for the device after every part.
+"all" the training pictures behind them in the same file, and the ResNet-20 of `experiments/cifar10`. --parts says
+where the time goes, waiting for the device after every part.
 """
 
 from __future__ import annotations
