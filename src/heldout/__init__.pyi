@@ -18,7 +18,7 @@ from .memorization.curve import Curve
 from .memorization.perturbed import perturbation_curve
 from .memorization.result import MemorizationResult
 from .memorization.retrained import LabelNoiseCurve, label_noise_curve
-from .orbit import Translations
+from .orbit import Dihedral, HorizontalFlip, Translations
 from .predictions import Predictions, Scores, load_predictions, load_scores
 from .reuse.bounds import TestableModels, testable_models
 from .reuse.budget import budget
@@ -47,8 +47,10 @@ __all__ = [
     "CompareResult",
     "ControlTestResult",
     "Curve",
+    "Dihedral",
     "ExposureResult",
     "HeldoutError",
+    "HorizontalFlip",
     "IndependenceTestResult",
     "InputError",
     "LabelNoiseCurve",

@@ -38,6 +38,8 @@ class Decision:
     moved_score: Array  # excess score of g(x), the largest among the candidates for the random rules
     asked: Array  # (n, n_positions) which scores are wanted next
     open: Array  # how many are wanted in all where `ask` limits what is asked for, else 0
+    orbit_wrong: Array | None = None  # of a finite group: how many of the distinct versions are wrong,
+    orbit_points: Array | None = None  # and how many there are
 
 
 class Plan:
@@ -62,7 +64,9 @@ class Plan:
         self.table, self.rule = table, rule
         self._xp = xp = arrays or NumpyArrays()
         self._is_random = rule in ("random", "random2")
-        self._choices = table.n_moves + (rule == "random2")
+        # Moves that leave an example as it is, from wherever it is, are no choice of "random"; "random2" stays there.
+        elsewhere = int((table.reached != np.arange(table.n_positions)[:, None]).sum(axis=1).max())
+        self._choices = table.n_moves + 1 if rule == "random2" else max(1, elsewhere)
         order = np.arange(table.n_moves)
         preferred = np.lexsort((order, table.lengths)) if rule == "nearest" and table.lengths is not None else order
         rank = np.argsort(preferred)
@@ -76,6 +80,8 @@ class Plan:
         self._targets = xp.put(np.append(table.reached[table.centre], table.centre))
         self._left, self._reached = xp.put(table.left), xp.put(table.reached)
         self._position = xp.put(np.arange(table.n_positions))
+        points = np.arange(table.n_positions) if table.first is None else np.unique(table.first)
+        self._points = xp.put(points) if table.is_group else None
 
     def decide(self, maps: Array, ask: int) -> Decision:
         """Outcomes, or the positions to score next.
@@ -118,6 +124,13 @@ class Plan:
             moved_to[rows] = weight[rows]
             loss, score = xp.where(moved, 1.0, 0.0), seen[xp.rows(len(seen)), move]
         asked[rows] = asked[rows] | more
+        orbit_wrong = orbit_points = None
+        if self._points is not None:
+            versions = maps[:, self._points]
+            missing = xp.isnan(versions)
+            asked[:, self._points] = asked[:, self._points] | missing
+            settled = settled & ~missing.any(-1)
+            orbit_wrong, orbit_points = (versions > 0.0).sum(-1), xp.full((len(maps),), len(self._points))
         return Decision(
             settled=settled,
             statistic=moved_to - xp.where(is_wrong, 1.0, 0.0),
@@ -128,6 +141,8 @@ class Plan:
             moved_score=xp.where(is_wrong, here, xp.where(moved, score, 0.0)),
             asked=asked,
             open=wanted,
+            orbit_wrong=orbit_wrong,
+            orbit_points=orbit_points,
         )
 
     def _preferred(self, seen: Array, strongest: Array) -> Array:
