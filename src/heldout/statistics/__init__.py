@@ -1,5 +1,6 @@
 """Numbers in, evidence out. Nothing here knows what a model is."""
 
+from heldout.statistics.arrangements import ArrangementTestResult, arrangement_test, arrangement_tests
 from heldout.statistics.bernstein import (
     bernstein_bound,
     bernstein_log_pvalue,
@@ -18,11 +19,13 @@ from heldout.statistics.mean_zero import (
     n_model_test,
 )
 from heldout.statistics.mixture import mixture_log_evalue
+from heldout.statistics.poisson_binomial import OrbitTestResult, orbit_test
 from heldout.statistics.permutation import ControlTestResult, ControlTestsResult, control_test, control_tests
 from heldout.statistics.power import Detectable, detectable_difference, detectable_effect
 from heldout.statistics.seen import SeenExamples, benjamini_hochberg, seen_examples
 
 __all__ = [
+    "ArrangementTestResult",
     "ControlTestResult",
     "ControlTestsResult",
     "Detectable",
@@ -32,7 +35,10 @@ __all__ = [
     "LeakTestResult",
     "MarginTestResult",
     "NModelTestResult",
+    "OrbitTestResult",
     "SeenExamples",
+    "arrangement_test",
+    "arrangement_tests",
     "benjamini_hochberg",
     "bernstein_bound",
     "bernstein_log_pvalue",
@@ -52,6 +58,7 @@ __all__ = [
     "margin_test",
     "mixture_log_evalue",
     "n_model_test",
+    "orbit_test",
     "seen_examples",
     "star_bets_log_pvalue",
     "two_interval_log_pvalue",
