@@ -76,8 +76,8 @@ def add_options(verb: Parser) -> None:
         "Is this model independent of this test set?",
         usage="heldout audit --model M --images PATH [--control PATH] [--reference M ...] [options]\n"
         "       heldout audit --scores FILE --control-scores FILE [--reference-scores FILE ...] [options]",
-        essential="--model --images --control --reference --resize --crop --pad --orbit --radius --scores --control-scores "
-        "--reference-scores --needed --fail-under --out --format --resume",
+        essential="--model --images --control --reference --resize --crop --pad --orbit --radius --scores "
+        "--control-scores --reference-scores --needed --fail-under --out --format --resume",
         examples=EXAMPLES,
         details=f"{FORMATS}\n{SCORE_FORMATS}\n{NEEDED_FORMATS}\n{EXIT_CODES}",
     )

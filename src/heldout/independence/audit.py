@@ -321,8 +321,8 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: PictureOrbit, **options
         p-values of test against control, on T and on the error rate of untouched pictures; without one it is
         the exact orbit test's on a finite group (errors on the pictures as they stand against all of their views), else
         the betting test's, and rests on the assumption that moves keep a picture's density (refused for shifts of
-        `Pad`, which surely do not). Pictures that are equal pixel by pixel count as one group, as do `LabelledImages.groups`;
-        a picture or group in both sets is refused.
+        `Pad`, which surely do not). Pictures that are equal pixel by pixel count as one group, as do
+        `LabelledImages.groups`; a picture or group in both sets is refused.
     references : sequence, optional
         Other models of the same classes, each as `scorer`, that cannot have seen more of the test set than of the
         control: older ones, from elsewhere, or trained on the rest. They need a control. With them the verdict is that
@@ -433,6 +433,8 @@ def _examples(
 ) -> Examples:
     outcomes = [result.outcomes for result in found]
     statistics = np.stack([o.statistic for o in outcomes])
+    views_wrong = np.stack([o.views_wrong for o in outcomes])
+    n_views = views_wrong.shape[-1]
     return Examples(
         statistics=statistics,
         weights=np.stack([o.weight for o in outcomes]),
@@ -446,4 +448,6 @@ def _examples(
         groups=depends.codes,
         n_duplicates=depends.n_duplicates,
         design_effect=None if depends.codes is None else design_effect(statistics.mean(axis=0), depends.codes),
+        view_losses=views_wrong if n_views else None,
+        n_symmetric=int((outcomes[0].orbit_points < n_views).sum()),
     )

@@ -255,7 +255,7 @@ def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Picture
     known = list(images.source.shapes(indices))
     first, others = known[0], [item for item in known if item[1] != known[0][1]]
     if images.frame.one_size and others:
-        what = "turned cyclically" if images.frame.wraps else "padded to one size"
+        what = "turned cyclically" if images.frame.wraps else "padded to one size" if margin else "taken whole"
         raise InputError(
             f"pictures differ in size ({images.ids[first[0]]} is {first[1][0]} x {first[1][1]}, "
             f"{images.ids[others[0][0]]} is {others[0][1][0]} x {others[0][1][1]}), so they cannot be {what}; "
@@ -270,6 +270,8 @@ def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Picture
         )
     index, shape = min(known, key=lambda item: images.frame.room(item[1]))
     room = images.frame.room(shape)
+    height, width = images.place(index, 0).shape[:2] if room >= 0 or not margin else (1, 1)
+    orbit.check_shape((height, width))
     if room < margin:
         fits = int(max(room, 0) * orbit.radius // margin)
         raise InputError(

@@ -41,7 +41,8 @@ BATCHES_OF_PICTURES = 64  # that a shard holds: its last batches, partly empty, 
 class Outcomes:
     """What each picture contributes, one row per picture.
 
-    The last two are 0 where the orbit is no finite group: versions that are wrong, and versions, distinct ones only.
+    On a finite group: how many versions are wrong, and how many there are, distinct ones only; and which ones are
+    wrong, all of them. Else 0 and none.
     """
 
     statistic: NDArray[np.float64]
@@ -52,10 +53,11 @@ class Outcomes:
     moved_score: NDArray[np.float64]
     orbit_wrong: NDArray[np.int16]
     orbit_points: NDArray[np.int16]
+    views_wrong: NDArray[np.bool_]  # (n, n_positions)
 
     @classmethod
-    def empty(cls, n: int, d: int = 2) -> Outcomes:
-        """Room for n pictures; moves are d numbers each."""
+    def empty(cls, n: int, d: int = 2, n_views: int = 0) -> Outcomes:
+        """Room for n pictures; moves are d numbers each, and a finite group has so many views."""
         return cls(
             statistic=np.full(n, np.nan),
             weight=np.full(n, np.nan),
@@ -65,6 +67,7 @@ class Outcomes:
             moved_score=np.full(n, np.nan),
             orbit_wrong=np.zeros(n, dtype=np.int16),
             orbit_points=np.zeros(n, dtype=np.int16),
+            views_wrong=np.zeros((n, n_views), dtype=bool),
         )
 
     @classmethod
@@ -240,7 +243,8 @@ class Rounds:
 
     def __init__(self, shard: Shard, batch_size: int | None = None) -> None:
         self.shard, self.batch_size = shard, batch_size or shard.batch_size
-        self.outcomes = Outcomes.empty(len(shard.rows), shard.table.moves.shape[1])
+        n_views = shard.table.n_positions if shard.table.is_group else 0
+        self.outcomes = Outcomes.empty(len(shard.rows), shard.table.moves.shape[1], n_views)
         self.evaluations = 0
         self.finished = 0
         n_slots = min(self.batch_size, len(shard.rows))

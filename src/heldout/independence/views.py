@@ -69,7 +69,7 @@ class ViewsEvidence(Record):
 
 
 def elements_of(orbit: PictureOrbit) -> tuple[int, ...]:
-    """Mirror images and turns among the moves, by their number in `heldout.orbit.square`, the picture as it is first."""
+    """Mirror images and turns among the moves, by their number in `heldout.orbit.square`; the first moves nothing."""
     found: tuple[int, ...] = getattr(orbit, "elements", (IDENTITY,))
     return found
 

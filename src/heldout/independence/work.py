@@ -21,6 +21,7 @@ from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.preflight import Preflight, check_room, looked_at, preflight
 from heldout.independence.rounds import Shard, ShardResult, finished_before, run_shard, shards_of
 from heldout.independence.sizes import BatchSizes, with_size
+from heldout.independence.views import elements_of
 from heldout.orbit import Rule
 from heldout.orbit.named import PictureOrbit
 from heldout.orbit.table import MoveTable, Orbit
@@ -183,13 +184,16 @@ def _check_control(test: Pictures, control: Pictures) -> None:
 
 def find_dependence(work: Work, *, alternative: Alternative, level: float) -> dict[str, Dependence]:
     """Which pictures of each set depend on each other, and whether enough are left that do not."""
+    elements = elements_of(work.orbit)
+    told = {"views": elements} if len(elements) > 1 else {}
     depends = dependence(
         work.parts,
         progress=work.progress,
         checkpoints={
-            name: work.kept().file(f"{name}-duplicates", pictures=p.digest, limit=work.limit, seed=work.seed)
+            name: work.kept().file(f"{name}-duplicates", pictures=p.digest, limit=work.limit, seed=work.seed, **told)
             for name, p in work.sets.items()
         },
+        elements=elements,
     )
     for name, found in depends.items():
         if sentence := found.sentence(len(work.sets[name].rows)):

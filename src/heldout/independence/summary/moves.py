@@ -53,7 +53,7 @@ def neutral(orbit: PictureOrbit, tolerance: float = 0.0) -> str:
 def all_moves(orbit: PictureOrbit, frame: str) -> str:
     """The orbit in words, and how many moves it has."""
     if orbit.is_group:
-        return f"{orbit.described}: {len(orbit) + 1} views, of which one is the picture as it stands"
+        return f"{orbit.described}: {len(orbit)} move{'s' * (len(orbit) > 1)}"
     shifts = f"{FRAMED.get(frame, 'translations')}, radius {orbit.radius}"
     if len(elements_of(orbit)) == 1:
         return f"{shifts}: {len(orbit)} moves down, up, left and right"

@@ -129,16 +129,16 @@ def _of_views(result: AuditResult, views: ViewsEvidence, tested: str, found: str
     e, many = result.evidence, result.n_models
     rates = (
         f"{words.capital(words.models_text(many))} {'is' if many == 1 else 'are'} wrong on "
-        f"{page.percent(views.error)} of the pictures as they stand, and on {page.percent(views.expected_error)} of all "
-        "their views"
+        f"{page.percent(views.error)} of the pictures as they stand, and on {page.percent(views.expected_error)} of "
+        "all their views"
     )
     assumed = moves.neutral(result.orbit)
     if result.direction:
-        towards = TOWARDS[result.direction].format("them" if many > 1 else "it", moves.copies(result.orbit))
+        towards = "not " * (result.direction == "harder") + "the direction of overfitting"
         return (
             f"At level {e.level:g}: it cannot both be true that {'the model is' if many == 1 else 'all models are'} "
-            f"independent of how these pictures are arranged and that {assumed} ({tested}). {rates}: {towards}. The "
-            "second is not tested: choosing this orbit declares it."
+            f"independent of how these pictures are arranged and that {assumed} ({tested}). {rates}: {towards}. That "
+            "views are equally likely is not tested: choosing this orbit declares it."
         )
     return (
         f"At level {e.level:g}: nothing was found ({tested}). {rates}. {found} This rests on two assumptions: "
@@ -187,8 +187,10 @@ def _figures(result: AuditResult, effects: words.Effects) -> tuple[page.Figure, 
     mean += "; each group counts once" * (result.test.groups is not None)
     rows = [("Mean T", page.fixed(e.tested_statistic, sign=True), mean)]
     if e.views is not None:
-        rows = [("Error as they stand", page.percent(e.views.error), "of the test set"),
-                ("Error over all views", page.percent(e.views.expected_error), "expected as they stand, if independent")]
+        rows = [
+            ("Error as they stand", page.percent(e.views.error), "of the test set"),
+            ("Error over all views", page.percent(e.views.expected_error), "expected as they stand, if independent"),
+        ]
     if c is not None:
         errors = {"test set": e.untouched_error, "control": c.untouched_error}
         rows = [(f"Error on the {of}", page.percent(v), "untouched pictures") for of, v in errors.items()]
@@ -226,7 +228,7 @@ def _numbers(result: AuditResult) -> page.Rows:
          f"{effects[0]}  (level {words.level_text(e)}; power {POWER:g}, plug-in)"),
     ]  # fmt: skip
     if e.views is not None:
-        lines = [*_view_lines(e.views), *lines]
+        lines = [*_view_lines(e.views, result.test.groups is not None), *lines]
     if c is not None:
         grouped = c.statistic.n_groups_test is not None
         plain = (e.statistic - c.mean_statistic, e.untouched_error - c.untouched_error)
@@ -244,7 +246,7 @@ def _numbers(result: AuditResult) -> page.Rows:
     return (*leak, *page.kept_facts(*lines, *_audited(result)))
 
 
-def _view_lines(views: ViewsEvidence) -> list[tuple[str, str | None]]:
+def _view_lines(views: ViewsEvidence, grouped: bool) -> list[tuple[str, str | None]]:
     """The orbit test's numbers."""
     few = views.n_symmetric
     return [
@@ -253,8 +255,8 @@ def _view_lines(views: ViewsEvidence) -> list[tuple[str, str | None]]:
                                  "if independent)"),
         ("Orbit test", f"p = {page.pvalue_text(views.log_p_two_sided)} two-sided, "
                        f"{page.pvalue_text(views.log_p_greater)} one-sided (easier)"),
-        ("  Units that tell", f"{page.of_text(views.n_telling, views.n_units)} are right in one view and wrong in "
-                              "another"),
+        ("  Groups that tell" if grouped else "  Pictures that tell",
+         f"{page.of_text(views.n_telling, views.n_units)} have more errors in one view than in another"),
         ("  Symmetric pictures", f"{few:,}, which some move leaves unchanged: equal views count once" if few else None),
     ]  # fmt: skip
 

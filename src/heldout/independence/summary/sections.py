@@ -54,14 +54,16 @@ def views(result: AuditResult) -> Iterator[page.Section]:
     of = result.evidence.views
     if of is None:
         return
-    rows: list[Estimate] = [(page.capital(name), error, None) for name, error in zip(of.view_names, of.view_errors, strict=True)]
+    rows: list[Estimate] = [
+        (words.capital(name), error, None) for name, error in zip(of.view_names, of.view_errors, strict=True)
+    ]
     low, high = (max(0.0, min(1.0, of.expected_error + k * of.deviation)) for k in (-1.96, 1.96))
     rows.insert(1, ("Expected as they are", of.expected_error, (low, high)))
     yield page.Section.of(
         "As they stand, and in every view",
-        "If the model is independent of how these pictures are arranged, and every view of a picture was as likely as the "
-        "others, the pictures as they stand are one draw among their views: they are wrong as often as all views are, up "
-        "to chance. The orbit test counts this chance exactly.",
+        "If the model is independent of how these pictures are arranged, and every view of a picture was as likely as "
+        "the others, the pictures as they stand are one draw from their views: wrong as often as all views are, up to "
+        "chance. The orbit test counts this chance exactly.",
         page.Table.estimates("Error rate by view", ("View", "Error rate", f"95{page.PERCENT} range"), rows),
         page.Note(
             "The range is where the error rate as they are falls in 95 of 100 cases, if both hold (normal "
@@ -146,7 +148,11 @@ def growth(result: AuditResult) -> page.Section:
             title="p-value against sample size",
             x=x,
             y=page.Axis(label="p (log scale)", kind="decades"),
-            series=(line("betting", "betting", "a", ten), line("Bernstein (v1)", "bernstein", "b", ten)),
+            series=(
+                *([line("orbit test", "orbit", "c", ten)] if curve[0].orbit is not None else []),
+                line("betting", "betting", "a", ten),
+                line("Bernstein (v1)", "bernstein", "b", ten),
+            ),
             reference=(math.log10(LEVEL), f"{LEVEL:g}"),
         ),
         page.LineChart(

@@ -367,9 +367,10 @@ def advice(
             (outcome == "easier" and by_views,
              "Ask whether these pictures have a usual view. If they do not, look for them (and near duplicates) in the "
              "training data, and until that is settled do not choose between models by this test set."),
-            (outcome == "easier" and not by_views, "Report the control's result, the number to believe for fresh data, and look for "
-                                  f"test examples (and near duplicates) in the training data{first}. Until that is "
-                                  "settled, do not choose between models by this test set."),
+            (outcome == "easier" and not by_views,
+             "Report the control's result, the number to believe for fresh data, and look for test examples (and near "
+             f"duplicates) in the training data{first}. Until that is settled, do not choose between models by this "
+             "test set."),
             (alone, "Get a control (`--control`): `heldout split` puts fresh examples aside before training."
                     f"{' It asks for no equally likely views.' * by_views}"),
             (not alone and len(result.references) < ENOUGH_REFERENCES,
