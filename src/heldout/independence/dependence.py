@@ -110,9 +110,9 @@ def _check_pictures_apart(
     names = [f"{test.ids[rows[i]]} is control {control.ids[control_rows[j]]}" for i, j in pairs]
     raise InputError(
         f"{len(pairs):,} of {len(control_rows):,} control pictures stand in the test set too, pixel by pixel"
-        f"{', as they are or mirrored or turned' * views} (test {_some(names)}); a control must be other pictures of the "
-        "same source. Take them out of the control, "
-        "or draw test set and control with heldout split, which keeps equal pictures together."
+        f"{', as they are or mirrored or turned' * views} (test {_some(names)}); a control must be other pictures of "
+        "the same source. Take them out of the control"
+        f"{'' if views else ', or draw test set and control with heldout split, which keeps equal pictures together'}."
     )
 
 

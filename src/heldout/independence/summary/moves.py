@@ -53,11 +53,12 @@ def neutral(orbit: PictureOrbit, tolerance: float = 0.0) -> str:
 def all_moves(orbit: PictureOrbit, frame: str) -> str:
     """The orbit in words, and how many moves it has."""
     if orbit.is_group:
-        return f"{orbit.described}: {len(orbit)} move{'s' * (len(orbit) > 1)}"
+        return f"{orbit.name}, {orbit.described}: {len(orbit)} move{'s' * (len(orbit) > 1)}"
     shifts = f"{FRAMED.get(frame, 'translations')}, radius {orbit.radius}"
     if len(elements_of(orbit)) == 1:
         return f"{shifts}: {len(orbit)} moves down, up, left and right"
-    return f"{shifts}, of {orbit.described}: {len(orbit)} moves"
+    views = f"{len(elements_of(orbit))} views of a picture, mirrored{' and turned' * has_turns(elements_of(orbit))}"
+    return f"{orbit.name}: {shifts}, of {views}: {len(orbit)} moves"
 
 
 def move_text(move: tuple[int, ...]) -> str:

@@ -50,7 +50,7 @@ def audit_summary(result: AuditResult) -> page.Summary:
     more = (still, LARGER_RADIUS), (result.n_models == 1, MORE_RUNS)
     return page.Summary(
         kind="Audit: verdict",
-        headline=words.headline(result.ruling)[1],
+        headline=words.headline(result.ruling, result.orbit)[1],
         sentences=(words.capital(_sentence(result, effects)),),
         tone="found" if result.ruling.found else "quiet",
         subject=_subject(result),
@@ -58,12 +58,13 @@ def audit_summary(result: AuditResult) -> page.Summary:
         warnings=tuple(_notes(result)),
         lines=numbers,
         sections=(
-            *sections.views(result),
+            *(sections.views(result) if e.verdict_by == "orbit" else ()),
             sections.two_estimates(result),
             *words.advice(result, e.planned_audits, effects, *more),
             page.Section.of("What was audited, and the numbers", page.Facts(numbers)),
             *sections.references(result),
             *sections.control(result),
+            *(sections.views(result) if e.verdict_by != "orbit" else ()),
             sections.exhibits(result),
             sections.statistic(result),
             *sections.models(result),
@@ -137,8 +138,9 @@ def _of_views(result: AuditResult, views: ViewsEvidence, tested: str, found: str
         towards = "not " * (result.direction == "harder") + "the direction of overfitting"
         return (
             f"At level {e.level:g}: it cannot both be true that {'the model is' if many == 1 else 'all models are'} "
-            f"independent of how these pictures are arranged and that {assumed} ({tested}). {rates}: {towards}. That "
-            "views are equally likely is not tested: choosing this orbit declares it."
+            f"independent of how these pictures are arranged and that {assumed} ({tested}). {rates}: {towards}. The "
+            "second is not tested: choosing this orbit declares it. Where pictures have a usual view, as digits, text "
+            "and clothes do, an honest model that learned it is found too."
         )
     return (
         f"At level {e.level:g}: nothing was found ({tested}). {rates}. {found} This rests on two assumptions: "

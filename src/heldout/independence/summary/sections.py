@@ -67,8 +67,9 @@ def views(result: AuditResult) -> Iterator[page.Section]:
         page.Table.estimates("Error rate by view", ("View", "Error rate", f"95{page.PERCENT} range"), rows),
         page.Note(
             "The range is where the error rate as they are falls in 95 of 100 cases, if both hold (normal "
-            "approximation, for the eye only). Other views that differ among themselves show that the model does not "
-            "treat all views alike, which by itself is no finding: only the pictures as they stand are tested."
+            "approximation, for the eye only). Only the pictures as they stand are tested. Where the other views "
+            "differ far among themselves, the pictures most likely have a usual view, and nothing follows from the "
+            "test."
         ),
     )
 

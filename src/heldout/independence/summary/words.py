@@ -14,6 +14,7 @@ from heldout.independence.score_result import ScoreAuditResult
 from heldout.independence.summary import moves
 from heldout.independence.verdict import Outcome, Verdict
 from heldout.independence.views import elements_of
+from heldout.orbit.named import PictureOrbit
 from heldout.statistics import ControlTestResult
 from heldout.statistics.checks import Alternative
 from heldout.statistics.power import POWER
@@ -47,9 +48,11 @@ def capital(sentence: str) -> str:
     return (sentence[:1].upper() + sentence[1:]).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
-def headline(ruling: Verdict) -> tuple[str, str]:
+def headline(ruling: Verdict, orbit: PictureOrbit | None = None) -> tuple[str, str]:
     """The title of a verdict in JSON, and its headline."""
-    return (ORBIT_HEADLINES if ruling.rests_on == "orbit" else HEADLINES).get(ruling.outcome, HEADLINES[ruling.outcome])
+    headlines = {**HEADLINES, **ORBIT_HEADLINES} if ruling.rests_on == "orbit" else HEADLINES
+    title, said = headlines[ruling.outcome]
+    return title, said if orbit is None or len(elements_of(orbit)) == 1 else said.replace("shifts", "moves")
 
 
 def titled(ruling: Verdict, sentence: str) -> str:
@@ -347,7 +350,7 @@ def advice(
             (by_views, "That every view was as likely as the others is declared, not tested. It holds for pictures "
                        "without an upright side or a handedness (satellite, microscopy, pathology), and where each "
                        "picture was mirrored or turned at random before any model saw it. It fails for digits, text, "
-                       "clothes, faces and streets: an honest model that learned their usual view is found too."),
+                       "clothes, faces and streets."),
             (by_views, "A model that was trained on mirrored or turned copies as well knows all views alike: what it "
                        "has seen leaves no trace here."),
             (not alone, "The control is only as good as its history: it must come from the same source and have been "
