@@ -322,6 +322,7 @@ def weigh(
             test.groups,
             test.n_symmetric,
             tuple(VIEWS[element] for element in elements_of(orbit)),
+            tuple(error_interval(of, test.groups) for of in test.view_losses.mean(axis=0).T),
             alternative=alternative,
             level=held_to,
         )

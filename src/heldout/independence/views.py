@@ -24,6 +24,7 @@ class ViewsEvidence(Record):
 
     view_names: tuple[str, ...]  # as given first
     view_errors: tuple[float, ...]  # error rate in each view, averaged over models
+    view_intervals: tuple[tuple[float, float], ...]  # of these, each on its own
     expected_error: float  # as given, if every view was equally likely
     deviation: float  # standard deviation of the error rate as given, under H
     log_p_greater: float  # looks for fewer errors as given
@@ -60,6 +61,7 @@ class ViewsEvidence(Record):
             "expected_error": self.expected_error,
             "standard_deviation": self.deviation,
             "errors": plain(dict(zip(self.view_names, self.view_errors, strict=True))),
+            "intervals": plain(dict(zip(self.view_names, self.view_intervals, strict=True))),
             "detectable": plain((self.detectable.low, self.detectable.high)),
             "n_views": len(self.view_names),
             "n_units": self.n_units,
@@ -104,6 +106,7 @@ def weigh_views(
     groups: NDArray[np.intp] | None,
     n_symmetric: int,
     view_names: tuple[str, ...],
+    view_intervals: tuple[tuple[float, float], ...],
     *,
     alternative: Alternative,
     level: float,
@@ -115,6 +118,7 @@ def weigh_views(
     return ViewsEvidence(
         view_names=view_names,
         view_errors=tuple(float(error) for error in view_losses.mean(axis=(0, 1))),
+        view_intervals=view_intervals,
         expected_error=float(view_losses.mean()),
         deviation=math.sqrt(float(counts.var(axis=1).sum())) / pairs,
         log_p_greater=log_p["greater"],

@@ -15,18 +15,19 @@ from heldout.statistics.power import LEVEL, POWER, Detectable
 
 
 def detectable_errors(counts: ArrayLike, *, alternative: Alternative = "greater", level: float = LEVEL) -> Detectable:
-    r"""Smallest drops in the number of errors, as given, that the orbit test finds at `level` with power 0.8.
+    r"""How many errors fewer than in the mean of all views the orbit test finds at `level` with power 0.8.
 
     Under H the errors as given are :math:`E = \sum_i v_i`, each :math:`v_i` uniform on the row :math:`i` of `counts`.
-    Two ways in which they become fewer:
+    Two ways in which they become fewer than the sum :math:`\mu` of the rows' means:
 
     * `tilted`: every unit prefers the views with few errors, with weights proportional to
       :math:`e^{-\theta v}`. The law of E is then its law under H times :math:`e^{-\theta E}`, and the power is exact.
-    * `turned`: a share s of the units, whichever, is known by heart as given, and has no error there; the others are as
-      under H. The power is that of a normal law with the mean and the variance of E, continuity corrected.
+    * `turned`: a share of the units, whichever, is known by heart as given, and has no error there, which makes the
+      mean of its row smaller too; the others are as under H. The power is that of a normal law with the mean and the
+      variance of :math:`\mu - E`, continuity corrected.
 
-    A plug-in: what the model does to the other views is taken as it was seen. NaN where not even E at its least is
-    found.
+    A plug-in: what the model did to all views is taken for what it does under H. NaN where nothing, however large, is
+    found so often.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def detectable_errors(counts: ArrayLike, *, alternative: Alternative = "greater"
     Returns
     -------
     Detectable
-        Drops of the expected number of errors, by what brings them about.
+        Means of :math:`\mu - E`, by what brings them about.
 
     Examples
     --------
@@ -50,7 +51,7 @@ def detectable_errors(counts: ArrayLike, *, alternative: Alternative = "greater"
     >>> flips = np.repeat([[0, 0], [0, 1], [1, 1]], [800, 100, 100], axis=0)  # right, wrong in one view, wrong in both
     >>> found = detectable_errors(flips)
     >>> round(found.tilted, 1), round(found.turned, 1)
-    (12.6, 13.3)
+    (12.6, 13.2)
     """
     check_alternative(alternative)
     values = np.asarray(counts)
@@ -102,10 +103,16 @@ def _tilted(law: Floats, errors: NDArray[np.int_], most: int, mean: float) -> fl
 
 
 def _turned(values: NDArray[np.int_], most: int, mean: float) -> float:
-    first, second = values.mean(axis=1), (values.astype(np.float64) ** 2).mean(axis=1)
+    k, first, second = values.shape[1], values.mean(axis=1), (values.astype(np.float64) ** 2).mean(axis=1)
+    spread, left = second - first**2, (1 - 1 / k) * first  # of a unit, and its mean where its given view is right
+    squared = first**2 * (1 - 2 / k) + second / k**2  # mean of that mean's square
+    still = (1 - 1 / k) * second - squared  # the spread that is left
+    critical = mean - most - 0.5
 
     def missing(share: float) -> float:
-        variance = float(((1 - share) * second - ((1 - share) * first) ** 2).sum())
-        return float(ndtr((most + 0.5 - (1 - share) * mean) / math.sqrt(max(variance, 1e-12)))) - POWER
+        scale = math.sqrt(float(((1 - share) * spread + share * still).sum() / spread.sum()))
+        variance = float(((1 - share) * spread + share * squared - (share * left) ** 2).sum())
+        found = (share * float(left.sum()) - scale * critical) / math.sqrt(max(variance, 1e-12))
+        return float(ndtr(found)) - POWER
 
-    return mean * float(brentq(missing, 0.0, 1.0)) if missing(1.0) > 0 > missing(0.0) else math.nan
+    return float(left.sum()) * float(brentq(missing, 0.0, 1.0)) if missing(1.0) > 0 > missing(0.0) else math.nan

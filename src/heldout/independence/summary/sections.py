@@ -54,22 +54,21 @@ def views(result: AuditResult) -> Iterator[page.Section]:
     of = result.evidence.views
     if of is None:
         return
-    rows: list[Estimate] = [
-        (words.capital(name), error, None) for name, error in zip(of.view_names, of.view_errors, strict=True)
-    ]
+    names = ("As they stand", *(words.capital(name) for name in of.view_names[1:]))
+    rows: list[Estimate] = list(zip(names, of.view_errors, of.view_intervals, strict=True))
     low, high = (max(0.0, min(1.0, of.expected_error + k * of.deviation)) for k in (-1.96, 1.96))
-    rows.insert(1, ("Expected as they are", of.expected_error, (low, high)))
+    rows.insert(1, ("Expected as they stand", of.expected_error, (low, high)))
     yield page.Section.of(
         "As they stand, and in every view",
         "If the model is independent of how these pictures are arranged, and every view of a picture was as likely as "
         "the others, the pictures as they stand are one draw from their views: wrong as often as all views are, up to "
         "chance. The orbit test counts this chance exactly.",
-        page.Table.estimates("Error rate by view", ("View", "Error rate", f"95{page.PERCENT} range"), rows),
+        page.Table.estimates("Error rate by view", ("View", "Error rate", "Interval"), rows),
         page.Note(
-            "The range is where the error rate as they are falls in 95 of 100 cases, if both hold (normal "
-            "approximation, for the eye only). Only the pictures as they stand are tested. Where the other views "
-            "differ far among themselves, the pictures most likely have a usual view, and nothing follows from the "
-            "test."
+            f"Intervals of views are {SURE} ones, each on its own; that of what is expected is where the error rate as "
+            "they stand falls in 95 of 100 cases, if both hold. Only the pictures as they stand are tested. Where the "
+            "other views differ far among themselves, the pictures most likely have a usual view, and nothing follows "
+            "from the test."
         ),
     )
 
