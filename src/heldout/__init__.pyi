@@ -11,7 +11,7 @@ from .independence.audit import audit, audit_many
 from .independence.needed import AuditNeeds, audit_scores_needed
 from .independence.pictures_needed import audit_needed
 from .independence.result import AuditResult
-from .independence.score_maps import score_map_statistics
+from .independence.score_maps import orbit_statistics, score_map_statistics
 from .independence.score_result import ScoreAuditResult
 from .independence.scores import audit_scores
 from .memorization.curve import Curve
@@ -89,6 +89,7 @@ __all__ = [
     "margin_test",
     "n_model_test",
     "orbit",
+    "orbit_statistics",
     "perturbation_curve",
     "predictions",
     "queries_to_reach",

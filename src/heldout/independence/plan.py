@@ -65,9 +65,6 @@ class Plan:
         self.table, self.rule = table, rule
         self._xp = xp = arrays or NumpyArrays()
         self._is_random = rule in ("random", "random2")
-        # Moves that leave an example as it is, from wherever it is, are no choice of "random"; "random2" stays there.
-        elsewhere = int((table.reached != np.arange(table.n_positions)[:, None]).sum(axis=1).max())
-        self._choices = table.n_moves + 1 if rule == "random2" else max(1, elsewhere)
         order = np.arange(table.n_moves)
         preferred = np.lexsort((order, table.lengths)) if rule == "nearest" and table.lengths is not None else order
         rank = np.argsort(preferred)
@@ -76,7 +73,16 @@ class Plan:
         self._rank, self._by_rank = xp.put(rank), xp.put(preferred)
         self._before = xp.put(before)
         self._matters = self._before if rule == "nearest" else xp.put(order != order[:, None])
-        self._around = xp.put(table.reached[table.centre])
+        around, times = table.reached[table.centre], 1
+        if self._is_random and table.first is not None:
+            # A choice among distinct candidates, each of them reached by one move more than lead nowhere.
+            distinct, at = np.unique(around, return_index=True)
+            times = 1 + int((around == table.centre).sum())
+            around = around[np.sort(at[distinct != table.centre])]
+        self._choices = max(1, len(around) + (rule == "random2"))
+        self._choices_by_move = times * self._choices
+        # An example that every move leaves as it is has itself for its only neighbour.
+        self._around = xp.put(around if len(around) else np.array([table.centre]))
         # n(x') is wanted at x itself and at each candidate
         self._targets = xp.put(np.append(table.reached[table.centre], table.centre))
         self._left, self._reached = xp.put(table.left), xp.put(table.reached)
@@ -109,8 +115,8 @@ class Plan:
         strongest = xp.most(xp.where(unknown, 0.0, seen))
 
         asked = xp.full(tuple(maps.shape), False)
-        asked[:, self.table.centre] = xp.isnan(here)
         asked[:, self._around] = unknown & looks[:, None]
+        asked[:, self.table.centre] = xp.isnan(here)  # after its neighbours: of a symmetric example it is one of them
         wanted = xp.full((len(maps),), 0)
         settled = seen_all & is_right & ~moved
         weight, moved_to = xp.full((len(maps),), math.nan), xp.full((len(maps),), 0.0)  # h, and E L(g) h(g)
@@ -213,11 +219,11 @@ class Plan:
         is_open = xp.isnan(around) & targets[..., None]
         places = (xp.rows(n) * n_positions)[:, None, None] + windows
         asked = xp.counts(places, is_open, n * n_positions).reshape(n, n_positions) > 0
-        weights = 1.0 / (1.0 + xp.count(around <= 0.0) / self._choices)  # (10)
+        weights = 1.0 / (1.0 + xp.count(around <= 0.0) / self._choices_by_move)  # (10)
         own = 1.0 / (1.0 + xp.count(maps[:, self._around] <= 0.0) / self._choices)
         # Added one move after the other, as score_map_statistics does: the bits must agree.
         total = xp.full((n,), 0.0)
-        for k in range(self.table.n_moves):
+        for k in range(targets.shape[1]):
             total = total + xp.where(targets[:, k], weights[:, k], 0.0)
         mean = total / xp.where(is_wrong, 1.0, xp.count(targets))
         return (

@@ -104,17 +104,17 @@ class HostCanvases:
         """One batch."""
         assert self._windows is not None
         assert self._buffer is not None
-        elements, shifts = (None, versions) if versions.shape[1] == 2 else (versions[:, 0], versions[:, 1:])
-        if elements is not None:
-            shifts = shifts_before(elements, shifts)
+        elements = versions[:, 0].tolist() if versions.shape[1] == 3 else []
+        shifts = shifts_before(versions[:, 0], versions[:, 1:]) if elements else versions
         down, right = (self._margin - shifts.T).tolist()  # the content moves down, hence the window up
-        for place, at in enumerate(zip(slots.tolist(), down, right, strict=True)):
-            self._buffer[place] = self._windows[at]
-        if elements is not None:
+        places = enumerate(zip(slots.tolist(), down, right, strict=True))
+        if elements:
             axes = (0, 1) if self._memory == "nhwc" else (1, 2)
-            for place in np.flatnonzero(elements).tolist():
-                seen = self._buffer[place]
-                seen[...] = acted(seen, int(elements[place]), axes=axes)  # numpy copies first where memory overlaps
+            for place, at in places:
+                self._buffer[place] = acted(self._windows[at], elements[place], axes=axes)
+        else:
+            for place, at in places:
+                self._buffer[place] = self._windows[at]
         self._buffer[len(slots) :] = self._buffer[0]
         batch = self._buffer if self._memory == self._scorer.layout else self._buffer.transpose(0, 3, 1, 2)
         logits = score_batch(self._scorer, batch)
