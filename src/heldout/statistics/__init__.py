@@ -18,10 +18,13 @@ from heldout.statistics.mean_zero import (
     independence_test,
     n_model_test,
 )
+from heldout.statistics.memorised import MemorisedItems, memorised_items
 from heldout.statistics.mixture import mixture_log_evalue
-from heldout.statistics.poisson_binomial import OrbitTestResult, orbit_test
 from heldout.statistics.permutation import ControlTestResult, ControlTestsResult, control_test, control_tests
+from heldout.statistics.poisson_binomial import OrbitTestResult, orbit_test
+from heldout.statistics.positions import PositionTestResult, position_test
 from heldout.statistics.power import Detectable, detectable_difference, detectable_effect
+from heldout.statistics.rank_sums import RankSumTestResult, order_ranks, rank_sum_test
 from heldout.statistics.seen import SeenExamples, benjamini_hochberg, seen_examples
 
 __all__ = [
@@ -34,8 +37,11 @@ __all__ = [
     "LeakScores",
     "LeakTestResult",
     "MarginTestResult",
+    "MemorisedItems",
     "NModelTestResult",
     "OrbitTestResult",
+    "PositionTestResult",
+    "RankSumTestResult",
     "SeenExamples",
     "arrangement_test",
     "arrangement_tests",
@@ -56,9 +62,13 @@ __all__ = [
     "leak_scores",
     "leak_test",
     "margin_test",
+    "memorised_items",
     "mixture_log_evalue",
     "n_model_test",
     "orbit_test",
+    "order_ranks",
+    "position_test",
+    "rank_sum_test",
     "seen_examples",
     "star_bets_log_pvalue",
     "two_interval_log_pvalue",

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from heldout.statistics.margin_trades import Floats, Words, unit_numpy, word
 
-PICKS, SHUFFLES, ROUNDS = (np.uint64(i) for i in (0, 1, 2))  # words of a draw's key: orders, positions, from the third on rounds
+PICKS, SHUFFLES, ROUNDS = (
+    np.uint64(i) for i in (0, 1, 2)
+)  # words of a draw's key: orders, positions, from the third on rounds
 CELLS = 4_000_000  # positions that are held at once
 
 Places = NDArray[np.uint8]
@@ -33,6 +35,8 @@ class Design(NamedTuple):
         How many items of a stratum, its first, have one value in all their orders.
     balanced : (strata,) bool
         Whether positions can be permuted freely.
+    many : (n, k) int32
+        Orders of an item with each position.
     first : (n, k + 1) int64
         Where the orders of an item with each position begin in `values`.
     values : (m, v) float
@@ -45,15 +49,19 @@ class Design(NamedTuple):
     bounds: NDArray[np.int64]
     passive: NDArray[np.int64]
     balanced: NDArray[np.bool_]
+    many: NDArray[np.int32]
     first: NDArray[np.int64]
     values: Floats
     base: Floats
 
 
 def walk_numpy(places: Places, keys: Words, steps: int, design: Design) -> None:
-    """Every row of positions (b, n) takes `steps` rounds of swaps in the strata that are not balanced, in place."""
-    first, here = design.first, np.arange(len(places))
-    many = np.diff(first, axis=1).astype(np.float64)
+    """Every row of positions (b, n) takes `steps` rounds of swaps in the strata that are not balanced, in place.
+
+    To match items at random, the last of those that are left takes any of the others, and so on; with an odd number of
+    items the last one to be left waits.
+    """
+    many, here = design.many.astype(np.float64), np.arange(len(places))
     n = places.shape[1]
     for s, (low, high) in enumerate(pairwise(design.bounds.tolist())):
         if design.balanced[s]:
@@ -61,14 +69,14 @@ def walk_numpy(places: Places, keys: Words, steps: int, design: Design) -> None:
         for step in range(steps):
             key = word(keys, ROUNDS + np.uint64(step))
             order = np.tile(np.arange(low, high), (len(places), 1))
-            for i in range(high - low - 1, 0, -1):  # Fisher and Yates
-                j = (unit_numpy(word(key, np.uint64(low + i))) * (i + 1)).astype(np.int64)
-                order[here, i], order[here, j] = order[here, j], order[here, i]
-            pairs = (high - low) // 2
-            one, two = order[:, 0 : 2 * pairs : 2], order[:, 1 : 2 * pairs : 2]
+            for i in range(high - low - 1, 0, -2):
+                j = (unit_numpy(word(key, np.uint64(low + i))) * i).astype(np.int64)
+                order[here, j], order[:, i - 1] = order[:, i - 1], order[here, j]
+            last = np.arange(high - low - 1, 0, -2)
+            one, two = order[:, last], order[:, last - 1]
             row = here[:, None]
             p, q = places[row, one], places[row, two]
-            u = unit_numpy(word(key[:, None], np.uint64(n + low) + np.arange(pairs, dtype=np.uint64)))
+            u = unit_numpy(word(key[:, None], np.uint64(n + low) + last.astype(np.uint64)))
             swap = u * (many[one, p] * many[two, q]) < many[one, q] * many[two, p]
             places[row, one], places[row, two] = np.where(swap, q, p), np.where(swap, p, q)
 

@@ -42,6 +42,7 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -62,7 +63,8 @@ from heldout.workers import in_threads
 
 Floats = NDArray[np.float64]
 
-STEPS = 20  # rounds of swaps to the hub and out again
+ENOUGH = 8.0  # rounds, where every item has orders with every position; measured in `experiments/options`
+MOST_STEPS = 200
 PIECE = 2_000_000  # items that one thread draws at a time
 MOST_POSITIONS = 255
 
@@ -145,7 +147,7 @@ def arrangement_test(
     alternative: Side = "overfitted",
     mid_p: bool = False,
     n_resamples: int = 9999,
-    steps: int = STEPS,
+    steps: int | None = None,
     n_jobs: int = 1,
     rng: np.random.Generator,
 ) -> ArrangementTestResult:
@@ -167,9 +169,9 @@ def arrangement_test(
         Count equal sums half. Not valid.
     n_resamples : int
         The number B of draws; p is never below 1 / (B + 1).
-    steps : int
+    steps : int, optional
         Rounds of swaps to the hub and out again, where positions cannot be permuted. p is exact for any number, mean
-        and spread are not.
+        and spread are not; without one they are as many as draws need to forget the hub.
     n_jobs : int
         Workers, as joblib counts them (-1: one for each core), here threads, which change nothing but the time; they
         need numba.
@@ -217,7 +219,7 @@ def arrangement_tests(
     alternative: Side = "overfitted",
     mid_p: bool = False,
     n_resamples: int = 9999,
-    steps: int = STEPS,
+    steps: int | None = None,
     n_jobs: int = 1,
     rng: np.random.Generator,
 ) -> tuple[ArrangementTestResult, ...]:
@@ -245,10 +247,11 @@ def arrangement_tests(
     (3.0, True)
     """
     check_side(alternative)
-    n_resamples, steps = check_count(n_resamples, "n_resamples"), check_count(steps, "steps")
+    n_resamples = check_count(n_resamples, "n_resamples")
     begin, at, rows, codes = _read(starts, positions, values, strata)
     design = _design(begin, at, rows, codes)
-    drawn = _drawn(design, n_resamples, steps, n_jobs, rng)
+    rounds = _steps(design) if steps is None else check_count(steps, "steps")
+    drawn = _drawn(design, n_resamples, rounds, n_jobs, rng)
     observed = rows[:, begin[:-1]].sum(axis=1)
     if design.balanced.all():
         means, spreads = _moments(design)
@@ -270,7 +273,7 @@ def arrangement_tests(
                 n_items=len(begin) - 1,
                 n_varying=int(varying[v].sum()),
                 n_resamples=n_resamples,
-                steps=0 if design.balanced.all() else steps,
+                steps=0 if design.balanced.all() else rounds,
                 drawn=np.ascontiguousarray(drawn[:, v]),
             )
         )
@@ -280,10 +283,10 @@ def arrangement_tests(
 def _p(observed: float, drawn: Floats, mid_p: bool) -> float:
     """(2), with equal sums told equal after rounding, and perhaps counted half."""
     slack = TIE * max(1.0, abs(observed), float(np.abs(drawn).max(initial=0.0)))
-    hits = 1 + np.count_nonzero(drawn <= observed + slack)
+    hits = 1.0 + np.count_nonzero(drawn <= observed + slack)
     if mid_p:
-        hits -= 0.5 * (1 + np.count_nonzero(np.abs(drawn - observed) <= slack))
-    return float(hits / (len(drawn) + 1))  # (2)
+        hits -= 0.5 * (1.0 + np.count_nonzero(np.abs(drawn - observed) <= slack))
+    return hits / (len(drawn) + 1)  # (2)
 
 
 def _read(
@@ -326,6 +329,7 @@ def _design(begin: NDArray[np.int64], at: NDArray[np.int64], rows: Floats, codes
         bounds=bounds,
         passive=passive,
         balanced=np.array(balanced),
+        many=many.astype(np.int32),
         first=first,
         values=np.ascontiguousarray(rows[:, by_place].T),
         base=rows[:, begin[:-1]][:, ~varies].sum(axis=1),
@@ -336,6 +340,17 @@ def _balanced(many: NDArray[np.int64], places: NDArray[np.int64]) -> bool:
     """Whether m_i(q) is a product a_i b_q over the positions that there are."""
     some = many[:, np.unique(places)]
     return bool((some > 0).all() and (some * some[0, 0] == some[:, :1] * some[0]).all())
+
+
+def _steps(design: Design) -> int:
+    """Rounds that forget the hub: the fewer positions an item has orders with, the fewer of its swaps can be.
+
+    Knows only sets of orders and counts of positions, hence nothing that chance decides under the null hypothesis.
+    """
+    shares = [
+        float((design.many[a:b, np.unique(design.places[a:b])] > 0).mean()) for a, b in pairwise(design.bounds.tolist())
+    ]
+    return min(MOST_STEPS, math.ceil(ENOUGH / min(shares) ** 2))
 
 
 def _moments(design: Design) -> tuple[Floats, Floats]:
@@ -369,7 +384,7 @@ def _drawn(design: Design, n_resamples: int, steps: int, n_jobs: int, rng: np.ra
     if kernels is None:
         walk_numpy(hub[None], keys[:1], steps, design)
         return totals_numpy(keys[1:], hub, steps, design)
-    kernels.walk(hub[None], keys[:1], steps, design.bounds, design.balanced, design.first)
+    kernels.walk(hub[None], keys[:1], steps, design.bounds, design.balanced, design.many)
     size = max(1, PIECE // len(hub))
     pieces = ((keys[a : a + size], hub, steps, *design[1:]) for a in range(1, len(keys), size))
     return np.concatenate(list(in_threads(kernels.totals, pieces, n_jobs=n_jobs if len(keys) > size else 1)))

@@ -108,7 +108,7 @@ def sum_log_tails(
     """
     v, begin = np.asarray(values, dtype=np.int64), np.asarray(starts, dtype=np.int64)
     sizes = np.diff(begin)
-    assert (sizes > 0).all() and (not len(v) or begin[-1] == len(v)), "every number has a value"
+    assert (sizes > 0).all(), "every number has a value"
     weights = -np.log(np.repeat(sizes, sizes)) if log_weights is None else np.asarray(log_weights, dtype=np.float64)
     law = np.repeat(np.arange(len(sizes)), sizes)
     there = weights > -np.inf
@@ -206,7 +206,8 @@ class _Sums:
             width = 1 << int(c)
             some = classes[self.law] == c
             flat = place[self.law[some]] * width + self.v[some]
-            rows = np.bincount(flat, weights=share[some], minlength=len(mine) * width).reshape(-1, width)
+            rows: Floats = np.bincount(flat, weights=share[some], minlength=len(mine) * width).astype(np.float64)
+            rows = rows.reshape(-1, width)
             odd = []
             while len(rows) > 1 and rows.shape[1] < length:
                 if len(rows) % 2:
