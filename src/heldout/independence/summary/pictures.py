@@ -229,9 +229,10 @@ def _numbers(result: AuditResult) -> page.Rows:
         ("Detectable effect on T" if e.views is None or c is not None else "Detectable drop in errors",
          f"{effects[0]}  (level {words.level_text(e)}; power {POWER:g}, plug-in)"),
     ]  # fmt: skip
-    if e.views is not None:
-        lines = [*_view_lines(e.views, result.test.groups is not None), *lines]
-    if c is not None:
+    of_views = [] if e.views is None else _view_lines(e.views, result.test.groups is not None)
+    if c is None:
+        lines = [*of_views, *lines]
+    else:
         grouped = c.statistic.n_groups_test is not None
         plain = (e.statistic - c.mean_statistic, e.untouched_error - c.untouched_error)
         lines += [
@@ -243,6 +244,7 @@ def _numbers(result: AuditResult) -> page.Rows:
             ("  T", words.difference_text(c.statistic)),
             ("  Error rate", words.difference_text(c.error_difference)),
             ("  Not compared", words.unmatched_text(c.statistic)),
+            *of_views,
         ]
     leak = () if result.leak is None else words.leak_lines(result.leak, ", within class")
     return (*leak, *page.kept_facts(*lines, *_audited(result)))

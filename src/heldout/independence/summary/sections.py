@@ -17,6 +17,10 @@ from heldout.statistics.power import LEVEL
 FIRST = 8  # pictures that are shown unfolded
 MODELS_SHOWN, MODELS_PRINTED = 200, 10  # rows of the table of models
 SURE = f"{100 * CONFIDENCE:g}{page.PERCENT}"
+USUAL_VIEW = (
+    "Where the other views differ far among themselves, the pictures most likely have a usual view, and nothing "
+    "follows from the test."
+)
 Group = tuple[str, tuple[page.Picture, ...], tuple[str, ...]]
 Estimate = tuple[str, float, tuple[float, float] | None]
 
@@ -66,9 +70,8 @@ def views(result: AuditResult) -> Iterator[page.Section]:
         page.Table.estimates("Error rate by view", ("View", "Error rate", "Interval"), rows),
         page.Note(
             f"Intervals of views are {SURE} ones, each on its own; that of what is expected is where the error rate as "
-            "they stand falls in 95 of 100 cases, if both hold. Only the pictures as they stand are tested. Where the "
-            "other views differ far among themselves, the pictures most likely have a usual view, and nothing follows "
-            "from the test."
+            "they stand falls in 95 of 100 cases, if both hold. Only the pictures as they stand are tested."
+            f"{' ' + USUAL_VIEW if len(of.view_names) > 2 else ''}"
         ),
     )
 
