@@ -11,14 +11,14 @@ from .independence.audit import audit, audit_many
 from .independence.needed import AuditNeeds, audit_scores_needed
 from .independence.pictures_needed import audit_needed
 from .independence.result import AuditResult
-from .independence.score_maps import score_map_statistics
+from .independence.score_maps import orbit_statistics, score_map_statistics
 from .independence.score_result import ScoreAuditResult
 from .independence.scores import audit_scores
 from .memorization.curve import Curve
 from .memorization.perturbed import perturbation_curve
 from .memorization.result import MemorizationResult
 from .memorization.retrained import LabelNoiseCurve, label_noise_curve
-from .orbit import Translations
+from .orbit import Dihedral, HorizontalFlip, Translations
 from .predictions import Predictions, Scores, load_predictions, load_scores
 from .reuse.bounds import TestableModels, testable_models
 from .reuse.budget import budget
@@ -47,8 +47,10 @@ __all__ = [
     "CompareResult",
     "ControlTestResult",
     "Curve",
+    "Dihedral",
     "ExposureResult",
     "HeldoutError",
+    "HorizontalFlip",
     "IndependenceTestResult",
     "InputError",
     "LabelNoiseCurve",
@@ -87,6 +89,7 @@ __all__ = [
     "margin_test",
     "n_model_test",
     "orbit",
+    "orbit_statistics",
     "perturbation_curve",
     "predictions",
     "queries_to_reach",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 Point = tuple[int, int]
 Score = Callable[[Point], float]
@@ -84,3 +85,57 @@ def torus_total(field, radius: int, rule: str) -> Fraction:
         ),
         Fraction(0),
     )
+
+
+class Orbit:
+    """Points that are pictures themselves, and moves between them, in the order that decides ties.
+
+    Parameters
+    ----------
+    do : list of functions
+        Each takes a picture to a picture.
+    undo : list of functions
+        The same moves backwards.
+    score : function
+        The excess score of a picture.
+    """
+
+    def __init__(self, do, undo, score):
+        self.do, self.undo, self.score = do, undo, cache(score)
+        self.candidates, self.generator, self.incoming = map(cache, (self.candidates, self.generator, self.incoming))
+
+    def candidates(self, x) -> list:
+        """Distinct pictures other than x, in the order in which moves first reach them."""
+        return [y for y in dict.fromkeys(move(x) for move in self.do) if y != x]
+
+    def generator(self, x):
+        """g(x) of the rule "strongest"."""
+        found = x
+        if self.score(x) <= 0:
+            for y in self.candidates(x):
+                if self.score(y) > max(0, self.score(found)):
+                    found = y
+        return found
+
+    def incoming(self, x, rule: str, number):
+        """n(x)."""
+        sources = {move(x) for move in self.undo} - {x}
+        if rule == "strongest":
+            return number(sum(self.generator(z) == x for z in sources))
+        right = [z for z in sources if self.score(z) <= 0]
+        (choices,) = {len(self.candidates(z)) for z in right} or {1}
+        return number(len(right)) / number(choices + (rule == "random2"))
+
+    def statistic(self, x, rule: str, number=float):
+        """T at x."""
+        one = number(1)
+        if self.score(x) > 0:
+            return one / (one + self.incoming(x, rule, number)) - one
+        if rule == "strongest":
+            y = self.generator(x)
+            return number(0) if self.score(y) <= 0 else one / (one + self.incoming(y, rule, number))
+        candidates, total = self.candidates(x), number(0)
+        for y in candidates:
+            if self.score(y) > 0:
+                total += one / (one + self.incoming(y, rule, number))
+        return total / number(len(candidates) + (rule == "random2")) if candidates else total

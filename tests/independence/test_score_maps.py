@@ -41,7 +41,7 @@ def run_plan(plan: Plan, scores: np.ndarray, *, ask: int = 3, arrays: Arrays | N
         wanted = xp.get(decision.open)
         assert (asked.sum(axis=1) == np.minimum(wanted, ask))[wanted > 0].all(), "what more would be asked for is told"
         if settled.all():
-            found = {name: xp.get(values) for name, values in vars(decision).items()}
+            found = {name: xp.get(values) for name, values in vars(decision).items() if values is not None}
             return SimpleNamespace(**found), (~np.isnan(xp.get(maps))).sum(axis=1)
         maps[decision.asked] = scores[decision.asked]
 
@@ -185,8 +185,8 @@ def test_a_finite_group_is_only_another_orbit(rule):
         Plan(squares[0].table("nearest"), "nearest")
 
 
-@pytest.mark.parametrize("orbit", [Translations(2), Square()], ids=lambda orbit: orbit.name)
-def test_what_a_plan_is_made_of(orbit):
+def test_what_a_plan_is_made_of():
+    orbit = Translations(2)
     assert isinstance(orbit, Orbit)
     for rule in RULES:
         assert orbit.table(rule).n_moves == len(orbit)

@@ -38,6 +38,9 @@ class Decision:
     moved_score: Array  # excess score of g(x), the largest among the candidates for the random rules
     asked: Array  # (n, n_positions) which scores are wanted next
     open: Array  # how many are wanted in all where `ask` limits what is asked for, else 0
+    orbit_wrong: Array | None = None  # of a finite group: how many of the distinct versions are wrong,
+    orbit_points: Array | None = None  # and how many there are;
+    views_wrong: Array | None = None  # (n, n_positions) which versions are wrong, those that are the same each time
 
 
 class Plan:
@@ -62,7 +65,6 @@ class Plan:
         self.table, self.rule = table, rule
         self._xp = xp = arrays or NumpyArrays()
         self._is_random = rule in ("random", "random2")
-        self._choices = table.n_moves + (rule == "random2")
         order = np.arange(table.n_moves)
         preferred = np.lexsort((order, table.lengths)) if rule == "nearest" and table.lengths is not None else order
         rank = np.argsort(preferred)
@@ -71,11 +73,23 @@ class Plan:
         self._rank, self._by_rank = xp.put(rank), xp.put(preferred)
         self._before = xp.put(before)
         self._matters = self._before if rule == "nearest" else xp.put(order != order[:, None])
-        self._around = xp.put(table.reached[table.centre])
+        around, times = table.reached[table.centre], 1
+        if self._is_random and table.first is not None:
+            # A choice among distinct candidates, each of them reached by one move more than lead nowhere.
+            distinct, at = np.unique(around, return_index=True)
+            times = 1 + int((around == table.centre).sum())
+            around = around[np.sort(at[distinct != table.centre])]
+        self._choices = max(1, len(around) + (rule == "random2"))
+        self._choices_by_move = times * self._choices
+        # An example that every move leaves as it is has itself for its only neighbour.
+        self._around = xp.put(around if len(around) else np.array([table.centre]))
         # n(x') is wanted at x itself and at each candidate
         self._targets = xp.put(np.append(table.reached[table.centre], table.centre))
         self._left, self._reached = xp.put(table.left), xp.put(table.reached)
         self._position = xp.put(np.arange(table.n_positions))
+        points = np.arange(table.n_positions) if table.first is None else np.unique(table.first)
+        self._points = xp.put(points) if table.is_group else None
+        self._views = self._position if table.first is None else xp.put(table.first)
 
     def decide(self, maps: Array, ask: int) -> Decision:
         """Outcomes, or the positions to score next.
@@ -101,8 +115,8 @@ class Plan:
         strongest = xp.most(xp.where(unknown, 0.0, seen))
 
         asked = xp.full(tuple(maps.shape), False)
-        asked[:, self.table.centre] = xp.isnan(here)
         asked[:, self._around] = unknown & looks[:, None]
+        asked[:, self.table.centre] = xp.isnan(here)  # after its neighbours: of a symmetric example it is one of them
         wanted = xp.full((len(maps),), 0)
         settled = seen_all & is_right & ~moved
         weight, moved_to = xp.full((len(maps),), math.nan), xp.full((len(maps),), 0.0)  # h, and E L(g) h(g)
@@ -118,6 +132,14 @@ class Plan:
             moved_to[rows] = weight[rows]
             loss, score = xp.where(moved, 1.0, 0.0), seen[xp.rows(len(seen)), move]
         asked[rows] = asked[rows] | more
+        orbit_wrong = orbit_points = views_wrong = None
+        if self._points is not None:
+            versions = maps[:, self._points]
+            missing = xp.isnan(versions)
+            asked[:, self._points] = asked[:, self._points] | missing
+            settled = settled & ~missing.any(-1)
+            orbit_wrong, orbit_points = (versions > 0.0).sum(-1), xp.full((len(maps),), len(self._points))
+            views_wrong = maps[:, self._views] > 0.0
         return Decision(
             settled=settled,
             statistic=moved_to - xp.where(is_wrong, 1.0, 0.0),
@@ -128,6 +150,9 @@ class Plan:
             moved_score=xp.where(is_wrong, here, xp.where(moved, score, 0.0)),
             asked=asked,
             open=wanted,
+            orbit_wrong=orbit_wrong,
+            orbit_points=orbit_points,
+            views_wrong=views_wrong,
         )
 
     def _preferred(self, seen: Array, strongest: Array) -> Array:
@@ -194,11 +219,11 @@ class Plan:
         is_open = xp.isnan(around) & targets[..., None]
         places = (xp.rows(n) * n_positions)[:, None, None] + windows
         asked = xp.counts(places, is_open, n * n_positions).reshape(n, n_positions) > 0
-        weights = 1.0 / (1.0 + xp.count(around <= 0.0) / self._choices)  # (10)
+        weights = 1.0 / (1.0 + xp.count(around <= 0.0) / self._choices_by_move)  # (10)
         own = 1.0 / (1.0 + xp.count(maps[:, self._around] <= 0.0) / self._choices)
         # Added one move after the other, as score_map_statistics does: the bits must agree.
         total = xp.full((n,), 0.0)
-        for k in range(self.table.n_moves):
+        for k in range(targets.shape[1]):
             total = total + xp.where(targets[:, k], weights[:, k], 0.0)
         mean = total / xp.where(is_wrong, 1.0, xp.count(targets))
         return (

@@ -13,7 +13,7 @@ the same time, and merge to the same bits.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from heldout.images import LabelledImages
 from heldout.images.ahead import ReadAhead
 from heldout.independence.plan import Decision, Plan
 from heldout.orbit import Rule
+from heldout.orbit.square import check_square, stabilisers
 from heldout.orbit.table import MoveTable
 from heldout.scorers import Scorer
 from heldout.scorers.batches import with_batches_that_fit
@@ -38,7 +39,11 @@ BATCHES_OF_PICTURES = 64  # that a shard holds: its last batches, partly empty, 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What each picture contributes, one row per picture."""
+    """What each picture contributes, one row per picture.
+
+    On a finite group: how many versions are wrong, and how many there are, distinct ones only; and which ones are
+    wrong, all of them. Else 0 and none.
+    """
 
     statistic: NDArray[np.float64]
     weight: NDArray[np.float64]
@@ -46,17 +51,23 @@ class Outcomes:
     move: NDArray[np.int16]
     moved_loss: NDArray[np.float64]
     moved_score: NDArray[np.float64]
+    orbit_wrong: NDArray[np.int16]
+    orbit_points: NDArray[np.int16]
+    views_wrong: NDArray[np.bool_]  # (n, n_positions)
 
     @classmethod
-    def empty(cls, n: int) -> Outcomes:
-        """Room for n pictures."""
+    def empty(cls, n: int, d: int = 2, n_views: int = 0) -> Outcomes:
+        """Room for n pictures; moves are d numbers each, and a finite group has so many views."""
         return cls(
             statistic=np.full(n, np.nan),
             weight=np.full(n, np.nan),
             kind=np.full(n, -1, dtype=np.int8),
-            move=np.zeros((n, 2), dtype=np.int16),
+            move=np.zeros((n, d), dtype=np.int16),
             moved_loss=np.full(n, np.nan),
             moved_score=np.full(n, np.nan),
+            orbit_wrong=np.zeros(n, dtype=np.int16),
+            orbit_points=np.zeros(n, dtype=np.int16),
+            views_wrong=np.zeros((n, n_views), dtype=bool),
         )
 
     @classmethod
@@ -232,16 +243,20 @@ class Rounds:
 
     def __init__(self, shard: Shard, batch_size: int | None = None) -> None:
         self.shard, self.batch_size = shard, batch_size or shard.batch_size
-        self.outcomes = Outcomes.empty(len(shard.rows))
+        n_views = shard.table.n_positions if shard.table.is_group else 0
+        self.outcomes = Outcomes.empty(len(shard.rows), shard.table.moves.shape[1], n_views)
         self.evaluations = 0
         self.finished = 0
         n_slots = min(self.batch_size, len(shard.rows))
-        self._margin = int(np.abs(shard.table.versions).max())
+        self._margin = shard.table.margin
         self.canvases = canvases_for(
             shard.scorer, shard.images, margin=self._margin, n_slots=n_slots, batch_size=self.batch_size
         )
         self._xp = xp = self.canvases.arrays
         self.plan = Plan(shard.table, shard.rule, xp)
+        self._plans: dict[bytes, Plan] = {}  # of pictures that some flips and turns leave as they are
+        n_elements = 0 if shard.table.symmetries is None else len(shard.table.symmetries)
+        self._kept = np.zeros((n_slots, n_elements), dtype=bool)  # which ones leave the picture in a slot as it is
         self._versions = xp.put(shard.table.versions)
         self._next = 0  # the first picture that was not at work yet
         self._row = np.full(n_slots, -1)  # which picture is in a slot; -1 where none is
@@ -281,10 +296,14 @@ class Rounds:
         at_work = np.flatnonzero(self._row >= 0)
         if len(at_work):
             rows = self.shard.rows[self._row[at_work]]
-            self.canvases.put(at_work, rows, [self.canvases.send(self.shard.images.place_many(rows, self._margin))])
+            self._put(at_work, rows, [self._sent(self.shard.images.place_many(rows, self._margin))])
         rows = self.shard.rows[self._next :]
-        self._ahead = ReadAhead(self.shard.images, rows, self._margin, ahead=len(self._row), send=self.canvases.send)
+        self._ahead = ReadAhead(self.shard.images, rows, self._margin, ahead=len(self._row), send=self._sent)
         return self._ahead
+
+    def _sent(self, pixels: NDArray[Any]) -> Any:
+        """Placed pictures on their way to their slots; at once, unless their symmetries are to be seen first."""
+        return self.canvases.send(pixels) if self.shard.table.elements is None else pixels
 
     def step(self) -> None:
         """Score one batch, after as many rounds of decisions as fill it."""
@@ -306,12 +325,27 @@ class Rounds:
             self.reading()
         assert self._ahead is not None
         rows = np.arange(self._next, self._next + len(slots))
-        self.canvases.put(slots, self.shard.rows[rows], self._ahead.take(len(slots)))
+        self._put(slots, self.shard.rows[rows], self._ahead.take(len(slots)))
         self._whole = False
         self._maps[self._xp.put(slots)] = float("nan")
         self._row[slots] = rows
         self._next += len(slots)
         self._whole = True
+
+    def _put(self, slots: NDArray[np.intp], rows: NDArray[np.intp], parts: Iterable[Any]) -> None:
+        """Pictures into slots; on the way it is seen which flips and turns leave each of them as it is."""
+        self.canvases.put(slots, rows, parts if self.shard.table.elements is None else self._seen(slots, parts))
+
+    def _seen(self, slots: NDArray[np.intp], parts: Iterable[NDArray[Any]]) -> Iterator[Any]:
+        """The same pictures, sent on."""
+        elements, n = self.shard.table.elements, 0
+        assert elements is not None
+        for part in parts:
+            check_square(elements.tolist(), part.shape[1:3])
+            if self.shard.table.symmetries is not None:
+                self._kept[slots[n : n + len(part)]] = stabilisers(part, elements.tolist())
+            n += len(part)
+            yield self.canvases.send(part)
 
     def _ready(self) -> NDArray[np.intp]:
         """Slots of pictures that do not wait for a score."""
@@ -322,8 +356,8 @@ class Rounds:
     def _decide(self, slots: NDArray[np.intp]) -> Decision:
         """Outcomes and requests; where nothing else is left to fill the batch, more requests at a time."""
         self.canvases.check()
-        maps, ask = self._maps[self._xp.put(slots)], self.canvases.ask
-        decision = self.plan.decide(maps, ask)
+        ask = self.canvases.ask
+        decision = self._decided(slots, ask)
         if self._next < len(self.shard.rows):
             return decision
         # How many a larger number would ask for is known from this decision; a GPU takes milliseconds for another.
@@ -332,7 +366,31 @@ class Rounds:
         most = int(wanted.max(initial=0))  # more would be the same decision
         while ask < most and np.minimum(wanted, ask).sum() < missing:
             ask *= 2
-        return decision if ask == self.canvases.ask else self.plan.decide(maps, ask)
+        return decision if ask == self.canvases.ask else self._decided(slots, ask)
+
+    def _decided(self, slots: NDArray[np.intp], ask: int) -> Decision:
+        """By the plan of each picture, which is the same for all but those that have symmetries."""
+        xp, maps = self._xp, self._maps[self._xp.put(slots)]
+        has_more = self._kept[slots, 1:].any(axis=1)
+        if not has_more.any():
+            return self.plan.decide(maps, ask)
+        kinds, kind = np.unique(self._kept[slots], axis=0, return_inverse=True)
+        rows = [np.flatnonzero(kind.reshape(-1) == k) for k in range(len(kinds))]
+        found = [self._plan_of(kept).decide(maps[xp.put(some)], ask) for kept, some in zip(kinds, rows, strict=True)]
+        order = xp.put(np.argsort(np.concatenate(rows)))
+        parts = {name: [getattr(decision, name) for decision in found] for name in vars(found[0])}
+        return Decision(**{
+            name: None if some[0] is None else xp.concatenate(some)[order] for name, some in parts.items()
+        })  # fmt: skip
+
+    def _plan_of(self, kept: NDArray[np.bool_]) -> Plan:
+        """For pictures that these flips and turns leave as they are."""
+        if not kept[1:].any():
+            return self.plan
+        key = kept.tobytes()
+        if key not in self._plans:
+            self._plans[key] = Plan(self.shard.table.merged(kept), self.shard.rule, self._xp)
+        return self._plans[key]
 
     def _settle(self, slots: NDArray[np.intp], decision: Decision) -> None:
         """Enter outcomes, free their slots, and queue what is asked for."""
@@ -340,8 +398,9 @@ class Rounds:
         picture, position = xp.nonzero(decision.asked)
         queue = xp.concatenate([self._queue, xp.pairs(xp.put(slots)[picture], position)])
         settled = xp.get(decision.settled)
-        found = {name: xp.get(getattr(decision, name))[settled] for name in Outcomes.__annotations__}
-        moves = np.append(self.shard.table.moves, [[0, 0]], axis=0)  # the last one where nothing is moved
+        told = {name: getattr(decision, name) for name in Outcomes.__annotations__}
+        found = {name: xp.get(values)[settled] for name, values in told.items() if values is not None}
+        moves = np.append(self.shard.table.moves, 0 * self.shard.table.moves[:1], axis=0)  # the last: nothing is moved
         found["move"] = moves[found["move"]]
         rows = self._row[slots[settled]]
         self._whole = False

@@ -1,4 +1,4 @@
-"""Score maps in, T out, for whole maps at once: every score is there, nothing is asked for."""
+"""Scores of whole maps, or of all views of a group, in; T out: every score is there, nothing is asked for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.orbit import Rule, Translations
+from heldout.orbit import Dihedral, HorizontalFlip, Rule, Translations
 from heldout.orbit.rules import check_rule
+from heldout.orbit.table import MoveTable
 
 Floats = NDArray[np.float64]
 
@@ -125,3 +126,82 @@ def _random_statistics(wrong: NDArray[np.bool_], orbit: Translations, rule: Rule
     weighted = np.where(wrong, weight, 0.0)
     moved = sum(np.asarray(_at(weighted, move), dtype=np.float64) for move in orbit.moves)
     return np.where(wrong, weight - 1.0, moved / choices)
+
+
+def orbit_statistics(
+    scores: ArrayLike, orbit: HorizontalFlip | Dihedral, *, rule: Rule = "strongest", unchanged: ArrayLike | None = None
+) -> Floats:
+    r"""T = L(g(x)) h(g(x)) - L(x) of every view of pictures, from the excess scores of all of them.
+
+    Parameters
+    ----------
+    scores : (n, n_views)
+        `scores[i, k]` is the excess score max_l logit_l - logit_y of picture i after the group's k-th element, the
+        picture as it is first. A view is wrong where its score is above 0; a tied top logit is right.
+    orbit : HorizontalFlip or Dihedral
+        The group.
+    rule : {"strongest", "random", "random2"}
+        How a right view is moved, as in `audit`. The random rules give the expectation of T.
+    unchanged : (n, n_views) bool, optional
+        Which elements leave each picture as it is: its views that are the same count as one. Default: the first only.
+
+    Returns
+    -------
+    (n, n_views)
+        Each picture's T sum to 0.
+
+    Examples
+    --------
+    Of a picture and its mirror image one is wrong; the other is moved onto it, which has the weight 1/2 then.
+
+    >>> from heldout import HorizontalFlip, orbit_statistics
+    >>> orbit_statistics([[0.0, 1.5], [2.0, -1.0], [1.0, 1.0]], HorizontalFlip()).tolist()
+    [[0.5, -0.5], [-0.5, 0.5], [0.0, 0.0]]
+    """
+    if not isinstance(orbit, HorizontalFlip | Dihedral):
+        raise InputError(f"`orbit` is {orbit!r}; it must be heldout.HorizontalFlip() or heldout.Dihedral().")
+    table = orbit.table(rule)
+    s = np.asarray(scores, dtype=np.float64)
+    if s.ndim != 2 or s.shape[0] == 0 or s.shape[1] != table.n_positions:
+        raise InputError(
+            f"`scores` has shape {s.shape}; it must be (n, {table.n_positions}) for the orbit {orbit.name!r}, at least "
+            "one row."
+        )
+    if not np.isfinite(s).all():
+        raise InputError(f"`scores` holds {int((~np.isfinite(s)).sum())} values that are not finite.")
+    kept = np.broadcast_to(np.arange(s.shape[1]) == 0, s.shape) if unchanged is None else np.asarray(unchanged)
+    if kept.shape != s.shape or kept.dtype != bool or not kept[:, 0].all():
+        raise InputError(
+            f"`unchanged` must be of True and False in the shape {s.shape}, with True in its first column: the first "
+            "element is the one that changes nothing."
+        )
+    result = np.empty_like(s)
+    kinds, kind = np.unique(kept, axis=0, return_inverse=True)
+    for number, elements in enumerate(kinds):
+        rows = np.flatnonzero(kind.reshape(-1) == number)
+        merged = table.merged(elements)
+        assert merged.first is not None
+        points, place = np.unique(merged.first, return_inverse=True)
+        result[rows] = _group_statistics(s[rows][:, points], merged, points, rule)[:, place]
+    return result
+
+
+def _group_statistics(s: Floats, table: MoveTable, points: NDArray[np.intp], rule: Rule) -> Floats:
+    """Of distinct points, each of which can be moved to every other one."""
+    wrong, others = s > 0.0, len(points) - 1
+    if rule in ("random", "random2"):
+        choices = max(1, others + (rule == "random2"))
+        right = (~wrong).sum(axis=1, keepdims=True)
+        weight = 1.0 / (1.0 + right / choices)  # (10)
+        total = np.zeros((len(s), 1))
+        for k in range(others):
+            total = np.where(k < wrong.sum(axis=1, keepdims=True), total + weight, total)
+        return np.where(wrong, weight - 1.0, total / choices)
+    at = np.searchsorted(points, table.reached[points])  # (point, move) -> point
+    best = s[:, at].argmax(axis=2)  # the first of equals
+    target = at[np.arange(len(points)), best]
+    moved = ~wrong & np.take_along_axis(wrong, target, axis=1)
+    incoming = np.zeros(s.shape)  # n(x') of eq. 9
+    np.add.at(incoming, (np.nonzero(moved)[0], target[moved]), 1.0)
+    weight = 1.0 / (1.0 + incoming)  # (9)
+    return np.where(wrong, weight - 1.0, np.where(moved, np.take_along_axis(weight, target, axis=1), 0.0))

@@ -14,6 +14,36 @@ from heldout.orbit.table import MoveTable
 MOST = 1_000_000  # pixels; no picture has as many on a side
 
 
+@dataclass(frozen=True, eq=False)
+class Shifts:
+    """Shifts up to a reach, row by row, and the positions they stand at: on a torus several share one.
+
+    Parameters
+    ----------
+    reach : int
+        Pixels.
+    position_of : ((2 reach + 1) ** 2,) int
+        The position of each shift.
+    versions : (n_positions, 2) int
+        The shift (down, right) that makes the version at each position.
+    """
+
+    reach: int
+    position_of: NDArray[np.intp]
+    versions: NDArray[np.intp]
+
+    @property
+    def centre(self) -> int:
+        """The position of no shift."""
+        return int(self.position_of[len(self.position_of) // 2])
+
+    def positions(self, shifts: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Those of shifts (..., 2); -1 beyond the reach."""
+        known = np.abs(shifts).max(axis=-1) <= self.reach
+        places = np.where(known[..., None], shifts + self.reach, 0) @ [2 * self.reach + 1, 1]
+        return np.asarray(np.where(known, self.position_of[places], -1))
+
+
 @dataclass(frozen=True)
 class Translations:
     """All moves v != 0 of at most `radius` pixels down and right (the paper's V_epsilon).
@@ -38,6 +68,7 @@ class Translations:
     radius: int
 
     name = "translations"
+    is_group = False
 
     def __post_init__(self) -> None:
         if self.radius > MOST:
@@ -47,6 +78,11 @@ class Translations:
                 f"`radius` is {self.radius!r}; it must be a whole number of pixels, at least 1: "
                 "with radius 0 nothing moves and nothing can be tested."
             )
+
+    @property
+    def described(self) -> str:
+        """The versions of a picture, in words."""
+        return f"shifted by up to {self.radius} pixel{'s' if self.radius > 1 else ''} down, up, left and right"
 
     def __len__(self) -> int:
         return (2 * self.radius + 1) ** 2 - 1
@@ -90,7 +126,32 @@ class Translations:
         MoveTable
             Of at most (2 margin + 1) ** 2 positions.
         """
-        reach, radius, moves = self.margin(rule), self.radius, self.moves
+        shifts, moves = self.shifts(rule, period=period), self.moves
+        return MoveTable(
+            reached=shifts.positions(shifts.versions[:, None] + moves),
+            left=shifts.positions(shifts.versions[:, None] - moves),
+            centre=shifts.centre,
+            moves=moves,
+            versions=shifts.versions,
+            lengths=np.sqrt((moves**2).sum(axis=1)),
+        )
+
+    def shifts(self, rule: Rule, *, period: tuple[int, int] | None = None) -> Shifts:
+        """All shifts whose scores can matter.
+
+        Parameters
+        ----------
+        rule : {"strongest", "nearest", "random", "random2"}
+            How a move is chosen.
+        period : (int, int), optional
+            As of `table`.
+
+        Returns
+        -------
+        Shifts
+            By their positions.
+        """
+        reach, radius = self.margin(rule), self.radius
         if period is not None and min(period) < 2 * radius + 1:
             raise InputError(
                 f"pictures of {period[0]} x {period[1]} are too small to turn by radius {radius}; "
@@ -99,26 +160,20 @@ class Translations:
         span = 2 * reach + 1
         sides = (span, span) if period is None else (min(span, period[0]), min(span, period[1]))
         shifts = np.moveaxis(np.mgrid[-reach : reach + 1, -reach : reach + 1], 0, -1).reshape(-1, 2)
-        position_of = ((shifts + reach) % sides) @ [sides[1], 1]  # of each shift
+        position_of = np.asarray(((shifts + reach) % sides) @ np.array([sides[1], 1]))
         # The shift that makes a version: on a torus the smallest of several, so that it lies on the canvas.
         by_size = np.argsort(np.abs(shifts).max(axis=1), kind="stable")
         _, first = np.unique(position_of[by_size], return_index=True)
-        versions = shifts[by_size[first]]
+        return Shifts(reach, position_of, shifts[by_size[first]])
 
-        def moved(by: NDArray[np.intp]) -> NDArray[np.intp]:
-            there = versions[:, None] + by
-            known = np.abs(there).max(axis=2) <= reach
-            places = np.where(known[..., None], there + reach, 0) @ [span, 1]
-            return np.asarray(np.where(known, position_of[places], -1))
+    def check_shape(self, shape: tuple[int, int]) -> None:
+        """Pictures of any height and width can be shifted.
 
-        return MoveTable(
-            reached=moved(moves),
-            left=moved(-moves),
-            centre=int(position_of[len(shifts) // 2]),
-            moves=moves,
-            versions=versions,
-            lengths=np.sqrt((moves**2).sum(axis=1)),
-        )
+        Parameters
+        ----------
+        shape : (int, int)
+            Height and width of what the model sees.
+        """
 
     def statistic_range(self, rule: Rule) -> tuple[float, float]:
         """The interval that holds T under this rule; see `heldout.orbit.statistic_range`.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.images import LabelledImages
+from heldout.orbit.square import AXES, IDENTITY, INVERSE, MATRICES, acted, has_turns, shifts_before
 from heldout.scorers.arrays import Array, Arrays, NumpyArrays
 from heldout.scorers.base import Layout, Scorer
 from heldout.scorers.batches import excess_scores, memory_told, score_batch
@@ -38,8 +39,9 @@ class Canvases(Protocol):
         """Pictures of the set, placed with their margin and sent, into slots; they come in parts, in their order."""
         ...
 
-    def scores(self, slots: Array, shifts: Array) -> Array:
-        """(n,) excess scores of windows: the pictures in `slots`, their content moved by `shifts` (down, right)."""
+    def scores(self, slots: Array, versions: Array) -> Array:
+        """(n,) excess scores of windows: the pictures in `slots`, their content moved by `versions` (down, right), or
+        flipped and turned about the centre first, (element, down, right)."""
         ...
 
     def check(self) -> None:
@@ -106,13 +108,21 @@ class HostCanvases:
         self._windows = windows(self._canvases, self._margin, channels_last=self._memory == "nhwc")
         self._buffer = np.zeros((self._batch_size, *self._windows.shape[3:]), dtype=np.float32)
 
-    def scores(self, slots: Array, shifts: Array) -> Array:
+    def scores(self, slots: Array, versions: Array) -> Array:
         """One batch."""
         assert self._windows is not None
         assert self._buffer is not None
+        elements = versions[:, 0].tolist() if versions.shape[1] == 3 else []
+        shifts = shifts_before(versions[:, 0], versions[:, 1:]) if elements else versions
         down, right = (self._margin - shifts.T).tolist()  # the content moves down, hence the window up
-        for place, at in enumerate(zip(slots.tolist(), down, right, strict=True)):
-            self._buffer[place] = self._windows[at]
+        places = enumerate(zip(slots.tolist(), down, right, strict=True))
+        if elements:
+            axes = (0, 1) if self._memory == "nhwc" else (1, 2)
+            for place, at in places:
+                self._buffer[place] = acted(self._windows[at], elements[place], axes=axes)
+        else:
+            for place, at in places:
+                self._buffer[place] = self._windows[at]
         self._buffer[len(slots) :] = self._buffer[0]
         batch = self._buffer if self._memory == self._scorer.layout else self._buffer.transpose(0, 3, 1, 2)
         logits = score_batch(self._scorer, batch)
@@ -150,6 +160,7 @@ class DeviceCanvases:
         self._arrivals = cuda.Stream(scorer.device) if scorer.device.type == "cuda" else None
         self._canvases: Any = None  # (n_slots, height, width, channels)
         self._runs: Any = None  # the same memory as rows of windows, one beginning at each pixel
+        self._moved: Any = None  # which pixels of a window stand where after each flip and turn, and shifts before it
 
     def send(self, pixels: NDArray[Any]) -> Array:
         """A copy beside the work of the device, which goes on meanwhile; raw pixels, as they were read."""
@@ -193,23 +204,41 @@ class DeviceCanvases:
         )
         self._rows = torch.arange(self._side[0], device=self._scorer.device)
 
-    def _windows(self, slots: Any, shifts: Any) -> Any:
+    def _windows(self, slots: Any, versions: Any) -> Any:
         """(n, channels, height, width), gathered by rows: one index for all pixels of a row."""
+        if versions.shape[1] == 3:
+            return self._acted_windows(slots, versions[:, 0], versions[:, 1:])
         _, height, width, channels = self._canvases.shape
-        start = self._margin - shifts  # the content moves down, hence the window up
+        start = self._margin - versions  # the content moves down, hence the window up
         first = (slots * height + start[:, 0])[:, None] + self._rows
         found = self._runs[first * width + start[:, 1, None]]
         return found.reshape(len(slots), *self._side, channels).permute(0, 3, 1, 2)
 
-    def scores(self, slots: Array, shifts: Array) -> Array:
+    def _acted_windows(self, slots: Any, elements: Any, shifts: Any) -> Any:
+        """The same of pictures that are flipped and turned first, gathered by pixels."""
+        _, height, width, channels = self._canvases.shape
+        if self._moved is None:
+            put, pixels = self.arrays.put, np.arange(height * width).reshape(height, width)
+            seen = pixels[: self._side[0], : self._side[1]]  # where they stand from a window's first pixel on
+            square = self._side[0] == self._side[1]
+            sources = [acted(seen, e, axes=(0, 1)) if square or not has_turns([e]) else seen for e in range(len(AXES))]
+            self._moved = put(np.stack([s.reshape(-1) for s in sources])), put(MATRICES[INVERSE])
+        sources, before = self._moved
+        start = self._margin - (before[elements] * shifts[:, None]).sum(-1)  # as `shifts_before`
+        first = (slots * height + start[:, 0]) * width + start[:, 1]
+        places = (first[:, None] + sources[elements]).reshape(-1)
+        found = self._canvases.view(-1, channels).index_select(0, places)
+        return found.reshape(len(slots), *self._side, channels).permute(0, 3, 1, 2)
+
+    def scores(self, slots: Array, versions: Array) -> Array:
         """One batch; the device is not waited for."""
         torch, n = self._torch, len(slots)
         if n < self._batch_size:
             slots = torch.cat([slots, slots[:1].expand(self._batch_size - n)])
-            shifts = torch.cat([shifts, shifts[:1].expand(self._batch_size - n, 2)])
+            versions = torch.cat([versions, versions[:1].expand(self._batch_size - n, -1)])
         shape = (self._batch_size, self._canvases.shape[3], *self._side)
         with torch.inference_mode(), memory_told(self._scorer, shape):
-            found = self._showing.excess(self._windows(slots, shifts), self._held, self._labels[slots[:n]])
+            found = self._showing.excess(self._windows(slots, versions), self._held, self._labels[slots[:n]])
             self._bad = torch.maximum(self._bad, torch.where(torch.isnan(found), slots[:n], -1).amax())
             return found
 
@@ -229,7 +258,11 @@ def windows(canvases: NDArray[Any], margin: int, *, channels_last: bool) -> NDAr
     return found.transpose(0, 1, 2, 4, 5, 3) if channels_last else found.transpose(0, 2, 3, 1, 4, 5)
 
 
-def window(canvas: NDArray[Any], margin: int, down: int, right: int, channels_last: bool) -> NDArray[Any]:
-    """What the model sees when the content has moved by (down, right): the crop moves the other way."""
+def window(
+    canvas: NDArray[Any], margin: int, down: int, right: int, channels_last: bool, element: int = IDENTITY
+) -> NDArray[Any]:
+    """What the model sees when the content has been flipped or turned and then moved by (down, right): the crop moves
+    the other way."""
+    ((down, right),) = shifts_before(np.array([element]), np.array([[down, right]])).tolist()
     seen: NDArray[Any] = windows(canvas[None], margin, channels_last=channels_last)[0, margin - down, margin - right]
-    return seen
+    return acted(seen, element, axes=(0, 1) if channels_last else (1, 2))

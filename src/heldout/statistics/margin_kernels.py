@@ -12,7 +12,7 @@ from heldout.statistics.margin_trades import BYTES, EACH, FIRST, FOURS, GOLDEN, 
 ONE, S2, S4, S11, S27, S30, S31, S56 = (np.uint64(s) for s in (1, 2, 4, 11, 27, 30, 31, 56))
 
 
-def _compile(function: Any, **options: Any) -> Any:
+def compiled(function: Any, **options: Any) -> Any:
     """Compiled and kept on disk for the next process, where there is a place for it."""
     try:
         return numba.njit(nogil=True, cache=True, **options)(function)
@@ -27,14 +27,14 @@ def _word(key: Any, i: Any) -> Any:
     return z ^ (z >> S31)
 
 
-word = _compile(_word, inline="always")
+word = compiled(_word, inline="always")
 
 
 def _unit(z: Any) -> Any:
     return np.float64(z >> S11) * SCALE
 
 
-unit = _compile(_unit, inline="always")
+unit = compiled(_unit, inline="always")
 
 
 def _kept(of_kept: Any, others: Any, mine: Any, odds: Any, u: Any) -> Any:
@@ -75,7 +75,7 @@ def _kept(of_kept: Any, others: Any, mine: Any, odds: Any, u: Any) -> Any:
     return mode
 
 
-kept = _compile(_kept)
+kept = compiled(_kept)
 
 
 def _popcount(x: Any) -> Any:
@@ -84,7 +84,7 @@ def _popcount(x: Any) -> Any:
     return np.int64((((x + (x >> S4)) & BYTES) * EACH) >> S56)
 
 
-popcount = _compile(_popcount, inline="always")
+popcount = compiled(_popcount, inline="always")
 
 
 def _part(mask: Any, out: Any, start: Any, stop: Any, d: Any, m: Any, key: Any) -> None:
@@ -133,7 +133,7 @@ def _part(mask: Any, out: Any, start: Any, stop: Any, d: Any, m: Any, key: Any) 
         got += -1 if less else 1
 
 
-part = _compile(_part)
+part = compiled(_part)
 
 
 def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, there: Any, tilt: Any, odds: Any, star: Any) -> None:
@@ -205,4 +205,4 @@ def _walk(tables: Any, keys: Any, steps: Any, bounds: Any, there: Any, tilt: Any
                         second[w] = (second[w] & ~apart[w]) | (apart[w] ^ dealt[w])
 
 
-walk = _compile(_walk)
+walk = compiled(_walk)

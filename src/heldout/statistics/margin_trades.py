@@ -40,7 +40,7 @@ def word(key: Any, i: Any) -> Any:
         return z ^ (z >> np.uint64(31))
 
 
-def _unit(words: Words) -> Floats:
+def unit_numpy(words: Words) -> Floats:
     """Uniform on [0, 1), in steps of 2^-53."""
     return np.asarray((words >> np.uint64(11)).astype(np.float64) * SCALE)
 
@@ -145,7 +145,7 @@ def part_numpy(mask: Words, d: NDArray[np.int64], m: NDArray[np.int64], key: Wor
         less = got[lines] > m[lines]
         some = np.where(less[:, None], out[lines], mask[lines] & ~out[lines])
         size = np.where(less, got[lines], (d - got)[lines])
-        rank = (_unit(word(key[lines], turn[lines].astype(np.uint64))) * size).astype(np.int64)
+        rank = (unit_numpy(word(key[lines], turn[lines].astype(np.uint64))) * size).astype(np.int64)
         turn[lines] += 1
         until = np.cumsum(popcounts(some), axis=1)
         at = (until <= rank[:, None]).sum(axis=1)
@@ -175,9 +175,9 @@ def walk_numpy(
         round_key = word(keys, np.uint64(step))
         order = np.tile(np.arange(k), (len(tables), 1))
         if star:
-            order[:, 1] = 1 + (_unit(word(round_key, np.uint64(0))) * (k - 1)).astype(np.int64)
+            order[:, 1] = 1 + (unit_numpy(word(round_key, np.uint64(0))) * (k - 1)).astype(np.int64)
         for i in range(0 if star else k - 1, 0, -1):  # Fisher and Yates
-            j = (_unit(word(round_key, np.uint64(i))) * (i + 1)).astype(np.int64)
+            j = (unit_numpy(word(round_key, np.uint64(i))) * (i + 1)).astype(np.int64)
             order[here, i], order[here, j] = order[here, j], order[here, i]
         one, two = order[:, 0 : 2 * pairs : 2].ravel(), order[:, 1 : 2 * pairs : 2].ravel()
         table = np.repeat(here, pairs)
@@ -190,7 +190,7 @@ def walk_numpy(
             if len(odds):
                 ahead, behind = tilt[one, a:b] & ~tilt[two, a:b], tilt[two, a:b] & ~tilt[one, a:b]
                 more, less = (popcounts(apart & side).sum(axis=1) for side in (ahead, behind))
-                both, coin = (more > 0) & (less > 0), _unit(word(pair_key, np.uint64(4 * g))) < 0.5
+                both, coin = (more > 0) & (less > 0), unit_numpy(word(pair_key, np.uint64(4 * g))) < 0.5
                 sign = np.where(both, np.where(coin, 1, -1), np.where(more > 0, 1, -1))
                 apart &= ~np.where(both[:, None], np.where(sign[:, None] == 1, behind, ahead), np.uint64(0))
                 kind = apart & np.where(sign[:, None] == 1, ahead, behind)
@@ -201,7 +201,7 @@ def walk_numpy(
             tilted = np.flatnonzero(moving & (of_kept > 0))
             dealt = np.zeros_like(apart)
             if len(tilted):
-                u = _unit(word(pair_key[tilted], np.uint64(4 * g + 1)))
+                u = unit_numpy(word(pair_key[tilted], np.uint64(4 * g + 1)))
                 kept, others, own = (x[tilted].astype(np.float64) for x in (of_kept, differ - of_kept, mine))
                 side = np.where(sign[tilted] == 1, odds[0], odds[1])
                 of_mine[tilted] = kept_numpy(kept, others, own, side, u).astype(np.int64)

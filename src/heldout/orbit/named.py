@@ -1,0 +1,36 @@
+"""Orbits of pictures by the names that options have for them."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from heldout.errors import InputError
+from heldout.orbit.product import Product
+from heldout.orbit.translations import Translations
+from heldout.orbit.views import Dihedral, HorizontalFlip
+
+PictureOrbit = Translations | HorizontalFlip | Dihedral | Product
+OrbitName = Literal["translations", "flip", "dihedral", "translations+flip", "translations+dihedral"]
+ORBITS: tuple[OrbitName, ...] = get_args(OrbitName)
+
+
+def named_orbit(name: str, radius: int | None = None) -> PictureOrbit:
+    """The orbit of this name; `radius` is needed where translations are a part of it, and refused where not.
+
+    Examples
+    --------
+    >>> named_orbit("dihedral"), named_orbit("translations+flip", 2).name
+    (Dihedral(), 'translations+flip')
+    """
+    if name not in ORBITS:
+        raise InputError(f"`orbit` is {name!r}; choose one of {', '.join(ORBITS)}.")
+    views = name.removeprefix("translations").removeprefix("+")
+    groups: dict[str, HorizontalFlip | Dihedral] = {"flip": HorizontalFlip(), "dihedral": Dihedral()}
+    group = groups.get(views)
+    if group is not None and views == name:
+        if radius is not None:
+            raise InputError(f"`radius` is {radius!r}, but nothing is shifted in the orbit {name!r}; leave it out.")
+        return group
+    if radius is None:
+        raise InputError(f"the orbit {name!r} needs a `radius`.")
+    return Translations(radius) if group is None else Product(group, Translations(radius))
