@@ -1,6 +1,6 @@
 """The audit against the bare model: throughput, and evaluations saved by the lazy plan.
 
-python benchmarks/bench_audit.py [--rounds 9]
+python benchmarks/bench_audit.py [--rounds 31]
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def laziness() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=31)
     arguments = parser.parse_args()
     throughput(arguments.rounds)
     laziness()

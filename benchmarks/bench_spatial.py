@@ -1,6 +1,6 @@
 """121 shifts of every picture: our engine against foolbox's SpatialAttack and ART's SpatialTransformation.
 
-python benchmarks/bench_spatial.py [--images 64] [--rounds 5] [--no-art]
+python benchmarks/bench_spatial.py [--images 64] [--rounds 9] [--no-art]
 
 The same model, pictures and whole-pixel shifts of at most 5, black outside the picture. All three look
 for a shift that changes the model's answer; what each really evaluates is counted at the model.
@@ -138,7 +138,7 @@ def main(n_images: int, rounds: int, *, with_art: bool) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--no-art", action="store_true", help="foolbox alone, which is the faster one")
     arguments = parser.parse_args()
     main(arguments.images, arguments.rounds, with_art=not arguments.no_art)

@@ -27,6 +27,7 @@ def test_pictures(heldout_audit):
     options = {"orbit": heldout.Translations(1), "allow_chance": True}
     assert heldout_audit(halves, images=pictures, **options).T.shape == (40,)
     assert heldout_audit(halves, pictures, **options).T.shape == (40,)
+    assert heldout_audit(halves, pictures, **options | {"orbit": heldout.Dihedral()}).ruling.rests_on == "orbit"
 
 def test_threshold(heldout_audit):
     heldout_audit(seen, fresh, kind="margin", fail_under=2)

@@ -115,6 +115,22 @@ def test_what_is_no_result_is_refused_in_a_sentence(kept: Kept, tmp_path: Path) 
         Kept.load(tmp_path / "b")
 
 
+def test_what_an_older_version_saved_loads(kept: Kept) -> None:
+    """Fields that it did not know have their default; one without a default is missed, and one too many is refused."""
+    packed, arrays = pack(kept)
+    text = json.dumps(packed)
+
+    def without(name: str) -> str:
+        record = json.loads(text)["record"]
+        return json.dumps({"record": [record[0], [pair for pair in record[1] if pair[0] != name]]})
+
+    assert same(unpack(Kept, without("side"), arrays), kept)
+    with pytest.raises(ValueError, match="the fields of Kept are"):
+        unpack(Kept, without("some"), arrays)
+    with pytest.raises(ValueError, match="the fields of Kept are"):
+        unpack(Kept, text.replace('"side"', '"edge"'), arrays)
+
+
 def test_json_keys_may_differ_from_fields() -> None:
     @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
     class Named(Record):

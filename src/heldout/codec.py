@@ -48,7 +48,10 @@ def pack(value: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def unpack(kind: type, text: str, arrays: Mapping[str, Any]) -> Any:
-    """What `pack` made of a record of this kind; every field must hold what its annotation says."""
+    """What `pack` made of a record of this kind; every field must hold what its annotation says.
+
+    Fields with a default may be missing: results that an older version saved do not have them.
+    """
     kinds = _kinds(kind, {})
 
     def unpacked(value: dict[str, Any]) -> Any:
@@ -59,10 +62,11 @@ def unpack(kind: type, text: str, arrays: Mapping[str, Any]) -> Any:
         if name not in kinds:
             raise ValueError(f"a {name} was not expected")
         hints, known = typing.get_type_hints(kinds[name]), fields_of(kinds[name])
-        if {f.name for f in known} != set(fields):
+        # What older versions did not know yet has its default.
+        if set(fields) - {f.name for f in known} or {f.name for f in known if not has_default(f)} - set(fields):
             raise ValueError(f"the fields of {name} are {', '.join(fields)}")
         for f in known:
-            if not fits(fields[f.name], hints[f.name]):
+            if f.name in fields and not fits(fields[f.name], hints[f.name]):
                 raise ValueError(f"`{f.name}` of {name} is {short_text(fields[f.name])}, not a {f.type}")
         return kinds[name](**fields)
 
@@ -125,6 +129,11 @@ def same(a: Any, b: Any) -> bool:
 def fields_of(record: Any) -> tuple[dataclasses.Field[Any], ...]:
     """Those of a dataclass or of one of its records."""
     return dataclasses.fields(record)
+
+
+def has_default(field: dataclasses.Field[Any]) -> bool:
+    """Whether a record can be made without naming a field."""
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
 def short_text(value: Any) -> str:

@@ -11,7 +11,7 @@ from heldout.images import LabelledImages, Wrap, from_npz
 from heldout.independence.audit import audit
 from heldout.independence.result import AuditResult
 from heldout.independence.summary.pictures import detectable
-from heldout.independence.summary.words import HEADLINES
+from heldout.independence.summary.words import headline
 from heldout.orbit import Translations
 from heldout.report import Result
 from heldout.scorers import OnnxScorer
@@ -93,7 +93,7 @@ def _column(result: AuditResult) -> dict[str, str]:
     e, control = result.evidence, result.evidence.control
     missing = "no control"
     return {
-        "verdict": HEADLINES[result.outcome][0].removesuffix(" against independence"),
+        "verdict": headline(result.ruling)[0].removesuffix(" against independence"),
         "verdict p": pvalue_text(result.evidence.adjusted_log_p_value),
         "test error": fixed(e.untouched_error),
         "control error": fixed(control.untouched_error) if control else missing,
@@ -104,7 +104,7 @@ def _column(result: AuditResult) -> dict[str, str]:
         "Bernstein p": pvalue_text(e.log_p_values["bernstein"]),
         "control p (T)": p_text(control.statistic.p_value) if control else missing,
         "control p (error)": p_text(control.error_rate.p_value) if control else missing,
-        "detectable effect": detectable(result)["mean T"][0],
+        "detectable effect": next(iter(detectable(result).values()))[0],
     }
 
 

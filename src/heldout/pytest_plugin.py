@@ -28,6 +28,9 @@ def heldout_audit(request: pytest.FixtureRequest) -> Callable[..., AuditResult |
 
         def test_the_model_has_not_seen_the_test_set(heldout_audit):
             heldout_audit(model, test, control=control, orbit=heldout.Translations(2), fail_under=0.01)
+
+        def test_nor_its_tiles_as_they_stand(heldout_audit):  # every view of which was as likely as the others
+            heldout_audit(model, tiles, orbit=heldout.Dihedral())
     """
 
     def audit(*args: Any, fail_under: float = FAIL_UNDER, **options: Any) -> AuditResult | ScoreAuditResult:

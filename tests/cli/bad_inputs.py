@@ -172,6 +172,7 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     np.savez(folder / "fewer.npz", images=pictures, labels=labels[:50])
     np.savez(folder / "strange.npz", images=pictures, labels=np.full(80, 12))
     np.savez(folder / "named.npz", images=pictures, labels=np.array(["cat", "dog"] * 40))
+    np.savez(folder / "oblong.npz", images=pictures[:, :, :20], labels=labels)
     np.savez(folder / "wide.npz", images=pictures.astype(np.int64), labels=labels)
     np.savez(folder / "first.npz", images=np.zeros((80, 3, 32, 32), np.uint8), labels=labels)
     np.savez(folder / "flat.npz", images=pictures.reshape(80, -1), labels=labels)
@@ -369,6 +370,7 @@ def _folders(folder: Path, pictures, labels) -> None:
 
 
 AUDIT = "--model honest.onnx --images test.npz --wrap --radius 1"
+VIEWS = "--model honest.onnx --images test.npz --orbit"
 CURVE = "--model honest.onnx --images test.npz --limit 20"
 TRAIN = "--train bad_inputs_models:train --data train.npz --label-noise 0:0.4:0.2 --repetitions 1"
 SCORES = "--scores scores.csv --control-scores fresh.csv"
@@ -407,6 +409,21 @@ AUDITS = [
     Bad("audit", f"{AUDIT} --radius 0", "with radius 0 nothing moves"),
     Bad("audit", f"{AUDIT} --radius 1000000000", "--radius is 1000000000; it must be at most 1,000,000"),
     Bad("audit", f"{AUDIT} --radius 100000", "the largest radius that fits is"),
+    Bad("audit", f"{VIEWS} flip --radius 2", "--radius has no effect with --orbit flip, which shifts nothing"),
+    Bad("audit", f"{VIEWS} dihedral --pad zero", "--pad has no effect with --orbit dihedral"),
+    Bad("audit", f"{VIEWS} flip --rule nearest", "'nearest' needs moves with a length"),
+    Bad("audit", f"{VIEWS} translations+flip --wrap --rule nearest", "'nearest' needs moves with a length"),
+    Bad("audit", f"{VIEWS} flip --tolerance 0.1", "--tolerance is for shifts"),
+    Bad("audit", f"{VIEWS} flip --limit 5", "with fewer than 6 pictures"),
+    Bad("audit", f"{VIEWS} flip --crop 99", "smaller than the crop"),
+    Bad("audit", f"{VIEWS} mirror", "invalid choice: 'mirror'"),
+    Bad(
+        "audit",
+        "--model bad_inputs_models:three --images oblong.npz --orbit dihedral",
+        "quarter-turns need square pictures, but these are 32 x 20; cut squares out of them with --crop 20",
+    ),
+    Bad("audit", "--needed --model honest.onnx --control control.npz --orbit flip", "--orbit"),
+    Bad("audit", "--scores pool.csv --orbit flip", "--orbit"),
     Bad("audit", f"{AUDIT} --limit 0", "--limit is 0"),
     Bad("audit", f"{AUDIT} --limit 2", "2 pictures are too few"),
     Bad("audit", f"{AUDIT} --limit 4 --alternative greater", "with fewer than 7 pictures"),

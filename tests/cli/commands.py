@@ -67,6 +67,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
     return {
         "audit": [*audit, "--model", honest],
         "audit_models": [*audit, "--model", honest, leaked],
+        "audit_views": ["audit", *PICTURES, "--orbit", "dihedral", "--limit", "80", "--seed", "0", "--model", honest],
         "audit_control": [*audit, "--model", honest, *CONTROL],
         "audit_reference": [*audit, "--model", leaked, "--reference", honest, *CONTROL],
         "audit_scores": [*scores],

@@ -710,13 +710,13 @@ def test_v1s_numbers_come_out():
                     lower, upper = Translations(2).statistic_range(rule)
                     T = checks.from_ranks(ranks, 2, rule, None)
                     p[rule].append(independence_test(T, lower=lower, upper=upper, method="bernstein").p_value)
-    assert len(errors) >= 125
+    assert len(errors) >= 250
     assert len(p["strongest"]) >= 25
     assert abs(np.mean(errors) - 0.0785) < 0.015
     assert np.mean(p["strongest"]) < 0.05
     assert all(len(p[rule]) == 4 and np.mean(p[rule]) > 0.5 for rule in RULES[1:])
     by_number = []
-    for n in tables.GROUPS:
+    for n in (group for group in tables.GROUPS if group <= len(errors)):
         averages = [np.mean(each["test"][i : i + n], axis=0) for i in range(0, len(errors) - n + 1, n)]
         by_number.append(np.mean([tables.p_of(T, "bernstein") for T in averages]))
     assert all(a > b for a, b in itertools.pairwise(by_number))

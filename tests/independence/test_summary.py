@@ -22,7 +22,7 @@ from heldout.images.preprocessing import preprocessing_text
 from heldout.independence.audit import audit, audit_many
 from heldout.independence.result import AuditResult, Exhibit
 from heldout.independence.verdict import judge
-from heldout.orbit import Translations
+from heldout.orbit import Dihedral, HorizontalFlip, Translations
 from heldout.report import Result
 from heldout.statistics import holm, n_model_test
 from heldout.summary import Fold, LineChart, Pictures, Points, Section, SideBySide, Table
@@ -103,7 +103,7 @@ def run(
 ) -> AuditResult:
     fresh = {"control": images_of(90, 1, groups=groups), "n_resamples": 199} if control else {}
     images = images_of(n, 0, groups=groups, framed=framed)
-    return audit(model, images, orbit=Translations(1), **{**fresh, "allow_chance": True, **options})
+    return audit(model, images, **{**fresh, "orbit": Translations(1), "allow_chance": True, **options})
 
 
 def known_by_heart(n: int = 100, seed: int = 0) -> Any:
@@ -146,6 +146,12 @@ VARIANTS: dict[str, Callable[[], Result]] = {
     "seen": lambda: run(known_by_heart(), control=True, references=[uneven(0), uneven(1)]),
     "unseen": lambda: run(halves(), control=True, references=[uneven(0)]),
     "planned": lambda: run(halves(), control=True, groups=True, planned_audits=2),
+    # Noise, whose views are equally likely; a model that knows it by heart as it stands, and one that does not
+    "views": lambda: run(halves(), framed=False, orbit=Dihedral()),
+    "views_known": lambda: audit_many([memory(*pictures(100, 0, framed=False)), halves(1)], orbit=HorizontalFlip(),
+                                      images=images_of(100, 0, framed=False, groups=True), allow_chance=True),
+    "views_control": lambda: run(known_by_heart(), control=True, orbit=Dihedral(), alternative="greater"),
+    "moved_views": lambda: run(halves(), framed=False, orbit=HorizontalFlip() * Translations(1)),
     "scores": lambda: scores("easier"),
     "scores_alone": lambda: scores("easier", references=(), halves=True),
     "scores_harder": lambda: scores("harder"),
@@ -204,10 +210,16 @@ def test_the_answer(name: str) -> None:
     assert (plain["outcome"], plain["direction"]) == (result.outcome, result.ruling.direction)
     assert result.verdict.split(" ")[0].isupper()
     (chosen,) = (row for row in table(result, "Every p-value").rows if row.chosen)
-    by = {"betting": "Betting", "T and error rate": "Test against control", "references": "Leak test, against"}
+    by = {
+        "betting": "Betting",
+        "orbit": "Orbit test",
+        "T and error rate": "Test against control",
+        "references": "Leak test, against",
+    }
     assert str(chosen.cells[0]).startswith(by[result.ruling.rests_on])
     assert chosen.cells[1] == pvalue_text(result.evidence.adjusted_log_p_value)
-    assert [s.title for s in summary.sections][:4] == [
+    titles = [s.title for s in summary.sections if not s.title.startswith("As they stand")]
+    assert titles[:4] == [
         "Two estimates of one error", "What this means", "What it does not mean", "What to do next",
     ]  # fmt: skip
 
@@ -220,7 +232,8 @@ def test_every_number_is_on_the_page(name: str) -> None:
         fixed(e.test_error), fixed(e.adversarial_error), fixed(e.adversarial_estimate),
         fixed(e.statistic, 5, sign=True), *(fixed(v) for interval in e.intervals.values() for v in interval),
         *(pvalue_text(v) for v in e.log_p_values.values()), *(f"{count:,}" for count in result.test.counts.values()),
-        f"n = {len(result.test):,}", f"radius {result.orbit.radius}", result.rule, result.orbit.name,
+        f"n = {len(result.test):,}", f"{len(result.orbit)} move", result.rule, result.orbit.name,
+        *[f"radius {result.orbit.radius}"] * (not result.orbit.is_group),
         f"{e.test_error_variance:.3g}".replace("-", "−"), f"{e.adversarial_estimate_variance:.3g}".replace("-", "−"),
         result.version, result.data_digest, f"{result.evaluations:,}", "1903.02380", *result.model_names,
     ]  # fmt: skip
@@ -234,6 +247,11 @@ def test_every_number_is_on_the_page(name: str) -> None:
         ]  # fmt: skip
         if name != "perfect_control":
             expected += [fixed(v, 5, sign=True) for v in (*c.statistic.interval, *(-v for v in c.error_rate.interval))]
+    if e.views is not None:
+        expected += [
+            fixed(e.views.expected_error), fixed(e.views.deviation), pvalue_text(e.views.log_p_greater),
+            pvalue_text(e.views.log_p_two_sided), *(fixed(error) for error in e.views.view_errors),
+        ]  # fmt: skip
     if result.leak is not None:
         test = result.leak.test
         expected += [
@@ -267,6 +285,32 @@ def test_outcomes() -> None:
     assert "not the direction of overfitting" in str(other).replace("\n", " ")
     page = words(made("many").html()).lower()
     assert "not independent" not in page.replace("these p-values are not independent", "")
+
+
+def test_views() -> None:
+    """On a finite group the orbit test is the verdict, unless there is a control; what it rests on is told."""
+    quiet, known, control = made("views"), made("views_known"), made("views_control")
+    assert [r.ruling.rests_on for r in (quiet, known, control)] == ["orbit", "orbit", "T and error rate"]
+    assert [r.outcome for r in (quiet, known, control)] == ["no evidence", "easier", "easier"]
+    assert made("moved_views").ruling.rests_on == "betting"
+    assert known.summary().headline == "Easier as they stand than in other views"
+    assert control.summary().headline == "Easier than the control"
+    assert known.verdict.startswith("EASIER AS THEY STAND at level 0.05: it cannot both be true")
+    for result in (quiet, known):
+        assert "choosing this orbit declares it" in result.verdict
+        assert "digits, text" in points(result, "What it does not mean")
+        assert result.evidence.p_value == math.exp(result.evidence.views.log_p_two_sided)
+        assert result.to_dict()["p_values"]["orbit"] == result.p_value
+        rows = table(result, "As they stand").rows
+        assert len(rows) == len(result.orbit) + 2
+    assert "digits" not in points(control, "What it does not mean")
+    (figure,) = (f for f in quiet.summary().figures if f.name == "Detectable effect")
+    assert "in the error rate" in figure.note
+    (shown,) = (block for block in section(known, "The most telling").blocks if isinstance(block, Pictures))
+    assert shown.groups[0][2][0].startswith("mirrored left to right")
+    frame = known.to_frame("models")
+    assert set(frame["view"]) == {"as it is", "mirrored left to right"}
+    assert known.to_frame()["error_views"].to_numpy() == pytest.approx(known.test.view_losses.mean((0, 2)))
 
 
 def test_many_models() -> None:

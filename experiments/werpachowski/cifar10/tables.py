@@ -42,7 +42,7 @@ PUBLISHED = {
 }
 KINDS = ("vgg-shift", "vgg-pad", "vgg-fixed", "vgg-original", "wide", "residual")  # the order of the tables
 MAIN = "vgg-shift-e104"
-GROUPS = (1, 12, 25, 50, 125)
+GROUPS = (1, 12, 25, 50, 125, 250, 625, 1250)  # as far as there are networks
 SIZES = (1_000, 2_000, 5_000)
 N_SUBSETS = 200  # v1, figures 10 and 11
 N_REFERENCES = 3  # honest networks

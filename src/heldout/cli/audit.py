@@ -18,7 +18,8 @@ from heldout.cli.streams import user_prints_to_stderr
 from heldout.errors import InputError
 from heldout.independence.audit import audit_many
 from heldout.independence.result import AuditResult
-from heldout.orbit import RULES, Translations
+from heldout.orbit import RULES
+from heldout.orbit.named import ORBITS, PictureOrbit, named_orbit
 
 FORMATS = """\
 pictures (--images, --control):
@@ -40,6 +41,14 @@ room to move in, one of:
   --upsample 44 --crop 32                enlarge, cut the old size out of the middle: only for models that were
                                          trained on enlarged pictures; others see them for the first time
   room around the crop: 3 times the radius on each side (2 times for the random rules); --pad and --wrap have it
+moves (--orbit), which keep a picture's label and how likely it is:
+  translations                           up to --radius pixels down, up, left and right
+  flip, dihedral                         mirror images; all eight views by quarter-turns and mirror images (square
+                                         pictures). They need no room and no --radius. Without --control the test is
+                                         exact, but only where every view of a picture was as likely as the others:
+                                         satellite, microscopy and pathology pictures, or pictures that were mirrored
+                                         or turned at random; not digits, text, clothes, faces or streets
+  translations+flip, +dihedral           both together
 dependent pictures (--groups), one of:
   a column                               an array (n,) in the .npz, or a column of the --labels CSV
   a CSV                                  id,group  /  1.png,ann  /  2.png,ann
@@ -50,6 +59,7 @@ EXAMPLES = """\
       --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225 --radius 5 --out audit
   heldout audit --model new.onnx --reference old.onnx other.onnx --images test.npz --control fresh.npz --pad reflect
   heldout audit --model mymodels:load --images test.npz --control fresh.npz --pad reflect --fail-under 0.01
+  heldout audit --model m.onnx --images tiles/ --orbit dihedral --out audit
   heldout audit --scores model.csv --control-scores control.csv --reference-scores old.csv other.csv --out audit
   heldout audit --scores lm-eval/new-model/ --control-ids after-cutoff.txt --reference-scores lm-eval/old-model/
   heldout audit --needed --control-scores control.csv --reference-scores old.csv other.csv
@@ -66,8 +76,8 @@ def add_options(verb: Parser) -> None:
         "Is this model independent of this test set?",
         usage="heldout audit --model M --images PATH [--control PATH] [--reference M ...] [options]\n"
         "       heldout audit --scores FILE --control-scores FILE [--reference-scores FILE ...] [options]",
-        essential="--model --images --control --reference --resize --crop --pad --radius --scores --control-scores "
-        "--reference-scores --needed --fail-under --out --format --resume",
+        essential="--model --images --control --reference --resize --crop --pad --orbit --radius --scores "
+        "--control-scores --reference-scores --needed --fail-under --out --format --resume",
         examples=EXAMPLES,
         details=f"{FORMATS}\n{SCORE_FORMATS}\n{NEEDED_FORMATS}\n{EXIT_CODES}",
     )
@@ -107,6 +117,13 @@ def add_options(verb: Parser) -> None:
     add_pixel_options(verb, pad=True)
 
     test = verb.add_argument_group("the test")
+    test.add_argument(
+        "--orbit",
+        choices=ORBITS,
+        default="translations",
+        help="how pictures are moved (default translations); flip and dihedral declare that every view of a picture "
+        "was as likely as the others",
+    )
     test.add_argument("--radius", type=int, default=2, metavar="PX", help="largest shift (default 2)")
     test.add_argument("--rule", choices=RULES, default="strongest", help="how a move is chosen (default strongest)")
     test.add_argument("--alternative", choices=("two-sided", "greater"),
@@ -160,7 +177,7 @@ def run(args: argparse.Namespace) -> int:
     check_either(args)
     if args.scores is not None:
         return run_audit_scores(args)
-    orbit = Translations(args.radius)
+    orbit = orbit_of(args)
     # without references the verdict is twice the smaller of two p-values
     check_gate(args, halves=1 if args.reference else 2, has_control=bool(args.control))
     if args.reference and not args.control:
@@ -182,9 +199,18 @@ def run(args: argparse.Namespace) -> int:
     return finish(result, args, failed=failed, unfinished=checkpoints)
 
 
-def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: Path | None) -> AuditResult:
+def orbit_of(args: argparse.Namespace) -> PictureOrbit:
+    """What --orbit and --radius name; refused is what would have no effect."""
+    if "translations" in args.orbit:
+        return named_orbit(args.orbit, args.radius)
+    refuse_idle(args, ("radius", "wrap", "pad"), f"with --orbit {args.orbit}, which shifts nothing")
+    return named_orbit(args.orbit)
+
+
+def audit_pictures(args: argparse.Namespace, orbit: PictureOrbit, checkpoints: Path | None) -> AuditResult:
     """Models and pictures are read and audited; both may be code of the user's."""
     models, references = models_of(args)
+    need_room = orbit.margin(args.rule) > 0
     test = pictures(
         args,
         models[0],
@@ -193,6 +219,7 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
         images_key=args.images_key,
         labels_key=args.labels_key,
         groups=args.groups,
+        need_room=need_room,
     )
     control = None
     if args.control:
@@ -205,6 +232,7 @@ def audit_pictures(args: argparse.Namespace, orbit: Translations, checkpoints: P
             labels_key=args.control_labels_key or (None if args.control_images_key else args.labels_key),
             groups=args.control_groups or args.groups,
             class_names=test.source.class_names,
+            need_room=need_room,
             prefix="control_",
         )
     return audit_many(

@@ -23,7 +23,7 @@ power before the run (--needed), from a control alone; nothing is audited, and w
 """
 
 _OF_RUNS = """
-scores images labels images_key labels_key control_ids reference_control_scores rule radius tolerance resamples
+scores images labels images_key labels_key control_ids reference_control_scores rule orbit radius tolerance resamples
 expect_accuracy allow_frame_drop n_jobs cluster resume fail_under
 """
 

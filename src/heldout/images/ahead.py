@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -29,16 +29,27 @@ class ReadAhead:
         Pixels around each.
     ahead : int
         Most pictures that wait to be taken.
+    send : function of an array, optional
+        What the threads do with placed pictures, such as sending them to a device; an array of another kind may come
+        back.
     """
 
-    def __init__(self, images: LabelledImages, rows: NDArray[np.intp], margin: int, *, ahead: int) -> None:
-        self._images, self._rows, self._margin = images, rows, margin
+    def __init__(
+        self,
+        images: LabelledImages,
+        rows: NDArray[np.intp],
+        margin: int,
+        *,
+        ahead: int,
+        send: Callable[[NDArray[Any]], Any] = lambda pixels: pixels,
+    ) -> None:
+        self._images, self._rows, self._margin, self._send = images, rows, margin, send
         threads = min(getattr(images.source, "threads", 0), os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="heldout-pictures") if threads else None
         self._ahead, self._next, self._taken = ahead, 0, 0
         self._block = BLOCK
-        self._blocks: deque[Future[NDArray[Any]]] = deque()
-        self._left: NDArray[Any] | None = None  # of the first block
+        self._blocks: deque[Future[Any]] = deque()
+        self._left: Any = None  # of the first block
 
     def __enter__(self) -> ReadAhead:
         return self
@@ -47,11 +58,11 @@ class ReadAhead:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def take(self, n: int) -> Iterator[NDArray[Any]]:
+    def take(self, n: int) -> Iterator[Any]:
         """The next n pictures in parts (k, height, width, channels), as soon as they are there."""
         if self._pool is None:
             self._taken += n
-            yield self._images.place_many(self._rows[self._taken - n : self._taken], self._margin)
+            yield self._placed(self._rows[self._taken - n : self._taken])
             return
         while n:
             self._begin()
@@ -68,5 +79,8 @@ class ReadAhead:
         assert self._pool is not None
         while self._next < len(self._rows) and self._next - self._taken < max(self._ahead, self._block):
             rows = self._rows[self._next : self._next + self._block]
-            self._blocks.append(self._pool.submit(self._images.place_many, rows, self._margin))
+            self._blocks.append(self._pool.submit(self._placed, rows))
             self._next += len(rows)
+
+    def _placed(self, rows: NDArray[np.intp]) -> Any:
+        return self._send(self._images.place_many(rows, self._margin))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from heldout.checkpoints import Checkpoint
 from heldout.groups import Codes
 from heldout.images.sources import ImageSource
+from heldout.orbit.square import IDENTITY, acted
 from heldout.progress import plain_bar
 
 NAMED = 3  # pairs that a message names
@@ -24,20 +26,25 @@ def pixel_hashes(
     label: str = "pictures",
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
+    elements: Sequence[int] = (IDENTITY,),
 ) -> list[bytes]:
     """A hash of each picture's size and raw pixels, before any frame or scale.
 
     Equal for pictures that are equal pixel by pixel, also where their files are not: a PNG and its copy under another
     name or compression. A picture that was compressed anew with loss, or resized, has other pixels and another hash.
+    With `elements` of a group of `heldout.orbit.square` all views of a picture have one hash.
     """
+
+    def hashed(picture: NDArray[Any]) -> bytes:
+        h = hashlib.blake2b(repr((picture.shape, str(picture.dtype))).encode(), digest_size=16)
+        h.update(np.ascontiguousarray(picture).data)
+        return h.digest()
 
     def read(start: int, stop: int) -> dict[str, NDArray[np.uint8]]:
         found = b""
         for row in rows[start:stop]:
-            picture = np.ascontiguousarray(source.read(int(row)))
-            h = hashlib.blake2b(repr((picture.shape, str(picture.dtype))).encode(), digest_size=16)
-            h.update(picture.data)
-            found += h.digest()
+            picture = source.read(int(row))
+            found += min(hashed(acted(picture, element, axes=(0, 1))) for element in elements)
         return {"hashes": np.frombuffer(found, dtype=np.uint8).reshape(-1, 16)}
 
     kept = checkpoint or Checkpoint(None, {}, of="search")

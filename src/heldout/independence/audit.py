@@ -35,7 +35,8 @@ from heldout.independence.rounds import ShardResult
 from heldout.independence.sizes import BatchSizes
 from heldout.independence.untouched import ORIGINAL, chosen_pictures
 from heldout.independence.work import Notify, Pictures, Work, find_dependence, look_at_all, score_all, sets_of
-from heldout.orbit import Rule, Translations
+from heldout.orbit import Rule
+from heldout.orbit.named import PictureOrbit
 from heldout.scorers import as_scorer
 from heldout.scorers.base import precision_of
 from heldout.scorers.ways import settle_ways, way_of, ways_file
@@ -74,7 +75,7 @@ def audit_many(
     scorers: Sequence[Any],
     images: LabelledImages,
     *,
-    orbit: Translations,
+    orbit: PictureOrbit,
     rule: Rule = "strongest",
     control: LabelledImages | None = None,
     references: Sequence[Any] = (),
@@ -133,7 +134,7 @@ def audit_many(
     check_cluster(cluster, check_n_jobs(n_jobs))
     check_labelled(images, "images")
     check_labelled(images if control is None else control, "control")
-    if images.frame.needs_control and control is None:
+    if images.frame.needs_control and control is None and orbit.radius > 0:
         raise InputError(
             "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
             "photographed, so shifts are surely not neutral, and the test would find just that. Give a "
@@ -299,7 +300,7 @@ def _pictures_to_see(work: Work, examples: Examples, leak: LeakEvidence | None) 
     }
 
 
-def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options: Unpack[AuditOptions]) -> AuditResult:
+def audit(scorer: Any, images: LabelledImages, *, orbit: PictureOrbit, **options: Unpack[AuditOptions]) -> AuditResult:
     """Is this model independent of this test set?
 
     Parameters
@@ -309,15 +310,19 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
         classifier, or a function from a float32 batch to logits.
     images : LabelledImages
         The test set with its frame and pixel scale.
-    orbit : Translations
-        The moves.
+    orbit : Translations, HorizontalFlip, Dihedral or a product such as `Dihedral() * Translations(2)`
+        The moves. Whoever chooses a finite group (`HorizontalFlip()`, `Dihedral()`) declares that every view of a
+        picture was as likely as the others, for each picture by itself: pictures without an upright side or a
+        handedness, such as satellite, microscopy and pathology images, or pictures that were mirrored or turned at
+        random; not digits, text, clothes or faces. Nothing is shifted then, so that pictures need no room (`Whole`).
     control : LabelledImages, optional
         Fresh examples of the same source that were put aside at random before any
         training or selection. With a control the verdict is twice the smaller of two permutation
         p-values of test against control, on T and on the error rate of untouched pictures; without one it is
-        the betting test's, and rests on the assumption that shifts keep a picture's density (refused for `Pad`, where
-        they surely do not). Pictures that are equal pixel by pixel count as one group, as do `LabelledImages.groups`;
-        a picture or group in both sets is refused.
+        the exact orbit test's on a finite group (errors on the pictures as they stand against all of their views), else
+        the betting test's, and rests on the assumption that moves keep a picture's density (refused for shifts of
+        `Pad`, which surely do not). Pictures that are equal pixel by pixel count as one group, as do
+        `LabelledImages.groups`; a picture or group in both sets is refused.
     references : sequence, optional
         Other models of the same classes, each as `scorer`, that cannot have seen more of the test set than of the
         control: older ones, from elsewhere, or trained on the rest. They need a control. With them the verdict is that
@@ -330,7 +335,7 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: Translations, **options
         "greater" looks for overfitting only, and must be chosen before seeing results. By default the test against
         references is one-sided, since a leak cannot make a test set harder, and the others are two-sided.
     tolerance : float
-        Without a control: test abs(E T) <= tolerance.
+        Without a control, where shifts are among the moves: test abs(E T) <= tolerance.
     seed : int
         Of the permutations, the orders of bets and the subset; equal seeds give equal results.
     limit : int, optional
@@ -428,6 +433,8 @@ def _examples(
 ) -> Examples:
     outcomes = [result.outcomes for result in found]
     statistics = np.stack([o.statistic for o in outcomes])
+    views_wrong = np.stack([o.views_wrong for o in outcomes])
+    n_views = views_wrong.shape[-1]
     return Examples(
         statistics=statistics,
         weights=np.stack([o.weight for o in outcomes]),
@@ -441,4 +448,6 @@ def _examples(
         groups=depends.codes,
         n_duplicates=depends.n_duplicates,
         design_effect=None if depends.codes is None else design_effect(statistics.mean(axis=0), depends.codes),
+        view_losses=views_wrong if n_views else None,
+        n_symmetric=int((outcomes[0].orbit_points < n_views).sum()),
     )

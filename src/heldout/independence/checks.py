@@ -30,6 +30,11 @@ def check_options(
     check_seed(seed)
     lower, upper = orbit.statistic_range(rule)
     check_tolerance(tolerance, lower=lower, upper=upper)
+    if tolerance and orbit.is_group:
+        raise InputError(
+            f"`tolerance` is for shifts, which cost something on average; with the orbit {orbit.name!r} errors are "
+            "counted in all views, so leave it out."
+        )
     if tolerance and has_control:
         raise InputError("`tolerance` is for audits without a control: the control already takes up what shifts cost.")
     for name, value in (("limit", limit), ("batch_size", batch_size)):
@@ -41,6 +46,8 @@ def check_enough(n_units: int, n: int, orbit: Orbit, rule: Rule, alternative: Al
     """Refuse so few pictures that no answer of the model could be evidence."""
     lower, upper = orbit.statistic_range(rule)
     fewest = fewest_examples(level, lower=lower, upper=upper, alternative=alternative)
+    if orbit.is_group:  # no p of the orbit test is below that of errors that all fell on, or all missed, one view each
+        fewest = math.ceil(math.log((1 if alternative == "greater" else 2) / level) / math.log(len(orbit) + 1) - 1e-9)
     if n_units < fewest:
         given = "1 picture is" if n == 1 else f"{n:,} pictures are"
         if n_units < n:

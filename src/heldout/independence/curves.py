@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from heldout.independence.drawn import Band, CurvePoint, Drawn, ModelAlone, ModelGroups, StatisticHistogram
 from heldout.independence.evidence import Examples, bernstein_interval
+from heldout.independence.views import orbit_log_p_values, unit_counts
 from heldout.orbit import Rule
 from heldout.orbit.table import Orbit
 from heldout.statistics import holm, independence_test, n_model_test
@@ -100,6 +101,12 @@ def statistic_histogram(values: NDArray[np.float64], lower: float, upper: float)
     )
 
 
+def _band(log_p: Sequence[float]) -> Band:
+    """Of the mean p over subsets, in logs."""
+    mean = min(0.0, float(logsumexp(log_p)) - math.log(len(log_p)))
+    return Band(mean=mean, low=min(log_p), high=max(log_p))
+
+
 def subset_curve(
     examples: Examples,
     *,
@@ -126,8 +133,11 @@ def subset_curve(
                 independence_test(values[i], method=method, groups=groups, n_orders=n_orders, **tested).log_p_value
                 for i, groups in drawn
             ]
-            mean = min(0.0, float(logsumexp(log_p)) - math.log(len(log_p)))
-            bands[method] = Band(mean=mean, low=min(log_p), high=max(log_p))
+            bands[method] = _band(log_p)
+        if examples.view_losses is not None:
+            side: Alternative = tested["alternative"]
+            log_p = [orbit_log_p_values(unit_counts(examples.view_losses[:, i], groups))[side] for i, groups in drawn]
+            bands["orbit"] = _band(log_p)
         for name, of in (("test_error", losses), ("adversarial_estimate", weighted)):
             low, high = np.mean([bernstein_interval(of[i], groups) for i, groups in drawn], axis=0)
             mean = float(np.mean([of[i].mean() for i, _ in drawn]))

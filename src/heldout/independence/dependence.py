@@ -6,7 +6,7 @@ Five alike pictures are not five witnesses: with groups of five identical ones a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from heldout.errors import InputError
 from heldout.groups import FEW, Codes, group_codes, group_sizes, join_groups
 from heldout.images import LabelledImages
 from heldout.images.duplicates import NAMED, duplicate_codes, in_both, pixel_hashes
+from heldout.orbit.square import IDENTITY
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Dependence:
     """How the audited pictures of one set hang together."""
 
     codes: Codes | None  # (n,) group of each; None where every picture is a group of its own
-    n_duplicates: int  # pictures that repeat an earlier one of the set, pixel by pixel
+    n_duplicates: int  # pictures that repeat an earlier one of the set, pixel by pixel, or another view of it
+    views: bool = False  # whether mirrored or turned pictures are among those
 
     def sentence(self, n: int) -> str | None:
         """For the user; None where there is nothing to say."""
@@ -34,6 +36,7 @@ class Dependence:
         said = f"{n:,} pictures in {len(sizes):,} groups, the largest of {sizes.max():,}"
         if self.n_duplicates:
             said += f"; {self.n_duplicates:,} of them repeat{'s' * (self.n_duplicates == 1)} another one pixel by pixel"
+            said += ", as it is or mirrored or turned" * self.views
         said += ". A group counts as one: whole groups are compared"
         if len(sizes) < FEW:
             said += f". {len(sizes)} groups are few: below about {FEW} little can be found, and intervals are rough"
@@ -45,6 +48,7 @@ def dependence(
     *,
     progress: bool = False,
     checkpoints: Mapping[str, Checkpoint] | None = None,
+    elements: Sequence[int] = (IDENTITY,),
 ) -> dict[str, Dependence]:
     """Groups of the audited rows of each set: the user's, joined with those of equal pictures.
 
@@ -56,6 +60,8 @@ def dependence(
         Show a bar on stderr; every audited picture is read once.
     checkpoints : mapping of Checkpoint, optional
         Where what was read of each set is kept.
+    elements : sequence of int
+        Views by which pictures are moved: those of one picture are taken for equal.
     """
     if "control" in sets:
         check_groups_apart(sets["test"][0].group_names or (), sets["control"][0].group_names or ())
@@ -66,18 +72,20 @@ def dependence(
             label=f"{name} set",
             progress=progress,
             checkpoint=None if checkpoints is None else checkpoints[name],
+            elements=elements,
         )
         for name, (images, rows) in sets.items()
     }
     if "control" in sets:
-        _check_pictures_apart(sets, in_both(hashes["test"], hashes["control"]))
+        _check_pictures_apart(sets, in_both(hashes["test"], hashes["control"]), views=len(elements) > 1)
     found = {}
     for name, (images, rows) in sets.items():
         codes = duplicate_codes(hashes[name])
         n_duplicates = len(codes) - int(codes.max()) - 1
         if images.groups is not None:
             codes = join_groups(group_codes(np.asarray(images.group_names)[rows], len(rows)), codes)
-        found[name] = Dependence(None if codes.max() + 1 == len(codes) else codes, n_duplicates)
+        alone = codes.max() + 1 == len(codes)
+        found[name] = Dependence(None if alone else codes, n_duplicates, views=len(elements) > 1)
     return found
 
 
@@ -94,16 +102,17 @@ def check_groups_apart(test: Iterable[str], control: Iterable[str]) -> None:
 
 
 def _check_pictures_apart(
-    sets: dict[str, tuple[LabelledImages, NDArray[np.intp]]], pairs: list[tuple[int, int]]
+    sets: dict[str, tuple[LabelledImages, NDArray[np.intp]]], pairs: list[tuple[int, int]], *, views: bool
 ) -> None:
     if not pairs:
         return
     (test, rows), (control, control_rows) = sets["test"], sets["control"]
     names = [f"{test.ids[rows[i]]} is control {control.ids[control_rows[j]]}" for i, j in pairs]
     raise InputError(
-        f"{len(pairs):,} of {len(control_rows):,} control pictures stand in the test set too, pixel by pixel (test "
-        f"{_some(names)}); a control must be other pictures of the same source. Take them out of the control, "
-        "or draw test set and control with heldout split, which keeps equal pictures together."
+        f"{len(pairs):,} of {len(control_rows):,} control pictures stand in the test set too, pixel by pixel"
+        f"{', as they are or mirrored or turned' * views} (test {_some(names)}); a control must be other pictures of "
+        "the same source. Take them out of the control"
+        f"{'' if views else ', or draw test set and control with heldout split, which keeps equal pictures together'}."
     )
 
 

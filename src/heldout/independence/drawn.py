@@ -24,6 +24,7 @@ class CurvePoint:
     bernstein: Band
     test_error: Band  # with its interval, both averaged over the subsets
     adversarial_estimate: Band
+    orbit: Band | None = None  # as of betting, of the orbit test on finite groups
 
 
 @dataclass(frozen=True, kw_only=True)

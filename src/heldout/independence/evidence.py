@@ -14,8 +14,10 @@ from heldout.groups import design_effect, group_sizes
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import ADVERSARIAL, KINDS, WRONG
 from heldout.independence.verdict import Basis, Direction, Outcome, Verdict, judge
+from heldout.independence.views import ViewsEvidence, elements_of, weigh_views
 from heldout.orbit import Rule
-from heldout.orbit.table import Orbit
+from heldout.orbit.named import PictureOrbit
+from heldout.orbit.square import NAMES as VIEWS
 from heldout.results import Record, plain
 from heldout.statistics import (
     ControlTestResult,
@@ -45,7 +47,7 @@ class Examples:
     statistics: NDArray[np.float64]  # T
     weights: NDArray[np.float64]  # h(g(x)); NaN where untouched
     kinds: NDArray[np.int8]  # 0 untouched, 1 adversarial, 2 wrong
-    moves: NDArray[np.int16]  # (n_models, n_examples, 2): down, right
+    moves: NDArray[np.int16]  # (n_models, n_examples, 2): down, right; with views, 3: element, down, right
     moved_losses: NDArray[np.float64]  # L(g(x))
     moved_scores: NDArray[np.float64]  # excess score of g(x)
     labels: NDArray[np.int64]  # (n_examples,)
@@ -54,6 +56,8 @@ class Examples:
     groups: NDArray[np.intp] | None = None  # (n_examples,) number of each one's group; None where all are of one
     n_duplicates: int = 0  # examples that repeat another one exactly
     design_effect: float | None = None  # of T; None where every group is of one
+    view_losses: NDArray[np.bool_] | None = None  # (n_models, n_examples, n_views) on finite groups; as given first
+    n_symmetric: int = 0  # examples that some move of a finite group leaves unchanged
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -99,6 +103,7 @@ class Examples:
             "error": self.untouched_losses.mean(axis=0),
             "error_in_frame": self.losses.mean(axis=0),
             "error_moved": self.moved_losses.mean(axis=0),
+            **({} if self.view_losses is None else {"error_views": self.view_losses.mean(axis=(0, 2))}),
             "T": self.T,
         }
 
@@ -106,6 +111,7 @@ class Examples:
         """Columns of each model: one row per example of the set that is called `of`, its move where it was `moved` by
         one; the T of a random rule is an expectation over all moves."""
         nowhere = np.full(len(self), None)
+        has_views = moved and self.moves.shape[-1] > 2
         return [
             {
                 "model": [model] * len(self),
@@ -113,8 +119,9 @@ class Examples:
                 "id": self.ids,
                 "label": self.labels,
                 "kind": [KINDS[kind] for kind in self.kinds[i].tolist()],
-                "down": self.moves[i, :, 0] if moved else nowhere,
-                "right": self.moves[i, :, 1] if moved else nowhere,
+                **({"view": [VIEWS[element] for element in self.moves[i, :, 0].tolist()]} if has_views else {}),
+                "down": self.moves[i, :, -2] if moved else nowhere,
+                "right": self.moves[i, :, -1] if moved else nowhere,
                 "weight": self.weights[i],
                 "error": self.untouched_losses[i],
                 "error_moved": self.moved_losses[i],
@@ -215,16 +222,18 @@ class Evidence(Record):
     intervals: dict[str, tuple[float, float]]  # at CONFIDENCE
     test_error_variance: float
     adversarial_estimate_variance: float  # never larger under H, in expectation (section 2.2)
-    detectable: Detectable  # mean T, or difference in T where there is a control
-    log_e_value: float  # mixture; with a control calibrated from the verdict's p
+    # Mean T, or its difference from the control's; where the orbit test is the verdict, a drop of the error rate
+    detectable: Detectable
+    log_e_value: float  # mixture; with a control, or of the orbit test, calibrated from the verdict's p
     level: float  # of the verdict
     planned_audits: int  # that the verdict is held to, this one among them
     control: ControlEvidence | None
     ruling: Verdict  # of the p-value that was declared to be the verdict, times the planned audits
+    views: ViewsEvidence | None = None  # on finite groups of moves; without a control this is the verdict
 
     @property
     def detectable_effect(self) -> float:
-        """An effect on T that is found four times in five, whichever way it comes about; NaN where none is known."""
+        """An effect that is found four times in five, whichever way it comes about; NaN where none is known."""
         return self.detectable.high
 
     @property
@@ -249,8 +258,11 @@ class Evidence(Record):
 
     @property
     def log_p_value(self) -> float:
-        """The verdict's: against the control where there is one, else betting. Never the smallest of several."""
-        return math.log(self.control.p_value) if self.control else self.log_p_values["betting"]
+        """The verdict's: against the control where there is one, else the orbit test's on finite groups, else betting.
+        Never the smallest of several."""
+        if self.control is not None:
+            return math.log(self.control.p_value)
+        return self.log_p_values["betting"] if self.views is None else self.views.log_p_value
 
     @property
     def verdict_by(self) -> Basis:
@@ -260,7 +272,7 @@ class Evidence(Record):
     @property
     def p_value(self) -> float:
         """The verdict's; may underflow to 0 where `log_p_value` does not."""
-        return self.control.p_value if self.control else math.exp(self.log_p_values["betting"])
+        return self.control.p_value if self.control else math.exp(self.log_p_value)
 
     @property
     def p_values(self) -> dict[str, float]:
@@ -274,7 +286,7 @@ class Evidence(Record):
 
     @property
     def detectable_range(self) -> tuple[float, float]:
-        """Effects on T that are found four times in five, by how they come about."""
+        """Effects that are found four times in five, by how they come about."""
         return self.detectable.low, self.detectable.high
 
 
@@ -282,7 +294,7 @@ def weigh(
     test: Examples,
     control: Examples | None,
     *,
-    orbit: Orbit,
+    orbit: PictureOrbit,
     rule: Rule,
     alternative: Alternative,
     tolerance: float,
@@ -303,11 +315,28 @@ def weigh(
     )
     against = None
     held_to = level / planned_audits
+    views = None
+    if test.view_losses is not None:
+        views = weigh_views(
+            test.view_losses,
+            test.groups,
+            test.n_symmetric,
+            tuple(VIEWS[element] for element in elements_of(orbit)),
+            tuple(error_interval(of, test.groups) for of in test.view_losses.mean(axis=0).T),
+            alternative=alternative,
+            level=held_to,
+        )
+        log_p["orbit"] = views.log_p_value
+    by: Basis = "betting" if views is None else "orbit"
+    tested_statistic = float(one_value_per_group(values, test.groups)[0].mean())
+    difference = tested_statistic
     if control is not None:
         permuted = {"alternative": alternative, "rng": rng, "n_resamples": n_resamples, "n_jobs": n_jobs}
         against = _control_evidence(test, control, lower, upper, seed, held_to, leak, permuted)
         detectable = _detectable_difference(against.statistic, values, test.groups, held_to)
-        log_e = calibrated_log_evalue(math.log(against.p_value))
+        by, difference = "T and error rate" if leak is None else "references", against.spoke.difference
+    elif views is not None:
+        detectable, difference = views.detectable, views.difference
     else:
         detectable = detectable_effect(
             values,
@@ -319,6 +348,8 @@ def weigh(
             level=held_to,
             rng=rng,
         )
+    log_p_value = math.log(against.p_value) if against is not None else log_p[by]
+    if by == "betting":
         log_e = mixture_log_evalue(
             one_value_per_group(values, test.groups)[0],
             lower=lower,
@@ -326,15 +357,9 @@ def weigh(
             alternative=alternative,
             tolerance=tolerance,
         )
-    tested_statistic = float(one_value_per_group(values, test.groups)[0].mean())
-    by: Basis = "betting" if against is None else "T and error rate" if leak is None else "references"
-    log_p_value = log_p["betting"] if against is None else math.log(against.p_value)
-    ruling = judge(
-        min(0.0, log_p_value + math.log(planned_audits)),
-        tested_statistic if against is None else against.spoke.difference,
-        level=level,
-        rests_on=by,
-    )
+    else:
+        log_e = calibrated_log_evalue(log_p_value)
+    ruling = judge(min(0.0, log_p_value + math.log(planned_audits)), difference, level=level, rests_on=by)
     return Evidence(
         test_error=float(losses.mean()),
         untouched_error=float(test.untouched_losses.mean()),
@@ -355,6 +380,7 @@ def weigh(
         planned_audits=planned_audits,
         control=against,
         ruling=ruling,
+        views=views,
     )
 
 

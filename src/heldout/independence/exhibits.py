@@ -11,7 +11,8 @@ from heldout.images import LabelledImages
 from heldout.independence.evidence import Examples
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.result import Exhibit, LooksSeen, SeenPicture
-from heldout.orbit import Rule, Translations
+from heldout.orbit import Rule
+from heldout.orbit.named import PictureOrbit
 from heldout.scorers import Scorer
 from heldout.scorers.canvases import window
 from heldout.scorers.showing import showing_for
@@ -26,7 +27,7 @@ def most_telling_exhibits(
     rows: NDArray[np.intp],
     scorer: Scorer,
     *,
-    orbit: Translations,
+    orbit: PictureOrbit,
     rule: Rule,
     batch_size: int,
 ) -> tuple[Exhibit, ...]:
@@ -37,9 +38,9 @@ def most_telling_exhibits(
     reach, size = orbit.radius, batch_size
     windows = []
     for i in telling:
-        down, right = (int(v) for v in examples.moves[0, i])
+        *element, down, right = examples.moves[0, i].tolist()  # views have a number before their shift
         pixels = images.place(int(rows[i]), reach)
-        windows += [window(pixels, reach, *step, True) for step in ((0, 0), (down, right))]
+        windows += [window(pixels, reach, 0, 0, True), window(pixels, reach, down, right, True, *element)]
     raw = [_as_bytes(pixels) for pixels in windows]
     showing, predicted = showing_for(scorer, images, batch_size=size), list[int]()
     for start in range(0, len(windows), size):
@@ -52,7 +53,7 @@ def most_telling_exhibits(
             label=int(examples.labels[i]),
             predicted=predicted[2 * k],
             moved_predicted=predicted[2 * k + 1],
-            move=(int(examples.moves[0, i, 0]), int(examples.moves[0, i, 1])),
+            move=tuple(examples.moves[0, i].tolist()),
             weight=float(examples.weights[0, i]),
             original=raw[2 * k],
             moved=raw[2 * k + 1],

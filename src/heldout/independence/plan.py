@@ -39,7 +39,8 @@ class Decision:
     asked: Array  # (n, n_positions) which scores are wanted next
     open: Array  # how many are wanted in all where `ask` limits what is asked for, else 0
     orbit_wrong: Array | None = None  # of a finite group: how many of the distinct versions are wrong,
-    orbit_points: Array | None = None  # and how many there are
+    orbit_points: Array | None = None  # and how many there are;
+    views_wrong: Array | None = None  # (n, n_positions) which versions are wrong, those that are the same each time
 
 
 class Plan:
@@ -88,6 +89,7 @@ class Plan:
         self._position = xp.put(np.arange(table.n_positions))
         points = np.arange(table.n_positions) if table.first is None else np.unique(table.first)
         self._points = xp.put(points) if table.is_group else None
+        self._views = self._position if table.first is None else xp.put(table.first)
 
     def decide(self, maps: Array, ask: int) -> Decision:
         """Outcomes, or the positions to score next.
@@ -130,13 +132,14 @@ class Plan:
             moved_to[rows] = weight[rows]
             loss, score = xp.where(moved, 1.0, 0.0), seen[xp.rows(len(seen)), move]
         asked[rows] = asked[rows] | more
-        orbit_wrong = orbit_points = None
+        orbit_wrong = orbit_points = views_wrong = None
         if self._points is not None:
             versions = maps[:, self._points]
             missing = xp.isnan(versions)
             asked[:, self._points] = asked[:, self._points] | missing
             settled = settled & ~missing.any(-1)
             orbit_wrong, orbit_points = (versions > 0.0).sum(-1), xp.full((len(maps),), len(self._points))
+            views_wrong = maps[:, self._views] > 0.0
         return Decision(
             settled=settled,
             statistic=moved_to - xp.where(is_wrong, 1.0, 0.0),
@@ -149,6 +152,7 @@ class Plan:
             open=wanted,
             orbit_wrong=orbit_wrong,
             orbit_points=orbit_points,
+            views_wrong=views_wrong,
         )
 
     def _preferred(self, seen: Array, strongest: Array) -> Array:

@@ -20,7 +20,8 @@ from heldout.images import LabelledImages
 from heldout.independence.margins import Answers, top_is_tied
 from heldout.independence.precision import InFloat32
 from heldout.independence.untouched import original_answers
-from heldout.orbit import Rule, Translations
+from heldout.orbit import Rule
+from heldout.orbit.named import PictureOrbit
 from heldout.scorers import Scorer
 from heldout.scorers.arrays import Array
 from heldout.scorers.batches import OutOfMemoryError, check_input, excess_scores, with_batches_that_fit
@@ -107,7 +108,7 @@ def preflight(
     indices: NDArray[np.intp],
     looked_at: NDArray[np.intp],
     *,
-    orbit: Translations,
+    orbit: PictureOrbit,
     batch_size: int,
     label: str,
     progress: bool = False,
@@ -185,7 +186,8 @@ def preflight(
             originals = found.of(np.searchsorted(rows, indices))
             extra = len(indices)
     accuracy, r = float(in_frame[0].mean()), orbit.radius
-    per_image = accuracy * (2 * r + 1) ** 2 + (1 - accuracy) * (4 * r + 1) ** 2
+    views = (len(orbit) + 1) // (2 * r + 1) ** 2
+    per_image = views * (accuracy * (2 * r + 1) ** 2 + (1 - accuracy) * (4 * r + 1) ** 2)
     return Preflight(
         looked_at=looked_at,
         labels=images.labels[looked_at],
@@ -247,13 +249,13 @@ def _judged(images: LabelledImages, rows: NDArray[np.intp], logits: NDArray[Any]
     return {"right": right, "clearly": right & ~top_is_tied(here), "predicted": here.argmax(axis=1)}
 
 
-def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Translations, rule: Rule) -> None:
+def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: PictureOrbit, rule: Rule) -> None:
     """Every picture of a set must leave the margin that the moves need."""
     margin = orbit.margin(rule)
     known = list(images.source.shapes(indices))
     first, others = known[0], [item for item in known if item[1] != known[0][1]]
     if images.frame.one_size and others:
-        what = "turned cyclically" if images.frame.wraps else "padded to one size"
+        what = "turned cyclically" if images.frame.wraps else "padded to one size" if margin else "taken whole"
         raise InputError(
             f"pictures differ in size ({images.ids[first[0]]} is {first[1][0]} x {first[1][1]}, "
             f"{images.ids[others[0][0]]} is {others[0][1][0]} x {others[0][1][1]}), so they cannot be {what}; "
@@ -268,6 +270,8 @@ def check_room(images: LabelledImages, indices: NDArray[np.intp], orbit: Transla
         )
     index, shape = min(known, key=lambda item: images.frame.room(item[1]))
     room = images.frame.room(shape)
+    height, width = images.place(index, 0).shape[:2] if room >= 0 or not margin else (1, 1)
+    orbit.check_shape((height, width))
     if room < margin:
         fits = int(max(room, 0) * orbit.radius // margin)
         raise InputError(

@@ -18,7 +18,7 @@ from heldout.independence.margins import Answers, margins_of
 from heldout.independence.preflight import CAUSES, Preflight, looked_at, near_chance, preflight
 from heldout.independence.sizes import with_size
 from heldout.independence.untouched import ORIGINAL, centre_answers, chosen_pictures
-from heldout.orbit import Translations
+from heldout.orbit.named import PictureOrbit
 from heldout.scorers import FunctionScorer, Scorer
 from heldout.scorers.batches import OutOfMemoryError
 from heldout.statistics.checks import Alternative, Floats
@@ -99,7 +99,7 @@ def look_at_reference(
     sets: Sets,
     samples: Mapping[str, NDArray[np.intp]],
     *,
-    orbit: Translations,
+    orbit: PictureOrbit,
     batch_size: int,
     progress: bool = False,
     checkpoints: Mapping[str, CheckpointFolder] | None = None,
@@ -173,7 +173,7 @@ def compare(
     sets: Sets,
     looks: Mapping[tuple[str, int], Preflight],
     *,
-    orbit: Translations,
+    orbit: PictureOrbit,
     with_batches_of: WithBatches,
     rng: np.random.Generator,
     notify: Callable[[str], None],

@@ -15,7 +15,8 @@ from heldout.independence.evidence import Evidence, Examples
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.precision import InFloat32
 from heldout.independence.verdict import JudgedResult, Verdict
-from heldout.orbit import Rule, Translations
+from heldout.orbit import Rule
+from heldout.orbit.named import PictureOrbit
 from heldout.results import today
 from heldout.statistics.checks import Alternative
 
@@ -28,7 +29,7 @@ class Exhibit:
     label: int
     predicted: int
     moved_predicted: int
-    move: tuple[int, int]
+    move: tuple[int, ...]  # (down, right), of views (element, down, right): see `heldout.orbit.square`
     weight: float
     original: NDArray[np.uint8]  # (height, width, channels)
     moved: NDArray[np.uint8]
@@ -127,7 +128,7 @@ class AuditResult(JudgedResult):
     control: Examples | None
     evidence: Evidence
     drawn: Drawn
-    orbit: Translations
+    orbit: PictureOrbit
     rule: Rule
     alternative: Alternative
     tolerance: float

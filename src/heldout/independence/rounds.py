@@ -41,7 +41,8 @@ BATCHES_OF_PICTURES = 64  # that a shard holds: its last batches, partly empty, 
 class Outcomes:
     """What each picture contributes, one row per picture.
 
-    The last two are 0 where the orbit is no finite group: versions that are wrong, and versions, distinct ones only.
+    On a finite group: how many versions are wrong, and how many there are, distinct ones only; and which ones are
+    wrong, all of them. Else 0 and none.
     """
 
     statistic: NDArray[np.float64]
@@ -52,10 +53,11 @@ class Outcomes:
     moved_score: NDArray[np.float64]
     orbit_wrong: NDArray[np.int16]
     orbit_points: NDArray[np.int16]
+    views_wrong: NDArray[np.bool_]  # (n, n_positions)
 
     @classmethod
-    def empty(cls, n: int, d: int = 2) -> Outcomes:
-        """Room for n pictures; moves are d numbers each."""
+    def empty(cls, n: int, d: int = 2, n_views: int = 0) -> Outcomes:
+        """Room for n pictures; moves are d numbers each, and a finite group has so many views."""
         return cls(
             statistic=np.full(n, np.nan),
             weight=np.full(n, np.nan),
@@ -65,6 +67,7 @@ class Outcomes:
             moved_score=np.full(n, np.nan),
             orbit_wrong=np.zeros(n, dtype=np.int16),
             orbit_points=np.zeros(n, dtype=np.int16),
+            views_wrong=np.zeros((n, n_views), dtype=bool),
         )
 
     @classmethod
@@ -240,7 +243,8 @@ class Rounds:
 
     def __init__(self, shard: Shard, batch_size: int | None = None) -> None:
         self.shard, self.batch_size = shard, batch_size or shard.batch_size
-        self.outcomes = Outcomes.empty(len(shard.rows), shard.table.moves.shape[1])
+        n_views = shard.table.n_positions if shard.table.is_group else 0
+        self.outcomes = Outcomes.empty(len(shard.rows), shard.table.moves.shape[1], n_views)
         self.evaluations = 0
         self.finished = 0
         n_slots = min(self.batch_size, len(shard.rows))
@@ -292,10 +296,14 @@ class Rounds:
         at_work = np.flatnonzero(self._row >= 0)
         if len(at_work):
             rows = self.shard.rows[self._row[at_work]]
-            self._put(at_work, rows, [self.shard.images.place_many(rows, self._margin)])
+            self._put(at_work, rows, [self._sent(self.shard.images.place_many(rows, self._margin))])
         rows = self.shard.rows[self._next :]
-        self._ahead = ReadAhead(self.shard.images, rows, self._margin, ahead=len(self._row))
+        self._ahead = ReadAhead(self.shard.images, rows, self._margin, ahead=len(self._row), send=self._sent)
         return self._ahead
+
+    def _sent(self, pixels: NDArray[Any]) -> Any:
+        """Placed pictures on their way to their slots; at once, unless their symmetries are to be seen first."""
+        return self.canvases.send(pixels) if self.shard.table.elements is None else pixels
 
     def step(self) -> None:
         """Score one batch, after as many rounds of decisions as fill it."""
@@ -324,12 +332,12 @@ class Rounds:
         self._next += len(slots)
         self._whole = True
 
-    def _put(self, slots: NDArray[np.intp], rows: NDArray[np.intp], parts: Iterable[NDArray[Any]]) -> None:
+    def _put(self, slots: NDArray[np.intp], rows: NDArray[np.intp], parts: Iterable[Any]) -> None:
         """Pictures into slots; on the way it is seen which flips and turns leave each of them as it is."""
         self.canvases.put(slots, rows, parts if self.shard.table.elements is None else self._seen(slots, parts))
 
-    def _seen(self, slots: NDArray[np.intp], parts: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
-        """The same pictures."""
+    def _seen(self, slots: NDArray[np.intp], parts: Iterable[NDArray[Any]]) -> Iterator[Any]:
+        """The same pictures, sent on."""
         elements, n = self.shard.table.elements, 0
         assert elements is not None
         for part in parts:
@@ -337,7 +345,7 @@ class Rounds:
             if self.shard.table.symmetries is not None:
                 self._kept[slots[n : n + len(part)]] = stabilisers(part, elements.tolist())
             n += len(part)
-            yield part
+            yield self.canvases.send(part)
 
     def _ready(self) -> NDArray[np.intp]:
         """Slots of pictures that do not wait for a score."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal
 from heldout.independence.leak import LeakEvidence
 from heldout.report import Result
 
-# easier, harder: than the control. rejected: independence or neutral shifts; without a control nobody knows which.
+# easier, harder: than the control; on a finite group of moves without a control, as given than in the other views.
+# rejected: independence or neutral shifts; without a control nobody knows which.
 Outcome = Literal["no evidence", "easier", "harder", "rejected"]
 Direction = Literal["easier", "harder"]
-Basis = Literal["betting", "T and error rate", "references", "scores"]
+Basis = Literal["betting", "orbit", "T and error rate", "references", "scores"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,8 @@ class JudgedResult(Result):
 
     @property
     def outcome(self) -> Outcome:
-        """ "no evidence"; with a control "easier" or "harder" than it; without one "rejected"."""
+        """ "no evidence"; "easier" or "harder" than the control, or, on a finite group of moves without a control, as
+        given than in other views; "rejected" without either."""
         return self.ruling.outcome
 
     @property
@@ -84,7 +86,7 @@ class JudgedResult(Result):
         """In plain words."""
         from heldout.independence.summary.words import titled
 
-        return titled(self.outcome, self.summary().sentences[0])
+        return titled(self.ruling, self.summary().sentences[0])
 
     @property
     def notes(self) -> list[str]:

@@ -21,7 +21,9 @@ from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.preflight import Preflight, check_room, looked_at, preflight
 from heldout.independence.rounds import Shard, ShardResult, finished_before, run_shard, shards_of
 from heldout.independence.sizes import BatchSizes, with_size
-from heldout.orbit import Rule, Translations
+from heldout.independence.views import elements_of
+from heldout.orbit import Rule
+from heldout.orbit.named import PictureOrbit
 from heldout.orbit.table import MoveTable, Orbit
 from heldout.progress import continued, progress_bar
 from heldout.scorers import Scorer
@@ -74,7 +76,7 @@ class Work:
 
     models: Sequence[Scorer]
     sets: dict[str, Pictures]  # "test", and "control" where there is one
-    orbit: Translations
+    orbit: PictureOrbit
     rule: Rule
     batch_size: int | None  # each model's own choice without
     limit: int | None
@@ -140,7 +142,7 @@ def sets_of(
     images: LabelledImages,
     control: LabelledImages | None,
     *,
-    orbit: Translations,
+    orbit: PictureOrbit,
     rule: Rule,
     limit: int | None,
     rng: np.random.Generator,
@@ -182,13 +184,16 @@ def _check_control(test: Pictures, control: Pictures) -> None:
 
 def find_dependence(work: Work, *, alternative: Alternative, level: float) -> dict[str, Dependence]:
     """Which pictures of each set depend on each other, and whether enough are left that do not."""
+    elements = elements_of(work.orbit)
+    told = {"views": elements} if len(elements) > 1 else {}
     depends = dependence(
         work.parts,
         progress=work.progress,
         checkpoints={
-            name: work.kept().file(f"{name}-duplicates", pictures=p.digest, limit=work.limit, seed=work.seed)
+            name: work.kept().file(f"{name}-duplicates", pictures=p.digest, limit=work.limit, seed=work.seed, **told)
             for name, p in work.sets.items()
         },
+        elements=elements,
     )
     for name, found in depends.items():
         if sentence := found.sentence(len(work.sets[name].rows)):
@@ -252,7 +257,7 @@ class Look:
     images: LabelledImages
     rows: NDArray[np.intp]  # which pictures will be audited
     sample: NDArray[np.intp]  # which are looked at
-    orbit: Translations
+    orbit: PictureOrbit
     batch_size: int
     label: str
     progress: bool
@@ -336,8 +341,13 @@ def _whole(work: Work, job: Job, look: Preflight) -> Shard:
         batch_size=work.size_of(job.model, job.part),
         checkpoint=None if work.folder is None else work.folder / f"{job.part}.npz",
         resume=work.resume,
-        fingerprint={**kept.fingerprint, "answers": look.answers, "rule": work.rule, "radius": work.orbit.radius},
+        fingerprint={**kept.fingerprint, "answers": look.answers, "rule": work.rule, **_moves(work.orbit)},
     )
+
+
+def _moves(orbit: Orbit) -> dict[str, str | int]:
+    """What tells orbits apart; of translations, as older versions wrote it."""
+    return {"radius": orbit.radius, **({} if orbit.name == "translations" else {"orbit": orbit.name})}
 
 
 def _table(orbit: Orbit, rule: Rule, pictures: Pictures) -> MoveTable:

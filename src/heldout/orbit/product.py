@@ -19,9 +19,9 @@ class Product:
     """All views of a group, each of them shifted: a move (g, v) flips or turns by g, then moves the content by v.
 
     A shift before g is another one after it, g tau_v = tau_gv g, so that every combination of moves is one of them.
-    Moves come by element first, then by shift in row-major order, and that order decides every tie. Every view and
-    shift counts as a point of its own, as shifts alone do, also of a picture that is its own mirror image: its shifts
-    are not, and T sums to 0 over all of them only if all are counted alike.
+    Moves come by element first, then by shift in row-major order, and that order decides every tie. Where two moves
+    lead to the same picture, as of one that is its own mirror image, the random rules count both, for T to sum to 0
+    over all shifts; T of the rule "strongest" is the same as if pictures were counted.
 
     Parameters
     ----------

@@ -31,8 +31,12 @@ class Canvases(Protocol):
     arrays: Arrays
     ask: int  # positions a picture asks for in a round
 
-    def put(self, slots: Indices, indices: Indices, parts: Iterable[NDArray[Any]]) -> None:
-        """Pictures of the set, placed with their margin, into slots; they come in parts, in their order."""
+    def send(self, pixels: NDArray[Any]) -> Array:
+        """Placed pictures on their way to where the slots are; any thread may call it."""
+        ...
+
+    def put(self, slots: Indices, indices: Indices, parts: Iterable[Array]) -> None:
+        """Pictures of the set, placed with their margin and sent, into slots; they come in parts, in their order."""
         ...
 
     def scores(self, slots: Array, versions: Array) -> Array:
@@ -78,7 +82,11 @@ class HostCanvases:
         self._windows: NDArray[np.float32] | None = None  # the same memory, by slot and by the window's first pixel
         self._buffer: NDArray[np.float32] | None = None
 
-    def put(self, slots: Indices, indices: Indices, parts: Iterable[NDArray[Any]]) -> None:
+    def send(self, pixels: NDArray[Any]) -> Array:
+        """They are there already."""
+        return pixels
+
+    def put(self, slots: Indices, indices: Indices, parts: Iterable[Array]) -> None:
         """Scaled once, for all windows."""
         n = 0
         for part in parts:
@@ -148,15 +156,31 @@ class DeviceCanvases:
         self._held = self._index[:0]  # all that are in slots
         self._labels = torch.zeros(n_slots, dtype=torch.int64, device=scorer.device)
         self._bad = torch.full((), -1, dtype=torch.int64, device=scorer.device)  # a slot whose scores are not finite
+        cuda: Any = torch.cuda
+        self._arrivals = cuda.Stream(scorer.device) if scorer.device.type == "cuda" else None
         self._canvases: Any = None  # (n_slots, height, width, channels)
         self._runs: Any = None  # the same memory as rows of windows, one beginning at each pixel
         self._moved: Any = None  # which pixels of a window stand where after each flip and turn, and shifts before it
 
-    def put(self, slots: Indices, indices: Indices, parts: Iterable[NDArray[Any]]) -> None:
-        """One copy to the device, which waits meanwhile, scaled there once for all windows."""
+    def send(self, pixels: NDArray[Any]) -> Array:
+        """A copy beside the work of the device, which goes on meanwhile; raw pixels, as they were read."""
+        torch, raw = self._torch, self._torch.from_numpy(np.require(pixels, requirements=["C", "W"]))
+        with memory_told(self._scorer, (self._batch_size, *raw.shape[1:])), torch.inference_mode():
+            if self._arrivals is None:
+                return raw.to(self._scorer.device)
+            with torch.cuda.stream(self._arrivals):
+                return raw.to(self._scorer.device)
+
+    def put(self, slots: Indices, indices: Indices, parts: Iterable[Array]) -> None:
+        """Scaled there once for all windows."""
         torch, device = self._torch, self._scorer.device
         pixels, n = list(parts), 0
         with memory_told(self._scorer, (self._batch_size, *pixels[0].shape[1:])):
+            if self._arrivals is not None:
+                work = torch.cuda.current_stream(device)
+                work.wait_stream(self._arrivals)
+                for part in pixels:
+                    part.record_stream(work)  # whose memory is not given to the next arrival before it was read
             if self._canvases is None:
                 self._make_room(pixels[0].shape[1:])
             for part in pixels:
@@ -164,7 +188,7 @@ class DeviceCanvases:
                 n += len(part)
             places = torch.as_tensor(slots, device=device)
             with torch.inference_mode():
-                raw = torch.from_numpy(np.concatenate(pixels)).to(device)
+                raw = torch.cat(pixels)
                 self._canvases[places] = self._showing.scaled(raw, counts=raw.dtype == torch.uint8)
                 self._labels[places] = torch.as_tensor(self._images.labels[indices], device=device)
         self._index[slots] = indices

@@ -8,9 +8,10 @@ from heldout import summary as page
 from heldout.images.preprocessing import preprocessing_text
 from heldout.independence.evidence import CONFIDENCE, Examples
 from heldout.independence.result import AuditResult
-from heldout.independence.summary import sections, words
+from heldout.independence.summary import moves, sections, words
 from heldout.independence.untouched import ORIGINAL
-from heldout.statistics.power import POWER
+from heldout.independence.views import ViewsEvidence
+from heldout.statistics.power import POWER, Detectable
 
 RULES = {
     "strongest": "strongest: the move that makes the model most wrong",
@@ -18,14 +19,9 @@ RULES = {
     "random": "random: the average over all moves",
     "random2": "random2: the average over all moves and staying put",
 }
-MOVES = {
-    "wrap": "cyclic translations (what leaves on one side comes in on the other)",
-    "pad": "translations of padded pictures (what comes in is padding)",
-    **dict.fromkeys(("crop", "upsample"), "crop translations (a window moved over a larger picture)"),
-}
 TOWARDS = {
-    "easier": "the pictures as they stand are easier for {} than their shifts: the direction of overfitting",
-    "harder": "the pictures as they stand are harder for {} than their shifts: not the direction of "
+    "easier": "the pictures as they stand are easier for {} than their {}: the direction of overfitting",
+    "harder": "the pictures as they stand are harder for {} than their {}: not the direction of "
     "overfitting, so look at the preprocessing first",
 }
 NOT_ENOUGH = "not even the largest one that these examples allow would be found four times in five"
@@ -42,17 +38,19 @@ METHOD = (
     "<https://arxiv.org/abs/1903.02380v1>. Betting test: V. Voráček, F. Orabona (2025), “STaR-Bets”, "
     "<https://arxiv.org/abs/2505.22422>."
 )
+NOT_ONE_VIEW = "no picture is right in one view and wrong in another, so there is nothing to project from"
 
 
 def audit_summary(result: AuditResult) -> page.Summary:
     """The result as a summary."""
     e, leak, numbers = result.evidence, result.leak, _numbers(result)
     effects = words.detectable_leak(leak) if leak else detectable(result)
-    still = not leak and not result.ruling.found and effects["mean T"][0] == page.NOT_DEFINED
+    by_shifts = not leak and not result.orbit.is_group
+    still = by_shifts and not result.ruling.found and effects["mean T"][0] == page.NOT_DEFINED
     more = (still, LARGER_RADIUS), (result.n_models == 1, MORE_RUNS)
     return page.Summary(
         kind="Audit: verdict",
-        headline=words.HEADLINES[result.outcome][1],
+        headline=words.headline(result.ruling, result.orbit)[1],
         sentences=(words.capital(_sentence(result, effects)),),
         tone="found" if result.ruling.found else "quiet",
         subject=_subject(result),
@@ -60,11 +58,13 @@ def audit_summary(result: AuditResult) -> page.Summary:
         warnings=tuple(_notes(result)),
         lines=numbers,
         sections=(
+            *(sections.views(result) if e.verdict_by == "orbit" else ()),
             sections.two_estimates(result),
             *words.advice(result, e.planned_audits, effects, *more),
             page.Section.of("What was audited, and the numbers", page.Facts(numbers)),
             *sections.references(result),
             *sections.control(result),
+            *(sections.views(result) if e.verdict_by != "orbit" else ()),
             sections.exhibits(result),
             sections.statistic(result),
             *sections.models(result),
@@ -104,21 +104,47 @@ def _sentence(result: AuditResult, effects: words.Effects) -> str:
     found = words.would_find(effects, references=bool(leak))
     if c is not None:
         return words.against_control(e, leak.test.mean if leak else c.statistic, leak, found, many)
-    neutral = f"neutral up to {result.tolerance}" if result.tolerance else "neutral"
     grouped = words.groups_text(None if result.test.groups is None else result.test.n_groups)
-    tested = f"{words.tested_text(e, None)}, betting, {_side(result)}, n = {result.n_examples:,}{grouped}"
+    test = "betting" if e.views is None else "orbit test"
+    tested = f"{words.tested_text(e, None)}, {test}, {_side(result)}, n = {result.n_examples:,}{grouped}"
+    assumed = moves.neutral(result.orbit, result.tolerance)
+    if e.views is not None:
+        return _of_views(result, e.views, tested, found)
     if result.direction:
+        towards = TOWARDS[result.direction].format(words.models_text(many), moves.copies(result.orbit))
         return (
             f"At level {e.level:g}: it cannot both be true that {'the model is' if many == 1 else 'all models are'} "
-            f"independent of this test set and that small shifts are {neutral} ({tested}). Mean T is "
-            f"{page.fixed(e.tested_statistic, sign=True)}: "
-            f"{TOWARDS[result.direction].format(words.models_text(many))}. Photographs are framed, so shifts seldom "
+            f"independent of this test set and that {assumed} ({tested}). Mean T is "
+            f"{page.fixed(e.tested_statistic, sign=True)}: {towards}. Photographs are framed, so shifts seldom "
             "are quite neutral; do not call this overfitting before a control (--control) has told the two apart."
         )
     return (
         f"At level {e.level:g}: nothing was found ({tested}). {found} This rests on two assumptions: "
-        f"independence, which is tested, and that small shifts are {neutral} (they keep a picture's label and "
+        f"independence, which is tested, and that {assumed} (they keep a picture's label and "
         "likelihood), which is not. Only a control (--control) can tell them apart."
+    )
+
+
+def _of_views(result: AuditResult, views: ViewsEvidence, tested: str, found: str) -> str:
+    """The sentence of the orbit test: no evidence, or that independence and equally likely views exclude each other."""
+    e, many = result.evidence, result.n_models
+    rates = (
+        f"{words.capital(words.models_text(many))} {'is' if many == 1 else 'are'} wrong on "
+        f"{page.percent(views.error)} of the pictures as they stand, and on {page.percent(views.expected_error)} of "
+        "all their views"
+    )
+    assumed = moves.neutral(result.orbit)
+    if result.direction:
+        towards = "not " * (result.direction == "harder") + "the direction of overfitting"
+        return (
+            f"At level {e.level:g}: it cannot both be true that {'the model is' if many == 1 else 'all models are'} "
+            f"independent of how these pictures are arranged and that {assumed} ({tested}). {rates}: {towards}. The "
+            "second is not tested: choosing this orbit declares it. Where pictures have a usual view, as digits, text "
+            "and clothes do, an honest model that learned it is found too."
+        )
+    return (
+        f"At level {e.level:g}: nothing was found ({tested}). {rates}. {found} This rests on two assumptions: "
+        f"independence, which is tested, and that {assumed}, which is not: choosing this orbit declares it."
     )
 
 
@@ -126,6 +152,9 @@ def detectable(result: AuditResult, digits: int = 4) -> words.Effects:
     """Of each half of the test the effect that would have been found four times in five, both ends or one where they
     are the same; or that it is not defined, and why."""
     e, c, told = result.evidence, result.evidence.control, {}
+    if c is None and e.views is not None:
+        why = "" if math.isfinite(e.detectable.high) else NOT_ENOUGH if e.views.n_telling else NOT_ONE_VIEW
+        return {"the error rate": _ends(e.detectable, why, digits)}
     halves = {"mean T": (e.detectable, None if c is None else c.statistic)}
     if c is not None:
         halves["the error rate"] = (c.detectable_error, c.error_rate)
@@ -135,9 +164,14 @@ def detectable(result: AuditResult, digits: int = 4) -> words.Effects:
             why = NO_SPREAD  # the formula gives 0: nothing was measured, which is not "everything is found"
         elif why and test is None and not result.drawn.statistic.n_above:
             why = NONE_POSITIVE
-        ends = dict.fromkeys(page.fixed(end, digits) for end in (found.low, found.high))
-        told[name] = (page.NOT_DEFINED if why else " to ".join(ends), why or "by how it comes about" * (len(ends) > 1))
+        told[name] = _ends(found, why, digits)
     return told
+
+
+def _ends(found: Detectable, why: str, digits: int) -> tuple[str, str]:
+    """Both ends or one where they are the same; or that they are not defined, and why."""
+    ends = dict.fromkeys(page.fixed(end, digits) for end in (found.low, found.high))
+    return (page.NOT_DEFINED if why else " to ".join(ends), why or "by how it comes about" * (len(ends) > 1))
 
 
 def _subject(result: AuditResult) -> str:
@@ -154,6 +188,11 @@ def _figures(result: AuditResult, effects: words.Effects) -> tuple[page.Figure, 
     mean = "above zero where the moved pictures, properly weighted, are harder"
     mean += "; each group counts once" * (result.test.groups is not None)
     rows = [("Mean T", page.fixed(e.tested_statistic, sign=True), mean)]
+    if e.views is not None:
+        rows = [
+            ("Error as they stand", page.percent(e.views.error), "of the test set"),
+            ("Error over all views", page.percent(e.views.expected_error), "expected as they stand, if independent"),
+        ]
     if c is not None:
         errors = {"test set": e.untouched_error, "control": c.untouched_error}
         rows = [(f"Error on the {of}", page.percent(v), "untouched pictures") for of, v in errors.items()]
@@ -166,7 +205,8 @@ def _figures(result: AuditResult, effects: words.Effects) -> tuple[page.Figure, 
 
 def _side(result: AuditResult) -> str:
     """What the verdict's test looks for."""
-    return words.side_text(result.verdict_alternative, None if result.evidence.control else result.tolerance)
+    on_its_own = result.evidence.verdict_by == "betting"
+    return words.side_text(result.verdict_alternative, result.tolerance if on_its_own else None)
 
 
 def _numbers(result: AuditResult) -> page.Rows:
@@ -186,9 +226,13 @@ def _numbers(result: AuditResult) -> page.Rows:
                       f"{page.scientific(e.adversarial_estimate_variance)}  (R_g's is never larger in "
                       "expectation, if independent)"),
         words.e_value_line(e),
-        ("Detectable effect on T", f"{effects[0]}  (level {words.level_text(e)}; power {POWER:g}, plug-in)"),
+        ("Detectable effect on T" if e.views is None or c is not None else "Detectable drop in errors",
+         f"{effects[0]}  (level {words.level_text(e)}; power {POWER:g}, plug-in)"),
     ]  # fmt: skip
-    if c is not None:
+    of_views = [] if e.views is None else _view_lines(e.views, result.test.groups is not None)
+    if c is None:
+        lines = [*of_views, *lines]
+    else:
         grouped = c.statistic.n_groups_test is not None
         plain = (e.statistic - c.mean_statistic, e.untouched_error - c.untouched_error)
         lines += [
@@ -200,14 +244,30 @@ def _numbers(result: AuditResult) -> page.Rows:
             ("  T", words.difference_text(c.statistic)),
             ("  Error rate", words.difference_text(c.error_difference)),
             ("  Not compared", words.unmatched_text(c.statistic)),
+            *of_views,
         ]
     leak = () if result.leak is None else words.leak_lines(result.leak, ", within class")
     return (*leak, *page.kept_facts(*lines, *_audited(result)))
 
 
+def _view_lines(views: ViewsEvidence, grouped: bool) -> list[tuple[str, str | None]]:
+    """The orbit test's numbers."""
+    few = views.n_symmetric
+    return [
+        ("Error as they stand", page.fixed(views.error)),
+        ("Error over all views", f"{page.fixed(views.expected_error)}  (± {page.fixed(views.deviation)} as they stand, "
+                                 "if independent)"),
+        ("Orbit test", f"p = {page.pvalue_text(views.log_p_two_sided)} two-sided, "
+                       f"{page.pvalue_text(views.log_p_greater)} one-sided (easier)"),
+        ("  Groups that tell" if grouped else "  Pictures that tell",
+         f"{page.of_text(views.n_telling, views.n_units)} have more errors in one view than in another"),
+        ("  Symmetric pictures", f"{few:,}, which some move leaves unchanged: equal views count once" if few else None),
+    ]  # fmt: skip
+
+
 def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
     """What was audited, and how."""
-    moves = MOVES.get(str(result.preprocessing.get("frame")), result.orbit.name)
+    moved = moves.all_moves(result.orbit, str(result.preprocessing.get("frame")))
     scored = f"{result.evaluations:,} on the test set ({result.evaluations_per_image:.1f} per picture and model)"
     sides = _side(result) + (f"; of T and error rate {words.side_text(result.alternative)}" if result.leak else "")
     sides += "; declared beforehand" * (result.alternative == "greater")
@@ -215,7 +275,7 @@ def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
         ("Models", f"{page.names_text(result.model_names)}; trainings averaged: {result.n_models}"),
         ("Test examples", f"n = {len(result.test):,}{_groups(result.test)}"),
         ("Control", "none" if result.control is None else f"{len(result.control):,} examples{_groups(result.control)}"),
-        ("Moves", f"{moves}, radius {result.orbit.radius}: {len(result.orbit)} moves down, up, left and right"),
+        ("Moves", moved),
         ("Rule", RULES[result.rule]),
         ("Alternative", sides),
         ("Tolerance", f"shifts may cost up to {result.tolerance:g} on average" if result.tolerance else None),

@@ -10,13 +10,17 @@ from heldout import summary as page
 from heldout.independence.drawn import Band
 from heldout.independence.evidence import CONFIDENCE
 from heldout.independence.result import AuditResult
-from heldout.independence.summary import words
+from heldout.independence.summary import moves, words
 from heldout.independence.untouched import ORIGINAL
 from heldout.statistics.power import LEVEL
 
 FIRST = 8  # pictures that are shown unfolded
 MODELS_SHOWN, MODELS_PRINTED = 200, 10  # rows of the table of models
 SURE = f"{100 * CONFIDENCE:g}{page.PERCENT}"
+USUAL_VIEW = (
+    "Where the other views differ far among themselves, the pictures most likely have a usual view, and nothing "
+    "follows from the test."
+)
 Group = tuple[str, tuple[page.Picture, ...], tuple[str, ...]]
 Estimate = tuple[str, float, tuple[float, float] | None]
 
@@ -39,7 +43,7 @@ def two_estimates(result: AuditResult) -> page.Section:
     )
     return page.Section.of(
         "Two estimates of one error",
-        "If the model is independent of the test set and small shifts are neutral, the test error R_S and the "
+        f"If the model is independent of the test set and {moves.neutral(result.orbit)}, the test error R_S and the "
         "adversarial estimate R_g estimate the same true error. Here they differ by mean T = R_g − R_S = "
         f"**{page.fixed(e.statistic, 5, sign=True)}**.",
         page.Note("T = L(g(x))·h(g(x)) − L(x) for every picture x: L is 1 where the model is wrong and 0 where it is "
@@ -47,6 +51,29 @@ def two_estimates(result: AuditResult) -> page.Section:
         page.Table.estimates("Estimates of the error rate", ("Estimate", "Error rate", f"{SURE} interval"), estimates),
         page.Note(note),
     )  # fmt: skip
+
+
+def views(result: AuditResult) -> Iterator[page.Section]:
+    """The error rate in every view, as they stand first."""
+    of = result.evidence.views
+    if of is None:
+        return
+    names = ("As they stand", *(words.capital(name) for name in of.view_names[1:]))
+    rows: list[Estimate] = list(zip(names, of.view_errors, of.view_intervals, strict=True))
+    low, high = (max(0.0, min(1.0, of.expected_error + k * of.deviation)) for k in (-1.96, 1.96))
+    rows.insert(1, ("Expected as they stand", of.expected_error, (low, high)))
+    yield page.Section.of(
+        "As they stand, and in every view",
+        "If the model is independent of how these pictures are arranged, and every view of a picture was as likely as "
+        "the others, the pictures as they stand are one draw from their views: wrong as often as all views are, up to "
+        "chance. The orbit test counts this chance exactly.",
+        page.Table.estimates("Error rate by view", ("View", "Error rate", "Interval"), rows),
+        page.Note(
+            f"Intervals of views are {SURE} ones, each on its own; that of what is expected is where the error rate as "
+            "they stand falls in 95 of 100 cases, if both hold. Only the pictures as they stand are tested."
+            f"{' ' + USUAL_VIEW if len(of.view_names) > 2 else ''}"
+        ),
+    )
 
 
 def references(result: AuditResult) -> Iterator[page.Section]:
@@ -95,7 +122,8 @@ def control(result: AuditResult) -> Iterator[page.Section]:
     columns = ("Test minus control", "Difference", f"95{page.PERCENT} interval")
     yield page.Section.of(
         "Against the control",
-        "What shifting costs on its own, it costs on the control too; only the difference speaks about the test set. "
+        f"What {'shifting' if result.orbit.name == 'translations' else 'moving'} costs on its own, it costs on the "
+        "control too; only the difference speaks about the test set. "
         "Differences are taken within every class and weighted, so they need not equal the plain ones.",
         page.Table.estimates("Test minus control", columns, rows, 5, reference=0.0),
         page.Note(
@@ -123,7 +151,11 @@ def growth(result: AuditResult) -> page.Section:
             title="p-value against sample size",
             x=x,
             y=page.Axis(label="p (log scale)", kind="decades"),
-            series=(line("betting", "betting", "a", ten), line("Bernstein (v1)", "bernstein", "b", ten)),
+            series=(
+                *([line("orbit test", "orbit", "c", ten)] if curve[0].orbit is not None else []),
+                line("betting", "betting", "a", ten),
+                line("Bernstein (v1)", "bernstein", "b", ten),
+            ),
             reference=(math.log10(LEVEL), f"{LEVEL:g}"),
         ),
         page.LineChart(
@@ -156,7 +188,7 @@ def exhibits(result: AuditResult) -> page.Section:
     )
     shown: list[Group] = []
     for x in result.exhibits:
-        classes, move = (x.label, x.predicted, x.moved_predicted), move_text(x.move)
+        classes, move = (x.label, x.predicted, x.moved_predicted), moves.move_text(x.move)
         label, before, after = (page.class_text(k, result.class_names) for k in classes)
         pictures = (
             page.Picture(pixels=x.original, alt=f"Picture {x.id} as it stands, predicted {before}"),
@@ -166,18 +198,6 @@ def exhibits(result: AuditResult) -> page.Section:
         shown.append((f"{before} → {after}", pictures, lines))
     text = opening if shown else f"None to show: {why}."
     return page.Section.of("The most telling pictures", text, *_folded(shown))
-
-
-def move_text(move: tuple[int, int]) -> str:
-    """A move (down, right) in words.
-
-    Examples
-    --------
-    >>> move_text((3, 1)), move_text((-2, 0)), move_text((0, -1)), move_text((0, 0))
-    ('3 down, 1 right', '2 up', '1 left', 'not moved')
-    """
-    names = (("down", "up"), ("right", "left"))
-    return ", ".join(f"{abs(k)} {way[k < 0]}" for k, way in zip(move, names, strict=True) if k) or "not moved"
 
 
 def statistic(result: AuditResult) -> page.Section:
@@ -250,7 +270,7 @@ def p_values(result: AuditResult) -> page.Section:
     e, c, leak = result.evidence, result.evidence.control, result.leak
     p, side = {name: page.pvalue_text(v) for name, v in e.log_p_values.items()}, words.side_text(result.alternative)
     alone, planned = words.side_text(result.alternative, result.tolerance), e.planned_audits
-    verdict_side = words.side_text(result.verdict_alternative)
+    verdict_side, by_shifts = words.side_text(result.verdict_alternative), result.orbit.name == "translations"
     rows = [("Leak test, against references", page.p_text(leak.p_value), verdict_side)] if leak else []
     if c is not None:
         twice = min(1.0, 2 * min(c.statistic.p_value, c.error_rate.p_value))
@@ -258,8 +278,11 @@ def p_values(result: AuditResult) -> page.Section:
             ("Test against control", page.p_text(twice),
              f"{side}; T and error rate: twice the smaller p, which pays for looking twice; 1 at most"),
             ("Control on its own", page.pvalue_text(c.invariance_log_p_value),
-             "betting, two-sided; small where shifting alone moves T"),
+             f"betting, two-sided; small where {'shifting' if by_shifts else 'moving'} alone moves T"),
         ]  # fmt: skip
+    if e.views is not None:
+        rows.append(("Orbit test", p["orbit"], f"test set alone, {side}; errors as they stand against all views; exact "
+                     "where every view was as likely as the others"))  # fmt: skip
     rows += [
         ("Betting", p["betting"], f"test set alone, {alone}; averaged over orders; finds the smallest effects"),
         ("Mixture", p["mixture"], "test set alone; an e-value, needs no order"),

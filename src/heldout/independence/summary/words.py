@@ -11,7 +11,10 @@ from heldout.independence.leak import LeakEvidence
 from heldout.independence.needed import AuditNeeds
 from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
-from heldout.independence.verdict import Outcome
+from heldout.independence.summary import moves
+from heldout.independence.verdict import Outcome, Verdict
+from heldout.independence.views import elements_of
+from heldout.orbit.named import PictureOrbit
 from heldout.statistics import ControlTestResult
 from heldout.statistics.checks import Alternative
 from heldout.statistics.power import POWER
@@ -28,6 +31,10 @@ HEADLINES: dict[Outcome, tuple[str, str]] = {
     "harder": ("HARDER THAN THE CONTROL", "Harder than the control: not overfitting"),
     "rejected": ("REJECTED", "Cannot tell which fails: independence or neutral shifts"),
 }
+ORBIT_HEADLINES: dict[Outcome, tuple[str, str]] = {  # of the orbit test, which compares with other views
+    "easier": ("EASIER AS THEY STAND", "Easier as they stand than in other views"),
+    "harder": ("HARDER AS THEY STAND", "Harder as they stand than in other views: not overfitting"),
+}
 MEAN_AND_TAIL = (
     "The mean counts all residuals alike: strong where many examples were seen. The upper tail is a likelihood ratio "
     "that an example was seen, in which those far above what was expected count: strong where a few were seen."
@@ -41,9 +48,16 @@ def capital(sentence: str) -> str:
     return (sentence[:1].upper() + sentence[1:]).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
-def titled(outcome: Outcome, sentence: str) -> str:
+def headline(ruling: Verdict, orbit: PictureOrbit | None = None) -> tuple[str, str]:
+    """The title of a verdict in JSON, and its headline."""
+    headlines = {**HEADLINES, **ORBIT_HEADLINES} if ruling.rests_on == "orbit" else HEADLINES
+    title, said = headlines[ruling.outcome]
+    return title, said if orbit is None or len(elements_of(orbit)) == 1 else said.replace("shifts", "moves")
+
+
+def titled(ruling: Verdict, sentence: str) -> str:
     """The verdict in one string, as JSON has it: its title in capitals, then the sentence."""
-    return f"{HEADLINES[outcome][0]} {sentence[:1].lower()}{sentence[1:]}".replace("\N{NO-BREAK SPACE}", " ")
+    return f"{headline(ruling)[0]} {sentence[:1].lower()}{sentence[1:]}".replace("\N{NO-BREAK SPACE}", " ")
 
 
 def side_text(alternative: Alternative, tolerance: float | None = None) -> str:
@@ -309,12 +323,16 @@ def advice(
     """Three lists of sentences; `effects` would have been found, and `more` is what one kind of audit has to add to the
     last one."""
     ruling, outcome, n = result.ruling, result.outcome, result.n_examples
-    alone, references = ruling.rests_on == "betting", bool(result.references)
+    by_views, references = ruling.rests_on == "orbit", bool(result.references)
+    alone = by_views or ruling.rests_on == "betting"
+    orbit = result.orbit if isinstance(result, AuditResult) else None
     premise = "test set and control are random draws from one source that influenced no model"
     premise += " and no reference" * references
-    if alone:
-        premise = "models and test set are independent and small shifts are neutral"
-    shifts = " and shifts of so few pixels" * (ruling.rests_on != "scores")
+    if alone and orbit is not None:
+        premise = f"models and test set are independent and {moves.neutral(orbit)}"
+    few = [] if orbit is None else ["these views"] * (len(elements_of(orbit)) > 1)
+    few += ["shifts of so few pixels"] * (orbit is not None and orbit.radius > 0)
+    about = page.listed(["this test set", *few])
     first = ", those that look seen first" * bool(result.leak and result.leak.seen.n_listed)
     lists: dict[str, tuple[tuple[object, str], ...]] = {
         "What this means": (
@@ -326,24 +344,38 @@ def advice(
             (outcome == "easier", "It is no proof of intent. Duplicates, choosing among models by test score, and "
                                   "reuse over years all leave the same trace."),
             (ruling.found and not alone, "A small p-value is not a large effect: how large it is, this does not say."),
-            (alone, "It does not say whether there is overfitting: without a control, neutral shifts are an "
-                    "assumption, and natural pictures have their subject in the middle. A strong test finds that too."),
+            (alone and not by_views,
+             "It does not say whether there is overfitting: without a control, neutral shifts are an "
+             "assumption, and natural pictures have their subject in the middle. A strong test finds that too."),
+            (by_views, "That every view was as likely as the others is declared, not tested. It holds for pictures "
+                       "without an upright side or a handedness (satellite, microscopy, pathology), and where each "
+                       "picture was mirrored or turned at random before any model saw it. It fails for digits, text, "
+                       "clothes, faces and streets."),
+            (by_views, "A model that was trained on mirrored or turned copies as well knows all views alike: what it "
+                       "has seen leaves no trace here."),
             (not alone, "The control is only as good as its history: it must come from the same source and have been "
                         "put aside at random before any training or selection."),
             (references, "References are taken to have seen no more of the test set than of the control. One that "
                          "knows the test set hides a leak or makes it look hard; one that knows the control can raise "
                          "a false alarm."),
             (planned_audits == 1, "p is for one audit. Audits of every commit need `--planned-audits` or e-values."),
-            (True, f"It is about this test set{shifts}. Anything else is another question."),
+            (True, f"It is about {about}. Anything else is another question."),
         ),
         "What to do next": (
-            (outcome == "harder", "Look through the errors on the test set for wrong labels, and check how and when "
-                                  "each set was collected, and that the control was in no training set"
-                                  f"{', and the test set in no reference’s' * references}."),
-            (outcome == "easier", "Report the control's result, the number to believe for fresh data, and look for "
-                                  f"test examples (and near duplicates) in the training data{first}. Until that is "
-                                  "settled, do not choose between models by this test set."),
-            (alone, "Get a control (`--control`): `heldout split` puts fresh examples aside before training."),
+            (outcome == "harder" and not by_views,
+             "Look through the errors on the test set for wrong labels, and check how and when each set was collected, "
+             f"and that the control was in no training set{', and the test set in no reference’s' * references}."),
+            (outcome == "harder" and by_views,
+             "Check how pictures reach the model: one that turns or mirrors them makes them hard as they stand."),
+            (outcome == "easier" and by_views,
+             "Ask whether these pictures have a usual view. If they do not, look for them (and near duplicates) in the "
+             "training data, and until that is settled do not choose between models by this test set."),
+            (outcome == "easier" and not by_views,
+             "Report the control's result, the number to believe for fresh data, and look for test examples (and near "
+             f"duplicates) in the training data{first}. Until that is settled, do not choose between models by this "
+             "test set."),
+            (alone, "Get a control (`--control`): `heldout split` puts fresh examples aside before training."
+                    f"{' It asks for no equally likely views.' * by_views}"),
             (not alone and len(result.references) < ENOUGH_REFERENCES,
              "Add references (`--reference`, of scores `--reference-scores`): three take more noise off, and a leak "
              "that one of them shares is hidden by it alone."),

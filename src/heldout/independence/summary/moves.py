@@ -1,0 +1,77 @@
+"""What moves are called: shifts, mirror images and quarter-turns, one by one and together."""
+
+from __future__ import annotations
+
+from heldout import summary as page
+from heldout.independence.views import elements_of
+from heldout.orbit.named import PictureOrbit
+from heldout.orbit.square import NAMES, has_turns
+
+FRAMED = {
+    "wrap": "cyclic translations (what leaves on one side comes in on the other)",
+    "pad": "translations of padded pictures (what comes in is padding)",
+    **dict.fromkeys(("crop", "upsample"), "crop translations (a window moved over a larger picture)"),
+}
+
+
+def kinds(orbit: PictureOrbit) -> str:
+    """What is done to a picture."""
+    parts = ["small shifts"] * bool(orbit.radius) + ["mirror images"] * (len(elements_of(orbit)) > 1)
+    return page.listed(parts + ["quarter-turns"] * has_turns(elements_of(orbit)))
+
+
+def copies(orbit: PictureOrbit) -> str:
+    """What a picture as it stands is compared with.
+
+    Examples
+    --------
+    >>> from heldout import Dihedral, HorizontalFlip, Translations
+    >>> copies(Translations(1)), copies(Dihedral()), copies(HorizontalFlip() * Translations(1))
+    ('shifts', 'other views', 'moved copies')
+    """
+    if orbit.is_group:
+        return "other views"
+    return "shifts" if len(elements_of(orbit)) == 1 else "moved copies"
+
+
+def neutral(orbit: PictureOrbit, tolerance: float = 0.0) -> str:
+    """What is assumed of the moves, as a clause.
+
+    Examples
+    --------
+    >>> from heldout import Dihedral, HorizontalFlip, Translations
+    >>> neutral(Translations(1)), neutral(HorizontalFlip() * Translations(1), 0.1)
+    ('small shifts are neutral', 'small shifts and mirror images are neutral up to 0.1')
+    >>> neutral(Dihedral())
+    'every view of a picture was as likely as the others'
+    """
+    if orbit.is_group:
+        return "every view of a picture was as likely as the others"
+    return f"{kinds(orbit)} are neutral" + f" up to {tolerance}" * bool(tolerance)
+
+
+def all_moves(orbit: PictureOrbit, frame: str) -> str:
+    """The orbit in words, and how many moves it has."""
+    if orbit.is_group:
+        return f"{orbit.name}, {orbit.described}: {len(orbit)} move{'s' * (len(orbit) > 1)}"
+    shifts = f"{FRAMED.get(frame, 'translations')}, radius {orbit.radius}"
+    if len(elements_of(orbit)) == 1:
+        return f"{shifts}: {len(orbit)} moves down, up, left and right"
+    views = f"{len(elements_of(orbit))} views of a picture, mirrored{' and turned' * has_turns(elements_of(orbit))}"
+    return f"{orbit.name}: {shifts}, of {views}: {len(orbit)} moves"
+
+
+def move_text(move: tuple[int, ...]) -> str:
+    """A move, (down, right) or (view, down, right), in words.
+
+    Examples
+    --------
+    >>> move_text((3, 1)), move_text((-2, 0)), move_text((0, -1)), move_text((0, 0))
+    ('3 down, 1 right', '2 up', '1 left', 'not moved')
+    >>> move_text((4, 0, 1)), move_text((2, 0, 0)), move_text((0, 0, 0))
+    ('mirrored left to right, 1 right', 'turned by 180 degrees', 'not moved')
+    """
+    element, shift = (move[0], move[1:]) if len(move) == 3 else (0, move)
+    ways = (("down", "up"), ("right", "left"))
+    steps = [f"{abs(k)} {way[k < 0]}" for k, way in zip(shift, ways, strict=True) if k]
+    return ", ".join([NAMES[element]] * bool(element) + steps) or "not moved"
