@@ -69,8 +69,9 @@ class ItemOrders:
 
 
 def strength(item: ItemOrders) -> tuple[float, float]:
-    """Items with the strongest evidence come first by this: best as printed, and wrong in most other orders."""
-    return item.rank / item.n_orders, -item.wrong_others
+    """Items with the strongest evidence come first by this; of those with about the same p, the most often wrong in
+    other orders."""
+    return round(item.p_value, 2), -item.wrong_others
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -79,7 +79,7 @@ def options_summary(result: OptionsResult) -> page.Summary:
     """What the test says."""
     told = result.verdict not in ("not applicable", "cannot tell")
     tested = bool(result.n_items) and result.verdict != "not applicable"
-    figures = _figures(result) if tested else ()
+    figures, drawn = (_figures(result), f"{result.n_resamples:,}") if tested else ((), None)
     found = result.verdict == "depends on the printed order"
     return page.Summary(
         kind="Options",
@@ -92,7 +92,7 @@ def options_summary(result: OptionsResult) -> page.Summary:
         lines=(*((f.name, f"{f.value} ({f.note})") for f in figures), *_facts(result)),
         sections=tuple(_sections(result)) if tested else (),
         closing=(DECLARED if result.uniform else CONDITIONAL, ARBITRARY) if tested else (),
-        origin=page.origin(result, ("Model", result.model), ("Arrangements drawn", f"{result.n_resamples:,}")),
+        origin=page.origin(result, ("Model", result.model), ("Arrangements drawn", drawn)),
         method=METHOD,
     )
 
@@ -210,8 +210,7 @@ def _positions_text(result: OptionsResult) -> str:
         f"{', '.join(f'{c:,}' for c in places)}" + (f" of {k} options" if len(result.positions.counts) > 1 else "")
         for k, places in result.positions.counts.items()
     )
-    skew = "skewed" if is_skewed(result) else "no sign of skew"
-    return f"{counts} as printed (uniform: p = {page.p_text(result.positions.p_value)}, {skew})"
+    return f"{counts} as printed (uniform: p = {page.p_text(result.positions.p_value)})"
 
 
 def _sections(result: OptionsResult) -> Iterator[page.Section]:
