@@ -11,8 +11,8 @@ is that of a sum of tilted laws. With theta such that its mean is the observed s
 theta <= 0, whose terms of weight are where the tilted law has its mass. Fourier transforms are exact to about 1e-16 of
 the largest probability, which is nothing to (2); without the tilt they give tails of 1e-19 as -1e-16 [1]_.
 
-Where there are many, the tilted laws are convolved in pairs until they are as long as a window outside of which their sum has less than
-1e-22 of its mass by Bernstein's inequality, h on each side of the mean,
+Where there are many, the tilted laws are convolved in pairs until they are as long as a window outside of which their
+sum has less than 1e-22 of its mass by Bernstein's inequality, h on each side of the mean,
 
 .. math:: h^2 = 2 L (\sigma_\theta^2 + R h / 3), \qquad L = \log(2 \cdot 10^{22}),    \tag{3}
 
