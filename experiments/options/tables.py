@@ -45,7 +45,7 @@ def power() -> str:
         rates = " | ".join(f"{row['rates'][test]:.3f}" for test in POWER_TESTS)
         out.append(f"| {row['world']} | {row['benchmarks']:,} | {rates} |")
     shares = sorted({row["memorised"] for row in made["curve"]})
-    out += ["", f"| orders beside the printed one | {' | '.join(f'{share:.0%} memorised' for share in shares)} |"]
+    out += ["", f"| orders beside the printed one | {' | '.join(f'{100 * share:g} % memorised' for share in shares)} |"]
     out.append("|---" * (1 + len(shares)) + "|")
     by_orders: dict[Any, list[str]] = {}
     for row in made["curve"]:
@@ -65,9 +65,27 @@ def views() -> str:
     return "\n".join(out)
 
 
+def rounds() -> str:
+    """Means and spreads of the draws after so many rounds."""
+    rows = json.loads((HERE / "results" / "rounds.json").read_text())
+    steps = [str(found[0]) for found in rows[0]["found"][:-1]]
+    out = [f"| options | orders | as printed | {' | '.join(steps)} | by default |", "|---" * (4 + len(steps)) + "|"]
+    for row in rows:
+        cells = [f"{mean:.1f} ± {spread:.1f}" for _, mean, spread in row["found"]]
+        cells[-1] = f"{row['found'][-1][0]}: {cells[-1]}"
+        out.append(f"| {row['options']} | {row['orders']} | {row['observed']:.0f} | {' | '.join(cells)} |")
+    return "\n".join(out)
+
+
 def filled(text: str) -> str:
     """README.md with all tables as they are now."""
-    made = {"levels": levels(valid=True), "wrong ways": levels(valid=False), "power": power(), "views": views()}
+    made = {
+        "levels": levels(valid=True),
+        "wrong ways": levels(valid=False),
+        "power": power(),
+        "views": views(),
+        "rounds": rounds(),
+    }
     for name, table in made.items():
         begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
         text = re.sub(f"{begin}.*?{end}", lambda _, t=f"{begin}\n\n{table}\n\n{end}": t, text, flags=re.DOTALL)
