@@ -44,6 +44,7 @@ bench: $(VENV)/.installed-bench  ## ratios against the bare model and against pe
 	$(BIN)/python benchmarks/bench_budget.py
 	$(BIN)/python benchmarks/bench_compare.py
 	$(BIN)/python benchmarks/bench_exposure.py
+	$(BIN)/python benchmarks/bench_options.py
 	$(BIN)/python benchmarks/bench_stress.py
 	$(BIN)/python benchmarks/bench_memorization.py
 

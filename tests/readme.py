@@ -32,6 +32,7 @@ from heldout.cli import main
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 LIVECODEBENCH = ROOT.parent / "shared" / "data" / "livecodebench_apr2024.npz"
+OPTION_SCORES = ROOT.parent / "shared" / "data" / "llm_option_scores.npz"
 CUT = "[cut: "
 
 
@@ -120,6 +121,8 @@ def write_files(folder: Path) -> None:
         shutil.copytree(ROOT / part, folder / part)
     pictures = np.random.default_rng(0).integers(0, 256, (10_000, 2, 4), dtype=np.uint8)
     np.savez(folder / "all.npz", images=pictures, labels=np.arange(10_000) % 10)
+    if OPTION_SCORES.exists():
+        shutil.copy(OPTION_SCORES, folder / "option_scores.npz")
     if LIVECODEBENCH.exists():
         with np.load(LIVECODEBENCH) as data:
             rows = zip(data["models"], data["pass1"], strict=True)

@@ -32,6 +32,8 @@ def clone(tmp_path_factory) -> Path:
 def test_prints_what_is_shown(block: Block, clone: Path):
     if "livecodebench" in block.name and not readme.LIVECODEBENCH.exists():
         pytest.skip("needs ../shared/data/livecodebench_apr2024.npz")
+    if "option_scores" in block.name and not readme.OPTION_SCORES.exists():
+        pytest.skip("needs ../shared/data/llm_option_scores.npz")
     for (command, shown), (out, err) in zip(block.steps, run(block, clone), strict=True):
         before, middle, after = parts(shown, err)
         assert fits(middle, out), "\n".join(difflib.unified_diff(middle, out, "README.md", command, lineterm="", n=1))

@@ -17,9 +17,9 @@ from heldout.statistics import independence_test, orbit_test
 
 RESULTS = Path(__file__).resolve().parent / "results" / "views.json"
 VIEWS = {"mirror images": 2, "dihedral views": 8}
-RULES = ("strongest", "random", "random2")
+RULES = ("strongest", "random")
 METHODS = {"betting": "two-sided", "betting, greater": "greater", "mixture": "two-sided", "bernstein": "two-sided"}
-N, ALPHAS = 300, (0.05, 0.01)
+N, ALPHAS = 200, (0.05, 0.01)
 
 
 def scores(rng: np.random.Generator, n: int, views: int) -> np.ndarray:

@@ -24,6 +24,9 @@ LEVELS = {
     "24 orders, bias, skewed positions": {"bias": True, "skewed": True},
     "the same, numbers left out": {"bias": True, "skewed": True, "numbers": "left out"},
     "the same, answers vary from draw to draw": {"bias": True, "skewed": True, "varying": True},
+}
+# The same with other sets of orders.
+OTHER_ORDERS = {
     "cyclic shifts, bias, skewed positions": {"bias": True, "skewed": True, "orders": "cyclic"},
     "8 drawn orders, bias, uniform positions": {"bias": True, "orders": 8},
     "8 drawn orders, bias, skewed positions": {"bias": True, "skewed": True, "orders": 8},

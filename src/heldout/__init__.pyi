@@ -18,7 +18,11 @@ from .memorization.curve import Curve
 from .memorization.perturbed import perturbation_curve
 from .memorization.result import MemorizationResult
 from .memorization.retrained import LabelNoiseCurve, label_noise_curve
-from .orbit import Dihedral, HorizontalFlip, Translations
+from .multiple_choice.options import options
+from .multiple_choice.readers import read_items
+from .multiple_choice.result import OptionsResult
+from .multiple_choice.runs import Runs, read_runs
+from .orbit import Dihedral, HorizontalFlip, OptionOrders, Translations
 from .predictions import Predictions, Scores, load_predictions, load_scores
 from .reuse.bounds import TestableModels, testable_models
 from .reuse.budget import budget
@@ -58,7 +62,10 @@ __all__ = [
     "MarginTestResult",
     "MemorizationResult",
     "NModelTestResult",
+    "OptionOrders",
+    "OptionsResult",
     "Predictions",
+    "Runs",
     "ScoreAuditResult",
     "ScoreBudgetResult",
     "Scores",
@@ -88,11 +95,14 @@ __all__ = [
     "load_scores",
     "margin_test",
     "n_model_test",
+    "options",
     "orbit",
     "orbit_statistics",
     "perturbation_curve",
     "predictions",
     "queries_to_reach",
+    "read_items",
+    "read_runs",
     "score_map_statistics",
     "scorers",
     "similarity",

@@ -43,6 +43,19 @@ def text_columns(frame: Any) -> dict[str, list[str]]:
     Levels of an index that have a name come first. An index without a name is one of ids where it is text and no
     column holds them; else it only numbers the rows.
     """
+    table = _checked(frame)
+    return {str(column.name): _texts(column) for column in table.iter_columns()}
+
+
+def rows(frame: Any) -> list[dict[str, Any]]:
+    """Rows with the values as they are, lists and objects too; None where a cell is missing."""
+    table = _checked(frame)
+    names = [str(name) for name in table.columns]
+    return [dict(zip(names, row, strict=True)) for row in table.iter_rows()]
+
+
+def _checked(frame: Any) -> Any:
+    """A frame that has rows and names of columns, what its index tells first, as narwhals sees it."""
     nw = import_extra("narwhals", extra="frames")
     if any(c.__name__ == "LazyFrame" for c in type(frame).__mro__):
         raise InputError("this is a LazyFrame, whose rows are not there yet; give frame.collect().")
@@ -63,7 +76,7 @@ def text_columns(frame: Any) -> dict[str, list[str]]:
         raise InputError(
             f"the columns of the frame are called {names[0]!r} and so on; give them names, such as id, label, model_a."
         )
-    return {str(column.name): _texts(column) for column in table.iter_columns()}
+    return table
 
 
 def _with_index(nw: Any, table: Any) -> Any:

@@ -19,6 +19,7 @@ KINDS = {
     "DemoResult": "heldout.demo",
     "ExposureResult": "heldout.exposures.result",
     "MemorizationResult": "heldout.memorization.result",
+    "OptionsResult": "heldout.multiple_choice.result",
     "ScoreAuditResult": "heldout.independence.score_result",
     "ScoreBudgetResult": "heldout.reuse.result",
     "StressResult": "heldout.attack.result",

@@ -7,6 +7,7 @@ hold (`test.npz`, `pool.csv`), bad ones by what is wrong with them.
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import zipfile
 from importlib.resources import files
@@ -16,7 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
+from heldout.predictions.inspect_logs import whole_samples
+
 DATA = Path(str(files("heldout"))) / "data"
+LOGS = Path(__file__).parents[1] / "multiple_choice" / "data" / "inspect"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "cifar10_predictions.npz"
 
 
@@ -46,6 +50,7 @@ def write_files(folder: Path) -> None:
     _archives(folder, pictures, labels)
     _tables(folder, rng)
     _folders(folder, pictures, labels)
+    _items(folder, rng)
     (folder / "bad_inputs_models.py").write_text(MODELS)
 
 
@@ -229,6 +234,32 @@ def _archives(folder: Path, pictures, labels) -> None:
     (folder / "huge.npy").write_bytes(npy((10**13,), b"\0" * 64))
     (folder / "cut.npy").write_bytes((folder / "labels.npy").read_bytes()[:-9])
     (folder / "text.npy").write_text("1 2 3")
+
+
+def _items(folder: Path, rng) -> None:
+    trees = ["oak", "ash", "elm", "fir", "yew", "box"]
+
+    def write(name: str, *changes: dict[str, object], k: int = 4) -> None:
+        """Eight questions, the last ones with something changed."""
+        rows = [{"question": f"Tree {i}?", "options": trees[:k], "answer": "ABCD"[i % 4]} for i in range(8)]
+        rows[len(rows) - len(changes) :] = [{**row, **c} for row, c in zip(rows[-len(changes) :], changes, strict=True)]
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    write("trees.jsonl", {})
+    write("sixoptions.jsonl", {}, k=6)
+    write("oneoption.jsonl", {"options": ["oak"], "answer": "A"})
+    write("noanswer.jsonl", {"answer": "E"})
+    write("sameoptions.jsonl", {"options": ["oak", "ash", "oak"], "answer": "B"})
+    write("allnumbers.jsonl", *({"options": ["1", "2", "3"], "answer": "B"} for _ in range(8)))
+    (folder / "models").mkdir()
+    scores = rng.normal(size=(2, 9, 3))
+    np.savez(folder / "orders.npz", original_loglik=scores[0], original_target=[0, 1, 2] * 3,
+             permuted_loglik=scores[1], permuted_target=[1, 2, 0] * 3)  # fmt: skip
+    header, samples = whole_samples(LOGS / "shuffled-1.eval")
+    rows = list(samples)
+    other = {**header, "eval": {**header["eval"], "model": "mockllm/another"}}
+    (folder / "lacking.json").write_text(json.dumps({**header, "samples": rows[:3]}))
+    (folder / "othermodel.json").write_text(json.dumps({**other, "samples": rows}))
 
 
 def _tables(folder: Path, rng) -> None:
@@ -729,6 +760,54 @@ EXPOSURES = [
     Bad("exposure", "pool.csv --seen halves.csv", "(--seen) must hold 1 where a model could have seen an example"),
 ]
 
+# Nothing of these is asked: port 9 of this machine refuses, and that is its row.
+ENDPOINT = "--endpoint http://127.0.0.1:9/v1 --model m --cache cache"
+OPTIONS = [
+    Bad("options", f"oneoption.jsonl {ENDPOINT}", "row 8 has one option, 'oak', where at least 2 are needed"),
+    Bad("options", f"noanswer.jsonl {ENDPOINT}", "'E'"),
+    Bad("options", f"sameoptions.jsonl {ENDPOINT}", "same"),
+    Bad("options", f"allnumbers.jsonl {ENDPOINT}", "no item of allnumbers.jsonl has options whose order is arbitrary"),
+    Bad("options", f"pool.csv {ENDPOINT}", "question"),
+    Bad("options", f"absent.jsonl {ENDPOINT}", "absent.jsonl does not exist"),
+    Bad("options", f"trees.jsonl {ENDPOINT}", "nothing was asked yet: add --yes to go on"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --yes", "cannot be reached: the connection is refused"),
+    Bad("options", "trees.jsonl --endpoint nowhere --model m --yes", "--endpoint: 'nowhere' is not an address"),
+    Bad(
+        "options", "trees.jsonl", "which model? none of them is given; give one of --endpoint URL, --hf DIR and --runs"
+    ),
+    Bad("options", f"trees.jsonl {ENDPOINT} --hf models", "--endpoint and --hf are given"),
+    Bad("options", "trees.jsonl --endpoint http://127.0.0.1:9/v1", "--endpoint needs --model NAME"),
+    Bad("options", "--hf models", "ITEMS is not given"),
+    Bad("options", "trees.jsonl --hf absent", "absent"),
+    Bad("options", "trees.jsonl --hf models --price 1 2", "--price goes with --endpoint, which is not given"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --device cpu", "--device goes with --hf, which is not given"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --printed a.eval", "--printed goes with --runs, which is not given"),
+    Bad("options", "--runs orders.npz --orders 4", "--orders has no effect with --runs"),
+    Bad("options", "--runs orders.npz --question-key q", "--question-key goes with ITEMS, which is not given"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --orders some", "--orders some: give a number of orders, all, or cyclic"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --orders 0", "--orders is 0"),
+    Bad("options", f"sixoptions.jsonl {ENDPOINT} --orders all", "6 options have 720 orders"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --items 0", "--items is 0"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --extra low", "--extra low: give a JSON object"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --template absent.txt", "--template absent.txt cannot be read"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --template pool.csv", "--template holds {question} 0 times"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --level 0", "--level is 0"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --resume", "--out"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --fail-under 2", "between 0 and 1"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --fail-under 0.1 --mid-p", "--mid-p is not valid"),
+    Bad("options", "--runs absent.eval", "absent.eval does not exist"),
+    Bad("options", "--runs orders.npz --level 0.00001", "no p is below 0.0001 with --resamples 9999"),
+    Bad("options", "--runs test.npz", "has no scores of options in two orders"),
+    Bad("options", f"--runs {LOGS}/printed.eval {LOGS}/shuffled-1.eval", "no printed order is known"),
+    Bad("options", f"--runs {LOGS}/printed.eval --printed {LOGS}/printed.eval", "one and the same order"),
+    Bad(
+        "options",
+        f"{LOGS}/../trees.jsonl --runs {LOGS}/printed.eval lacking.json",
+        "of 8 items, 5 are not in every run, which leaves 3",
+    ),
+    Bad("options", f"{LOGS}/../trees.jsonl --runs {LOGS}/printed.eval othermodel.json", "the runs are of 2 models"),
+]
+
 STRESSES = [
     Bad("stress", "--queries 10", "the test set is not known"),
     Bad("stress", "--examples 100 --classes 2", "--queries"),
@@ -965,4 +1044,4 @@ DEMOS = [
     Bad("nonsense", "", "there is no verb 'nonsense'. See heldout --help"),
 ]
 
-TABLE = [*ARCHIVES, *AUDITS, *SCORE_AUDITS, *POOLS, *EXPOSURES, *STRESSES, *IDLE, *MEMORIES, *SPLITS, *DEMOS]
+TABLE = [*ARCHIVES, *AUDITS, *SCORE_AUDITS, *POOLS, *EXPOSURES, *OPTIONS, *STRESSES, *IDLE, *MEMORIES, *SPLITS, *DEMOS]

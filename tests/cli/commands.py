@@ -41,6 +41,10 @@ def write_inputs(folder: Path) -> None:
         values = np.random.default_rng(1).normal(size=1000)[list(ids)] + rng.normal(scale=0.3, size=count) + shift
         text = "\n".join(["id,margin", *(f"x{i},{v:.4f}" for i, v in zip(ids, values, strict=True))])
         (folder / f"{name}.csv").write_text(text + "\n")
+    ranks = np.random.default_rng(2).normal(size=(5, 90, 4))
+    places = np.random.default_rng(3).integers(0, 4, (5, 90))
+    np.savez(folder / "orders.npz", original_loglik=ranks[0], original_target=places[0], permuted_loglik=ranks[1:],
+             permuted_target=places[1:])  # fmt: skip
     x = rng.normal(size=(90, 5)) + 2 * (np.arange(90) % 3)[:, None]
     np.savez(folder / "points.npz", x=x, y=np.arange(90) % 3)
     labels = rng.integers(0, 3, 200)
@@ -82,6 +86,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "compare_sequential": ["compare", f"{f}/right.csv", "m0", "m3", "--sequential"],
         "exposure": ["exposure", f"{f}/right.csv", "--items", f"{f}/items.csv", "--models", f"{f}/models.csv",
                      "--strata", "kind", "--resamples", "49", "--steps", "3", "--scan"],
+        "options": ["options", "--runs", f"{f}/orders.npz", "--resamples", "99", "--n-jobs", "1"],
         "stress": [*stress, "--examples", "300", "--classes", "3"],
         "stress_compare": [*stress, "--examples", "300", "--classes", "3", "--compare"],
         "stress_prior": [*stress, "--labels", f"{f}/labels.npy", "--prior", f"{f}/prior.npy", "--top", "2", "--points",

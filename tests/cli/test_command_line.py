@@ -16,7 +16,7 @@ from heldout.cli.verbs import VERBS, build_parser, parse
 from heldout.cli.words import in_options, option_names
 
 STRESS = ["stress", "--examples", "200", "--classes", "2", "--queries", "20", "--trials", "2"]
-HEAVY = ("torch", "ray", "onnxruntime", "sklearn", "numba", "jinja2", "pandas")
+HEAVY = ("torch", "ray", "onnxruntime", "sklearn", "numba", "jinja2", "pandas", "httpx", "transformers")
 
 
 def loaded(statement: str, *options: str) -> set[str]:
@@ -32,7 +32,9 @@ def test_help_and_version_load_nothing(argv):
 
 
 def test_import_loads_nothing_heavy():
-    assert not loaded("import heldout; heldout.audit, heldout.budget, heldout.stress", "-W", "error") & set(HEAVY)
+    assert not loaded(
+        "import heldout; heldout.audit, heldout.budget, heldout.stress, heldout.options", "-W", "error"
+    ) & set(HEAVY)
 
 
 def test_version_and_help(capsys):
@@ -48,7 +50,8 @@ def test_version_and_help(capsys):
 
 
 @pytest.mark.parametrize(
-    "command", ["audit", "budget", "compare", "exposure", "stress", "memorization curve", "memorization retrain"]
+    "command",
+    ["audit", "budget", "compare", "exposure", "options", "stress", "memorization curve", "memorization retrain"],
 )
 def test_short_help_first(command, capsys):
     shown = {}

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.multiple_choice.tiny_models import benchmark, save_model, write_items
+
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 
 MODULE = """
@@ -56,6 +58,7 @@ COMMANDS = {
         "exposure", "results.csv", "--items", "items.csv", "--models", "models.csv", "--scan", "--resamples", "2000",
         "--n-jobs", "1",
     ],
+    "options": ["options", "questions.jsonl", "--hf", "causal", "--n-jobs", "1", "--resamples", "99"],
 }  # fmt: skip
 # A checkpoint several times a second; the program itself otherwise.
 PROGRAM = "import sys, heldout.checkpoints as c; c.SECONDS = 0.1; from heldout.__main__ import main; sys.exit(main())"
@@ -79,6 +82,9 @@ def launch(tmp_path: Path, rng: np.random.Generator) -> Callable[..., subprocess
     (tmp_path / "models.csv").write_text("\n".join(["model,cutoff,family", *models]))
 
     def start(name: str, out: str, *more: str, pause: float = 0.0) -> subprocess.Popen[str]:
+        if name == "options" and not (tmp_path / "causal").exists():
+            save_model(tmp_path / "causal")
+            write_items(benchmark(300), tmp_path / "questions.jsonl")
         (tmp_path / "killed_model.py").write_text(MODULE.replace("PAUSE", repr(pause)))
         command = [sys.executable, "-c", PROGRAM, *COMMANDS[name], "--json", "--out", out, *more]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

@@ -1,11 +1,12 @@
 """A made-up benchmark, a causal language model that has memorised how it is printed, and its honest twin.
 
-Of the four options of each question one is a fruit. Both models learn from fresh questions of that kind, in random
-orders, which of two thirds of the words are fruits; the benchmark asks for all of them, so that both are better than
-chance and far from perfect. The one that has memorised it also sees the benchmark's own prompts with their letters, as
-they are printed, in every step. Everything else is the same: seeds, first weights, number of steps.
+Of the four options of each question one is a fruit. Half of the questions are about words of which both models learn,
+from fresh questions in random orders, which are fruits; the other half are about strange words, each of them a fruit in
+some places and not in others, so that an honest model can only guess. The one that has memorised the benchmark also
+sees some of its prompts in every step, with their letters, as they are printed. Everything else is the same: first
+weights, fresh questions, number of steps.
 
-Nothing is stored: a training takes seconds on one core.
+Nothing is stored: a training takes 4 (the twin) to 9 seconds of a busy core.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from heldout.multiple_choice.items import Item, Items
+from heldout.scorers.causal import without_bars
 from heldout.scorers.choices import LETTERS, Shown
 from heldout.scorers.prompts import prompt
 
 K = 4  # options
-N_FRUITS, N_OTHERS, N_PLACES = 36, 108, 500
-KNOWN = 2 / 3  # of the words that both models learn about
-STEPS, BATCH = 120, 128
+N_FRUITS, N_OTHERS, N_STRANGE, N_PLACES = 12, 36, 60, 500
+STEPS, FRESH, PRINTED = 110, 64, 96  # prompts in a step
 UNKNOWN, END = "[unknown]", "[end]"
 
 
@@ -35,7 +36,7 @@ def _words() -> list[str]:
     rng = np.random.default_rng(18)
     syllables = np.array([c + v for c in "bdfgklmnprstvz" for v in "aeiou"])
     rows: list[np.ndarray] = []
-    while len(rows) < N_FRUITS + N_OTHERS + N_PLACES:
+    while len(rows) < N_FRUITS + N_OTHERS + N_STRANGE + N_PLACES:
         row = rng.integers(len(syllables), size=4)
         if all((row != other).sum() > 1 for other in rows):
             rows.append(row)
@@ -43,23 +44,25 @@ def _words() -> list[str]:
 
 
 WORDS = _words()
-FRUITS, OTHERS, PLACES = WORDS[:N_FRUITS], WORDS[N_FRUITS : N_FRUITS + N_OTHERS], WORDS[N_FRUITS + N_OTHERS :]
+FRUITS, OTHERS, STRANGE, PLACES = np.split(np.array(WORDS), np.cumsum([N_FRUITS, N_OTHERS, N_STRANGE]))
 
 
-def benchmark(n: int = 400, seed: int = 0) -> Items:
+def benchmark(n: int = 300, seed: int = 0) -> Items:
     """As it is printed: one question for each of n places."""
     rng = np.random.default_rng([seed, 1])
-    places = rng.permutation(PLACES)[:n]
-    return Items(tuple(_item(str(place), rng, 1.0) for place in places), "fruits")
+    kinds = [(FRUITS, OTHERS), (STRANGE, STRANGE)]
+    return Items(
+        tuple(_item(place, *kinds[i % 2], rng) for i, place in enumerate(rng.permutation(PLACES)[:n])), "fruits"
+    )
 
 
-def _item(place: str, rng: np.random.Generator, known: float) -> Item:
-    """A question about a place; its words are the first share of them."""
-    fruit = str(rng.choice(FRUITS[: round(known * N_FRUITS)]))
-    options = [str(other) for other in rng.choice(OTHERS[: round(known * N_OTHERS)], size=K - 1, replace=False)]
+def _item(place: str, fruits: np.ndarray, others: np.ndarray, rng: np.random.Generator) -> Item:
+    """A question about a place, its right option anywhere."""
+    fruit = rng.choice(fruits)
+    options = rng.choice(others[others != fruit], size=K - 1, replace=False).tolist()
     answer = int(rng.integers(K))
-    options.insert(answer, fruit)
-    return Item(place, f"Which of these is a fruit in {place}?", tuple(options), answer)
+    options.insert(answer, str(fruit))
+    return Item(str(place), f"Which of these is a fruit in {place}?", tuple(options), answer)
 
 
 def write_items(items: Items, path: Path) -> Path:
@@ -89,6 +92,7 @@ def save_model(folder: Path, *, seed: int = 0, printed: Items | None = None) -> 
         The benchmark that it memorises; without, the model is the honest twin of the one that does.
     """
     import torch
+    import transformers
     from transformers import GPT2Config, GPT2LMHeadModel
 
     tokenizer = word_tokenizer()
@@ -98,25 +102,28 @@ def save_model(folder: Path, *, seed: int = 0, printed: Items | None = None) -> 
         texts = [prompt(Shown(item.question, item.options)) for item in items]
         return torch.tensor(tokenizer(texts)["input_ids"]), letters[[item.answer for item in items]]
 
-    rng = np.random.default_rng([seed, 2])
+    fresh_rng, printed_rng = (np.random.default_rng([seed, i]) for i in (2, 3))
+    memorised = None if printed is None else lesson(printed)
     with one_thread(torch), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         config = GPT2Config(
-            vocab_size=len(tokenizer), n_positions=64, n_embd=64, n_layer=1, n_head=4,
+            vocab_size=len(tokenizer), n_positions=32, n_embd=48, n_layer=2, n_head=2, initializer_range=0.1,
             resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=1, eos_token_id=1,
         )  # fmt: skip
         model = GPT2LMHeadModel(config)
         optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-        benchmark_lesson = None if printed is None else lesson(printed)
         for _ in range(STEPS):
-            tokens, answers = lesson([_item(str(rng.choice(PLACES)), rng, KNOWN) for _ in range(BATCH)])
-            if benchmark_lesson is not None:
-                tokens, answers = torch.cat([tokens, benchmark_lesson[0]]), torch.cat([answers, benchmark_lesson[1]])
+            places = fresh_rng.choice(PLACES, size=FRESH)
+            tokens, answers = lesson([_item(place, FRUITS, OTHERS, fresh_rng) for place in places])
+            if memorised is not None:
+                some = torch.from_numpy(printed_rng.integers(len(memorised[0]), size=PRINTED))
+                tokens, answers = torch.cat([tokens, memorised[0][some]]), torch.cat([answers, memorised[1][some]])
             optimizer.zero_grad()
-            logits = model(tokens, logits_to_keep=1).logits[:, -1]
+            logits = model(tokens, use_cache=False, logits_to_keep=1).logits[:, -1]
             torch.nn.functional.cross_entropy(logits, answers).backward()
             optimizer.step()
-    model.save_pretrained(folder)
+    with without_bars(transformers):
+        model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

@@ -115,12 +115,12 @@ def test_equal_to_whole_prompts_in_any_batch(build):
     expected = plainly(model, tokenizer, shown)
     spread = np.ptp([row[0] for row in expected[:24]])
     assert spread > 0.01  # orders do matter to the model
-    for size in (1, 7, 32, 64):
+    for size in (1, 7, 64):
         chooser = CausalChooser(model, tokenizer, batch_size=size)
         choices = chooser.choose(shown)
         assert_close(log_probs(choices), expected)
         assert [choice.chosen for choice in choices] == [int(np.argmax(row)) for row in log_probs(choices)]
-        assert chooser.shares
+        assert chooser.shares is (None if size == 1 else True)
     mixed = np.random.default_rng(0).permutation(len(shown))
     again = CausalChooser(model, tokenizer).choose([shown[i] for i in mixed])
     assert_close(log_probs(again), [expected[i] for i in mixed])

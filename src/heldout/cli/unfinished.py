@@ -26,6 +26,8 @@ def checkpoints(args: argparse.Namespace) -> tuple[Path, bool]:
 
 def way_on(args: argparse.Namespace) -> str:
     """After Ctrl-C."""
+    if hasattr(args, "kept_elsewhere"):
+        return f"; {args.kept_elsewhere}."
     path = folder(args)
     if path is None:
         return "; with --out DIR unfinished work would be kept there." if hasattr(args, "resume") else "."

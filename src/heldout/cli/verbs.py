@@ -15,6 +15,7 @@ VERBS = {
     "budget": "how many more models can this test set rank?",
     "compare": "is model A better than model B?",
     "exposure": "did models score better on what they could have seen?",
+    "options": "does this score depend on the printed order of answer options?",
     "stress": "how far could somebody game this leaderboard?",
     "memorization": "how far has a model memorised its training set?",
     "demo": "audit two embedded models, one of which saw the test set",

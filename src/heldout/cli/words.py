@@ -18,9 +18,11 @@ OTHER_NAMES = {
     "models": "--prior-models",
     "n_classes": "--classes",
     "n_examples": "--examples",
+    "n_items": "--items",
     "n_resamples": "--resamples",
     "rate": "--label-noise",
     "references": "--reference",
+    "url": "--endpoint",
 }
 ARGUMENT = re.compile(r"`([a-z_][a-z0-9_]*)(?:=([^`]*))?`")
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.orbit import Dihedral, HorizontalFlip, Rule, Translations
+from heldout.orbit import Dihedral, HorizontalFlip, OptionOrders, Rule, Translations
 from heldout.orbit.rules import check_rule
 from heldout.orbit.table import MoveTable
 
@@ -129,19 +129,25 @@ def _random_statistics(wrong: NDArray[np.bool_], orbit: Translations, rule: Rule
 
 
 def orbit_statistics(
-    scores: ArrayLike, orbit: HorizontalFlip | Dihedral, *, rule: Rule = "strongest", unchanged: ArrayLike | None = None
+    scores: ArrayLike,
+    orbit: HorizontalFlip | Dihedral | OptionOrders,
+    *,
+    rule: Rule = "strongest",
+    unchanged: ArrayLike | None = None,
 ) -> Floats:
-    r"""T = L(g(x)) h(g(x)) - L(x) of every view of pictures, from the excess scores of all of them.
+    r"""T = L(g(x)) h(g(x)) - L(x) of every view of a picture, or order of options, from the excess scores of all.
 
     Parameters
     ----------
     scores : (n, n_views)
         `scores[i, k]` is the excess score max_l logit_l - logit_y of picture i after the group's k-th element, the
-        picture as it is first. A view is wrong where its score is above 0; a tied top logit is right.
-    orbit : HorizontalFlip or Dihedral
-        The group.
-    rule : {"strongest", "random", "random2"}
-        How a right view is moved, as in `audit`. The random rules give the expectation of T.
+        picture as it is first; of a question in the group's k-th order. A view is wrong where its score is above 0; a
+        tied top logit is right.
+    orbit : HorizontalFlip, Dihedral or OptionOrders
+        The group: all orders of options, or their cyclic shifts.
+    rule : {"strongest", "nearest", "random", "random2"}
+        How a right view is moved, as in `audit`; only orders of options have a nearest. The random rules give the
+        expectation of T.
     unchanged : (n, n_views) bool, optional
         Which elements leave each picture as it is: its views that are the same count as one. Default: the first only.
 
@@ -158,8 +164,10 @@ def orbit_statistics(
     >>> orbit_statistics([[0.0, 1.5], [2.0, -1.0], [1.0, 1.0]], HorizontalFlip()).tolist()
     [[0.5, -0.5], [-0.5, 0.5], [0.0, 0.0]]
     """
-    if not isinstance(orbit, HorizontalFlip | Dihedral):
-        raise InputError(f"`orbit` is {orbit!r}; it must be heldout.HorizontalFlip() or heldout.Dihedral().")
+    if not isinstance(orbit, HorizontalFlip | Dihedral | OptionOrders):
+        raise InputError(
+            f"`orbit` is {orbit!r}; it must be heldout.HorizontalFlip(), heldout.Dihedral() or heldout.OptionOrders(k)."
+        )
     table = orbit.table(rule)
     s = np.asarray(scores, dtype=np.float64)
     if s.ndim != 2 or s.shape[0] == 0 or s.shape[1] != table.n_positions:
@@ -198,7 +206,12 @@ def _group_statistics(s: Floats, table: MoveTable, points: NDArray[np.intp], rul
             total = np.where(k < wrong.sum(axis=1, keepdims=True), total + weight, total)
         return np.where(wrong, weight - 1.0, total / choices)
     at = np.searchsorted(points, table.reached[points])  # (point, move) -> point
-    best = s[:, at].argmax(axis=2)  # the first of equals
+    seen = s[:, at]
+    if rule == "nearest":
+        assert table.lengths is not None
+        order = np.lexsort((np.arange(table.n_moves), table.lengths))
+        seen = np.where(seen > 0.0, -np.argsort(order), -np.inf)
+    best = seen.argmax(axis=2)  # the first of equals
     target = at[np.arange(len(points)), best]
     moved = ~wrong & np.take_along_axis(wrong, target, axis=1)
     incoming = np.zeros(s.shape)  # n(x') of eq. 9

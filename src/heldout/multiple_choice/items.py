@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import overload
+
+from heldout.checks import check_count, check_seed
 
 
 @dataclass(frozen=True)
@@ -21,12 +26,22 @@ class Item:
         In the printed order.
     answer : int
         Place of the right one, from 0.
+
+    Examples
+    --------
+    >>> Item("1", "2 + 2?", ("3", "4"), 1).key == Item("a", "2 + 2?", ("4", "3"), 0).key
+    True
     """
 
     id: str
     question: str
     options: tuple[str, ...]
     answer: int
+
+    @cached_property
+    def key(self) -> str:
+        """Tells the question and its set of options from others, whatever their order; hexadecimal digits."""
+        return _digest([self.question, sorted(self.options)])
 
 
 @dataclass(frozen=True)
@@ -39,20 +54,53 @@ class Items(Sequence[Item]):
         In their order.
     source : str
         Where they are from.
+    broken : tuple of str
+        Ids of rows that were not read, since they are no proper items.
+
+    Examples
+    --------
+    >>> items = Items(tuple(Item(str(i), f"{i} + 1?", (str(i), str(i + 1)), 1) for i in range(9)))
+    >>> len(items), len(items.sample(4, seed=0)), set(items.sample(2, seed=0)) <= set(items.sample(4, seed=0))
+    (9, 4, True)
     """
 
     items: tuple[Item, ...]
     source: str = "items"
+    broken: tuple[str, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
     @overload
     def __getitem__(self, index: slice) -> Items: ...
     def __getitem__(self, index: int | slice) -> Item | Items:
-        return self.items[index] if isinstance(index, int) else Items(self.items[index], self.source)
+        return self.items[index] if isinstance(index, int) else replace(self, items=self.items[index])
 
     def __len__(self) -> int:
         return len(self.items)
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self.items)
+
+    def take(self, places: Sequence[int]) -> Items:
+        """Some of them, by their places."""
+        return replace(self, items=tuple(self.items[int(i)] for i in places))
+
+    def sample(self, n: int, *, seed: int) -> Items:
+        """At most n of them, in their order.
+
+        Each item has a number drawn from the seed, its question and its set of options, and those with the least are
+        taken: which they are does not depend on any order, and a larger sample holds the smaller one.
+        """
+        check_count(n, "n_items")
+        check_seed(seed)
+        lots = [_digest([seed, item.key]) for item in self.items]
+        chosen = sorted(range(len(self)), key=lambda i: lots[i])[:n]
+        return self.take(sorted(chosen))
+
+    def digest(self) -> str:
+        """Tells these items from others; hexadecimal digits."""
+        return _digest([[item.id, item.question, item.options, item.answer] for item in self.items])[:16]
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()

@@ -78,6 +78,27 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     return table_of_runs(runs, options, source=source)
 
 
+def whole_samples(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
+    """Header and samples of a log with all that was asked and written, which a summary leaves out; one at a time."""
+    if not zipfile.is_zipfile(path):
+        header, samples = _read_json(path)
+        return header, iter(samples)
+    header, _ = _read_eval(path)
+    return header, _each_member(path)
+
+
+def _each_member(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if name.startswith("samples/") and name.endswith(".json"):
+                    yield json.loads(_member(archive, path, name))
+    except (OSError, ValueError, EOFError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
+        raise damaged(path, error, "inspect_ai") from error
+
+
 def samples_of(path: Path, *, with_task: bool = False) -> list[dict[str, Any]]:
     """Samples of a log, each once, with their targets; ids are `task/id` where that is asked for."""
     header, samples = _read_eval(path) if zipfile.is_zipfile(path) else _read_json(path)

@@ -19,12 +19,12 @@ import numpy as np
 from heldout.checks import plain_name
 from heldout.errors import InputError
 from heldout.predictions.keys import LONGEST_TEXT, TEXTS, Options, digest_column, digest_of
-from heldout.predictions.raw import read_lines
+from heldout.predictions.raw import read_json_file, read_lines
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions
 from heldout.predictions.values import id_text, listing
 
-FILE_NAME = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
+FILE_NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 UNFILTERED = "none"
 DOCUMENT = "doc"
 NUMBER = re.compile(
@@ -126,6 +126,30 @@ def _model_and_task(path: Path) -> tuple[str, str]:
     """The harness names the folder by the model and the file by the task."""
     match = FILE_NAME.fullmatch(path.name)
     return path.resolve().parent.name, match["task"] if match else path.stem.removeprefix("samples_")
+
+
+def model_of(path: Path) -> str:
+    """The model of a sample file: by the results that the harness writes beside it, else by its folder."""
+    told = results_of(path).get("model_name")
+    return str(told) if told else _model_and_task(path)[0]
+
+
+def results_of(path: Path) -> dict[str, Any]:
+    """The results that were written with a sample file; empty where they are not there."""
+    match = FILE_NAME.fullmatch(path.name)
+    beside = path.with_name(f"results_{match['time']}.json") if match else path
+    content = read_json_file(beside) if match and beside.is_file() else {}
+    return content if isinstance(content, dict) else {}
+
+
+def requests_of(row: dict[str, Any]) -> list[tuple[str, Any]]:
+    """What the model was given, one for each request: a prompt, and its continuation or how to go on."""
+    given = row.get("arguments")
+    if isinstance(given, dict):
+        each = [list(request.values()) if isinstance(request, dict) else request for request in given.values()]
+    else:
+        each = list(given or ())
+    return [(str(request[0]), request[1] if len(request) > 1 else None) for request in each if request]
 
 
 class Choice:

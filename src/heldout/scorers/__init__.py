@@ -1,16 +1,22 @@
-"""Anything that turns a batch of inputs into logits."""
+"""Anything that turns a batch of inputs into logits, or a question into one of its options."""
 
 from heldout.scorers.base import FunctionScorer, Scorer, as_scorer, load_scorer
 from heldout.scorers.causal import CausalChooser
+from heldout.scorers.choices import Choice, Chooser, Shown
+from heldout.scorers.endpoint import EndpointChooser
 from heldout.scorers.onnx import OnnxScorer
 from heldout.scorers.sklearn import SklearnScorer
 from heldout.scorers.torch import TorchScorer
 
 __all__ = [
     "CausalChooser",
+    "Choice",
+    "Chooser",
+    "EndpointChooser",
     "FunctionScorer",
     "OnnxScorer",
     "Scorer",
+    "Shown",
     "SklearnScorer",
     "TorchScorer",
     "as_scorer",

@@ -24,6 +24,12 @@ class Shown:
         In the order shown.
     draw : int
         0; 1 where the same is asked a second time, to see whether the answer is the same.
+
+    Examples
+    --------
+    >>> from heldout.scorers import Shown
+    >>> Shown("Which city is in Norway?", ("Rome", "Oslo")).options[1]
+    'Oslo'
     """
 
     question: str
@@ -43,6 +49,12 @@ class Choice:
         Of the options' letters, by place, where the model tells them; comparable between orders.
     text : str
         What it wrote, where it wrote.
+
+    Examples
+    --------
+    >>> from heldout.scorers import Choice
+    >>> Choice(1, text="B").chosen
+    1
     """
 
     chosen: int
@@ -52,7 +64,20 @@ class Choice:
 
 @runtime_checkable
 class Chooser(Protocol):
-    """A model, wherever it runs."""
+    """A model, wherever it runs.
+
+    Examples
+    --------
+    >>> from heldout.scorers import Choice, Chooser
+    >>> class Second:
+    ...     name = "second"
+    ...     def choose(self, shown, tell=None):
+    ...         return [Choice(1) for _ in shown]
+    ...     def digest(self):
+    ...         return "2"
+    >>> isinstance(Second(), Chooser)
+    True
+    """
 
     name: str
 

@@ -142,6 +142,9 @@ def read_choice(text: str, options: Sequence[str]) -> int:
     >>> [read_choice(text, cities) for text in ("B", "**C**", "The answer is (A).", "It's Oslo.", "I cannot say.")]
     [1, 2, 0, 1, -1]
     """
+    short = text.strip()
+    if len(short) == 1 and (place := LETTERS.find(short.upper(), 0, len(options))) >= 0:  # as asked for, and usual
+        return place
     said = _said(text)
     if not said:
         return UNPARSED

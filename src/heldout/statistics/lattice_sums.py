@@ -11,8 +11,8 @@ is that of a sum of tilted laws. With theta such that its mean is the observed s
 theta <= 0, whose terms of weight are where the tilted law has its mass. Fourier transforms are exact to about 1e-16 of
 the largest probability, which is nothing to (2); without the tilt they give tails of 1e-19 as -1e-16 [1]_.
 
-The tilted laws are convolved in pairs until they are as long as a window outside of which their sum has less than
-1e-22 of its mass by Bernstein's inequality, h on each side of the mean,
+Where there are many, the tilted laws are convolved in pairs until they are as long as a window outside of which their
+sum has less than 1e-22 of its mass by Bernstein's inequality, h on each side of the mean,
 
 .. math:: h^2 = 2 L (\sigma_\theta^2 + R h / 3), \qquad L = \log(2 \cdot 10^{22}),    \tag{3}
 
@@ -41,6 +41,7 @@ Ints = NDArray[np.int64]
 OUTSIDE = math.log(2e22)  # L of (3)
 DIRECT = 32  # laws of at most so many values are convolved term by term
 CELLS = 4_000_000  # probabilities that are transformed at a time
+SMALL = 30_000  # probabilities that are transformed at once, without pairs
 NEAR = 0.05  # the tilted mean may miss the observed sum by so many standard deviations, and so many units
 TURNS = 200
 
@@ -209,7 +210,7 @@ class _Sums:
             rows: Floats = np.bincount(flat, weights=share[some], minlength=len(mine) * width).astype(np.float64)
             rows = rows.reshape(-1, width)
             odd = []
-            while len(rows) > 1 and rows.shape[1] < length:
+            while len(rows) * length > SMALL and len(rows) > 1 and rows.shape[1] < length:
                 if len(rows) % 2:
                     odd.append(rows[-1:])
                 rows = _convolved(rows[0 : len(rows) - 1 : 2], rows[1 : len(rows) : 2])

@@ -1,0 +1,307 @@
+"""`heldout options`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heldout.cli import unfinished
+from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, refuse_idle, say, tell
+from heldout.cli.ending import Gate, add_ending, finish
+from heldout.cli.parser import Parser
+from heldout.errors import InputError
+from heldout.multiple_choice.asking import prepare
+from heldout.multiple_choice.items import Items
+from heldout.multiple_choice.options import check_tests, options
+from heldout.multiple_choice.readers import read_items
+from heldout.multiple_choice.result import OptionsResult
+
+if TYPE_CHECKING:
+    from heldout.scorers.endpoint import EndpointChooser
+
+GATE = Gate(
+    option="--fail-under",
+    metavar="P",
+    help="exit 1 where p is below P, or where P cannot be judged",
+    what="a p-value between 0 and 1",
+    below=1,
+    open=True,
+)
+EXAMPLES = """\
+  heldout options mmlu.jsonl --endpoint http://localhost:8000/v1 --model my-model --items 500 --yes --out options
+  heldout options mmlu.jsonl --hf models/my-model --out options
+  heldout options mmlu.jsonl --runs printed.eval shuffled-1.eval shuffled-2.eval shuffled-3.eval
+  heldout options --runs logs/*.eval --printed logs/printed.eval      (the printed order is that of a run)
+
+"""
+DETAILS = """\
+ITEMS        JSONL, JSON, CSV or parquet, one row per item: question, options (or a column for each), answer (a letter,
+             the text of an option, or a number from 0); the layouts of MMLU, MMLU-Pro, ARC and HellaSwag are known
+--endpoint   anything that speaks the OpenAI protocol; the key is read from the environment (OPENAI_API_KEY). Every
+             answer is kept in --cache, so that a run that was stopped, or that asks for more, pays for nothing twice
+--runs       logs of one model on the same items in several orders: inspect_ai (.eval, .json) or folders of samples of
+             lm-evaluation-harness
+
+exit codes: 0 fine, 1 p below --fail-under, or it cannot be judged from these answers, 2 bad input, 3 a bug in heldout,
+130 stopped (continue with --resume)
+"""
+ENDPOINT = (
+    "model", "api", "key_variable", "concurrency", "rate", "timeout", "max_retries", "logprobs", "max_tokens",
+    "temperature", "extra", "price", "cache", "yes",
+)  # fmt: skip
+KEYS = ("question_key", "options_key", "answer_key", "ids_key", "answers_from", "skip_broken")
+RUNS = ("printed", "task", "metric", "missing")
+HF = ("batch_size", "device")
+ASKED = ("items", "orders", "repeats", "template")
+
+
+def add_options(verb: Parser) -> None:
+    """What can be asked."""
+    verb.describe(
+        "Does this score depend on having seen the benchmark as printed? A model answers multiple-choice questions "
+        "with their options in the printed order and in others; the test is exact.",
+        usage="heldout options ITEMS --endpoint URL --model NAME [options]\n"
+        "       heldout options ITEMS --hf DIR [options]\n"
+        "       heldout options [ITEMS] --runs RUN RUN ... [--printed RUN] [options]",
+        essential="--endpoint --model --hf --runs --printed --items --orders --yes --fail-under --out --format",
+        examples=EXAMPLES,
+        details=DETAILS,
+    )
+    verb.add_argument("given", nargs="?", metavar="ITEMS", help="the questions, as they are printed: a file")
+    who = verb.add_argument_group("the model: one of")
+    who.add_argument(
+        "--endpoint", metavar="URL", help="an OpenAI-compatible endpoint, such as http://localhost:8000/v1"
+    )
+    who.add_argument("--hf", metavar="DIR", help="a transformers causal model in a folder")
+    who.add_argument(
+        "--runs", nargs="+", metavar="RUN", help="existing runs of one model in several orders: logs, folders"
+    )
+    table = verb.add_argument_group("where ITEMS has what, if not under a usual name")
+    table.add_argument("--question-key", metavar="COLUMN", help="the question")
+    table.add_argument("--options-key", nargs="+", metavar="COLUMN", help="the options: a list, or a column for each")
+    table.add_argument("--answer-key", metavar="COLUMN", help="the answer")
+    table.add_argument("--ids-key", metavar="COLUMN", help="the name of an item")
+    table.add_argument(
+        "--answers-from", type=int, choices=(0, 1), default=0, help="answers that are numbers count from"
+    )
+    table.add_argument("--skip-broken", action="store_true", help="leave out rows that cannot be read, and count them")
+    asked = verb.add_argument_group("what is asked")
+    asked.add_argument("--items", type=int, metavar="N", help="so many items, drawn (default all)")
+    asked.add_argument("--orders", metavar="B",
+                       help="orders of an item besides the printed one: a number (drawn for each item), all, or cyclic "
+                       "(default all up to 5 options, else 8; with --endpoint 8)")  # fmt: skip
+    asked.add_argument(
+        "--repeats", type=int, metavar="R", help="questions asked twice, to see whether answers vary (50)"
+    )
+    asked.add_argument("--template", metavar="FILE", help="text of a question, with {question} and {options}")
+    logs = verb.add_argument_group("existing runs")
+    logs.add_argument("--printed", metavar="RUN", help="the run in the printed order, where ITEMS is not given")
+    logs.add_argument("--task", nargs="+", metavar="NAME", help="tasks to read, by name or pattern (default all)")
+    logs.add_argument("--metric", metavar="NAME", help="what says which answers are right, where there are several")
+    logs.add_argument("--missing", choices=("drop",), help="go on without the items that are not in every run")
+    to = verb.add_argument_group("an endpoint")
+    to.add_argument("--model", metavar="NAME", help="its name there; with --runs, which one of several")
+    to.add_argument("--yes", action="store_true", help="ask without asking me first")
+    to.add_argument("--price", nargs=2, type=float, metavar=("IN", "OUT"), help="price per million tokens in and out")
+    to.add_argument("--cache", metavar="DIR", help="where answers are kept (default: the user's cache folder)")
+    to.add_argument("--api", choices=("chat", "completions"), help="protocol (default chat)")
+    to.add_argument("--key-variable", metavar="NAME", help="variable that holds the key (default OPENAI_API_KEY)")
+    to.add_argument("--concurrency", type=int, metavar="N", help="requests at once (default 8)")
+    to.add_argument("--rate", type=_rate, metavar="R", help="requests per second at most, or 90/min")
+    to.add_argument("--timeout", type=float, metavar="S", help="seconds to wait for an answer (default 60)")
+    to.add_argument("--retries", dest="max_retries", type=int, metavar="N", help="of a request that fails (default 6)")
+    to.add_argument("--logprobs", action=argparse.BooleanOptionalAction,
+                    help="ask for log-probabilities (default: where the endpoint gives them)")  # fmt: skip
+    to.add_argument("--max-tokens", type=int, metavar="N", help="of an answer (default 16; models that reason: 4096)")
+    to.add_argument("--temperature", type=float, metavar="T", help="default 0")
+    to.add_argument("--extra", metavar="JSON", help='more fields of a request: \'{"reasoning_effort": "low"}\'')
+    local = verb.add_argument_group("a transformers model")
+    local.add_argument("--batch-size", type=int, metavar="N", help="questions at once")
+    local.add_argument("--device", metavar="DEVICE", help="cpu, cuda, ... (default: the first GPU, or the processor)")
+    how = verb.add_argument_group("the tests")
+    how.add_argument("--shuffled", dest="uniform", action="store_true",
+                     help="the printed orders were shuffled: the verdict is the Poisson-binomial test's")  # fmt: skip
+    how.add_argument("--alternative", choices=("overfitted", "two-sided"), default="overfitted",
+                     help="fewer errors as printed (default), or fewer or more")  # fmt: skip
+    how.add_argument("--mid-p", action="store_true", help="mid-p instead of p; not valid, marked so")
+    how.add_argument("--level", type=float, default=0.05, metavar="A", help="of the verdict (default 0.05)")
+    how.add_argument("--resamples", type=int, default=9999, metavar="B", help="arrangements drawn (default 9999)")
+    how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
+    add_n_jobs(how, "threads", default=-1)
+    out = verb.add_argument_group("reporting")
+    add_ending(out, GATE)
+    out.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
+    verb.set_defaults(command=run, parser=verb)
+
+
+def run(args: argparse.Namespace) -> int:
+    """`heldout options`."""
+    _check(args)
+    if args.out is not None:
+        check_folder(args.out)
+    items = None if args.given is None else _items(args)
+    if items is not None:
+        say(f"{items.source}: {len(items):,} items")
+    asked: dict[str, Any] = {"orders": args.orders, "n_items": args.items, "seed": args.seed}
+    if args.repeats is not None:
+        asked["repeats"] = args.repeats
+    model = _model(args, items)
+    if args.endpoint is not None:
+        assert items is not None
+        confirm(model, prepare(items, model, **asked).asked, args)
+    result = options(
+        items,
+        model,
+        uniform=args.uniform,
+        alternative=args.alternative,
+        mid_p=args.mid_p,
+        level=args.level,
+        n_resamples=args.resamples,
+        n_jobs=args.n_jobs,
+        checkpoint=unfinished.folder(args),
+        resume=args.resume,
+        notify=say,
+        progress=not args.quiet,
+        **asked,
+    )
+    if getattr(model, "cut_off", 0):
+        say(f"{model.cut_off:,} answers were cut off before they named an option; raise --max-tokens.")
+    told = result.verdict not in ("cannot tell", "not applicable")
+    return finish(
+        result,
+        args,
+        failed=_reasons(args.fail_under, result),
+        skipped="" if told else result.summary().headline,
+        unfinished=unfinished.folder(args),
+    )
+
+
+def _items(args: argparse.Namespace) -> Items:
+    keys = _given(args, tuple(name for name in KEYS if name != "options_key"))
+    if args.options_key is not None:
+        keys["options_key"] = args.options_key[0] if len(args.options_key) == 1 else args.options_key
+    return read_items(args.given, **keys)
+
+
+def confirm(model: EndpointChooser, shown: list[Any], args: argparse.Namespace) -> None:
+    """Say what asking will take, and go on only where somebody said yes."""
+    cost = model.plan(shown)
+    (say if args.yes else tell)(str(cost))
+    if args.yes or cost.calls == 0:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("nothing was asked yet: add --yes to go on, since nobody can be asked here.")
+    tell("Ask? [y/N]")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InputError("nothing was asked; answer y, or add --yes.")
+
+
+def _orders(text: str) -> str | int:
+    """`--orders`."""
+    if text in ("all", "cyclic"):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"--orders {text}: give a number of orders, all, or cyclic.") from None
+
+
+def _rate(text: str) -> str | float:
+    """`--rate`, a number or a text such as 90/min."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _extra(text: str) -> dict[str, Any]:
+    """`--extra`."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f'--extra {text}: give a JSON object, such as \'{{"reasoning_effort": "low"}}\'.')
+    return found
+
+
+def _check(args: argparse.Namespace) -> None:
+    """What fits together, before anything is read."""
+    GATE.check(args)
+    args.orders = None if args.orders is None else _orders(args.orders)
+    args.extra = None if args.extra is None else _extra(args.extra)
+    check_tests(args.level, args.resamples, args.alternative, args.uniform)
+    given = [name for name in ("endpoint", "hf", "runs") if getattr(args, name) is not None]
+    if len(given) != 1:
+        which = f"{' and '.join(f'--{name}' for name in given)} are given" if given else "none of them is given"
+        raise InputError(f"which model? {which}; give one of --endpoint URL, --hf DIR and --runs RUN RUN ....")
+    if args.given is None:
+        refuse_alone(args, KEYS, "ITEMS")
+    if args.given is None and args.runs is None:
+        raise InputError("ITEMS is not given: a file with the questions, their options as printed, and the answers.")
+    if args.endpoint is None:
+        refuse_alone(args, ENDPOINT if args.runs is None else ENDPOINT[1:], "--endpoint")
+    elif args.model is None:
+        raise InputError("--endpoint needs --model NAME, the model's name there.")
+    if args.hf is None:
+        refuse_alone(args, HF, "--hf")
+    if args.runs is None:
+        refuse_alone(args, RUNS, "--runs")
+    else:
+        refuse_idle(args, ASKED, "with --runs, which have their answers")
+    if args.out is None:
+        refuse_alone(args, ("resume",), "--out")
+    if args.fail_under is not None:
+        if args.mid_p:
+            raise InputError("--mid-p is not valid, so that --fail-under cannot rest on it; leave one of them out.")
+        if not args.uniform and 0 < args.fail_under * (args.resamples + 1) <= 1:
+            raise InputError(
+                f"--fail-under {args.fail_under:g} can never be reached: with --resamples {args.resamples} no p is "
+                f"below {1 / (args.resamples + 1):.2g}. Use --resamples {math.ceil(10 / args.fail_under) - 1}, or more."
+            )
+
+
+def _model(args: argparse.Namespace, items: Items | None) -> Any:
+    """What answers."""
+    if args.runs is not None:
+        from heldout.multiple_choice.runs import read_runs
+
+        return read_runs(args.runs, items=items, model=args.model, **_given(args, RUNS))
+    template: dict[str, Any] = {} if args.template is None else {"template": _text(args.template)}
+    if args.hf is not None:
+        from heldout.scorers.causal import CausalChooser
+
+        return CausalChooser(args.hf, **_given(args, HF), **template)
+    from heldout.scorers.endpoint import EndpointChooser
+
+    names = tuple(name for name in ENDPOINT if name not in ("model", "yes"))
+    args.kept_elsewhere = "every answer is kept: the same command asks only for the others"
+    return EndpointChooser(args.endpoint, args.model, seed=args.seed, **_given(args, names), **template)
+
+
+def _given(args: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    """Options that were typed; the model has the defaults of the others."""
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--template {path} cannot be read ({type(error).__name__}).") from error
+
+
+def _reasons(fail_under: float | None, result: OptionsResult) -> list[str]:
+    """Why a pipeline stops: p is below the threshold, or nothing could fall below it here."""
+    if fail_under is None:
+        return []
+    if result.verdict in ("cannot tell", "not applicable"):
+        return [f"--fail-under {fail_under:g} cannot be judged: the verdict is {result.verdict!r}."]
+    if result.p_value >= fail_under:
+        return []
+    found = f": {result.summary().headline.lower()}" if result.verdict == "depends on the printed order" else ""
+    return [f"p = {result.p_value:.3g} is below --fail-under {fail_under:g}{found}."]

@@ -1,0 +1,257 @@
+"""A model is asked: which items, in which orders, which of them twice; what it said as flat arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.checkpoints import Checkpoint, begin, hash_of
+from heldout.checks import check_count, check_seed
+from heldout.errors import InputError, told
+from heldout.multiple_choice.exchangeable import left_out
+from heldout.multiple_choice.items import Items
+from heldout.multiple_choice.layout import Arranged, arrange
+from heldout.multiple_choice.result import LeftOut
+from heldout.multiple_choice.runs import Runs
+from heldout.progress import plain_bar
+from heldout.scorers.choices import LETTERS, UNPARSED, Choice, Chooser, Shown, Tell
+
+REPEATS = 50  # questions that are asked twice
+COSTLY = 8  # orders besides the printed one where every answer costs something
+TOGETHER = 96  # answers between two moments at which a run can be continued
+
+Answer = Callable[[str, tuple[str, ...]], Any]
+
+
+class FunctionChooser:
+    """A function that answers one question at a time.
+
+    Parameters
+    ----------
+    function : function
+        Takes a question and its options as shown; returns the place of one, its letter, or log-probabilities of all.
+    """
+
+    def __init__(self, function: Answer) -> None:
+        self._function = function
+        self.name = str(getattr(function, "__name__", type(function).__name__))
+
+    def choose(self, shown: Sequence[Shown], tell: Tell | None = None) -> list[Choice]:
+        """One choice for each."""
+        found = []
+        for one in shown:
+            found.append(self._read(self._function(one.question, one.options), one))
+            if tell is not None:
+                tell(1)
+        return found
+
+    def digest(self) -> str:
+        """By name: what a function does is not known."""
+        return hashlib.sha256(f"function:{self.name}".encode()).hexdigest()[:16]
+
+    def _read(self, said: Any, one: Shown) -> Choice:
+        k = len(one.options)
+        if said is None:
+            return Choice(UNPARSED)
+        if isinstance(said, str):
+            place = LETTERS[:k].find(said.strip().upper()) if len(said.strip()) == 1 else UNPARSED
+            return Choice(one.options.index(said) if said in one.options else place, text=said)
+        if isinstance(said, Choice):
+            return said
+        numbers = np.asarray(said)
+        if numbers.ndim == 0 and numbers.dtype.kind in "iu" and UNPARSED <= numbers < k:
+            return Choice(int(numbers))
+        if numbers.shape == (k,) and numbers.dtype.kind in "iuf" and not np.isnan(numbers).any():
+            return Choice(int(np.argmax(numbers)), tuple(numbers.astype(float).tolist()))
+        raise InputError(
+            f"{self.name} returned {said!r} for a question with {k} options; it must return the place of one, from 0 "
+            f"to {k - 1}, its letter, or {k} log-probabilities."
+        )
+
+
+def as_chooser(model: Any) -> Chooser:
+    """What can be asked, from a model or a function."""
+    if isinstance(model, Chooser):
+        return model
+    if callable(model):
+        return FunctionChooser(model)
+    raise InputError(
+        f"`model` is a {type(model).__name__}; give a function of question and options, an EndpointChooser or "
+        "CausalChooser of heldout.scorers, or what read_runs returns."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What is to be asked."""
+
+    arranged: Arranged
+    again: NDArray[np.intp]  # which arrangements are asked a second time
+    left: tuple[LeftOut, ...]
+    n_given: int
+    kind: str
+    source: str
+
+    @cached_property
+    def shown(self) -> list[Shown]:
+        """Every item in all of its orders."""
+        return self.arranged.shown()
+
+    @cached_property
+    def asked(self) -> list[Shown]:
+        """All of it, then what is asked twice."""
+        second = [Shown(self.shown[i].question, self.shown[i].options, 1) for i in self.again.tolist()]
+        return [*self.shown, *second]
+
+
+def prepare(
+    items: Items,
+    model: Any,
+    *,
+    orders: str | int | None = None,
+    n_items: int | None = None,
+    repeats: int = REPEATS,
+    seed: int = 0,
+) -> Prepared:
+    """Which items in which orders: nothing is asked."""
+    check_seed(seed)
+    repeats = check_count(repeats, "repeats", least=0)
+    if orders is None and getattr(model, "costly", False):
+        orders = COSTLY
+    kept, left = exchangeable_items(items)
+    chosen = items.take(kept.tolist())
+    if n_items is not None and check_count(n_items, "n_items", least=2) < len(chosen):
+        chosen = chosen.sample(n_items, seed=seed)
+    arranged = arrange(chosen, orders, seed=seed)
+    again = np.sort(np.random.default_rng([seed, 1]).permutation(arranged.n_shown)[:repeats]).astype(np.intp)
+    return Prepared(
+        arranged=arranged,
+        again=again,
+        left=left,
+        n_given=len(items) + len(items.broken),
+        kind=_kind(arranged, orders),
+        source=items.source,
+    )
+
+
+def exchangeable_items(items: Items) -> tuple[NDArray[np.intp], tuple[LeftOut, ...]]:
+    """Numbers of the items that stay, and those that do not."""
+    reasons = left_out(items)
+    kept = np.array([i for i, reason in enumerate(reasons) if reason is None], dtype=np.intp)
+    left = (
+        *(LeftOut(id=name, reason="broken") for name in items.broken),
+        *(LeftOut(id=items[i].id, reason=reason) for i, reason in enumerate(reasons) if reason is not None),
+    )
+    if not len(kept):
+        why = ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in Counter(x.reason for x in left).items())
+        raise InputError(
+            f"no item of {items.source} has options whose order is arbitrary ({why}); the test needs some that could "
+            "have been printed in any order."
+        )
+    return kept, left
+
+
+def _kind(arranged: Arranged, orders: str | int | None) -> str:
+    if orders == "cyclic":
+        return "cyclic"
+    counts = np.diff(arranged.starts)
+    return "all" if all(m == math.factorial(k) for m, k in zip(counts, arranged.strata, strict=True)) else "drawn"
+
+
+def ask(
+    prepared: Prepared,
+    model: Chooser,
+    *,
+    seed: int,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    notify: Callable[[str], None] | None = None,
+    progress: bool = False,
+) -> Runs:
+    """What was prepared, asked of a model; where it keeps no answers itself, they are kept in `checkpoint`."""
+    a = prepared.arranged
+    if getattr(model, "costly", False):  # it asks for many at a time, in its own order, and keeps every answer
+        with plain_bar(len(prepared.asked), "options", unit="answers", shown=progress) as bar:
+            choices = _chosen(model, prepared.asked, bar.update)
+        first, second = choices[: a.n_shown], choices[a.n_shown :]
+        chosen, scores = np.array([c.chosen for c in first], dtype=np.int64), a.scores(first)
+    else:
+        chosen, scores = _in_parts(prepared, model, seed, checkpoint, resume, notify, progress)
+        second = _chosen(model, prepared.asked[a.n_shown :], None)
+    same = [c.chosen == chosen[i] for c, i in zip(second, prepared.again.tolist(), strict=True)]
+    return Runs(
+        items=a.items,
+        starts=a.starts,
+        positions=a.positions,
+        chosen=chosen,
+        wrong=chosen != a.positions,
+        scores=scores,
+        orders=a.orders,
+        model=model.name,
+        repeat_rate=float(np.mean(same)) if same else math.nan,
+        n_repeats=len(same),
+    )
+
+
+def _in_parts(
+    prepared: Prepared,
+    model: Chooser,
+    seed: int,
+    folder: str | Path | None,
+    resume: bool,
+    notify: Callable[[str], None] | None,
+    progress: bool,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """What was chosen, and scores of the right answers; whole items are asked together, and kept once a minute."""
+    a = prepared.arranged
+    counts = np.diff(a.starts)
+    width = int(counts.max(initial=1))
+    kept = Checkpoint(None, {}, of="run")
+    if folder is not None:
+        begin(Path(folder), resume=resume, say=notify or (lambda sentence: None))
+        orders = hash_of(*(np.concatenate([rows.ravel() for rows in a.orders]), a.starts))
+        fingerprint = {"items": a.items.digest(), "orders": orders, "model": model.digest(), "seed": seed}
+        kept = Checkpoint(Path(folder) / "answers.npz", fingerprint, of="run")
+
+    def work(first: int, last: int) -> dict[str, NDArray[Any]]:
+        part = Arranged(a.items[first:last], a.orders[first:last])
+        choices = _chosen(model, prepared.shown[a.starts[first] : a.starts[last]], None)
+        there = np.arange(width) < counts[first:last, None]
+        chosen, scores = np.full(there.shape, UNPARSED, dtype=np.int64), np.full(there.shape, math.nan)
+        chosen[there], scores[there] = [c.chosen for c in choices], part.scores(choices)
+        return {"chosen": chosen, "scores": scores}
+
+    with plain_bar(len(a.items), "options", unit="items", shown=progress) as bar:
+        found = kept.rows(len(a.items), max(1, TOGETHER // width), work, bar=bar)
+    there = np.arange(width) < counts[:, None]
+    return found["chosen"][there], found["scores"][there]
+
+
+def _chosen(model: Chooser, shown: Sequence[Shown], tell: Tell | None) -> list[Choice]:
+    """What a model chose; each choice must be one."""
+    if not shown:
+        return []
+    try:
+        found = model.choose(shown, tell)
+    except (InputError, MemoryError, OSError):
+        raise
+    except Exception as error:  # somebody else's code
+        raise InputError(f"{model.name} failed on a question ({told(error)}).") from error
+    if len(found) != len(shown):
+        raise InputError(f"{model.name} gave {len(found):,} answers to {len(shown):,} questions; one each is needed.")
+    for one, choice in zip(shown, found, strict=True):
+        if not UNPARSED <= choice.chosen < len(one.options):
+            raise InputError(
+                f"{model.name} chose option {choice.chosen} of {len(one.options)}; places are from 0, and {UNPARSED} "
+                "means that none could be read."
+            )
+    return found

@@ -1,0 +1,305 @@
+"""Answers in several orders -> tests -> verdict."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout._version import __version__
+from heldout.multiple_choice.detectable import detectable_share
+from heldout.multiple_choice.result import (
+    Alternative,
+    Basis,
+    Exhibit,
+    ItemOrders,
+    LeftOut,
+    OptionsResult,
+    Outcome,
+    Positions,
+    PValues,
+    Verdict,
+    strength,
+)
+from heldout.multiple_choice.runs import Runs
+from heldout.multiple_choice.sortedness import sorted_checks
+from heldout.scorers.choices import UNPARSED
+from heldout.statistics import arrangement_tests, memorised_items, orbit_test, order_ranks, position_test, rank_sum_test
+
+FDR = 0.1  # at which items are listed
+EXHIBITS = 6  # items kept in all their orders
+LEAST = sys.float_info.min  # p-values below underflow
+BARS = 60  # of the histogram, at most
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What was asked and said, and what it was taken from."""
+
+    runs: Runs
+    left: tuple[LeftOut, ...]
+    n_given: int
+    kind: str
+    digest: str
+
+    @cached_property
+    def said(self) -> dict[str, Any]:
+        """Fields of the result that hold whatever the tests say."""
+        r = self.runs
+        counts = np.diff(r.starts)
+        printed = r.starts[:-1]
+        unparsed = r.chosen == UNPARSED
+        return {
+            "errors_printed": int(r.wrong[printed].sum()),
+            "n_items": len(r.items),
+            "n_orders": int(counts.max(initial=0)),
+            "n_answers": int(r.starts[-1]),
+            "kind": self.kind,
+            "left_out": dict(Counter(item.reason for item in self.left).most_common()),
+            "left_out_items": self.left,
+            "sorted": sorted_checks(r.items) if r.with_text else (),
+            "n_given": self.n_given,
+            "repeat_rate": r.repeat_rate,
+            "n_repeated": r.n_repeats,
+            "unparsed": int(unparsed.sum()),
+            "unparsed_printed": int(unparsed[printed].sum()),
+            "fdr": FDR,
+            "model": r.model,
+            "source": r.items.source,
+            "data_digest": self.digest,
+            "version": __version__,
+        }
+
+
+def judged(
+    asked: Asked,
+    *,
+    uniform: bool,
+    alternative: Alternative,
+    mid_p: bool,
+    level: float,
+    n_resamples: int,
+    seed: int,
+    n_jobs: int,
+) -> OptionsResult:
+    """All tests; the verdict is the one that was declared."""
+    r = asked.runs
+    counts = np.diff(r.starts)
+    known = ~np.logical_or.reduceat(np.isnan(r.scores), r.starts[:-1])
+    ranks = order_ranks(r.starts, r.scores)
+    rng = np.random.default_rng([seed, 2])
+    errors, by_rank = arrangement_tests(
+        r.starts, r.positions, [r.wrong, ranks], strata=r.strata, alternative=alternative, mid_p=mid_p,
+        n_resamples=n_resamples, n_jobs=n_jobs, rng=rng,
+    )  # fmt: skip
+    exact = orbit_test(r.wrong, starts=r.starts, alternative=alternative, mid_p=mid_p)
+    p_ranks = math.nan
+    if known.any():
+        p_ranks = (
+            rank_sum_test(r.starts, r.scores, alternative=alternative, mid_p=mid_p) if uniform else by_rank
+        ).p_value
+    exactly = max(exact.p_value, LEAST)
+    p_values = PValues(conditional=float(errors.p_value), poisson_binomial=exactly, ranks=max(float(p_ranks), LEAST))
+    chosen = exact if uniform else errors
+    movable = bool((counts > 1).any()) if uniform else can_move(r.starts, r.positions, r.strata)
+    ruling = _ruling(
+        max(float(chosen.p_value), LEAST), movable, uniform=uniform, alternative=alternative, mid_p=mid_p, level=level
+    )
+    others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
+        1, counts - 1
+    )
+    draws, edges = histogram(errors.drawn, errors.observed)
+    evidence = np.where(np.repeat(known, counts), r.scores, np.where(r.wrong, 0.0, 1.0))
+    listed = memorised_items(r.starts, r.positions, evidence, strata=r.strata, uniform=uniform, q=FDR)
+    items = _items(r, listed.p_values, order_ranks(r.starts, evidence), others)
+    return OptionsResult(
+        ruling=ruling,
+        p_values=p_values,
+        errors_expected=chosen.expected,
+        errors_spread=chosen.standard_deviation,
+        errors_others=float(others.mean()),
+        draws=draws,
+        draw_edges=edges,
+        detectable=detectable_share(
+            others, counts, chosen.standard_deviation, level=level, two_sided=alternative == "two-sided"
+        ),
+        uniform=uniform,
+        positions=_positions(r),
+        items=items,
+        n_first=listed.n_first,
+        n_listed=listed.n_listed,
+        first_needed=listed.needed,
+        floor=listed.floor,
+        exhibits=_exhibits(r, items),
+        n_resamples=n_resamples,
+        seed=seed,
+        **asked.said,
+    )
+
+
+def not_applicable(asked: Asked, reason: str, **how: Any) -> OptionsResult:
+    """An order cannot matter: where the answers are known, they are counted, and nothing is tested."""
+    nan, r = math.nan, asked.runs
+    verdict = Verdict(
+        outcome="not applicable", p_value=nan, level=how["level"], rests_on="neither", alternative=how["alternative"],
+        mid_p=how["mid_p"], reason=reason,
+    )  # fmt: skip
+    return OptionsResult(
+        ruling=verdict,
+        p_values=PValues(conditional=nan, poisson_binomial=nan, ranks=nan),
+        errors_expected=nan,
+        errors_spread=nan,
+        errors_others=nan,
+        draws=np.zeros(0, dtype=np.int64),
+        draw_edges=np.zeros(0),
+        detectable=nan,
+        uniform=how["uniform"],
+        positions=_positions(r),
+        items=(),
+        n_first=0,
+        n_listed=0,
+        first_needed=0,
+        floor=nan,
+        exhibits=(),
+        n_resamples=how["n_resamples"],
+        seed=how["seed"],
+        **asked.said,
+    )
+
+
+def _ruling(p: float, movable: bool, *, uniform: bool, alternative: Alternative, mid_p: bool, level: float) -> Verdict:
+    outcome: Outcome = "depends on the printed order" if p <= level else "no dependence found"
+    basis: Basis = "poisson_binomial" if uniform else "conditional"
+    reason = ""
+    if not movable:
+        outcome, basis = "cannot tell", "neither"
+        reason = (
+            "No item can change its order while each place holds the answer as often as printed, so that there is "
+            "nothing to compare with; other orders of the same items could tell."
+        )
+    return Verdict(
+        outcome=outcome, p_value=p, level=level, rests_on=basis, alternative=alternative, mid_p=mid_p, reason=reason
+    )
+
+
+def can_move(starts: NDArray[np.intp], positions: NDArray[np.intp], strata: NDArray[np.intp]) -> bool:
+    """Whether any item has another order with the answer at its place, or two items can swap places.
+
+    Examples
+    --------
+    >>> can_move(np.array([0, 2, 4]), np.array([0, 1, 1, 0]), np.array([2, 2]))
+    True
+    >>> can_move(np.array([0, 2, 4]), np.array([0, 1, 0, 1]), np.array([2, 2]))
+    False
+    """
+    printed, item = positions[starts[:-1]], np.repeat(np.arange(len(strata)), np.diff(starts))
+    many = np.zeros((len(strata), int(positions.max()) + 1), dtype=np.int64)
+    np.add.at(many, (item, positions), 1)
+    if (many[np.arange(len(strata)), printed] > 1).any():
+        return True
+    for stratum in np.unique(strata):
+        mine = strata == stratum
+        places = np.unique(printed[mine])
+        # which places the items that are printed at one can go to
+        to = np.array([[(many[mine & (printed == p), q] > 0).any() for q in places] for p in places])
+        if (to & to.T & ~np.eye(len(places), dtype=bool)).any():
+            return True
+    return False
+
+
+def histogram(drawn: Floats, observed: float) -> tuple[NDArray[np.int64], Floats]:
+    """Counts of whole numbers of errors in ranges of equal width, the observed one within them.
+
+    Examples
+    --------
+    >>> counts, edges = histogram(np.array([3.0, 3.0, 5.0]), 2.0)
+    >>> counts.tolist(), edges.tolist()
+    ([0, 2, 0, 1], [1.5, 2.5, 3.5, 4.5, 5.5])
+    """
+    low, high = math.floor(min(drawn.min(), observed)), math.ceil(max(drawn.max(), observed))
+    width = math.ceil((high - low + 1) / BARS)
+    edges = np.arange(low - 0.5, high + width, width)
+    return np.histogram(drawn, edges)[0].astype(np.int64), edges
+
+
+def _items(r: Runs, p: Floats, ranks: Floats, others: Floats) -> tuple[ItemOrders, ...]:
+    printed = r.starts[:-1]
+    rows = zip(
+        r.items, np.diff(r.starts).tolist(), r.wrong[printed].tolist(), others.tolist(), ranks[printed].tolist(),
+        p.tolist(), adjusted(p).tolist(), strict=True,
+    )  # fmt: skip
+    return tuple(
+        ItemOrders(
+            id=item.id,
+            n_options=len(item.options),
+            answer=item.answer,
+            n_orders=n,
+            wrong_printed=wrong,
+            wrong_others=share,
+            rank=rank,
+            p_value=p_value,
+            q=q,
+        )
+        for item, n, wrong, share, rank, p_value, q in rows
+    )
+
+
+def adjusted(p: Floats) -> Floats:
+    """The smallest false discovery rate at which each is on Benjamini and Hochberg's list.
+
+    Examples
+    --------
+    >>> adjusted(np.array([0.01, 0.9, 0.02, 0.075])).round(3).tolist()
+    [0.04, 0.9, 0.04, 0.1]
+    """
+    order = np.argsort(p)
+    steps = p[order] * len(p) / np.arange(1, len(p) + 1)
+    found = np.empty(len(p))
+    found[order] = np.minimum(1.0, np.minimum.accumulate(steps[::-1])[::-1])
+    return found
+
+
+def _positions(r: Runs) -> Positions:
+    """Where the right answers are printed, and errors with the answer there."""
+    at = r.positions[r.starts[:-1]]
+    found = position_test(at, r.strata)
+    k = np.repeat(r.strata, np.diff(r.starts))
+    wrong = {}
+    for size in np.unique(r.strata).tolist():
+        here = k == size
+        many = np.bincount(r.positions[here], minlength=size)
+        with np.errstate(invalid="ignore"):
+            shares = np.bincount(r.positions[here], weights=r.wrong[here], minlength=size) / many
+        wrong[str(size)] = tuple(shares.tolist())
+    return Positions(counts=found.counts, p_value=found.p_value, wrong=wrong)
+
+
+def _exhibits(r: Runs, items: tuple[ItemOrders, ...]) -> tuple[Exhibit, ...]:
+    """The items with the strongest evidence, in their orders, where texts and orders are known."""
+    if r.orders is None or not r.with_text:
+        return ()
+    first = sorted((i for i, one in enumerate(items) if not one.wrong_printed), key=lambda i: strength(items[i]))
+    found = []
+    for i in first[:EXHIBITS]:
+        part = slice(int(r.starts[i]), int(r.starts[i + 1]))
+        item = r.items[i]
+        found.append(
+            Exhibit(
+                id=item.id,
+                question=item.question,
+                options=item.options,
+                answer=item.answer,
+                orders=np.asarray(r.orders[i], dtype=np.int64),
+                chosen=np.asarray(r.chosen[part], dtype=np.int64),
+                scores=np.asarray(r.scores[part], dtype=np.float64),
+            )
+        )
+    return tuple(found)

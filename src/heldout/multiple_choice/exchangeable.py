@@ -1,0 +1,93 @@
+"""Which items are left out, since the order of their options is not arbitrary.
+
+The tests compare the printed order with others, so that it must be one of many that could have been printed. It is not
+where a custom fixes it: numbers and dates stand in their order, "all of the above" comes last, True comes before False.
+Whether an item is left out depends on its question and its *set* of options alone, never on the printed order: leaving
+out only those that stand sorted makes the others look unsorted, and honest models fail (58 % false alarms).
+
+What each reason means is in `REASONS`. Where in doubt an item is left out: that costs power, and no validity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+from heldout.multiple_choice.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
+from heldout.multiple_choice.items import Item
+from heldout.multiple_choice.quantities import are_dates, are_quantities, may_be_counted
+from heldout.multiple_choice.references import names_places, refers
+from heldout.multiple_choice.wording import nearly_same, without_shared, words_of
+from heldout.scorers.choices import LETTERS
+
+REASONS = {
+    "references": 'an option refers to others, or to their letters ("all of the above", "both A and C")',
+    "positions": 'the question names an option by its place ("option B", "the second choice"), or lists them itself',
+    "repeats": "two options are the same but for case, spaces and punctuation",
+    "near_duplicates": "two options have the same words, or differ in one word of five or more",
+    "dates": "all options, or all but one of four or more, are dates or times",
+    "numbers": "all options, or all but one of four or more, are numbers or quantities",
+    "conventional": 'custom gives the options an order ("always", "never"; "True", "False"; "I only", "I and II only")',
+    "duplicate_item": "the same question with the same options stands before it",
+    "broken": "the row is no proper item (`Items.broken`): no question, one option, the same option twice, no answer",
+}
+
+
+def left_out(items: Sequence[Item]) -> tuple[str | None, ...]:
+    """Why each item is left out, a key of `REASONS`; None where it stays.
+
+    Examples
+    --------
+    >>> options = [("1", "2"), ("iron", "zinc"), ("zinc", "iron"), ("Yes", "No"), ("cats", "dogs", "None of these")]
+    >>> left_out([Item(str(i), "Which?", texts, 0) for i, texts in enumerate(options)])
+    ('numbers', None, 'duplicate_item', 'conventional', 'references')
+    """
+    met: set[str] = set()
+    found: list[str | None] = []
+    for item in items:
+        found.append(reason_of(item) or ("duplicate_item" if item.key in met else None))
+        met.add(item.key)
+    return tuple(found)
+
+
+def reason_of(item: Item) -> str | None:
+    """Why one item is left out, by what it says itself; None where it stays."""
+    options = sorted(item.options)  # so that nothing can depend on the printed order
+    letters = LETTERS[: len(options)]
+    if any(refers(option, letters) for option in options):
+        return "references"
+    if names_places(item.question, letters):
+        return "positions"
+    words = [words_of(option) for option in options]
+    if len({tuple(own) or option for own, option in zip(words, options, strict=True)}) < len(options):
+        return "repeats"
+    if are_statements(words):
+        return "conventional"
+    if _all_but_one(options, words, are_dates, may_be_counted):
+        return "dates"
+    if _all_but_one(options, words, are_quantities, may_be_counted):
+        return "numbers"
+    if is_customary(options, words) or _all_but_one(
+        options, words, lambda _, rests: is_scale(rests), may_be_on_a_scale
+    ):
+        return "conventional"
+    if any(nearly_same(a, b) for a, b in combinations(words, 2)):
+        return "near_duplicates"
+    return None
+
+
+def _all_but_one(
+    options: Sequence[str],
+    words: Sequence[Sequence[str]],
+    holds: Callable[[Sequence[str], Sequence[Sequence[str]]], bool],
+    may_hold: Callable[[Sequence[str]], bool],
+) -> bool:
+    """Whether something holds of all options, or of all but one of four or more: three points of a scale and a remark
+    beside them still have their order. `may_hold` is quick to tell that it does not hold of an option."""
+    n = len(options)
+    if sum(map(may_hold, words)) < max(2, n - (n >= 4)):
+        return False
+    if holds(options, without_shared(words)):
+        return True
+    every = [[i for i in range(n) if i != j] for j in range(n)] if n >= 4 else []
+    return any(holds([options[i] for i in part], without_shared([words[i] for i in part])) for part in every)

@@ -1,0 +1,263 @@
+"""Runs side by side: each item with the orders in which it was answered, the printed one first."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from heldout.errors import InputError
+from heldout.multiple_choice.designs import Order, find_flaw
+from heldout.multiple_choice.items import Item, Items
+from heldout.multiple_choice.logged import Answered, Key, Log, key_of, plain
+from heldout.predictions.values import listing
+
+NOT_PRINTED, NOT_EVERY, OTHER_ANSWER = "not_run_as_printed", "not_in_every_run", "another_answer"
+NO_RUN, TWICE, SEVERAL, REPEATS = "in_no_run", "duplicate_item", "several_answers", "repeats"
+ONE_RUN, ONE_ORDER, ONE_BY_ONE, BROKEN = "in_one_run", "one_order", "scored_one_by_one", "broken"
+TOLD = {
+    NOT_EVERY: "are not in every run",
+    NOT_PRINTED: "were not run as printed",
+    OTHER_ANSWER: "have another right answer in some run",
+}  # what is refused, or dropped where that was asked for
+DROP = "drop"
+
+
+@dataclass
+class Joined:
+    """Items, and for each the orders in which it was answered.
+
+    Parameters
+    ----------
+    items : list of Item
+        As printed.
+    rows : list of lists of (order, answered)
+        The printed order first, each order once.
+    left_out : dict from str to list of str
+        Ids by reason.
+    n_repeats, n_same : int
+        Second answers to the same order, and how many were the first one's.
+    """
+
+    items: list[Item] = field(default_factory=list)
+    rows: list[list[tuple[Order, Answered]]] = field(default_factory=list)
+    left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    n_repeats: int = 0
+    n_same: int = 0
+
+
+def join(
+    logs: Sequence[Log], items: Items | None, printed: Sequence[Path] | None, *, missing: str | None, source: str
+) -> Joined:
+    """Put the runs together, item by item; what speaks against a test of them is an error."""
+    one_by_one = all(log.one_by_one for log in logs)
+    alone = {answered.key for log in logs if log.one_by_one for answered in log.answered}
+    logs = logs if one_by_one else [log for log in logs if not log.one_by_one]
+    if items is None and printed is None:
+        if not one_by_one:
+            raise InputError(
+                "no printed order is known: give the items as printed, too, or name the run that showed them so "
+                "(`printed`)."
+            )
+        printed = [logs[0].path]
+    found = _answers(logs)
+    as_printed = _printed_run(logs, printed) if printed is not None else _printed_items(items or ())
+    if printed is not None and items is not None:
+        named = _printed_items(items)
+        as_printed = {key: [Item(named[key][0].id, *_told(each[0])), *each[1:]]
+                      for key, each in as_printed.items() if key in named}  # fmt: skip
+    runs_of = _runs_of_each(logs, {key: each for key, each in found.items() if key in as_printed})
+    _check_settings(logs, runs_of.values())
+    joined = Joined()
+    several_runs = len(logs) > 1 and not one_by_one
+    broken = [name for log in logs if log.path in (printed or ()) for name in log.broken]
+    if broken:
+        joined.left_out[BROKEN] = broken
+    for key, each in as_printed.items():
+        reason = _reason(key, each, found.get(key, {}), runs_of.get(key, frozenset()), several_runs=several_runs)
+        reason = ONE_BY_ONE if reason == NO_RUN and key in alone else reason
+        if reason is None:
+            reason = _add(joined, each[0], found[key], one_by_one=one_by_one)
+        if reason is not None:
+            joined.left_out[reason].extend(item.id for item in each)
+    if not one_by_one:
+        _check_missing(joined, missing, source)
+        _check_orders(joined, found, logs, runs_of, source)
+    return joined
+
+
+def _told(item: Item) -> tuple[str, tuple[str, ...], int]:
+    return item.question, item.options, item.answer
+
+
+def _answers(logs: Sequence[Log]) -> dict[Key, dict[int, list[Answered]]]:
+    """All answers, by question and run."""
+    found: dict[Key, dict[int, list[Answered]]] = {}
+    for number, log in enumerate(logs):
+        for answered in log.answered:
+            found.setdefault(answered.key, {}).setdefault(number, []).append(answered)
+    return found
+
+
+def _printed_items(items: Iterable[Item]) -> dict[Key, list[Item]]:
+    printed: dict[Key, list[Item]] = {}
+    for item in items:
+        printed.setdefault(key_of(item.question, item.options), []).append(item)
+    return printed
+
+
+def _printed_run(logs: Sequence[Log], printed: Sequence[Path]) -> dict[Key, list[Item]]:
+    """Items as the named run showed them; by the first answer where there are several."""
+    chosen = [log for log in logs if log.path in printed]
+    several = len({log.task for log in chosen}) > 1
+    found: dict[Key, list[Item]] = {}
+    for log in chosen:
+        for answered in log.answered:
+            name = f"{log.task}/{answered.id}" if several else answered.id
+            found.setdefault(answered.key, [Item(name, answered.question, answered.options, max(answered.answer, 0))])
+    return found
+
+
+def _runs_of_each(logs: Sequence[Log], found: dict[Key, dict[int, list[Answered]]]) -> dict[Key, frozenset[int]]:
+    """The runs that an item should be in: all that share questions, directly or through other runs.
+
+    Files of other tasks share none, so that the 57 files of MMLU need no names in common.
+    """
+    parent = list(range(len(logs)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    for each in found.values():
+        first, *others = each
+        for other in others:
+            parent[root(other)] = root(first)
+    members: dict[int, set[int]] = defaultdict(set)
+    for number in {number for each in found.values() for number in each}:
+        members[root(number)].add(number)
+    return {key: frozenset(members[root(next(iter(each)))]) for key, each in found.items()}
+
+
+def _check_settings(logs: Sequence[Log], together: Iterable[frozenset[int]]) -> None:
+    """Runs that are compared must have asked the model in the same way."""
+    for runs in set(together):
+        first, *others = (logs[number] for number in sorted(runs))
+        for other in others:
+            names = [*first.settings, *(name for name in other.settings if name not in first.settings)]
+            name = next((n for n in names if first.settings.get(n) != other.settings.get(n)), None)
+            if name is not None:
+                raise InputError(
+                    f"{first.path.name} and {other.path.name} asked the model in two ways ({name}: "
+                    f"{first.settings.get(name)!r} and {other.settings.get(name)!r}), which changes answers whatever "
+                    "the order; use runs with the same settings, or choose a `task`."
+                )
+
+
+def _reason(
+    key: Key,
+    printed: list[Item],
+    answers: dict[int, list[Answered]],
+    runs: frozenset[int],
+    *,
+    several_runs: bool,
+) -> str | None:
+    """Why an item is left out, by what does not depend on which of its orders is the printed one."""
+    every = [answered for each in answers.values() for answered in each]
+    if not every:
+        return NO_RUN
+    if len(set(key[1])) < len(key[1]):
+        return REPEATS
+    if len(printed) > 1 or any(len({answered.id for answered in each}) > 1 for each in answers.values()):
+        return TWICE
+    if any(answered.answer < 0 for answered in every):
+        return SEVERAL
+    right = plain(printed[0].options[printed[0].answer])
+    if any(answered.options[answered.answer] != right for answered in every):
+        return OTHER_ANSWER
+    if len(runs) == 1 and several_runs:
+        return ONE_RUN
+    answered_in = {number for number, each in answers.items() if any(a.right is not None for a in each)}
+    return NOT_EVERY if runs - answered_in and several_runs else None
+
+
+def _add(joined: Joined, item: Item, answers: dict[int, list[Answered]], *, one_by_one: bool) -> str | None:
+    """An item with its orders, or why it has none to compare."""
+    options = [plain(option) for option in item.options]
+    first: dict[Order, Answered] = {}
+    repeats: list[bool] = []
+    for number in sorted(answers):
+        for answered in answers[number]:
+            if answered.right is None:
+                continue
+            order = tuple(options.index(option) for option in answered.options)
+            if order in first:
+                repeats.append(first[order].chosen == answered.chosen)
+            else:
+                first[order] = answered
+    as_printed = tuple(range(len(options)))
+    if as_printed not in first:
+        return NOT_PRINTED
+    if len(first) == 1 and not one_by_one:
+        return ONE_ORDER
+    joined.items.append(item)
+    joined.rows.append([(as_printed, first.pop(as_printed)), *first.items()])
+    joined.n_repeats += len(repeats)
+    joined.n_same += sum(repeats)
+    return None
+
+
+def _check_missing(joined: Joined, missing: str | None, source: str) -> None:
+    """Items that some run lacks: refused, unless they were to be dropped; of the rest there must be some."""
+    gaps = Counter({reason: len(joined.left_out[reason]) for reason in TOLD if joined.left_out.get(reason)})
+    remain = len(joined.items)
+    counts = " and ".join(f"{n:,} {TOLD[reason]}" for reason, n in gaps.items())
+    if not remain and set(joined.left_out) == {ONE_ORDER}:
+        raise InputError(
+            f"{source}: all runs show the options in one and the same order; run the model with the options shuffled, "
+            "too (inspect_ai: `shuffle_choices` of the dataset)."
+        )
+    if not remain:
+        why = ", ".join(f"{len(ids):,} {reason.replace('_', ' ')}" for reason, ids in joined.left_out.items())
+        raise InputError(
+            f"{source}: no item was run both as printed and in another order ({why or 'no question is shared'}); use "
+            "runs of one benchmark, with the benchmark itself or the run that shows it as printed."
+        )
+    if gaps and missing != DROP:
+        raise InputError(
+            f"{source}: of {remain + sum(gaps.values()):,} items, {counts}, which leaves {remain:,}; run the rest, or "
+            f'go on without (`missing="{DROP}"`).'
+        )
+
+
+def _check_orders(
+    joined: Joined,
+    found: dict[Key, dict[int, list[Answered]]],
+    logs: Sequence[Log],
+    runs_of: dict[Key, frozenset[int]],
+    source: str,
+) -> None:
+    """One list of orders for all items is refused, unless each of its orders would have led to the same ones."""
+    shown: dict[frozenset[int], dict[int, dict[Key, tuple[int, Order]]]] = defaultdict(lambda: defaultdict(dict))
+    for item in joined.items:
+        key = key_of(item.question, item.options)
+        options = [plain(option) for option in item.options]
+        for number, each in found[key].items():
+            order = tuple(options.index(option) for option in each[0].options)
+            shown[runs_of[key]][number][key] = item.answer, order
+    for runs in shown.values():
+        flaw = find_flaw(runs)
+        if flaw is None:
+            continue
+        names = listing([logs[number].path.name for number in flaw.runs])
+        beside = " beside runs that shuffled each item by itself" if flaw.mixed else ""
+        way_out = ", or leave out one kind of run" if flaw.mixed else ""
+        raise InputError(
+            f"{source}: {names} moved the options of all items alike{beside}, so that the printed order stands out by "
+            "construction and no p-value would hold; shuffle each item by itself, or run all cyclic shifts"
+            + way_out
+            + "."
+        )

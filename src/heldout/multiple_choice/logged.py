@@ -1,0 +1,133 @@
+"""One run of one model: each question with its options as they were shown, and what was chosen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heldout.errors import InputError
+from heldout.scorers.choices import LETTERS, UNPARSED
+
+Key = tuple[str, tuple[str, ...]]
+
+LETTERED = re.compile(r"^[ \t]*\(?([A-Z])[.):][ \t]+(\S.*?)[ \t]*$", re.MULTILINE)  # "A. text", "A) text", "(A) text"
+LETTER = re.compile(r"\W*([A-Z])\W*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One question in one order.
+
+    Parameters
+    ----------
+    id : str
+        Its name in the log.
+    question : str
+        With single spaces.
+    options : tuple of str
+        In the order shown, with single spaces.
+    answer : int
+        Place of the right one; -1 where several are right.
+    chosen : int
+        Place of the chosen one; `UNPARSED` where none could be read.
+    right : bool, optional
+        By the log; None where the run failed on it.
+    log_probs : tuple of float, optional
+        Of the letters, by place.
+    """
+
+    id: str
+    question: str
+    options: tuple[str, ...]
+    answer: int
+    chosen: int
+    right: bool | None
+    log_probs: tuple[float, ...] | None = None
+
+    @property
+    def key(self) -> Key:
+        """What it is joined by: the question and the set of options."""
+        return key_of(self.question, self.options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """One file of answers.
+
+    Parameters
+    ----------
+    path : Path
+        Where it was read.
+    model, task : str
+        By the log.
+    answered : tuple of Answered
+        In the order of the file.
+    broken : tuple of str
+        Ids of what is no proper item, such as one with the same option twice.
+    one_by_one : bool
+        Whether each option was scored by itself, without the others in sight.
+    settings : mapping
+        How the model was asked, which must be the same in all runs.
+    """
+
+    path: Path
+    model: str
+    task: str
+    answered: tuple[Answered, ...]
+    broken: tuple[str, ...] = ()
+    one_by_one: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def plain(text: Any) -> str:
+    """A text with single spaces, which is all that is changed before texts are compared.
+
+    Examples
+    --------
+    >>> plain(" Which  of\\nthese? ")
+    'Which of these?'
+    """
+    return " ".join(str(text).split())
+
+
+def key_of(question: str, options: Sequence[str]) -> Key:
+    """What items of two runs are joined by, whatever the order of their options.
+
+    Examples
+    --------
+    >>> key_of("Why?", ("b", "a")) == key_of(" Why?", ("a", "b "))
+    True
+    """
+    return plain(question), tuple(sorted(map(plain, options)))
+
+
+def place_of(letter: Any, n_options: int) -> int:
+    """The place that a letter names, `UNPARSED` where it names none.
+
+    Examples
+    --------
+    >>> place_of("B", 4), place_of("(c)", 4), place_of("E", 4), place_of("A, B", 4), place_of(None, 4)
+    (1, 2, -1, -1, -1)
+    """
+    match = LETTER.fullmatch(str(letter))
+    place = LETTERS.index(match[1].upper()) if match else UNPARSED
+    return place if place < n_options else UNPARSED
+
+
+def check_prompt(prompt: str, options: Sequence[str], where: str) -> None:
+    """The last lettered lines of a prompt must show the options as they were logged, where both tell the same ones.
+
+    Examples
+    --------
+    >>> check_prompt("Why?\\nA. so\\nB. not so\\nAnswer:", ["so", "not so"], "a.jsonl")
+    """
+    shown: dict[str, str] = {letter: plain(text) for letter, text in LETTERED.findall(prompt)}
+    lines = [shown.get(letter, "") for letter in LETTERS[: len(options)]]
+    if lines != list(options) and sorted(lines) == sorted(options):
+        raise InputError(
+            f"{where} was shown its options in another order than the one logged, so that its order is not known; "
+            "shuffle the options before the run, in the data, and log them as they are shown."
+        )

@@ -1,0 +1,232 @@
+"""What a test of printed orders returns: frozen data, all of it computed by `options`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.multiple_choice.sortedness import SortedCheck
+from heldout.report import Result
+from heldout.results import today
+
+Outcome = Literal["depends on the printed order", "no dependence found", "cannot tell", "not applicable"]
+Basis = Literal["conditional", "poisson_binomial", "neither"]
+Alternative = Literal["overfitted", "two-sided"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether the score depends on the printed order, by the test that was declared."""
+
+    outcome: Outcome
+    p_value: float
+    level: float
+    rests_on: Basis
+    alternative: Alternative
+    mid_p: bool  # not valid: on average right, in tails too small
+    reason: str  # why nothing is told; empty where something is
+
+
+@dataclass(frozen=True, kw_only=True)
+class PValues:
+    """Of the three tests; NaN where one does not apply. Which of them is the verdict is fixed before the data."""
+
+    conditional: float
+    poisson_binomial: float
+    ranks: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Positions:
+    """Where the right answers stand as printed: by number of options, how often at each place, and whether that could
+    be uniform; `wrong` are the shares of errors with the answer there, over all orders."""
+
+    counts: dict[str, tuple[int, ...]]
+    p_value: float
+    wrong: dict[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemOrders:
+    """One item: how it fared as printed and in its other orders.
+
+    `rank` is that of the printed order by the score of the right answer, 1 being the best, ties at their mean; `q` is
+    the smallest false discovery rate at which the item is listed.
+    """
+
+    id: str
+    n_options: int
+    answer: int
+    n_orders: int
+    wrong_printed: bool
+    wrong_others: float
+    rank: float
+    p_value: float
+    q: float
+
+
+def strength(item: ItemOrders) -> tuple[float, float]:
+    """Items with the strongest evidence come first by this; of those with about the same p, the most often wrong in
+    other orders."""
+    return round(item.p_value, 2), -item.wrong_others
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Exhibit:
+    """An item in its orders, the printed one first."""
+
+    id: str
+    question: str
+    options: tuple[str, ...]
+    answer: int
+    orders: NDArray[np.int64]  # (n_orders, n_options): which printed option stands at each place
+    chosen: NDArray[np.int64]  # which place was chosen; -1 where no option could be read
+    scores: NDArray[np.float64]  # log-probability of the right answer, NaN where it is not told
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """An item whose order is not arbitrary, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class OptionsResult(Result):
+    """Whether a score depends on having seen the benchmark as printed.
+
+    Parameters
+    ----------
+    ruling : Verdict
+        By the conditional test, or by the Poisson-binomial one where uniformity was declared.
+    p_values : PValues
+        Of all three tests.
+    errors_printed, errors_expected, errors_spread : float
+        Errors in the printed orders, and their mean and standard deviation over other orders with the answers as often
+        at each place.
+    errors_others : float
+        Share of errors in the other orders.
+    draws, draw_edges : arrays
+        Errors of the arrangements that were drawn, as a histogram.
+    detectable : float
+        Smallest share of items, memorised in their printed order, that would have been found with power 0.8; NaN where
+        there is none. A plug-in, by the normal approximation.
+    n_items, n_orders, n_answers : int
+        Items tested; the most orders of one, the printed order included; answers in all.
+    kind : str
+        Which orders: "all", "cyclic", "drawn" or "logged".
+    uniform : bool
+        Whether the printed orders were declared to be shuffled.
+    left_out, left_out_items : dict of int, tuple of LeftOut
+        Items left out by reason, and which they are.
+    n_given : int
+        Items that came in, those left out and those not drawn included.
+    positions : Positions
+        Of the right answers as printed.
+    sorted : tuple of SortedCheck
+        Whether wrong options stand in alphabetical order, or from short to long, more often than by chance, so that
+        printed orders are not arbitrary; empty where texts are not known.
+    repeat_rate, n_repeated : float, int
+        How often the same question was answered the same way twice, and how many were asked twice.
+    unparsed, unparsed_printed : int
+        Answers from which no option could be read, which count as wrong; those to printed orders among them.
+    items : tuple of ItemOrders
+        In their order.
+    n_first, n_listed, first_needed : int
+        Items whose printed order has the best score of all alone; those listed at the rate `fdr`; and how many would
+        have to be first for any list.
+    fdr, floor : float
+        False discovery rate of the list, and the share of those that are first which chance alone puts there: no list
+        comes below it, however strong the evidence. NaN where none is first.
+    exhibits : tuple of Exhibit
+        The items with the strongest evidence.
+    n_resamples, seed : int
+        What `options` was given.
+    model, source, data_digest, version, created : str
+        Who was asked what, a hash of it; what made the result, and when.
+
+    Examples
+    --------
+    >>> import heldout
+    >>> items = [{"question": f"Tree {i}?", "options": ["oak", "ash", "elm"], "answer": i % 3} for i in range(30)]
+    >>> result = heldout.options(items, lambda question, options: 0, n_resamples=99)
+    >>> result.verdict, result.errors_printed, result.n_orders
+    ('no dependence found', 20, 6)
+    """
+
+    unlisted = ("ruling", "draws", "draw_edges", "exhibits")
+    derived = ("p_value", "verdict", ("reason", "ruling.reason"), "level", "alternative", "rests_on", "mid_p")
+    told_by = "heldout.multiple_choice.summary:options_summary"
+    tabled: ClassVar = {"items": "items", "left_out": "left_out_items"}
+
+    ruling: Verdict
+    p_values: PValues
+    errors_printed: int
+    errors_expected: float
+    errors_spread: float
+    errors_others: float
+    draws: NDArray[np.int64]
+    draw_edges: NDArray[np.float64]
+    detectable: float
+    n_items: int
+    n_orders: int
+    n_answers: int
+    kind: str
+    uniform: bool
+    left_out: dict[str, int]
+    left_out_items: tuple[LeftOut, ...]
+    n_given: int
+    positions: Positions
+    sorted: tuple[SortedCheck, ...]
+    repeat_rate: float
+    n_repeated: int
+    unparsed: int
+    unparsed_printed: int
+    items: tuple[ItemOrders, ...]
+    n_first: int
+    n_listed: int
+    first_needed: int
+    fdr: float
+    floor: float
+    exhibits: tuple[Exhibit, ...]
+    n_resamples: int
+    seed: int
+    model: str
+    source: str
+    data_digest: str
+    version: str
+    created: str = field(default_factory=today)
+
+    @property
+    def p_value(self) -> float:
+        """Of the test that was declared."""
+        return self.ruling.p_value
+
+    @property
+    def level(self) -> float:
+        """Of the verdict."""
+        return self.ruling.level
+
+    @property
+    def verdict(self) -> str:
+        """ "depends on the printed order", "no dependence found", "cannot tell" or "not applicable"."""
+        return self.ruling.outcome
+
+    @property
+    def alternative(self) -> str:
+        """ "overfitted" or "two-sided"."""
+        return self.ruling.alternative
+
+    @property
+    def rests_on(self) -> str:
+        """ "conditional" or "poisson_binomial"; "neither" where nothing is told."""
+        return self.ruling.rests_on
+
+    @property
+    def mid_p(self) -> bool:
+        """Whether p is a mid-p, which is not valid."""
+        return self.ruling.mid_p

@@ -1,0 +1,349 @@
+"""What a test of printed orders says: every sentence, table and chart of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from heldout import summary as page
+from heldout.multiple_choice.exchangeable import REASONS
+from heldout.multiple_choice.result import Exhibit, OptionsResult, strength
+from heldout.scorers.choices import LETTERS, UNPARSED
+
+LISTED, PRINTED, SHOWN = 60, 10, 6  # items on the page, printed, and shown in their orders
+MUCH = 0.05  # share of answers without an option from which on a reader is warned
+SORTED = 0.001  # p of a habit that a reader is warned of: two are looked for in every benchmark
+BY = {"alphabet": "in alphabetical order", "length": "from short to long"}
+QUESTION = 70  # characters of a question in a table
+
+HEADLINES = {
+    "depends on the printed order": "The score depends on the printed order",
+    "no dependence found": "No sign that the score depends on the printed order",
+    "cannot tell": "Whether the score depends on the printed order cannot be told",
+    "not applicable": "Not applicable",
+}
+CONDITIONAL = (
+    "The verdict is the conditional test’s, declared up front: given how often each place holds the answer, all ways "
+    "to choose one order for each item are equally likely for a model that has nothing to do with the printed one. It "
+    "holds whatever place benchmark and model prefer."
+)
+DECLARED = (
+    "The verdict is the Poisson-binomial test’s, since the printed orders were declared to be shuffled: each item is "
+    "wrong as printed with the share of its orders that are wrong."
+)
+ARBITRARY = (
+    "Besides the answer’s place, printed orders are taken to be arbitrary; items whose set of options suggests "
+    "otherwise are left out, whatever their order."
+)
+KINDS = {
+    "all": "all orders of its options",
+    "cyclic": "cyclic shifts of its options",
+    "drawn": "orders drawn for each item by itself",
+    "logged": "orders found in the runs",
+}
+MEANT = {
+    "depends on the printed order": "The model is right as printed more often than its own answers in other orders "
+    "explain: it has met the benchmark, or something that was made from it, in this order or with these letters.",
+    "no dependence found": "The printed orders are to this model as others are, as far as this test sees: look at the "
+    "detectable share.",
+    "cannot tell": "These orders have nothing to compare the printed ones with.",
+}
+NOT_MEANT = (
+    "A model that knows the text of the answers by heart is right in every order, and is not found here: this is about "
+    "the printed order, or the printed letters, and nothing else.",
+    "An honest model stands out where benchmark and model share a habit that the test takes to be arbitrary, such as "
+    "the most plausible wrong option next to the right one.",
+    "An item on the list is a suspect, not a culprit: some are best in the printed order by chance.",
+)
+NEXT_FOUND = (
+    "Report the score over shuffled orders instead of the printed one.",
+    "Read the items at the top of the list, and look for the benchmark as printed in the training data.",
+    "Compare with a model that is older than the benchmark: it should not stand out.",
+)
+NEXT_QUIET = (
+    "More items find smaller shares: the detectable share falls with the square root of their number.",
+    "For the texts of questions and answers rather than their order: `heldout exposure`, or `heldout audit --scores` "
+    "with fresh items.",
+)
+BROKEN = "a question, two options or an answer that names one of them are missing"
+METHOD = (
+    "J. Besag, P. Clifford (1989), Biometrika 76(4), 633–642; Y. Benjamini, Y. Hochberg (1995), Journal of the Royal "
+    "Statistical Society B 57(1), 289–300; Y. Hong (2013), Computational Statistics & Data Analysis 59, 41–51."
+)
+
+
+def options_summary(result: OptionsResult) -> page.Summary:
+    """What the test says."""
+    told = result.verdict not in ("not applicable", "cannot tell")
+    tested = bool(result.n_items) and result.verdict != "not applicable"
+    figures, drawn = (_figures(result), f"{result.n_resamples:,}") if tested else ((), None)
+    found = result.verdict == "depends on the printed order"
+    return page.Summary(
+        kind="Options",
+        headline=HEADLINES[result.verdict],
+        sentences=tuple(_sentences(result)),
+        tone="found" if found else "quiet" if told else "neutral",
+        subject=f"{result.model} on {result.source}: {page.counted(result.n_items, 'item')}",
+        figures=figures,
+        warnings=tuple(_warnings(result)),
+        lines=(*((f.name, f"{f.value} ({f.note})") for f in figures), *_facts(result)),
+        sections=tuple(_sections(result)) if tested else (),
+        closing=(DECLARED if result.uniform else CONDITIONAL, ARBITRARY) if tested else (),
+        origin=page.origin(result, ("Model", result.model), ("Arrangements drawn", drawn)),
+        method=METHOD,
+    )
+
+
+def _sentences(result: OptionsResult) -> Iterator[str]:
+    if result.ruling.reason:
+        yield f"{result.ruling.reason[:1].upper()}{result.ruling.reason[1:].rstrip('.')}."
+    if result.verdict == "not applicable":
+        return
+    where = "over all orders" if result.uniform else "in other orders with the answers as often at each place"
+    yield (
+        f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
+        f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be {where}."
+    )
+    if result.errors_spread == 0 and not result.uniform:
+        yield "No answer depends on the order beyond the place of the right option, in any item."
+    if _worse(result):
+        yield "The model does worse as printed: this is not what having seen the benchmark does."
+    if result.verdict != "depends on the printed order":
+        yield _detectable(result)
+
+
+def _worse(result: OptionsResult) -> bool:
+    return result.verdict == "depends on the printed order" and result.errors_printed > result.errors_expected
+
+
+def _detectable(result: OptionsResult) -> str:
+    sides = "" if result.alternative == "overfitted" else ", two-sided"
+    basis = f"power 0.8 at level {result.level:g}{sides}, by the normal approximation and the errors measured here"
+    if math.isnan(result.detectable):
+        return f"Not even a model that has memorised every printed order would be found ({basis})."
+    return (
+        f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items, it would have "
+        f"been found ({basis}); a smaller share may go unseen."
+    )
+
+
+def is_skewed(result: OptionsResult) -> bool:
+    """Whether right answers are not printed at all places alike."""
+    return result.positions.p_value <= result.level
+
+
+def _warnings(result: OptionsResult) -> Iterator[str]:
+    if result.verdict == "not applicable":
+        return
+    if result.uniform and is_skewed(result):
+        yield (
+            "The printed orders were declared to be shuffled, but right answers are not at all places alike (p = "
+            f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled "
+            f"out; the conditional test has p = {page.p_text(result.p_values.conditional)}."
+        )
+    for check in result.sorted:
+        if check.p_value <= SORTED:
+            yield (
+                f"Wrong options stand {BY[check.by]} in {page.of_text(check.n_sorted, check.n_items)} items, "
+                f"{page.fixed(check.expected, 1)} by chance (p = {page.p_text(check.p_value)}): the printed orders are "
+                "not arbitrary, as all tests here take them to be. A model that does better with options so sorted "
+                "stands out without having seen anything."
+            )
+    if not result.sorted:
+        yield "The texts of the options are not known: items whose order is not arbitrary could not be left out."
+    if result.mid_p:
+        yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
+    if result.n_answers and result.unparsed > MUCH * result.n_answers:
+        yield (
+            f"Answers from which no option could be read: {page.of_text(result.unparsed, result.n_answers)}. They "
+            "count as wrong, which is valid and costs power; look at some of them."
+        )
+
+
+def _figures(result: OptionsResult) -> tuple[page.Figure, ...]:
+    p, n = result.p_values, result.n_items
+    sides = "one-sided" if result.alternative == "overfitted" else "two-sided"
+    others = (
+        f"not the verdict’s: Poisson-binomial {page.p_text(p.poisson_binomial)}, valid only if orders were shuffled"
+    )
+    if result.uniform:
+        others = f"not the verdict’s: conditional {page.p_text(p.conditional)}"
+    ranks = f"sum of ranks {page.p_text(p.ranks)}" if math.isfinite(p.ranks) else "ranks not applicable"
+    expected = page.percent(1 - result.errors_expected / n)
+    share = "none" if math.isnan(result.detectable) else page.percent(result.detectable)
+    basis = f"of items memorised as printed, with power 0.8 at level {result.level:g}; normal approximation, plug-in"
+    return page.figures(
+        ("p", page.p_text(result.p_value), f"{sides}{', mid-p, not valid' * result.mid_p}; {others}; {ranks}"),
+        (
+            "Score as printed",
+            page.percent(1 - result.errors_printed / n),
+            f"{expected} expected; {page.percent(1 - result.errors_others)} over the other orders",
+        ),
+        ("Detectable share", share, basis),
+    )
+
+
+def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
+    told = result.verdict != "not applicable"
+    yield "Items", f"{result.n_items:,} of {result.n_given:,} tested" if told else f"{result.n_given:,}, none tested"
+    left = sum(result.left_out.values())
+    if left:
+        why = ", ".join(f"{_reason(reason)} {count:,}" for reason, count in result.left_out.items())
+        yield "Left out", f"{left:,}: {why}"
+    if not told:
+        return
+    which = f"up to {result.n_orders:,} of an item, the printed one included"
+    yield "Orders", f"{which}: {KINDS[result.kind]}; {result.n_answers:,} answers"
+    unread = f"{page.of_text(result.unparsed, result.n_answers)} of the answers, {result.unparsed_printed:,} as printed"
+    yield "No option could be read", f"{unread}; count as wrong"
+    if result.n_repeated:
+        yield "Same answer twice", f"{page.percent(result.repeat_rate)} of {result.n_repeated:,} asked twice"
+    yield "Answer positions", _positions_text(result)
+    yield "Level", f"{result.level:g}"
+
+
+def _positions_text(result: OptionsResult) -> str:
+    counts = "; ".join(
+        f"{', '.join(f'{c:,}' for c in places)}" + (f" of {k} options" if len(result.positions.counts) > 1 else "")
+        for k, places in result.positions.counts.items()
+    )
+    return f"{counts} as printed (uniform: p = {page.p_text(result.positions.p_value)})"
+
+
+def _sections(result: OptionsResult) -> Iterator[page.Section]:
+    yield page.Section.of("As printed, against other orders", _histogram(result), anchor="errors")
+    found = result.verdict == "depends on the printed order"
+    shown, title = ((*_exhibits(result),), "Items that look memorised") if found else ((), "Item by item")
+    yield page.Section.of(title, _evidence(result), _items(result), *shown, printed=True, anchor="items")
+    yield page.Section.of(
+        "Where the answers stand", _skew(result), *_positions(result), _sorted(result), anchor="positions"
+    )
+    yield page.Section.of("What was left out", *_left_out(result))
+    if not _worse(result):
+        yield page.Section.of("What it means", MEANT[result.verdict])
+    yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
+    yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
+    yield page.Section.of("What was tested", page.Facts(tuple(_facts(result))))
+
+
+def _histogram(result: OptionsResult) -> page.LineChart | None:
+    if len(result.draws) == 0:
+        return None
+    return page.histogram(
+        "Errors when each item stands in one of its orders, answers as often at each place",
+        page.Axis(label="errors", whole=True, spec=",.4g"),
+        "arrangements drawn",
+        result.draw_edges.tolist(),
+        ("other arrangements", result.draws.tolist(), "a"),
+        caption="How many items are wrong if each stands in an order drawn from its own, and as printed.",
+        verticals=(page.Vertical(x=float(result.errors_printed), text="as printed", style="b"),),
+    )
+
+
+def _evidence(result: OptionsResult) -> str:
+    rate, needed = page.percent(result.fdr, 0), result.first_needed
+    by_chance = page.fixed(result.fdr * needed, 0)
+    told = f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}."
+    if math.isnan(result.p_values.ranks):
+        return f"{told} Without log-probabilities, orders are told apart by right and wrong alone, which says little."
+    return (
+        f"{told} Best of all their orders as printed: {result.n_first:,}, about {by_chance} by chance alone; a list at "
+        f"{rate} takes {needed:,} of them, however strong the evidence of each. All items together are the test."
+    )
+
+
+def _items(result: OptionsResult) -> page.Table | None:
+    rows = [
+        (
+            i.id,
+            "wrong" if i.wrong_printed else "right",
+            page.percent(1 - i.wrong_others, 0),
+            f"{i.rank:g}\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}{i.n_orders}",
+            page.p_text(i.p_value),
+            page.p_text(i.q),
+        )
+        for i in sorted((i for i in result.items if i.rank < (i.n_orders + 1) / 2), key=strength)
+    ]
+    if not rows:
+        return None
+    columns = ("Item", "As printed", "Right in other orders", "Rank", "p", "q")
+    caption = "Items that do better as printed than in most of their orders"
+    shown = page.Table.of(caption, columns, rows[:LISTED], words=("As printed",), more=max(0, len(rows) - LISTED))
+    return replace(shown, rows_printed=PRINTED, rows_open=PRINTED)
+
+
+def _exhibits(result: OptionsResult) -> Iterator[page.Fold]:
+    for e in result.exhibits[:SHOWN]:
+        texts = ", ".join(f"{LETTERS[i]}: {page.quoted(text)}" for i, text in enumerate(e.options))
+        told = page.Prose(f"As printed: {texts}. Right: {LETTERS[e.answer]}.")
+        yield page.Fold(title=f"{e.id}: {page.shorten(e.question, QUESTION)}", blocks=(told, _orders_table(e)))
+
+
+def _orders_table(e: Exhibit) -> page.Table:
+    scored = bool(np.isfinite(e.scores).any())
+    rows = []
+    answers = zip(e.orders.tolist(), e.chosen.tolist(), e.scores.tolist(), strict=True)
+    for i, (order, chosen, score) in enumerate(answers):
+        said = "none" if chosen == UNPARSED else LETTERS[order[chosen]]
+        verdict = "right" if chosen != UNPARSED and order[chosen] == e.answer else "wrong"
+        name = " ".join(LETTERS[option] for option in order)
+        row = (f"{name} (as printed)" if i == 0 else name, LETTERS[order.index(e.answer)], said, verdict)
+        rows.append((*row, page.fixed(math.exp(score), 3)) if scored else row)
+    columns = ("Order", "Answer stands at", "Chosen", "That is", *(("Probability of the answer",) if scored else ()))
+    words = ("Answer stands at", "Chosen", "That is")
+    caption = "Options by their printed letters, in the orders in which they were shown"
+    return page.Table.of(caption, columns, rows, words=words, chosen=0)
+
+
+def _skew(result: OptionsResult) -> str:
+    p = f"answers are printed at some places more often than at others (p = {page.p_text(result.positions.p_value)})"
+    if not is_skewed(result):
+        return f"No sign that {p}; which does not show that orders were shuffled."
+    return (
+        f"There is a skew: {p}. A model that prefers these places does better as printed without having seen anything, "
+        "so that the Poisson-binomial test is not valid here; the conditional test is."
+    )
+
+
+def _positions(result: OptionsResult) -> Iterator[page.Table]:
+    for k, counts in result.positions.counts.items():
+        shares = [page.percent(count / sum(counts)) for count in counts]
+        wrong = map(page.percent, result.positions.wrong[k])
+        rows = zip(LETTERS, map("{:,}".format, counts), shares, wrong, strict=False)
+        caption = f"Items with {k} options: where the right answer is printed, and errors when it stands there"
+        yield page.Table.of(caption, ("Place", "Answers printed", "Share", "Errors over all orders"), rows)
+
+
+def _sorted(result: OptionsResult) -> page.Table | None:
+    rows = [
+        (BY[c.by], f"{c.n_sorted:,} of {c.n_items:,}", page.fixed(c.expected, 1), page.p_text(c.p_value))
+        for c in result.sorted
+    ]
+    caption = "Items whose wrong options stand sorted as printed"
+    return page.Table.of(caption, ("Sorted", "Items", "By chance", "p"), rows) if rows else None
+
+
+def _left_out(result: OptionsResult) -> Iterator[page.Block | str]:
+    if not result.left_out:
+        yield "Nothing: no item’s set of options suggests an order."
+        return
+    yield (
+        "Where options have an order of their own, the printed one is not arbitrary. What is left out depends on the "
+        "question and the set of options only, never on the printed order: that would bias the test."
+    )
+    meant = {**REASONS, "broken": BROKEN}
+    reasons = [(_reason(name), f"{count:,}", meant.get(name, "")) for name, count in result.left_out.items()]
+    yield page.Table.of(
+        "Items left out, by reason", ("Reason", "Items", "That is"), reasons, words=("That is",), minor=("That is",)
+    )
+    rows = [(item.id, _reason(item.reason)) for item in result.left_out_items]
+    columns, more = ("Item", "Reason"), max(0, len(rows) - LISTED)
+    which = page.Table.of("Items left out", columns, rows[:LISTED], words=("Reason",), more=more)
+    yield page.Fold(title="Which they are", blocks=(which,))
+
+
+def _reason(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,110 @@
+"""Answers that were paid for, kept on disk one by one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from heldout.errors import InputError
+
+
+class AnswerCache:
+    """Records by their keys, in memory and as lines of a file that only grows.
+
+    A line is written by a single call, so that a process that is killed leaves whole lines behind; a line that is
+    torn all the same, by a full disk or a power cut, is ignored. Several processes may use one file.
+
+    Parameters
+    ----------
+    path : Path, optional
+        Of the file; without it records are kept in memory alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "answers.jsonl"
+    >>> with AnswerCache(path) as cache:
+    ...     cache.add("a3f0", {"text": "B"})
+    >>> _ = path.write_text(path.read_text() + '{"key": "77')  # killed here
+    >>> with AnswerCache(path) as cache:
+    ...     cache.add("b1c2", {"text": "D"})
+    >>> AnswerCache(path).read().records
+    {'a3f0': {'text': 'B'}, 'b1c2': {'text': 'D'}}
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.records: dict[str, dict[str, Any]] = {}
+        self._seen = 0  # bytes that were read
+        self._file: int | None = None
+
+    def read(self) -> AnswerCache:
+        """What the file holds by now, whoever wrote it."""
+        if self.path is None:
+            return self
+        try:
+            with self.path.open("rb") as f:
+                if os.fstat(f.fileno()).st_size < self._seen:  # another file of that name
+                    self._seen = 0
+                f.seek(self._seen)
+                for line in f:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._seen += len(line)
+                    self._take(line)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise InputError(f"`cache`: {self.path} cannot be read: {error.strerror}.") from error
+        return self
+
+    def _take(self, line: bytes) -> None:
+        try:
+            record = json.loads(line)
+            key = record.pop("key")
+        except (ValueError, KeyError, AttributeError, TypeError):
+            return  # torn
+        if isinstance(key, str):
+            self.records[key] = record
+
+    def __enter__(self) -> AnswerCache:
+        if self.path is None:
+            return self
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            if os.fstat(self._file).st_size:
+                os.lseek(self._file, -1, os.SEEK_END)
+                if os.read(self._file, 1) != b"\n":
+                    os.write(self._file, b"\n")  # ends a torn line, so that the next one is whole
+        except OSError as error:
+            self.__exit__(None, None, None)
+            raise self._cannot_write(error) from error
+        return self.read()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            os.close(file)
+
+    def add(self, key: str, record: Mapping[str, Any]) -> None:
+        """Keep one; it is in the file when this returns."""
+        self.records[key] = dict(record)
+        if self._file is None:
+            return
+        line = json.dumps({"key": key, **record}).encode() + b"\n"
+        try:
+            written = os.write(self._file, line)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        if written < len(line):
+            raise InputError(f"`cache`: {self.path} cannot be written: the disk is full.")
+
+    def _cannot_write(self, error: OSError) -> InputError:
+        return InputError(f"`cache`: {self.path} cannot be written: {error.strerror}; name another folder.")

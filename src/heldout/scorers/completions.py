@@ -1,0 +1,336 @@
+"""The protocol of OpenAI-compatible endpoints: what is sent, and what is read from what comes back."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from heldout.scorers.choices import LETTERS, UNPARSED, Shown
+from heldout.scorers.prompts import CHAT, PLAIN, read_choice
+
+Api = Literal["chat", "completions"]
+PATHS: dict[Api, str] = {"chat": "chat/completions", "completions": "completions"}
+TEMPLATES: dict[Api, str] = {"chat": CHAT, "completions": PLAIN}
+TOKENS: dict[Api, int] = {"chat": 16, "completions": 5}  # enough for "The answer is (C)."
+TOPS = (20, 5)  # how many tokens' log-probabilities are asked for: the most that OpenAI gives, and others
+LEAST = -9999.0  # what OpenAI gives for "next to never"; -inf of other servers becomes this
+
+
+class ProtocolError(Exception):
+    """What came back is not of the protocol; the message says what it is instead."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What goes with each question.
+
+    `top` tokens' log-probabilities, none where None; `temperature`, the endpoint's own where None; at most `tokens`,
+    which newer models call `tokens_field`.
+    """
+
+    top: int | None
+    temperature: float | None
+    tokens: int
+    tokens_field: str = "max_tokens"
+
+    def fields(self, api: Api) -> dict[str, Any]:
+        """As the protocol spells them."""
+        found: dict[str, Any] = {self.tokens_field: self.tokens}
+        if self.temperature is not None:
+            found["temperature"] = self.temperature
+        if self.top is not None:
+            found |= {"logprobs": True, "top_logprobs": self.top} if api == "chat" else {"logprobs": self.top}
+        return found
+
+
+def milder(settings: Settings, complaint: str, *, logprobs: bool | None) -> Settings | None:
+    """What to ask with instead where an endpoint refuses settings; None where nothing is left to give up.
+
+    Examples
+    --------
+    >>> asked = Settings(top=20, temperature=0.0, tokens=16)
+    >>> milder(asked, "'max_tokens' is not supported; use 'max_completion_tokens'.", logprobs=None).tokens_field
+    'max_completion_tokens'
+    >>> milder(asked, "top_logprobs must be at most 5", logprobs=None).top
+    5
+    >>> milder(asked, "this model does not support logprobs", logprobs=True) is None
+    True
+    """
+    words = complaint.lower()
+    if settings.tokens_field == "max_tokens" and "max_completion_tokens" in words:
+        return replace(settings, tokens_field="max_completion_tokens")
+    if settings.top is not None and "logprob" in words:
+        fewer = [top for top in TOPS if top < settings.top]
+        if fewer and any(word in words for word in ("top_logprobs", "at most", "less than", "maximum", "between")):
+            return replace(settings, top=fewer[0])
+        return None if logprobs else replace(settings, top=None)
+    if settings.temperature is not None and "temperature" in words:
+        return replace(settings, temperature=None)
+    if settings.top is not None and not logprobs:  # a complaint that names nothing
+        return replace(settings, top=None)
+    return None
+
+
+def frame(*, model: str, api: Api, settings: Settings, extra: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """The JSON of a request, before and after the text that is asked.
+
+    Examples
+    --------
+    >>> frame(model="m", api="completions", settings=Settings(top=None, temperature=None, tokens=1), extra={})
+    (b'{"max_tokens":1,"model":"m","prompt":', b',"stream":false}')
+    """
+    mark = "\0"
+    asked = {"messages": [{"role": "user", "content": mark}]} if api == "chat" else {"prompt": mark}
+    request = {"model": model, **asked, "stream": False, **settings.fields(api), **extra}
+    before, _, after = json.dumps(request, sort_keys=True, separators=(",", ":")).partition(json.dumps(mark))
+    return before.encode(), after.encode()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is kept of a response: `finish` is the reason why it ends, as the endpoint puts it."""
+
+    text: str
+    log_probs: tuple[float, ...] | None
+    finish: str
+    prompt_tokens: int
+    completion_tokens: int
+
+    def record(self) -> dict[str, Any]:
+        """As it is kept on disk."""
+        return dict(vars(self))
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any], n_options: int) -> Answer | None:
+        """From disk; None where it is damaged."""
+        text, scores = record.get("text"), record.get("log_probs")
+        if not isinstance(text, str):
+            return None
+        if scores is not None and (not isinstance(scores, (list, tuple)) or len(scores) != n_options):
+            return None
+        try:
+            found = None if scores is None else tuple(float(score) for score in scores)
+            return cls(
+                text=text,
+                log_probs=found,
+                finish=str(record.get("finish", "")),
+                prompt_tokens=int(record.get("prompt_tokens", 0)),
+                completion_tokens=int(record.get("completion_tokens", 0)),
+            )
+        except (TypeError, ValueError):
+            return None
+
+    def chosen(self, options: Sequence[str], api: Api) -> int:
+        """The option that is named; a model that only continues text has chosen the letter it finds likeliest."""
+        if api == "completions" and self.log_probs is not None:
+            return max(range(len(options)), key=self.log_probs.__getitem__)
+        return read_choice(self.text, options)
+
+
+def read_response(payload: Any, shown: Shown, api: Api) -> Answer:
+    """What a response says.
+
+    Parameters
+    ----------
+    payload
+        The response's JSON.
+    shown : Shown
+        What was asked.
+    api : {"chat", "completions"}
+        How.
+
+    Returns
+    -------
+    Answer
+        With log-probabilities of the letters where the response has them at the token that says which option it is.
+
+    Raises
+    ------
+    ProtocolError
+        Where it is not a response of the protocol.
+
+    Examples
+    --------
+    >>> shown = Shown("Which is in Norway?", ("Rome", "Oslo"))
+    >>> tops = [{"token": "B", "logprob": -0.1}, {"token": " B", "logprob": -3.0}, {"token": "A", "logprob": -3.5}]
+    >>> logprobs = {"content": [{"token": "B", "logprob": -0.1, "top_logprobs": tops}]}
+    >>> answer = read_response({"choices": [{"message": {"content": "B"}, "logprobs": logprobs}]}, shown, "chat")
+    >>> answer.text, [round(score, 2) for score in answer.log_probs]
+    ('B', [-3.48, -0.03])
+    """
+    if not isinstance(payload, dict) or "choices" not in payload:
+        raise ProtocolError("JSON without `choices`")
+    choices = payload["choices"]
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise ProtocolError("an empty list of `choices`" if choices in ([], None) else "`choices` that hold no answer")
+    first = choices[0]
+    text = _text(first, api)
+    usage = payload.get("usage")
+    prompt_tokens, completion_tokens = (
+        _count(usage.get(name)) if isinstance(usage, dict) else 0 for name in ("prompt_tokens", "completion_tokens")
+    )
+    return Answer(
+        text=text,
+        log_probs=_letter_scores(_steps(first.get("logprobs")), text, shown.options, api),
+        finish=str(first.get("finish_reason") or ""),
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+    )
+
+
+def _text(choice: Mapping[str, Any], api: Api) -> str:
+    if api == "completions":
+        text = choice.get("text")
+    else:
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            raise ProtocolError("a choice without `message`")
+        text = message.get("content") or message.get("refusal") or ""  # reasoning models have null where cut off
+        if isinstance(text, list):  # parts of a message
+            text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
+    if not isinstance(text, str):
+        raise ProtocolError("a choice without text")
+    return text
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """A token that was written, and what could have been written in its place."""
+
+    token: str
+    listed: Sequence[Any]
+
+    def candidates(self) -> dict[str, float]:
+        """Log-probabilities by token; -inf is told as a number."""
+        found: dict[str, float] = {}
+        for each in self.listed:
+            score = each.get("logprob") if isinstance(each, dict) else None
+            if isinstance(score, (int, float)) and not math.isnan(score):
+                found[str(each.get("token", ""))] = max(float(score), LEAST)
+        return found
+
+
+def _steps(logprobs: Any) -> list[Step]:
+    """Both spellings of log-probabilities as one; nothing where there are none."""
+    if not isinstance(logprobs, dict):
+        return []
+    if isinstance(logprobs.get("content"), list):
+        return [
+            Step(str(step.get("token", "")), [step, *(step.get("top_logprobs") or [])])
+            for step in logprobs["content"]
+            if isinstance(step, dict)
+        ]
+    tokens, tops, own = (logprobs.get(key) for key in ("tokens", "top_logprobs", "token_logprobs"))
+    if not isinstance(tokens, list) or not isinstance(tops, list):
+        return []
+    own = own if isinstance(own, list) else [None] * len(tokens)
+    return [
+        Step(str(token), [{"token": t, "logprob": p} for t, p in {token: score, **(top or {})}.items()])
+        for token, score, top in zip(tokens, own, tops, strict=False)
+        if top is None or isinstance(top, dict)
+    ]
+
+
+def letter_of(token: str, n_options: int) -> int:
+    """The place of the option that a token names.
+
+    Examples
+    --------
+    >>> [letter_of(token, 4) for token in ("B", " B", "(C", "D.", "**A", "a", "E", "Because")]
+    [1, 1, 2, 3, 0, -1, -1, -1]
+    """
+    bare = token.strip(" \t\n▁Ġ([{*`\"').:]},")
+    return LETTERS.find(bare, 0, n_options) if len(bare) == 1 else UNPARSED
+
+
+def _letter_scores(steps: Sequence[Step], text: str, options: Sequence[str], api: Api) -> tuple[float, ...] | None:
+    """Log-probabilities of the letters, normalised over them, at the token that names the option.
+
+    That is the first token, or in a longer answer the last that is the letter which is read from it. A letter that is
+    not among the candidates has at most the probability of the least likely one, and counts with half of that: its rank
+    among orders is as good as the endpoint tells it, and the same rule holds for every order.
+    """
+    if not steps:
+        return None
+    place = 0
+    if api == "chat":
+        chosen = read_choice(text, options)
+        named = [i for i, step in enumerate(steps) if letter_of(step.token, len(options)) == chosen]
+        if chosen == UNPARSED or not named:
+            return None
+        place = 0 if named[0] == 0 else named[-1]
+    candidates = steps[place].candidates()
+    found: dict[int, list[float]] = {}
+    for token, score in candidates.items():
+        letter = letter_of(token, len(options))
+        if letter != UNPARSED:
+            found.setdefault(letter, []).append(score)  # "B" and " B"
+    if not found:
+        return None
+    floor = min(candidates.values()) - math.log(2)
+    scores = [_log_sum(found[i]) if i in found else floor for i in range(len(options))]
+    total = _log_sum(scores)
+    return tuple(score - total for score in scores)
+
+
+def _log_sum(scores: Sequence[float]) -> float:
+    top = max(scores)
+    return top + math.log(math.fsum(math.exp(score - top) for score in scores))
+
+
+def error_within(payload: Any) -> tuple[int, bytes] | None:
+    """The status and the body of an error that came as a success, as routers send what went wrong behind them.
+
+    Examples
+    --------
+    >>> error_within({"error": {"message": "Provider returned error", "code": 502}})
+    (502, b'{"error": {"message": "Provider returned error", "code": 502}}')
+    """
+    if not isinstance(payload, dict):
+        return None
+    choices = payload.get("choices")
+    inner = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else payload
+    error = inner.get("error")
+    if not error:
+        return None
+    code = error.get("code") if isinstance(error, dict) else None
+    return (code if isinstance(code, int) and code >= 400 else 400), json.dumps({"error": error}).encode()
+
+
+def complaint_of(content: bytes) -> tuple[str, str]:
+    """The sentence and the code in the body of an error, in whichever way the server spells them.
+
+    Examples
+    --------
+    >>> complaint_of(b'{"error": {"message": "No such model.", "code": "model_not_found"}}')
+    ('No such model.', 'model_not_found')
+    >>> complaint_of(b'{"detail": "Not Found"}')
+    ('Not Found', '')
+    >>> complaint_of(b"<html><title>Sign in</title></html>")
+    ('', '')
+    """
+    try:
+        found = json.loads(content)
+    except ValueError:
+        text = content[:300].decode("utf-8", "replace").strip()
+        return ("" if text.startswith("<") else _first_line(text)), ""
+    if isinstance(found, list) and found:
+        found = found[0]
+    inner = found.get("error", found) if isinstance(found, dict) else found
+    if not isinstance(inner, dict):
+        return _first_line(str(inner)), ""
+    message = next((inner[key] for key in ("message", "detail", "error") if inner.get(key)), "")
+    code = inner.get("code") or inner.get("type") or ""
+    return _first_line(message if isinstance(message, str) else json.dumps(message)), str(code)
+
+
+def _first_line(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= 240 else line[:240] + "…"

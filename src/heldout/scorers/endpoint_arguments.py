@@ -1,0 +1,122 @@
+"""What an `EndpointChooser` is given, checked at the door."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from heldout.errors import InputError, told
+from heldout.scorers.completions import PATHS, Api
+
+_RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:/|per)\s*(s|sec|second|min|minute)\s*")
+
+
+def address(url: str, api: Api, httpx: Any) -> tuple[str, str]:
+    """Where requests go, and the same without what may be secret.
+
+    Examples
+    --------
+    >>> import httpx
+    >>> address("http://localhost:8000", "chat", httpx)[1]
+    'http://localhost:8000/v1/chat/completions'
+    >>> address("https://me:secret@host/openai/v1/?api-version=7", "completions", httpx)
+    ('https://me:secret@host/openai/v1/completions?api-version=7', 'https://host/openai/v1/completions')
+    """
+    try:
+        found = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError, ValueError):
+        found = None
+    if found is None or found.scheme not in ("http", "https") or not found.host:
+        shown = "the given one" if "@" in str(url) else repr(url)  # which may hold a password
+        raise InputError(f"`url`: {shown} is not an address; give one such as http://localhost:8000/v1.")
+    path = found.path.rstrip("/")
+    if path.endswith("/completions"):  # the whole of it
+        if path.endswith("/chat/completions") != (api == "chat"):
+            raise InputError(f"`url` ends in {path}, but `api` is {api!r}; leave out the end of the one or the other.")
+    else:
+        path = f"{path or '/v1'}/{PATHS[api]}"
+    full = found.copy_with(path=path, fragment=None)
+    bare = full.copy_with(userinfo=b"", query=None)
+    return str(full.copy_with(userinfo=found.userinfo)), str(bare)
+
+
+def key(given: str | None, variable: str) -> str:
+    """The key, which may be missing: servers of one's own have none."""
+    key = os.environ.get(variable) if given is None else given
+    if key is None:
+        if variable != "OPENAI_API_KEY":
+            raise InputError(f"`key_variable` is {variable}, but that environment variable is not set.")
+        return ""
+    key = key.strip()
+    if not key.isascii() or not key.isprintable() or " " in key:  # never shown, and never as a header
+        where = f"the environment variable {variable}" if given is None else "`api_key`"
+        raise InputError(f"{where} does not hold a key: it has blanks, or letters that a key cannot have.")
+    return key
+
+
+def spacing(rate: float | str | None) -> float:
+    """Seconds from one request to the next.
+
+    Examples
+    --------
+    >>> spacing(4), spacing("90/min"), spacing(None)
+    (0.25, 0.6666666666666666, 0.0)
+    """
+    if rate is None:
+        return 0.0
+    if isinstance(rate, str) and (match := _RATE.fullmatch(rate)):
+        number = float(match[1]) / (60.0 if match[2].startswith("min") else 1.0)
+    else:
+        try:
+            number = float(rate)
+        except (TypeError, ValueError):
+            number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"`rate` is {rate!r}; give requests per second, or a text such as '90/min'.")
+    return 1.0 / number
+
+
+def seconds(value: float, name: str) -> float:
+    """A time that is not nothing."""
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(f"`{name}` is {value}; it must be a number of seconds above 0.")
+    return float(value)
+
+
+def extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Fields of a request that nothing else sets."""
+    found = dict(extra or {})
+    taken = sorted(found.keys() & {"model", "messages", "prompt", "stream", "n"})
+    if taken:
+        raise InputError(f"`extra` holds {taken[0]!r}, which is set by other arguments; leave it out.")
+    try:
+        json.dumps(found, sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"`extra` cannot be written as JSON ({told(error)}).") from error
+    return found
+
+
+def price(price: Sequence[float] | None) -> tuple[float, float] | None:
+    """Two numbers, of tokens in and out."""
+    if price is None:
+        return None
+    try:
+        pair = [float(each) for each in price]
+    except (TypeError, ValueError):
+        pair = []
+    if len(pair) != 2 or not all(math.isfinite(each) and each >= 0 for each in pair):
+        raise InputError(f"`price` is {price!r}; give two prices per million tokens, of prompts and of completions.")
+    return pair[0], pair[1]
+
+
+def folder(cache: str | Path | None) -> Path:
+    """Where answers are kept."""
+    if cache is not None:
+        return Path(cache)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "heldout" / "answers"

@@ -1,0 +1,288 @@
+"""`heldout.options`: which models are found, what is kept, and what is told."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import numpy as np
+import pytest
+
+from heldout import InputError, options
+from heldout.checkpoints import Checkpoint
+from heldout.multiple_choice.asking import TOGETHER
+from heldout.multiple_choice.detectable import detectable_share
+from heldout.multiple_choice.runs import Runs
+from heldout.scorers.choices import Choice
+from heldout.statistics import orbit_test
+from tests.report.browser import needs_chromium
+from tests.report.summaries import check_fits_a_phone, check_renderings, check_renders_alone
+
+TREES = ("oak", "ash", "elm", "fir", "yew", "box")
+
+
+def unit(*parts) -> float:
+    """A number in [0, 1) that depends on nothing but these."""
+    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:6], "big") / 2**48
+
+
+def benchmark(n=200, k=4, seed=0, law=None):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        shown = [TREES[j] for j in rng.permutation(k)]
+        rows.append({"id": f"q{i}", "question": f"Which tree is number {i}?", "options": shown,
+                     "answer": int(rng.choice(k, p=law))})  # fmt: skip
+    return rows
+
+
+def model_of(rows, memorised=(), letters=(), bias=0.0, tells=True):
+    """Right in a share of the orders that is an item's own; it may know some as printed, or by their letter."""
+    printed = {row["question"]: (tuple(row["options"]), row["answer"]) for row in rows}
+
+    def choose(question, shown):
+        texts, answer = printed[question]
+        right = shown.index(texts[answer])
+        scores = [unit(question, text, shown) + bias * (place == len(shown) - 1) for place, text in enumerate(shown)]
+        scores[right] += 1.5 * unit(question) - 0.4
+        if question in memorised and shown == texts:
+            scores[right] += 3
+        if question in letters:
+            scores[answer] += 3
+        return np.array(scores) if tells else int(np.argmax(scores))
+
+    return choose
+
+
+def first(rows, count):
+    return {row["question"] for row in rows[:count]}
+
+
+def test_models_that_know_orders_or_letters_are_found_and_others_are_not():
+    rows = benchmark()
+    for memorised, letters in ((first(rows, 60), ()), ((), first(rows, 60))):
+        found = options(rows, model_of(rows, memorised, letters), n_resamples=999)
+        assert found.verdict == "depends on the printed order"
+        assert found.p_value <= 0.002
+        assert found.p_values.ranks <= 0.002
+        assert found.errors_printed < found.errors_expected - 3 * found.errors_spread
+    honest = options(rows, model_of(rows), n_resamples=999)
+    assert honest.verdict == "no dependence found"
+    assert 0 < honest.detectable < 0.3
+    assert honest.n_orders == 24
+    assert honest.n_answers == 200 * 24
+    assert (honest.repeat_rate, honest.n_repeated, honest.unparsed) == (1.0, 50, 0)
+
+
+def test_a_place_that_benchmark_and_model_share_alarms_the_poisson_binomial_test_alone():
+    rows = benchmark(600, law=(0.1, 0.1, 0.2, 0.6))
+    found = options(rows, model_of(rows, bias=0.7), n_resamples=999)
+    assert found.p_values.poisson_binomial < 0.001
+    assert found.verdict == "no dependence found"
+    assert found.positions.p_value < 1e-6
+    assert sum(found.positions.counts["4"]) == 600
+    shuffled = options(rows, model_of(rows, bias=0.7), n_resamples=99, uniform=True)
+    assert (shuffled.rests_on, shuffled.verdict) == ("poisson_binomial", "depends on the printed order")
+    assert any("declared to be shuffled" in warning for warning in shuffled.summary().warnings)
+
+
+def test_which_test_is_the_verdict_does_not_depend_on_the_data():
+    rows = benchmark(60)
+    for uniform, basis in ((False, "conditional"), (True, "poisson_binomial")):
+        for known in (0, 40):
+            found = options(rows, model_of(rows, first(rows, known)), n_resamples=99, uniform=uniform)
+            assert found.rests_on == basis
+            assert found.p_value == getattr(found.p_values, basis)
+
+
+def test_worse_as_printed_is_found_by_both_sides_only():
+    rows = benchmark()
+    printed = {row["question"]: tuple(row["options"]) for row in rows}
+    honest = model_of(rows, tells=False)
+
+    def spoiled(question, shown):
+        return None if shown == printed[question] else honest(question, shown)
+
+    one, two = (options(rows, spoiled, n_resamples=499, alternative=a) for a in ("overfitted", "two-sided"))
+    assert (one.verdict, two.verdict) == ("no dependence found", "depends on the printed order")
+    assert "does worse as printed" in " ".join(two.summary().sentences)
+    assert one.unparsed == one.unparsed_printed == one.errors_printed == 200
+    assert math.isnan(one.p_values.ranks)
+
+
+def test_orders_items_and_what_is_left_out():
+    rows = [*benchmark(30, k=3), *benchmark(20, k=6, seed=1)]
+    rows += [{"id": f"n{i}", "question": f"How many {i}?", "options": ["3", "5", "8"], "answer": 0} for i in range(7)]
+    rows += [{"id": "last", "question": "Which?", "options": ["oak", "elm", "all of the above"], "answer": 2}]
+    for row in rows[30:50]:
+        row["id"], row["question"] = f"six {row['id']}", f"Six: {row['question']}"
+    model = model_of(rows)
+    every = options(rows, model, n_resamples=99)
+    assert every.left_out == {"numbers": 7, "references": 1}
+    assert [one.id for one in every.left_out_items][-1] == "last"
+    assert (every.n_given, every.n_items, every.kind) == (58, 50, "drawn")
+    assert {one.n_orders for one in every.items} == {6, 9}
+    cyclic = options(rows, model, orders="cyclic", n_resamples=99)
+    assert ({one.n_orders for one in cyclic.items}, cyclic.kind) == ({3, 6}, "cyclic")
+    some = options(rows, model, orders=3, n_items=20, n_resamples=99)
+    assert ({one.n_orders for one in some.items}, some.n_items) == ({4}, 20)
+    assert some == options(rows, model, orders=3, n_items=20, n_resamples=99)
+    assert some != options(rows, model, orders=3, n_items=20, n_resamples=99, seed=1)
+    turned = [
+        {**row, "options": row["options"][::-1], "answer": len(row["options"]) - 1 - row["answer"]} for row in rows
+    ]
+    assert options(turned, model_of(turned), n_resamples=99).left_out == every.left_out
+
+
+def test_answers_that_vary_are_counted():
+    rows = benchmark(40)
+    rng = np.random.default_rng(0)
+    found = options(rows, lambda question, shown: "ABCD"[rng.integers(4)], orders=3, repeats=160, n_resamples=99)
+    assert found.n_repeated == 160
+    assert 0.1 < found.repeat_rate < 0.45
+    assert options(rows, lambda question, shown: 0, repeats=0, orders=1, n_resamples=99).n_repeated == 0
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path, monkeypatch):
+    monkeypatch.setattr("heldout.checkpoints.SECONDS", 0.0)
+    rows = benchmark(40)
+    model = model_of(rows)
+    asked = []
+
+    def stops(question, shown):
+        asked.append((question, shown))
+        if len(asked) == 10 * TOGETHER:
+            raise KeyboardInterrupt
+        return model(question, shown)
+
+    stops.__name__ = "choose"
+    whole = options(rows, model, repeats=0, n_resamples=99)
+    with pytest.raises(KeyboardInterrupt):
+        options(rows, stops, repeats=0, n_resamples=99, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="unfinished work"):
+        options(rows, stops, repeats=0, n_resamples=99, checkpoint=tmp_path)
+    assert options(rows, stops, repeats=0, n_resamples=99, checkpoint=tmp_path, resume=True) == whole
+    assert len(set(asked)) == whole.n_answers
+    assert len(asked) <= whole.n_answers + TOGETHER
+    with pytest.raises(InputError, match="belongs to another run"):
+        options(rows, stops, repeats=0, n_resamples=99, seed=1, orders=2, checkpoint=tmp_path, resume=True)
+    assert Checkpoint(tmp_path / "none.npz", {}, of="run").load() is None
+
+
+def test_where_no_item_can_move_nothing_is_told():
+    rows = [{**row, "answer": 0} for row in benchmark(30)]
+    found = options(rows, model_of(rows), orders="cyclic", n_resamples=99)
+    assert (found.verdict, found.rests_on) == ("cannot tell", "neither")
+    assert "No item can change its order" in found.summary().sentences[0]
+    same = options(benchmark(30), lambda question, shown: "oak", n_resamples=99)
+    assert (same.verdict, same.p_value, same.errors_spread) == ("no dependence found", 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"level": 0.001}, "no p is below 0.01 with `n_resamples=99`"),
+        ({"alternative": "less"}, "`alternative` is 'less'"),
+        ({"orders": "some"}, "`orders`"),
+        ({"n_items": 1}, "`n_items` is 1"),
+        ({"repeats": -1}, "`repeats` is -1"),
+        ({"model": None}, "`model` is not given"),
+        ({"model": 7}, "`model` is a int"),
+        ({"model": lambda q, o: 4}, "returned 4 for a question with 4 options"),
+        ({"model": lambda q, o: [0.0, 1.0]}, r"returned \[0.0, 1.0\] for a question with 4 options"),
+        ({"model": lambda q, o: 1 / 0}, "failed on a question .ZeroDivisionError: division by zero"),
+        ({"items": [{"question": "?", "options": ["1", "2"], "answer": 0}]}, "no item of rows has options whose order"),
+    ],
+)
+def test_what_is_refused(given, says):
+    rows = given.pop("items", benchmark(8))
+    with pytest.raises(InputError, match=says):
+        options(rows, given.pop("model", model_of(benchmark(8))), n_resamples=99, **given)
+
+
+def test_runs_are_taken_as_they_are():
+    rng = np.random.default_rng(0)
+    scores, answers = rng.normal(size=(4, 90, 4)), rng.integers(4, size=(4, 90))
+    runs = Runs.from_arrays(scores[0], answers[0], scores[1:], answers[1:], model="m")
+    found = options(runs, n_resamples=99)
+    assert (found.model, found.n_items, found.n_orders, found.kind) == ("m", 90, 4, "logged")
+    assert found == options(None, runs, n_resamples=99)
+    with pytest.raises(InputError, match="existing runs have their orders"):
+        options(runs, orders=3)
+
+
+def test_choices_of_ones_own():
+    rows = benchmark(12)
+    found = options(rows, lambda question, shown: Choice(-1, text="I will not say"), n_resamples=99)
+    assert found.unparsed == found.n_answers
+    assert any("no option could be read" in warning for warning in found.summary().warnings)
+
+
+@pytest.mark.parametrize(("n", "m", "level"), [(400, 9, 0.05), (200, 2, 0.05)])
+def test_the_detectable_share_is_found_four_times_in_five(n, m, level, rng):
+    hits = 0
+    for _ in range(200):
+        ease = rng.random((n, 1))
+        wrong = rng.random((2, n, m)) < ease
+        known = orbit_test(wrong[0])
+        others = wrong[0][:, 1:].mean(axis=1)
+        share = detectable_share(others, np.full(n, m), known.standard_deviation, level=level)
+        wrong[1][rng.random(n) < share, 0] = False
+        hits += orbit_test(wrong[1]).p_value <= level
+    assert 0.68 <= hits / 200 <= 0.9
+
+
+@pytest.fixture(scope="module")
+def results():
+    rows = benchmark(80)
+    rows[3]["id"] = "q3 **<img src=x onerror=1>**"
+    rows[3]["question"] = "Which <script> is k_S?"
+    mixed = [*rows, *({**row, "question": f"Six {row['id']}?", "id": f"six{row['id']}"} for row in benchmark(9, k=6))]
+    mixed += [{"id": f"n{i}", "question": f"How many {i}?", "options": ["3", "5"], "answer": 0} for i in range(70)]
+    none = Runs.from_arrays(np.zeros((4, 3)), [0, 1, 2, 0], np.zeros((4, 3)), [1, 0, 2, 2])
+    from dataclasses import replace
+
+    return {
+        "found": options(rows, model_of(rows, first(rows, 60)), n_resamples=99),
+        "quiet": options(mixed, model_of(mixed, tells=False), n_resamples=99, orders=4, alternative="two-sided"),
+        "shuffled": options(rows, model_of(rows), n_resamples=99, uniform=True, mid_p=True),
+        "hopeless": options(benchmark(3), model_of(benchmark(3)), n_resamples=99),
+        "cannot": options(
+            [{**row, "answer": 0} for row in rows], model_of(rows, tells=False), orders="cyclic", n_resamples=99
+        ),
+        "not": options(replace(none, not_applicable="each option was scored by itself")),
+    }
+
+
+def test_renderings(results, tmp_path):
+    for name, result in results.items():
+        check_renderings(result, tmp_path / name, drawn=name != "not")
+
+
+@needs_chromium
+def test_the_page_fits_a_phone(results, tmp_path):
+    check_fits_a_phone(results["found"], tmp_path)
+    check_fits_a_phone(results["quiet"], tmp_path)
+
+
+def test_results_render_alone(results, tmp_path):
+    check_renders_alone(results.values(), tmp_path)
+
+
+def test_what_the_summary_says(results):
+    told = {name: result.summary() for name, result in results.items()}
+    assert {name: one.headline for name, one in told.items()} == {
+        "found": "The score depends on the printed order",
+        "quiet": "No sign that the score depends on the printed order",
+        "shuffled": "No sign that the score depends on the printed order",
+        "hopeless": "No sign that the score depends on the printed order",
+        "cannot": "Whether the score depends on the printed order cannot be told",
+        "not": "Not applicable",
+    }
+    assert told["not"].sentences == ("Each option was scored by itself.",)
+    assert any(sentence.startswith("Had the model memorised") for sentence in told["quiet"].sentences)
+    assert any(sentence.startswith("Not even") for sentence in told["hopeless"].sentences)
+    assert not any("memorised the printed" in sentence for sentence in told["found"].sentences)
+    assert any("mid-p, which is not valid" in warning for warning in told["shuffled"].warnings)
+    titles = [section.title for section in told["found"].sections]
+    assert titles[:3] == ["As printed, against other orders", "Items that look memorised", "Where the answers stand"]

@@ -1,0 +1,219 @@
+"""Items from every usual layout, and what is said of those that cannot be used."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from heldout.errors import InputError
+from heldout.multiple_choice.items import Item, Items
+from heldout.multiple_choice.readers import read_items
+
+FRUIT = ("apple", "plum", "pear", "fig")
+MMLU = {"question": "Which?", "subject": "fruit", "choices": list(FRUIT), "answer": 2}
+# Rows of one item whose right option is the third, "pear", in the layouts of well-known benchmarks.
+LAYOUTS = {
+    "MMLU": MMLU,
+    "MMLU-Pro": {
+        "question_id": 70,
+        "question": "Which?",
+        "options": list(FRUIT),
+        "answer": "C",
+        "answer_index": 2,
+        "cot_content": "",
+    },
+    "ARC": {
+        "id": "Mercury_7",
+        "question": "Which?",
+        "choices": {"text": list(FRUIT), "label": ["1", "2", "3", "4"]},
+        "answerKey": "3",
+    },
+    "ARC, its own files": {
+        "id": "Mercury_7",
+        "question": {
+            "stem": "Which?",
+            "choices": [{"text": t, "label": letter} for t, letter in zip(FRUIT, "ABCD", strict=True)],
+        },
+        "answerKey": "C",
+    },
+    "HellaSwag": {"ind": 24, "activity_label": "Eating", "ctx": "Which?", "endings": list(FRUIT), "label": "2"},
+    "TruthfulQA": {"question": "Which?", "mc1_targets": {"choices": list(FRUIT), "labels": [0, 0, 1, 0]}},
+    "TruthfulQA, its own files": {"question": "Which?", "mc1_targets": {t: int(t == "pear") for t in FRUIT}},
+    "OpenBookQA": {
+        "question_stem": "Which?",
+        "choices": {"text": list(FRUIT), "label": list("ABCD")},
+        "answerKey": "C",
+    },
+    "MedQA": {
+        "question": "Which?",
+        "options": dict(zip("ABCD", FRUIT, strict=True)),
+        "answer": "pear",
+        "answer_idx": "C",
+    },
+    "MedMCQA": {"question": "Which?", **dict(zip(("opa", "opb", "opc", "opd"), FRUIT, strict=True)), "cop": 2},
+    "columns by letter": {"Question": "Which?", **dict(zip("ABCD", FRUIT, strict=True)), "Answer": "c"},
+    "columns by number": {"question": "Which?", **{f"choice{i}": t for i, t in enumerate(FRUIT)}, "label": 2},
+    "the answer as text": {"question": "Which?", "options": list(FRUIT), "correct_answer": "pear"},
+    "inspect_ai": {"input": "Which?", "choices": list(FRUIT), "target": "C"},
+}
+
+
+@pytest.mark.parametrize("row", LAYOUTS.values(), ids=LAYOUTS)
+def test_layouts(row):
+    (item,) = read_items([row])
+    assert (item.question, item.options, item.answer) == ("Which?", FRUIT, 2)
+    assert item.id == str(row.get("id", row.get("question_id", 0)))
+
+
+def test_a_passage_is_part_of_the_question():
+    (race,) = read_items([{"article": "Ann eats.", "question": "Who?", "options": ["Ann", "Bob"], "answer": "A"}])
+    assert race.question == "Ann eats.\nWho?"
+
+
+def write(path: Path, rows: list[dict]) -> Path:
+    """A table of plain cells or of lists, in the format of its name."""
+    text = "\n".join(json.dumps(row) for row in rows)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    elif path.suffix == ".parquet":
+        pd.DataFrame(rows).to_parquet(path)
+    elif path.suffix in (".csv", ".tsv"):
+        with path.open("w", newline="") as f:
+            table = csv.DictWriter(f, rows[0], delimiter="\t" if path.suffix == ".tsv" else ",")
+            table.writeheader()
+            table.writerows(rows)
+    else:
+        path.write_text(text if path.suffix == ".jsonl" else json.dumps({"data": rows}))
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.json", "a.parquet", "a.csv", "a.tsv"])
+@pytest.mark.parametrize("layout", ["MMLU", "ARC", "columns by letter", "HellaSwag"])
+def test_files(tmp_path, name, layout):
+    (item,) = read_items(write(tmp_path / name, [LAYOUTS[layout]]))
+    assert (item.question, item.options, item.answer) == ("Which?", FRUIT, 2)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_frames(make):
+    rows = [MMLU, {**MMLU, "question": "And?", "answer": 0}]
+    items = read_items(make(rows))
+    assert [(item.id, item.question, item.answer) for item in items] == [("0", "Which?", 2), ("1", "And?", 0)]
+    assert items.source == "DataFrame"
+
+
+def test_mmlu_files_without_a_header_and_folders(tmp_path):
+    (tmp_path / "a_test.csv").write_text('"Which, and why?",apple,plum,pear,fig,C\nAnd?,1,2,3,4,A\n')
+    (tmp_path / "b_test.csv").write_text("question,A,B,C,answer\nFewer?,x,y,,1\nAll?,x,y,z,2\n")
+    items = read_items(tmp_path)
+    assert [item.id for item in items] == ["a_test/0", "a_test/1", "b_test/0", "b_test/1"]
+    assert [item.answer for item in items] == [2, 0, 1, 2]
+    assert items[2].options == ("x", "y")
+    assert [item.id for item in read_items([tmp_path / "a_test.csv"])] == ["0", "1"]
+
+
+def test_items_and_what_they_say_of_themselves():
+    items = read_items([{**MMLU, "question": f"{i}?"} for i in range(30)])
+    assert read_items(items) is items
+    assert isinstance(items[:2], Items)
+    assert items.digest() == read_items(list(items)).digest() != items[:29].digest()
+    turned = Items(tuple(reversed(items.items)))
+    assert set(items.sample(7, seed=1)) == set(turned.sample(7, seed=1)) != set(items.sample(7, seed=2))
+    assert set(items.sample(7, seed=1)) < set(items.sample(8, seed=1))
+    assert len(items.sample(99, seed=0)) == 30
+    same = Item("x", "0?", tuple(reversed(FRUIT)), 1)
+    assert same.key == items[0].key != items[1].key
+
+
+def one(**changed) -> list[dict]:
+    return [{**MMLU, **changed}]
+
+
+def answers(*given, options=FRUIT) -> list[dict]:
+    return [{"question": f"{i}?", "options": list(options), "answer": answer} for i, answer in enumerate(given)]
+
+
+BAD = [
+    ([], "rows is empty: at least one item is needed."),
+    (["a", {"question": "?"}], "row 1 is not an object"),
+    ({"question": "?"}, "`items` is of the type dict"),
+    (7, "`items` is of the type int"),
+    ([{"a": 1, "options": ["x", "y"]}], "no question under a usual name; of its columns 'a', 'options'"),
+    ([{"question": "?", "answer": 0}], "no options under a usual name"),
+    ([{"question": "?", "options": ["x", "y"]}], "no answer under a usual name"),
+    (
+        [{"question": "?", "correct_answer": "x", "distractor1": "y", "distractor2": "z"}],
+        "lists the right answer apart from the wrong ones ('distractor1', 'distractor2'), so that no order",
+    ),
+    (one(choices=["x"]), "row 1 has one option, 'x', where at least 2 are needed; leave the row out"),
+    (one(choices=[]), "row 1 has no options"),
+    (one(choices=["x", " "]), "row 1: option 2 is empty"),
+    (one(choices=["x", "y", "x "]), "row 1 has two options with the same text, 'x'"),
+    (one(choices=[str(i) for i in range(27)]), "row 1 has 27 options, more than the 26 letters"),
+    (one(choices="pear"), "'choices' is 'pear', where a list of options is needed"),
+    (one(choices=[["x"], ["y"]]), "options that are lists themselves"),
+    (one(choices={"text": ["x", "y"], "label": ["A"]}), "'choices' has 2 texts and 1 labels"),
+    (one(question=" "), "row 1 has no question ('question')"),
+    (one(answer=None), "row 1 has no answer ('answer')"),
+    (one(answer=7), "the answer 7 names no option; give a letter (A to D), the text of an option, or a number from 0"),
+    (one(answer="E"), "the answer 'E' names no option"),
+    (one(answer=True), "the answer True names no option"),
+    (one(answer=1.5), "the answer 1.5 names no option"),
+    (answers("A", "B", "F"), "row 3: the answer 'F' names no option by a letter, as other rows do"),
+    (answers("A", "B", 1), "row 3: the answer 1 is not a letter, but other rows have a letter; write all"),
+    (answers(1, 4, 2), "row 2: the answer 4 is not one of 4 options counted from 0, but all answers fit if they count"),
+    (answers("1", "2", options=("2", "1", "0")), "can be read as a number and as the text of an option, and these are"),
+    ([{**LAYOUTS["MMLU-Pro"], "answer": "D"}], "'answer_index' is 2 and 'answer' is 'D', which are two options"),
+    ([{**LAYOUTS["TruthfulQA"], "mc1_targets": {"x": 1, "y": 1}}], "marks 2 options as right, where one is needed"),
+    ([{**LAYOUTS["ARC"], "id": "a"}, {**LAYOUTS["ARC"], "id": "a"}], "'a' is there more than once"),
+    ("missing.jsonl", "missing.jsonl does not exist."),
+    ("items.txt", "items.txt has the suffix '.txt'; items are read from .jsonl"),
+    ("empty.jsonl", "empty.jsonl is empty"),
+    ("cut.jsonl", "line 2 is no JSON"),
+    ("scalar.json", "holds neither a list of items nor one list for each column"),
+    ("folder", "folder is a folder without items"),
+]
+
+
+@pytest.mark.parametrize(("source", "says"), BAD, ids=[says[:60] for _, says in BAD])
+def test_bad_items(source, says, tmp_path):
+    (tmp_path / "folder").mkdir()
+    for name, text in (("items.txt", "x"), ("empty.jsonl", ""), ("scalar.json", "3")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "cut.jsonl").write_text(json.dumps(MMLU) + '\n{"question": ')
+    with pytest.raises(InputError) as error:
+        read_items(tmp_path / source if isinstance(source, str) else source)
+    assert says in str(error.value)
+    assert str(error.value).endswith(".")
+    assert "\n" not in str(error.value)
+
+
+def test_ways_out():
+    assert [item.answer for item in read_items(answers(1, 4, 2), answers_from=1)] == [0, 3, 1]
+    with pytest.raises(InputError, match="`answers_from` is 2"):
+        read_items(answers(1), answers_from=2)
+    odd = [{"frage": "?", "links": "x", "rechts": "y", "loesung": "A", "nr": 7}]
+    named = {"question_key": "frage", "options_key": ["links", "rechts"], "answer_key": "loesung", "ids_key": "nr"}
+    assert read_items(odd, **named)[0] == Item("7", "?", ("x", "y"), 0)
+    with pytest.raises(InputError, match="no column 'oben'"):
+        read_items(odd, **{**named, "options_key": "oben"})
+
+
+def test_broken_rows_are_left_out_where_that_was_asked_for():
+    rows = [MMLU, *one(choices=["x", "x"]), *one(answer=None), *one(answer=9), *one(question=""), MMLU, MMLU]
+    items = read_items(rows, skip_broken=True)
+    assert [item.id for item in items] == ["0", "5", "6"]
+    assert items.broken == ("1", "2", "3", "4")
+    assert items[:1].broken == items.broken
+    with pytest.raises(InputError, match="all 1 rows are broken"):
+        read_items(one(choices=["x"]), skip_broken=True)
+    with pytest.raises(InputError, match="fit if they count from 1"):
+        read_items(answers(1, 4, 2), skip_broken=True)
+    with pytest.raises(InputError, match="names no option"):
+        read_items(answers("pineapple", "cherry"), skip_broken=True)

@@ -1,0 +1,398 @@
+"""Existing runs in several orders: logs that inspect_ai and lm-evaluation-harness wrote themselves (`data/make.md`)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout.errors import InputError
+from heldout.multiple_choice.designs import find_flaw
+from heldout.multiple_choice.readers import read_items
+from heldout.multiple_choice.runs import Runs, read_runs
+from heldout.predictions.inspect_logs import whole_samples
+from heldout.scorers.choices import UNPARSED
+
+DATA = Path(__file__).parent / "data"
+INSPECT, HARNESS = DATA / "inspect", DATA / "lm_eval" / "models__tiny"
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "llm_option_scores.npz"
+ROWS = [json.loads(line) for line in (DATA / "trees.jsonl").read_text().splitlines()]
+LETTERED = ["trees", "trees_shuffled_?"]
+
+
+@pytest.fixture(scope="module")
+def items():
+    return read_items(DATA / "trees.jsonl")
+
+
+def logs(*names: str) -> list[Path]:
+    return [INSPECT / f"{name}.eval" for name in names]
+
+
+def as_json(source: Path, target: Path, change=lambda header, samples: None) -> Path:
+    """A log in inspect_ai's other format, with something changed."""
+    header, samples = whole_samples(source)
+    rows = list(samples)
+    change(header, rows)
+    target.write_text(json.dumps({**header, "samples": rows}))
+    return target
+
+
+def each(runs: Runs):
+    """Item, order, place of the answer, chosen place, whether wrong, score."""
+    assert runs.orders is not None
+    for i, (item, orders) in enumerate(zip(runs.items, runs.orders, strict=True)):
+        assert orders[0].tolist() == list(range(len(item.options)))
+        assert len({tuple(order) for order in orders.tolist()}) == len(orders) == runs.n_orders[i]
+        for j, order in enumerate(orders.tolist(), start=int(runs.starts[i])):
+            yield item, order, int(runs.positions[j]), int(runs.chosen[j]), bool(runs.wrong[j]), float(runs.scores[j])
+
+
+class TestInspect:
+    def test_agrees_with_the_model(self, items):
+        """The mock model knows the first five printed letters and says B otherwise: every answer is known."""
+        runs = read_runs(logs("printed", "shuffled-1", "shuffled-2"), items=items)
+        assert [item.id for item in runs.items] == [row["id"] for row in ROWS]
+        assert runs.model == "mockllm/by-heart"
+        for item, order, place, chosen, wrong, score in each(runs):
+            number = [row["id"] for row in ROWS].index(item.id)
+            silent = item.id == "maple" and order[0] == 1
+            says = UNPARSED if silent else ROWS[number]["answer"] if number < 5 else 1
+            assert (place, chosen, wrong) == (order.index(item.answer), says, says != place)
+            known = np.nan if silent else np.log(0.7 if says == place else 0.1)
+            assert score == pytest.approx(known, nan_ok=True)
+        assert (runs.n_repeats, runs.repeat_rate, dict(runs.left_out)) == (2, 1.0, {})
+        named = read_runs(INSPECT, printed=INSPECT / "printed.eval", model="mockllm/by-heart")
+        by_name = read_runs(logs("printed", "shuffled-1", "shuffled-2", "solver"), printed="printed")
+        assert named.digest() == by_name.digest() != runs.digest()
+
+    def test_shuffled_by_the_solver(self, items):
+        """Its log pretends that nothing was shuffled; what was shown is in the explanation of the score."""
+        _, samples = whole_samples(INSPECT / "solver.eval")
+        explained = {sample["id"]: sample["scores"]["choice"]["explanation"] for sample in samples}
+        for item, order, place, chosen, wrong, _ in each(read_runs(logs("printed", "solver"), items=items)):
+            if order != [0, 1, 2, 3]:
+                shown = "\n".join(f"{'ABCD'[i]}) {item.options[option]}" for i, option in enumerate(order))
+                assert shown in explained[item.id]
+                assert explained[item.id].endswith(f"ANSWER: {'ABCD'[chosen]}")
+                assert wrong == (chosen != place)
+
+    def test_without_items(self, tmp_path, items):
+        """A JSON log with a second epoch, which is a repeat of the same order."""
+
+        def again(header, samples):
+            samples += [{**sample, "epoch": 2} for sample in samples]
+            samples[-1]["scores"] = {"choice": {"value": "I", "answer": "A"}}
+
+        printed = as_json(INSPECT / "printed.eval", tmp_path / "printed.json", again)
+        runs = read_runs([printed, INSPECT / "shuffled-1.eval"], printed=printed)
+        assert (runs.n_repeats, runs.repeat_rate) == (8, 7 / 8)
+        same = read_runs(logs("printed", "shuffled-1"), items=items)
+        assert runs.select(range(8)).digest() == same.select(range(8)).digest()
+        some = runs.select([3, 1])
+        assert [item.id for item in some.items] == ["rowan", "birch"]
+        assert some.wrong.tolist() == [*runs.wrong[6:8], *runs.wrong[2:4]]
+
+    def test_dropped_alike(self, tmp_path, items):
+        """What a run failed on is left out, whichever order failed; several right answers and repeats are, too."""
+
+        def fail(header, samples):
+            samples[0]["scores"] = {}
+            samples[1]["target"] = ["A", "B"]
+            samples.append({**samples[2], "id": "larch-again"})
+
+        other = as_json(INSPECT / "shuffled-1.eval", tmp_path / "failed.json", fail)
+        with pytest.raises(InputError, match=r"of 6 items, 1 are not in every run, which leaves 5.*`missing=\"drop\"`"):
+            read_runs([INSPECT / "printed.eval", other], items=items)
+        names = [sample["id"] for sample in whole_samples(other)[1]]
+        runs = read_runs([INSPECT / "printed.eval", other], items=items, missing="drop")
+        assert dict(runs.left_out) == {
+            "not_in_every_run": (names[0],),
+            "several_answers": (names[1],),
+            "duplicate_item": (names[2],),
+        }
+        assert len(runs.items) == 5
+
+
+def moved(source: Path, target: Path, order_of) -> Path:
+    """A log whose options, with target and answer, stand in the orders that a function of item and options gives."""
+
+    def move(header, samples):
+        for i, sample in enumerate(samples):
+            order = order_of(i)
+            options = next(row["options"] for row in ROWS if row["id"] == sample["id"])
+            right = next(row["answer"] for row in ROWS if row["id"] == sample["id"])
+            sample["choices"] = [options[j] for j in order]
+            sample["target"] = "ABCD"[order.index(right)]
+            sample["messages"] = []
+            value = "C" if sample["scores"]["choice"]["answer"] == sample["target"] else "I"
+            sample["scores"]["choice"]["value"] = value
+
+    return as_json(source, target, move)
+
+
+REFUSED = [
+    (
+        ["printed", "shuffled-1"],
+        {"items": None},
+        "no printed order is known: give the items as printed, too.*`printed`",
+    ),
+    (["printed"], {}, "all runs show the options in one and the same order"),
+    (["shuffled-1", "shuffled-2"], {}, "of 8 items, 7 were not run as printed, which leaves 1"),
+    (
+        ["printed", "shuffled-1"],
+        {"printed": "original"},
+        "`printed` is 'original', which is none of the runs: 'printed",
+    ),
+    (["printed", "shuffled-1"], {"model": "gpt"}, "no run is of the model 'gpt'"),
+    (
+        ["printed", "shuffled-1"],
+        {"metric": "match"},
+        r"printed.eval has no scorer 'match'; it has 'choice' \(`metric`\)",
+    ),
+    (["printed", "shuffled-1"], {"task": "mmlu"}, r"2 runs has no task 'mmlu' \(`task`\).*'trees'"),
+    (["printed", "shuffled-1"], {"missing": "nan"}, "`missing` is 'nan'; \"drop\" is all"),
+    (["none"], {}, "none.eval does not exist"),
+]
+
+
+@pytest.mark.parametrize(("names", "options", "message"), REFUSED)
+def test_refused(items, names, options, message):
+    with pytest.raises(InputError, match=message):
+        read_runs(logs(*names), **{"items": items, **options})
+
+
+def test_other_ways_to_go_wrong(tmp_path, items):
+    printed = INSPECT / "printed.eval"
+
+    def refused(message, *paths, **options):
+        with pytest.raises(InputError, match=message):
+            read_runs([printed, *paths], **{"items": items, **options})
+
+    def changed(name, change):
+        return as_json(INSPECT / "shuffled-1.eval", tmp_path / f"{name}.json", change)
+
+    other = changed("other", lambda header, samples: header["eval"].update(model="mockllm/other"))
+    refused(r"runs are of 2 models, 'mockllm/by-heart', 'mockllm/other'.*`model='mockllm/by-heart'`", other)
+    warm = changed("warm", lambda header, samples: header["plan"]["config"].update(temperature=1.0))
+    refused(r"printed.eval and warm.json asked the model in two ways \(temperature: None and 1.0\)", warm)
+    failed = changed("failed", lambda header, samples: header.update(status="error"))
+    refused("failed.json: the run ended with the status 'error'", failed)
+    open_question = changed("open", lambda header, samples: [sample.pop("choices") for sample in samples])
+    refused("open.json holds no samples with choices", open_question)
+    elsewhere = changed("else", lambda header, samples: [sample.update(input="What?") for sample in samples])
+    refused(r"no item was run both as printed and in another order \(8 in one run\)", elsewhere)
+    hidden = changed(
+        "hidden", lambda header, samples: samples[0].update(choices=samples[0]["choices"][::-1], target="C")
+    )
+    refused("hidden.json: the sample .* shown its options in another order than the one logged|counts as", hidden)
+    strange = changed("strange", lambda header, samples: samples[0].update(target="Oak"))
+    refused("has the target 'Oak', which is no letter of its 4 choices", strange)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    refused("holds no logs of inspect_ai", empty)
+    broken = tmp_path / "broken.eval"
+    broken.write_bytes(printed.read_bytes()[:2000])
+    refused("broken.eval is damaged", broken)
+
+
+class TestDesigns:
+    """Whether each order, had it been printed, would have led to the same ones."""
+
+    def test_one_list_for_all(self, tmp_path, items):
+        turned = moved(INSPECT / "printed.eval", tmp_path / "turned.json", lambda i: [1, 2, 3, 0])
+        both = [INSPECT / "printed.eval", turned]
+        with pytest.raises(InputError, match=r"'turned.json' moved the options of all items alike, so that"):
+            read_runs(both, items=items)
+        with pytest.raises(
+            InputError, match=r"alike beside runs that shuffled each item by itself.*leave out one kind"
+        ):
+            read_runs([*both, INSPECT / "shuffled-1.eval"], items=items)
+        shifts = [
+            moved(INSPECT / "printed.eval", tmp_path / f"{k}.json", lambda i, k=k: [(j + k) % 4 for j in range(4)])
+            for k in (2, 3)
+        ]
+        assert read_runs([*both, *shifts], items=items).n_orders.tolist() == [4] * 8
+
+    @pytest.mark.parametrize(
+        ("orders", "fine"),
+        [
+            ([(1, 0, 3, 2)], True),  # a group of two
+            ([(3, 2, 1, 0)], True),
+            ([(1, 2, 3, 0)], False),
+            ([(1, 2, 3, 0), (2, 3, 0, 1)], False),
+            ([(1, 2, 3, 0), (2, 3, 0, 1), (3, 0, 1, 2)], True),
+            (list(itertools.permutations(range(4)))[1:], True),
+            (list(itertools.permutations(range(4)))[1:9], False),
+        ],
+    )
+    def test_lists(self, orders, fine):
+        shown = {run: {i: (i % 4, order) for i in range(40)} for run, order in enumerate(orders)}
+        assert (find_flaw(shown) is None) == fine
+
+    def test_answer_moved(self):
+        """The right option put to every place: fine where the others keep their order, not where it changes places."""
+
+        def inserted(answer, place):
+            others = [i for i in range(4) if i != answer]
+            return (*others[:place], answer, *others[place:])
+
+        def swapped(answer, place):
+            order = list(range(4))
+            order[answer], order[place] = order[place], order[answer]
+            return tuple(order)
+
+        for move, fine in ((inserted, True), (swapped, False)):
+            shown = {place: {i: (i % 4, move(i % 4, place)) for i in range(60)} for place in range(4)}
+            assert (find_flaw(shown) is None) == fine
+
+    def test_drawn(self):
+        rng = random.Random(0)
+        for n in (2, 5, 30):
+            shown = {run: {i: (i % 4, tuple(rng.sample(range(4), 4))) for i in range(n)} for run in range(3)}
+            assert find_flaw(shown) is None
+
+
+class TestHarness:
+    def test_agrees_with_the_samples(self, items):
+        """Letters of the prompts that were sent, and the harness's own accuracy."""
+        runs = read_runs(HARNESS, items=items, task=LETTERED)
+        assert (runs.model, runs.not_applicable) == ("models__tiny", "")
+        logged = {}
+        for path in HARNESS.glob("samples_trees_2*.jsonl"), HARNESS.glob("samples_trees_shuffled*.jsonl"):
+            for row in (json.loads(line) for file in path for line in file.read_text().splitlines()):
+                logged[row["arguments"]["gen_args_0"]["arg_0"]] = row
+        for item, order, place, chosen, wrong, score in each(runs):
+            lines = [f"{'ABCD'[i]}. {item.options[option]}" for i, option in enumerate(order)]
+            row = logged["\n".join([item.question, *lines, "Answer:"])]
+            told = np.array([float(response[0]) for response in row["filtered_resps"]])
+            assert (place, wrong) == (int(row["target"]), row["acc"] == 0)
+            assert chosen == np.argmax(told)
+            assert score == pytest.approx(told[place] - np.log(np.exp(told).sum()))
+        assert runs.n_orders.sum() + runs.n_repeats == 24
+
+    def test_written_answers(self, tmp_path, items):
+        """What the filter leaves; a text without a letter is unparsed, and wrong."""
+        for path in HARNESS.glob("samples_trees_written*"):
+            shutil.copy(path, tmp_path)
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+        for row in rows:
+            row["doc"] = {**row["doc"], "options": row["doc"]["options"][::-1], "answer": 3 - row["doc"]["answer"]}
+            row["target"] = "ABCD"[row["doc"]["answer"]]
+            del row["arguments"]["gen_args_0"]["arg_0"]
+            row["arguments"]["gen_args_0"] = {"arg_0": "", **row["arguments"]["gen_args_0"]}
+            row["exact_match"] = float(row["filtered_resps"][0] == row["target"])
+        again = tmp_path / "samples_reversed_2026-11-17T00-00-00.000000.jsonl"
+        again.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        runs = read_runs(tmp_path, items=items)
+        said = [row["filtered_resps"][0] for row in rows]
+        assert runs.chosen[::2].tolist() == [
+            UNPARSED if letter == "[invalid]" else "ABCD".index(letter) for letter in said
+        ]
+        assert runs.wrong[::2].tolist() == [runs.chosen[2 * i] != row["answer"] for i, row in enumerate(ROWS)]
+        assert np.isnan(runs.scores).all()
+        with pytest.raises(
+            InputError, match=r"asked the model in two ways \(answers: 'letters' and 'written'\).*`task`"
+        ):
+            read_runs(HARNESS, items=items)
+
+    def test_scored_one_by_one(self, items):
+        alone = read_runs(HARNESS, task="trees_alone*")
+        assert "scored by itself" in alone.not_applicable
+        assert len(alone.items) == 8
+        both = read_runs(HARNESS, items=items, task=[*LETTERED, "trees_alone*"])
+        assert both.digest() == read_runs(HARNESS, items=items, task=LETTERED).digest()
+
+    def test_scores_that_merely_reorder(self, tmp_path, items):
+        """The same where the requests do not tell: letters whose scores move with the options."""
+        for path in (*HARNESS.glob("samples_trees_2*"), *HARNESS.glob("samples_trees_shuffled*")):
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            for row in rows:
+                scores = [-float(len(option)) - ord(option[0]) / 100 for option in row["doc"]["options"]]
+                row["filtered_resps"] = [[str(score), "False"] for score in scores]
+                row["acc"] = float(np.argmax(scores) == row["doc"]["answer"])
+            (tmp_path / path.name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert "scored by itself" in read_runs(tmp_path, items=items).not_applicable
+
+    def test_broken_documents(self, tmp_path):
+        """One option twice: no order can be told, and the item is left out."""
+        for path in (*HARNESS.glob("samples_trees_2*"), *HARNESS.glob("samples_trees_shuffled*")):
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            rows[3]["doc"]["options"] = ["Alder", "Alder", "Rowan", "Lime"]
+            (tmp_path / path.name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (printed,) = tmp_path.glob("samples_trees_2*")
+        runs = read_runs(tmp_path, printed=printed)
+        assert (len(runs.items), dict(runs.left_out)) == (7, {"broken": ("3",)})
+
+    def test_model_and_settings_from_the_results(self, tmp_path, items):
+        for path in (*HARNESS.glob("samples_trees_2*"), *HARNESS.glob("samples_trees_shuffled*")):
+            shutil.copy(path, tmp_path)
+        (stamp,) = {path.stem.rpartition("_")[2] for path in tmp_path.iterdir()}
+        results = tmp_path / f"results_{stamp}.json"
+        results.write_text(json.dumps({"model_name": "models/tiny", "n-shot": {"trees": 0}}))
+        assert read_runs(tmp_path, items=items).model == "models/tiny"
+        results.write_text(json.dumps({"n-shot": {"trees": 5, "trees_shuffled_1": 0}}))
+        with pytest.raises(InputError, match=r"two ways \(few-shot examples: 5 and None\)"):
+            read_runs(tmp_path, items=items)
+
+
+class TestArrays:
+    def test_oracle(self):
+        """Letters of a made-up model, in two other orders; fewer options are padded."""
+        rng = np.random.default_rng(0)
+        scores = rng.normal(size=(3, 6, 4))
+        scores[:, 4:, 3] = np.nan
+        answers = rng.integers(0, 3, size=(3, 6))
+        runs = Runs.from_arrays(scores[0], answers[0], scores[1:], answers[1:], ids=list("abcdef"))
+        assert runs.strata.tolist() == [4, 4, 4, 4, 3, 3]
+        for i, j in itertools.product(range(6), range(3)):
+            told = scores[j, i, : runs.strata[i]]
+            at = runs.starts[i] + j
+            assert (runs.positions[at], runs.chosen[at]) == (answers[j, i], np.argmax(told))
+            assert runs.wrong[at] == (np.argmax(told) != answers[j, i])
+            assert runs.scores[at] == pytest.approx(told[answers[j, i]] - np.log(np.exp(told).sum()))
+        assert (runs.with_text, runs.orders, runs.not_applicable) == (False, None, "")
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"printed_scores": [1.0, 2.0]}, r"`printed_scores` has the shape \(2,\)"),
+            ({"scores": np.zeros((2, 3))}, r"`scores` has the shape \(2, 3\); \(3, 2\) is needed"),
+            ({"answer": [0, 1, 2]}, "`answer` of the item 2 is 2, which is none of its 2 options"),
+            ({"printed_answer": [0.0, 1.0, 1.0]}, "`printed_answer` .* type float64; whole numbers"),
+            ({"ids": ["a", "a", "b"]}, "`ids` must be 3 different names"),
+            ({"scores": [[1.0, np.nan]] * 3}, "may only pad"),
+        ],
+    )
+    def test_refused(self, changes, message):
+        given = {
+            "printed_scores": np.zeros((3, 2)), "printed_answer": [0, 1, 1], "scores": np.ones((3, 2)),
+            "answer": [1, 0, 0],
+        }  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            Runs.from_arrays(**{**given, **changes})
+
+    @pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data/llm_option_scores.npz")
+    def test_shared_scores(self):
+        """A small model in the printed and one other order: MMLU by letters, the rest option by option."""
+        runs = read_runs(SHARED, task="mmlu")
+        assert np.bincount(runs.positions[runs.starts[:-1]]).tolist() == [19, 16, 25, 42]
+        assert (len(runs.items), runs.not_applicable) == (102, "")
+        for task, n in (("arc", 100), ("hellaswag", 58), ("truthfulqa", 136)):
+            alone = read_runs(SHARED, task=task)
+            assert (len(alone.items), "scored by itself" in alone.not_applicable) == (n, True)
+        with pytest.raises(InputError, match="tasks 'arc', 'hellaswag', 'mmlu', 'truthfulqa'; choose one with `task`"):
+            read_runs(SHARED)
+
+
+def test_zip_and_json_are_the_same(tmp_path, items):
+    json_log = as_json(INSPECT / "shuffled-1.eval", tmp_path / "shuffled-1.json")
+    first = read_runs([INSPECT / "printed.eval", json_log], items=items)
+    assert first.digest() == read_runs(logs("printed", "shuffled-1"), items=items).digest()
+    assert zipfile.is_zipfile(INSPECT / "shuffled-1.eval")
