@@ -286,7 +286,7 @@ def _p(observed: float, drawn: Floats, mid_p: bool) -> float:
     hits = 1.0 + np.count_nonzero(drawn <= observed + slack)
     if mid_p:
         hits -= 0.5 * (1.0 + np.count_nonzero(np.abs(drawn - observed) <= slack))
-    return hits / (len(drawn) + 1)  # (2)
+    return float(hits / (len(drawn) + 1))  # (2)
 
 
 def _read(
