@@ -146,7 +146,8 @@ class StandIn:
                 self.most_at_once = max(self.most_at_once, self.at_once)
                 try:
                     method, path, _ = first.split(" ")
-                    status, body, more = await self._respond(method, path.partition("?")[0], headers, content)
+                    path, _, query = path.partition("?")
+                    status, body, more = await self._respond(method, path, query, headers, content)
                 finally:
                     self.at_once -= 1
                 self.statuses[status] += 1
@@ -165,7 +166,7 @@ class StandIn:
     # As an endpoint
 
     async def _respond(
-        self, method: str, path: str, headers: Mapping[str, str], content: bytes
+        self, method: str, path: str, query: str, headers: Mapping[str, str], content: bytes
     ) -> tuple[int, bytes, dict[str, str]]:
         json_type = {"content-type": "application/json"}
         if path == "/counts":
@@ -185,6 +186,11 @@ class StandIn:
                 await asyncio.sleep(30)
             if self.mood.isdigit():
                 return refuse(int(self.mood), "stand-in is in a mood")
+            if self.mood == "echo":  # whatever it was given, after some words
+                said = f"{'x' * 150} {headers.get('authorization', '').partition(' ')[2]} {query} {content.decode()}"
+                return refuse(400, said)
+            if self.mood == "plain echo":
+                return 200, f"You said {headers.get('authorization', '')[7:]}".encode(), {"content-type": "text/plain"}
             return MOODS[self.mood]
         if path not in ("/v1/chat/completions", "/v1/completions"):
             return 404, b'{"detail": "Not Found"}', json_type

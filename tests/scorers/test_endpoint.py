@@ -259,6 +259,39 @@ def test_the_key_is_sent_and_shown_nowhere(tmp_path, monkeypatch):
     assert "sk-a" not in str(caught.value)
 
 
+@pytest.mark.parametrize("mood", ["echo", "plain echo"])
+def test_no_part_of_a_long_key_is_left_where_a_text_is_cut(mood):
+    key = "".join(f"{i:02d}k" for i in range(30))
+    with StandIn(mood=mood) as server, pytest.raises(InputError) as caught:
+        model(server, api_key=key).choose(questions(1))
+    assert "[key]" in str(caught.value)
+    assert key[:6] not in str(caught.value)
+
+
+def test_secrets_of_an_address_and_of_further_fields_are_not_told():
+    with StandIn(mood="echo") as server, pytest.raises(InputError) as caught:
+        url = server.url.replace("//", "//me:pass%21word@") + "?api-key=Q&api-version=7"
+        EndpointChooser(url, "m", cache=False, extra={"code": "X-1", "top_p": 0.25}).choose(questions(1))
+    assert "api-key=[hidden]&api-version=7" in str(caught.value)
+    assert '"code":"[hidden]"' in str(caught.value)
+    assert not any(secret in str(caught.value) for secret in ("pass", "word", "X-1", "=Q", "bWU6"))
+    settings = EndpointChooser(url, "m", cache=False, extra={"code": "X-1", "top_p": 0.25}).settings
+    assert settings == {"max_tokens": 16, "temperature": 0.0, "logprobs": True, "top_logprobs": 20, "code": "[hidden]",
+                        "top_p": 0.25}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["k", "none", "elephants"])
+def test_a_key_that_is_a_word_changes_no_answer(tmp_path, key):
+    shown = [Shown(f"Which is number {i}?", ("trunk", "none", "elephants", "k")) for i in range(12)]
+    with StandIn(key=key, says="{text}", logprobs="refused") as server:
+        choices = model(server, tmp_path, api_key=key).choose(shown)
+        assert model(server, tmp_path, api_key=key).choose(shown) == choices, "as kept"
+        wanted = [int(np.argmax(server.scores(one.question, list(one.options)))) for one in shown]
+    assert [c.chosen for c in choices] == wanted
+    assert len(set(wanted)) == 4
+    assert {c.text for c in choices} == {"trunk", "none", "k", "[key]" if key == "elephants" else "elephants"}
+
+
 def test_plan(tmp_path):
     shown = questions(6)
     with StandIn() as server:

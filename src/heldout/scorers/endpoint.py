@@ -24,6 +24,7 @@ from heldout.scorers.choices import UNPARSED, Choice, Shown, Tell
 from heldout.scorers.completions import PATHS, TEMPLATES, TOKENS, TOPS, Answer, Api, Settings, frame, milder
 from heldout.scorers.prompts import check_template, prompt
 from heldout.scorers.responses import CONNECT_TIMEOUT, AgainError, RefusedError, Responses
+from heldout.scorers.secrets import Secrets, plain_fields
 from heldout.scorers.waiting import Line, StoppedError, in_own_loop
 
 if TYPE_CHECKING:
@@ -192,7 +193,8 @@ class EndpointChooser:
             address=self.address,
             model=model,
             api=api,
-            key=self._key,
+            secrets=Secrets(self._key, full, self._extra),
+            has_key=bool(self._key),
             key_from=key_variable if api_key is None else "`api_key`",
             timeout=self._timeout,
             httpx=self._httpx,
@@ -205,8 +207,8 @@ class EndpointChooser:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What goes with each question; what the endpoint takes is known after the first answer."""
-        return (self._known() or self._wanted).fields(self._api) | self._extra
+        """What goes with each question, secrets hidden; what the endpoint takes is known after the first answer."""
+        return (self._known() or self._wanted).fields(self._api) | plain_fields(self._extra)
 
     @property
     def answered(self) -> int:
