@@ -94,6 +94,7 @@ class StandIn:
         self.answered: Counter[str] = Counter()  # by the text that was asked
         self.statuses: Counter[int] = Counter()
         self.bodies: list[dict[str, Any]] = []
+        self.authorized: set[str] = set()
         self.began: list[float] = []
         self.at_once = self.most_at_once = 0
         self._random = random.Random(seed)
@@ -177,6 +178,7 @@ class StandIn:
             error = {"error": {"message": message, "code": code}}
             return status, json.dumps(error).encode(), json_type | {k.replace("_", "-"): v for k, v in more.items()}
 
+        self.authorized.add(headers.get("authorization", ""))
         self.began.append(time.monotonic())
         number = len(self.began)
         if self.key and headers.get("authorization") != f"Bearer {self.key}":

@@ -1,6 +1,7 @@
 """An endpoint is asked: a real server, in good and in bad moods."""
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -280,6 +281,18 @@ def test_secrets_of_an_address_and_of_further_fields_are_not_told():
                         "top_p": 0.25}  # fmt: skip
 
 
+def test_the_log_of_httpx_tells_no_secret(caplog):
+    caplog.set_level(logging.DEBUG)
+    with StandIn() as server:
+        url = server.url.replace("//", "//me:pass@") + "?api-key=Q"
+        EndpointChooser(url, "stand-in", cache=False, api_key=KEY).choose(questions(2))
+        assert server.authorized == {"Basic bWU6cGFzcw=="}
+        assert server.answered.total() == 4
+    assert f"POST {server.url}/chat/completions" in caplog.text
+    assert not any(secret in caplog.text for secret in ("pass", "=Q", KEY, "bWU6"))
+    assert not logging.getLogger("httpx").filters
+
+
 @pytest.mark.parametrize("key", ["k", "none", "elephants"])
 def test_a_key_that_is_a_word_changes_no_answer(tmp_path, key):
     shown = [Shown(f"Which is number {i}?", ("trunk", "none", "elephants", "k")) for i in range(12)]
@@ -393,6 +406,8 @@ def test_what_is_kept_belongs_to_one_address_model_and_way_of_asking(tmp_path):
     [
         ("localhost:8000", {}, r"`url`: 'localhost:8000' is not an address"),
         ("ftp://me:secret@host", {}, r"`url`: the given one is not an address"),
+        ("localhost:8000?api-key=Q", {}, r"`url`: the given one is not an address"),
+        ("http://host", {"key_variable": "sk-7f3a"}, "`key_variable` is a name, but that environment variable is not"),
         ("http://host/v1/completions", {}, "`url` ends in /v1/completions, but `api` is 'chat'"),
         ("http://host", {"rate": "fast"}, "`rate` is 'fast'; give requests per second"),
         ("http://host", {"rate": 0}, "`rate` is 0"),

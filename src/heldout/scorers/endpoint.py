@@ -92,7 +92,8 @@ class EndpointChooser:
     Parameters
     ----------
     url : str
-        Its address, as for other clients: http://localhost:8000/v1. Answers are kept for each address by itself.
+        Its address, as for other clients: http://localhost:8000/v1. Answers are kept for each address by itself. A name
+        and a password in it go into the header, instead of a key; they and its query are shown nowhere.
     model : str
         The model's name there.
     api : {"chat", "completions"}
@@ -119,7 +120,8 @@ class EndpointChooser:
     template : str, optional
         Text of a question, with {question}, {options} and perhaps {letters}.
     extra : mapping, optional
-        Further fields of each request, such as `{"reasoning_effort": "low"}`.
+        Further fields of each request, such as `{"reasoning_effort": "low"}`; shown are only those that are known not
+        to be secret.
     cache : path or False, optional
         The folder that keeps answers: heldout/answers in the user's cache folder; False for none.
     price : pair of float, optional
@@ -176,6 +178,8 @@ class EndpointChooser:
         self._logprobs = logprobs
         self._template = TEMPLATES[api] if template is None else check_template(template)
         self._extra = given.extra(extra)
+        self._user = given.user(url)
+        self._secrets = Secrets(self._key, url, self._extra)
         self._price = given.price(price)
         self._seed = check_seed(seed)
         if temperature is not None and not (math.isfinite(temperature) and temperature >= 0):
@@ -193,7 +197,7 @@ class EndpointChooser:
             address=self.address,
             model=model,
             api=api,
-            secrets=Secrets(self._key, full, self._extra),
+            secrets=self._secrets,
             has_key=bool(self._key),
             key_from=key_variable if api_key is None else "`api_key`",
             timeout=self._timeout,
@@ -297,7 +301,8 @@ class EndpointChooser:
         settings = self._known()
         asked = None if settings is None else self._look_up(shown, settings)
         if asked is None or asked.missing:
-            asked = in_own_loop(lambda stop: self._fetch(shown, asked, tell, stop))
+            with self._secrets.out_of_logs(str(self._target), self.address):
+                asked = in_own_loop(lambda stop: self._fetch(shown, asked, tell, stop))
         else:
             tell(len(shown))
         return [self._kept(key, one) for key, one in zip(asked.keys, shown, strict=True)]
@@ -368,7 +373,9 @@ class EndpointChooser:
 
     def _client(self) -> httpx.AsyncClient:
         headers = {"content-type": "application/json", "user-agent": f"heldout/{__version__}"}
-        if self._key:
+        if self._user:
+            headers["authorization"] = f"Basic {self._user}"
+        elif self._key:
             headers["authorization"] = f"Bearer {self._key}"
         limits = self._httpx.Limits(
             max_connections=self._concurrency, max_keepalive_connections=self._concurrency, keepalive_expiry=60.0
