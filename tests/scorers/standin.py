@@ -156,7 +156,13 @@ class StandIn:
                     return
                 lines = [f"HTTP/1.1 {status} {PHRASES.get(status, 'Error')}", f"content-length: {len(body)}"]
                 lines += [f"{name}: {value}" for name, value in more.items()]
-                writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+                whole = "\r\n".join([*lines, "", ""]).encode() + body
+                while self.mood == "drip" and whole:
+                    writer.write(whole[:10])
+                    whole = whole[10:]
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
+                writer.write(whole)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             return
@@ -186,6 +192,8 @@ class StandIn:
         if self.mood and self.answered.total() >= self.after:
             if self.mood == "hang":
                 await asyncio.sleep(30)
+            if self.mood == "drip":
+                return 200, b" " * 1000, json_type
             if self.mood.isdigit():
                 return refuse(int(self.mood), "stand-in is in a mood")
             if self.mood == "echo":  # whatever it was given, after some words

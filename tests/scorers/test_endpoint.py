@@ -172,6 +172,25 @@ def test_rate():
     assert server.began[-1] - began >= 0.02 * 9
 
 
+def test_rate_after_a_pause():
+    async def sent():
+        line, times = waiting.Line(asyncio.Event(), spacing=0.02, seed=0), []
+
+        async def send():
+            await line.turn()
+            times.append(time.monotonic())
+
+        tasks = [asyncio.create_task(send()) for _ in range(8)]
+        await asyncio.sleep(0)  # the first is sent, the others have their places
+        line.hold(0.2)
+        await asyncio.gather(*tasks)
+        return times
+
+    times = asyncio.run(sent())
+    assert times[1] - times[0] >= 0.19
+    assert times[-1] - times[1] >= 0.06, "not all at once; a slow machine may be late for the first of them"
+
+
 @pytest.mark.parametrize(
     ("mood", "sentence"),
     [
@@ -192,12 +211,13 @@ def test_rate():
         ("patience", r"wants 86,400 seconds of pause \(429: Tomorrow\); try again later"),
         ("router", r"fails \(502: Provider gone\) \(tried 3 times\)"),
         ("thinking", "stand-in wrote nothing within 16 tokens.*allow more with `max_tokens=4096`"),
+        ("drip", r"gave no answer within 0.2 seconds \(tried 2 times\); raise `timeout` or lower `concurrency`\.$"),
         ("hang", r"gave no answer within 0.05 seconds \(tried 2 times\); raise `timeout` or lower `concurrency`\.$"),
     ],
 )
 def test_bad_moods_are_told_in_a_sentence(mood, sentence):
     with StandIn(mood=mood) as server, pytest.raises(InputError, match=sentence) as caught:
-        model(server, max_retries=2, timeout=0.05 if mood == "hang" else 5.0).choose(questions(2))
+        model(server, max_retries=2, timeout={"hang": 0.05, "drip": 0.2}.get(mood, 5.0)).choose(questions(2))
     assert str(caught.value).count("\n") == 0
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import httpx
 
 BYTES_PER_TOKEN = 4  # of English text, about; other languages take more bytes and more tokens
+LATE = 1.05  # of the whole of an answer; httpx minds the time between two bytes, and tells what it waited for
 MESSAGE_TOKENS = 8  # that a chat adds to a message, about
 
 
@@ -107,7 +108,7 @@ class EndpointChooser:
     rate : float or str, optional
         Requests per second at most, or a text such as "90/min".
     timeout : float
-        Seconds to wait for an answer.
+        Seconds to wait for an answer, for the whole of it.
     max_retries : int
         How often a request is sent again before the run ends with an error. Being told to slow down does not count as
         long as other answers arrive.
@@ -478,7 +479,9 @@ class EndpointChooser:
         while True:
             await line.turn()
             try:
-                return self._responses.read(await client.send(request), one)
+                async with asyncio.timeout(LATE * self._timeout):
+                    response = await client.send(request)
+                return self._responses.read(response, one)
             except AgainError as again:
                 reason, way_out, wait = again.reason, ".", again.wait
                 if wait is not None:
@@ -486,7 +489,7 @@ class EndpointChooser:
                 if again.busy and line.answered > answered:  # others get through: patience
                     tries, answered = 0, line.answered
                 most = self._max_retries
-            except self._httpx.RequestError as error:
+            except (self._httpx.RequestError, TimeoutError) as error:
                 (reason, way_out), wait = self._responses.absent(error), None
                 most = self._max_retries if self.answered else min(1, self._max_retries)  # most likely the address
                 if isinstance(error, (self._httpx.UnsupportedProtocol, self._httpx.LocalProtocolError)):

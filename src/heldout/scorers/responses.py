@@ -173,7 +173,7 @@ class Responses:
         causes = list(_causes(error))
         if isinstance(error, self.httpx.ConnectTimeout):
             return f"cannot be reached: no connection within {min(self.timeout, CONNECT_TIMEOUT):g} seconds", "."
-        if isinstance(error, self.httpx.TimeoutException):
+        if isinstance(error, (self.httpx.TimeoutException, TimeoutError)):
             return f"gave no answer within {self.timeout:g} seconds", "; raise `timeout` or lower `concurrency`."
         if any(isinstance(cause, socket.gaierror) for cause in causes):
             return f"cannot be reached: the name {self.httpx.URL(self.address).host} is not known", "."
