@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -390,6 +391,23 @@ def test_a_stopped_run_asks_for_no_answer_twice(tmp_path, how):
         assert times.min() == 1
         assert times.sum() - len(shown) <= (8 if how == signal.SIGKILL else 0), "those on their way when it was killed"
         assert choices == model(server).choose(shown), "the same answers as without a stop"
+
+
+def test_two_runs_at_once_do_not_pay_for_the_same_answers(tmp_path):
+    shown = questions(20)
+    with StandIn(latency=0.02) as server, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(model(server, tmp_path).choose, shown)
+        deadline = time.monotonic() + 60
+        while server.answered.total() < 3 and time.monotonic() < deadline:
+            time.sleep(0.002)
+        second = model(server, tmp_path)
+        with pytest.raises(InputError, match=r"`cache`: another run asks this model now .* wait until it has ended"):
+            second.choose(shown)
+        known = [one for one in shown if not second.plan([one]).calls]
+        assert len(second.choose(known)) == len(known) > 0, "what is kept can be read meanwhile"
+        choices = first.result()
+        assert second.choose(shown) == choices
+        assert server.answered.total() == len(shown)
 
 
 def test_a_torn_line_is_ignored(tmp_path):

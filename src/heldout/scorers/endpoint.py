@@ -81,7 +81,8 @@ class EndpointChooser:
 
     Requests are sent at once, in shuffled order, no faster than `rate`. Where the endpoint is busy or fails, they are
     sent again, later and later. Every answer is kept in a file as soon as it is there, under a hash of the endpoint's
-    address, the model, the text, the settings and the draw: a run that was stopped asks only for what is missing.
+    address, the model, the text, the settings and the draw: a run that was stopped asks only for what is missing. One
+    run at a time asks a model with one `cache`.
 
     The first request finds out what the endpoint takes: log-probabilities of fewer tokens or none, `max_tokens` by its
     newer name, its own temperature where it has only one. All further requests have the same settings (`settings`).
@@ -289,8 +290,7 @@ class EndpointChooser:
             return []
         before = self.answered
         try:
-            with self._cache:
-                answers = self._answers(shown, tell or (lambda more: None))
+            answers = self._answers(shown, tell or (lambda more: None))
         except InputError as error:
             if self.answered == before or self._cache.path is None:
                 raise
@@ -299,14 +299,21 @@ class EndpointChooser:
         return self._choices(answers, shown)
 
     def _answers(self, shown: Sequence[Shown], tell: Tell) -> list[Answer | None]:
-        settings = self._known()
-        asked = None if settings is None else self._look_up(shown, settings)
-        if asked is None or asked.missing:
-            with self._secrets.out_of_logs(str(self._target), self.address):
-                asked = in_own_loop(lambda stop: self._fetch(shown, asked, tell, stop))
-        else:
+        self._cache.read()
+        asked = self._asked(shown)
+        if asked is not None and not asked.missing:
             tell(len(shown))
+        else:
+            before = len(self._cache.records)
+            with self._cache, self._secrets.out_of_logs(str(self._target), self.address):  # nobody else asks now
+                if len(self._cache.records) > before:  # but somebody did, a moment ago
+                    asked = self._asked(shown)
+                asked = in_own_loop(lambda stop: self._fetch(shown, asked, tell, stop))
         return [self._kept(key, one) for key, one in zip(asked.keys, shown, strict=True)]
+
+    def _asked(self, shown: Sequence[Shown]) -> _Asked | None:
+        settings = self._known()
+        return None if settings is None else self._look_up(shown, settings)
 
     def _look_up(self, shown: Sequence[Shown], settings: Settings) -> _Asked:
         keys = [self._request_key(one, settings) for one in shown]
