@@ -76,6 +76,14 @@ def test_an_honest_endpoint_without_log_probabilities(run, items, tmp_path):
     assert 0.3 < found["repeat_rate"] < 1
 
 
+def test_a_question_that_is_refused_does_not_end_the_run(run, items, tmp_path):
+    path, rows = items
+    with StandIn(rows, refuses={"number 7?": 400}) as server:
+        code, out, err = run(path, *endpoint(server, tmp_path, "--json", "--repeats", "0"))
+    assert (code, json.loads(out)["unparsed"]) == (0, 9)
+    assert "9 questions were refused by the endpoint, and count as wrong." in err
+
+
 def test_nothing_is_asked_before_somebody_says_yes(run, items, tmp_path, monkeypatch):
     path, rows = items
     with StandIn(rows) as server:

@@ -64,6 +64,8 @@ class StandIn:
         The mood begins after so many answers.
     key : str
         Wanted in the header.
+    refuses : mapping of text to status
+        Questions with such a text are refused with that status.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class StandIn:
         mood: str = "",
         after: int = 0,
         key: str = "",
+        refuses: Mapping[str, int] | None = None,
         seed: int = 0,
         port: int = 0,
     ) -> None:
@@ -91,6 +94,7 @@ class StandIn:
         self.latency = latency if isinstance(latency, tuple) else (latency, latency)
         self.vary, self.logprobs, self.newer, self.says, self.every = vary, logprobs, newer, says, dict(every or {})
         self.limit, self.mood, self.after, self.key, self.seed, self.port = limit, mood, after, key, seed, port
+        self.refuses = dict(refuses or {})
         self.answered: Counter[str] = Counter()  # by the text that was asked
         self.statuses: Counter[int] = Counter()
         self.bodies: list[dict[str, Any]] = []
@@ -232,6 +236,9 @@ class StandIn:
         if max(self.latency) > 0:
             await asyncio.sleep(self._random.uniform(*self.latency))
         text = asked["messages"][0]["content"] if chat else asked["prompt"]
+        for part, status in self.refuses.items():
+            if part in text:
+                return refuse(status, "Invalid prompt: your prompt was flagged.", "invalid_prompt")
         self.answered[text] += 1
         return (
             200,

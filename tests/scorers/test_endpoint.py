@@ -137,6 +137,41 @@ def test_refusals_are_answers_and_are_wrong():
         assert {c.chosen for c in model(server).choose(questions(3))} == {UNPARSED}
 
 
+def test_questions_that_are_refused_by_themselves_are_wrong(tmp_path):
+    shown = questions(30)
+    refuses = {"Question 7?": 400, "Question 11?": 403, "Question 19?": 413, "Question 23?": 422}
+    with StandIn(refuses=refuses) as server:
+        chooser = model(server, tmp_path, api_key=KEY)
+        choices = chooser.choose(shown)
+        refused = [one.question in refuses for one in shown]
+        assert [c.chosen == UNPARSED for c in choices] == refused
+        assert chooser.refused == sum(refused) == 8
+        assert all(c.log_probs is not None for c, not_told in zip(choices, refused, strict=True) if not not_told)
+        asked = len(server.began)
+        again = model(server, tmp_path)
+        assert again.choose(shown) == choices
+        assert (again.refused, len(server.began)) == (8, asked), "kept as well"
+
+
+@pytest.mark.parametrize("status", [400, 403])
+def test_the_first_question_may_be_refused_but_not_all(tmp_path, status):
+    with StandIn(refuses={"Question 0?": status}) as server:
+        for seed in range(4):  # whichever is the first
+            chooser = model(server, seed=seed)
+            assert [c.chosen == UNPARSED for c in chooser.choose(questions(3))] == [True] * 2 + [False] * 4
+            assert chooser.settings["top_logprobs"] == 20
+    says = r"refuses the key in `api_key` \(403: Invalid prompt" if status == 403 else "refuses the question '.*flagged"
+    with StandIn(refuses={"Question": status}) as server, pytest.raises(InputError, match=says):
+        model(server, tmp_path, api_key=KEY).choose(questions(9))
+    with StandIn(mood=str(status), after=20) as server:
+        says = "refuses the key" if status == 403 else r"refuses the question .*\(400.*\), and 10 more: too many"
+        with pytest.raises(InputError, match=rf"{says}.* answers are kept"):
+            model(server, tmp_path, api_key=KEY, concurrency=1).choose(questions(30))
+        server.mood = ""
+        chooser = model(server, tmp_path)
+        assert all(c.chosen != UNPARSED for c in chooser.choose(questions(30))), "no refusal of a broken run is kept"
+
+
 def test_draws_are_asked_for_by_themselves_and_the_same_only_once(tmp_path):
     one = questions(1)[0]
     again = Shown(one.question, one.options, draw=1)

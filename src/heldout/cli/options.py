@@ -170,6 +170,8 @@ def run(args: argparse.Namespace) -> int:
     )
     if getattr(model, "cut_off", 0):
         say(f"{model.cut_off:,} answers were cut off before they named an option; raise --max-tokens.")
+    if getattr(model, "refused", 0):
+        say(f"{model.refused:,} questions were refused by the endpoint, and count as wrong.")
     told = result.verdict not in ("cannot tell", "not applicable")
     return finish(
         result,

@@ -16,6 +16,7 @@ PATHS: dict[Api, str] = {"chat": "chat/completions", "completions": "completions
 TEMPLATES: dict[Api, str] = {"chat": CHAT, "completions": PLAIN}
 TOKENS: dict[Api, int] = {"chat": 16, "completions": 5}  # enough for "The answer is (C)."
 TOPS = (20, 5)  # how many tokens' log-probabilities are asked for: the most that OpenAI gives, and others
+CODES = {"rate_limit_exceeded": 429, "server_error": 500, "invalid_api_key": 401}  # of errors without a status
 LEAST = -9999.0  # what OpenAI gives for "next to never"; -inf of other servers becomes this
 
 
@@ -310,7 +311,8 @@ def error_within(payload: Any) -> tuple[int, bytes] | None:
     if not error:
         return None
     code = error.get("code") if isinstance(error, dict) else None
-    return (code if isinstance(code, int) and code >= 400 else 400), json.dumps({"error": error}).encode()
+    status = CODES.get(str(code), code)
+    return (status if isinstance(status, int) and status >= 400 else 400), json.dumps({"error": error}).encode()
 
 
 def complaint_of(content: bytes) -> tuple[str, str]:

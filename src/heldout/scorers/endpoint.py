@@ -23,6 +23,7 @@ from heldout.scorers.answer_cache import AnswerCache
 from heldout.scorers.choices import UNPARSED, Choice, Shown, Tell
 from heldout.scorers.completions import PATHS, TEMPLATES, TOKENS, TOPS, Answer, Api, Settings, frame, milder
 from heldout.scorers.prompts import check_template, prompt
+from heldout.scorers.refusals import OF_ONE, REFUSED, Refusals
 from heldout.scorers.responses import CONNECT_TIMEOUT, AgainError, RefusedError, Responses
 from heldout.scorers.secrets import Secrets, plain_fields
 from heldout.scorers.waiting import Line, StoppedError, in_own_loop
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 BYTES_PER_TOKEN = 4  # of English text, about; other languages take more bytes and more tokens
 LATE = 1.05  # of the whole of an answer; httpx minds the time between two bytes, and tells what it waited for
+TRIALS = 3  # questions that may be refused before it is the endpoint that refuses
 MESSAGE_TOKENS = 8  # that a chat adds to a message, about
 
 
@@ -83,6 +85,9 @@ class EndpointChooser:
     sent again, later and later. Every answer is kept in a file as soon as it is there, under a hash of the endpoint's
     address, the model, the text, the settings and the draw: a run that was stopped asks only for what is missing. One
     run at a time asks a model with one `cache`.
+
+    A question that is refused by itself, by moderation or for its length, is a wrong answer and counted (`refused`); where
+    more than a tenth are, the run ends with an error.
 
     The first request finds out what the endpoint takes: log-probabilities of fewer tokens or none, `max_tokens` by its
     newer name, its own temperature where it has only one. All further requests have the same settings (`settings`).
@@ -205,7 +210,7 @@ class EndpointChooser:
             timeout=self._timeout,
             httpx=self._httpx,
         )
-        self._answered = self._cut_off = 0
+        self._answered = self._cut_off = self._refused = 0
         self._spent = [0, 0]  # tokens of prompts and of completions, where the endpoint counts them
 
     def __repr__(self) -> str:
@@ -214,7 +219,7 @@ class EndpointChooser:
     @property
     def settings(self) -> dict[str, Any]:
         """What goes with each question, secrets hidden; what the endpoint takes is known after the first answer."""
-        return (self._known() or self._wanted).fields(self._api) | plain_fields(self._extra)
+        return {**(self._known() or self._wanted).fields(self._api), **plain_fields(self._extra)}
 
     @property
     def answered(self) -> int:
@@ -225,6 +230,11 @@ class EndpointChooser:
     def cut_off(self) -> int:
         """Answers of the last call to `choose` that ended at `max_tokens` before they named an option."""
         return self._cut_off
+
+    @property
+    def refused(self) -> int:
+        """Questions of the last call to `choose` that the endpoint refused, by moderation or length; they are wrong."""
+        return self._refused
 
     @property
     def tokens(self) -> tuple[int, int]:
@@ -323,11 +333,12 @@ class EndpointChooser:
 
     def _choices(self, answers: Sequence[Answer | None], shown: Sequence[Shown]) -> list[Choice]:
         found = []
-        self._cut_off = 0
+        self._cut_off = self._refused = 0
         for answer, one in zip(answers, shown, strict=True):
             assert answer is not None
             chosen = answer.chosen(one.options, self._api)
             self._cut_off += chosen == UNPARSED and answer.finish == "length"
+            self._refused += chosen == UNPARSED and answer.finish in ("refused", "content_filter")
             found.append(Choice(chosen, answer.log_probs, answer.text))
         return found
 
@@ -403,26 +414,41 @@ class EndpointChooser:
         async with self._client() as client:
             line = Line(stop, spacing=self._spacing, seed=self._seed)
             if asked is None:
-                settings = await self._find_settings(client, line, shown[int(rng.integers(len(shown)))])
+                by_question = {shown[i].question: shown[i] for i in rng.permutation(len(shown)).tolist()}
+                settings = await self._find_settings(client, line, list(by_question.values())[:TRIALS])
                 asked = self._look_up(shown, settings)
             missing = [asked.missing[i] for i in rng.permutation(len(asked.missing))]
             wanted = {key for key, _ in missing}
             times = Counter(key for key in asked.keys if key in wanted)
             tell(len(shown) - times.total())
-            await self._ask(client, line, missing, asked.settings, lambda key: tell(times[key]))
+            refusals = Refusals(asked.n_distinct)
+            await self._ask(client, line, missing, asked.settings, lambda key: tell(times[key]), refusals)
+            for key in refusals.keys:  # not before it is clear that they are few
+                self._cache.add(key, REFUSED.record())
         return asked
 
-    async def _find_settings(self, client: httpx.AsyncClient, line: Line, one: Shown) -> Settings:
-        """Ask one question with milder and milder settings until the endpoint answers."""
+    async def _find_settings(self, client: httpx.AsyncClient, line: Line, trials: Sequence[Shown]) -> Settings:
+        """Ask a question with milder and milder settings until the endpoint answers, or else another one."""
+        errors = []
+        for one in trials:
+            try:
+                return await self._settle(client, line, one)
+            except RefusedError as refused:
+                errors.append(self._refusal(refused, one))
+        raise errors[0]
+
+    async def _settle(self, client: httpx.AsyncClient, line: Line, one: Shown) -> Settings:
         settings = self._wanted
         while True:
             try:
                 answer = await self._answer(client, line, one, settings)
                 break
             except RefusedError as refused:
-                less = milder(settings, refused.complaint, logprobs=self._logprobs)
+                less = None
+                if refused.otherwise is None:
+                    less = milder(settings, refused.complaint, logprobs=self._logprobs)
                 if less is None:
-                    raise self._refusal(refused, one) from None
+                    raise
                 settings = less
         key = self._request_key(one, settings)
         if self._logprobs and answer.log_probs is None and answer.chosen(one.options, self._api) != UNPARSED:
@@ -446,6 +472,7 @@ class EndpointChooser:
         todo: Sequence[tuple[str, Shown]],
         settings: Settings,
         tell: Callable[[str], None],
+        refusals: Refusals,
     ) -> None:
         """All of them, several at a time; after an error no new ones, but those on their way are waited for."""
         queue: Iterator[tuple[str, Shown]] = iter(todo)
@@ -455,8 +482,12 @@ class EndpointChooser:
                 for key, one in queue:
                     try:
                         self._keep(key, await self._answer(client, line, one, settings))
+                        refusals.answered()
                     except RefusedError as refused:
-                        raise self._refusal(refused, one) from None
+                        if refused.status not in OF_ONE:
+                            raise self._refusal(refused, one) from None
+                        if refusals.too_many(key):
+                            raise self._refusal(refused, one, len(refusals.keys)) from None
                     line.answered += 1
                     tell(key)
             except StoppedError:
@@ -507,14 +538,17 @@ class EndpointChooser:
             tries += 1
             await line.pause(wait, tries)
 
-    def _refusal(self, refused: RefusedError, one: Shown) -> InputError:
+    def _refusal(self, refused: RefusedError, one: Shown, n_refused: int = 0) -> InputError:
+        if refused.otherwise is not None:
+            return refused.otherwise
         if self._logprobs and "logprob" in refused.complaint.lower():
             return InputError(
                 f"{self.address} gives no log-probabilities {refused}; leave out `logprobs=True`, and only the test of "
                 "ranks is not applicable."
             )
         start = one.question if len(one.question) <= 60 else one.question[:60] + "…"
-        return InputError(f"{self.address} refuses the question {start!r} {refused}.")
+        many = f", and {n_refused - 1:,} more: too many to count them as wrong answers" if n_refused else ""
+        return InputError(f"{self.address} refuses the question {start!r} {refused}{many}.")
 
     def _too_short(self) -> InputError:
         return InputError(

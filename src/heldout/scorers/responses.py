@@ -42,11 +42,14 @@ class AgainError(Exception):
 
 
 class RefusedError(Exception):
-    """The request itself is refused, with its settings perhaps; `complaint` is as it came, and not to be shown."""
+    """The request itself is refused, with its settings perhaps; `complaint` is as it came, and not to be shown.
 
-    def __init__(self, status: int, complaint: str, said: str) -> None:
+    `otherwise` is what it means where other requests are refused alike, if that is neither settings nor question.
+    """
+
+    def __init__(self, status: int, complaint: str, said: str, otherwise: InputError | None = None) -> None:
         super().__init__(f"({status}{said})")
-        self.status, self.complaint = status, complaint
+        self.status, self.complaint, self.otherwise = status, complaint, otherwise
 
 
 @dataclass(frozen=True)
@@ -127,11 +130,14 @@ class Responses:
             kind = "is too busy" if status == 429 else "fails"
             raise AgainError(f"{kind} ({status}{said})", wait, busy=status == 429)
         if status in (401, 403):
-            if self.has_key:
-                raise InputError(f"{self.address} refuses the key in {self.key_from} ({status}{said}).")
-            raise InputError(
-                f"{self.address} wants a key ({status}{said}); put it into the environment variable {self.key_from}."
+            error = InputError(
+                f"{self.address} refuses the key in {self.key_from} ({status}{said})."
+                if self.has_key
+                else f"{self.address} wants a key ({status}{said}); put it into the environment variable {self.key_from}."
             )
+            if status == 403:  # or moderation of one question
+                raise RefusedError(status, complaint, said, error)
+            raise error
         if status in (404, 405):
             if "model" in complaint.lower():
                 raise InputError(
