@@ -66,6 +66,40 @@ def test_an_endpoint_that_has_memorised_is_found(run, items, tmp_path):
         assert server.answered.total() == 60 * 9 + 50, "nothing is paid for twice"
 
 
+def test_no_secret_of_the_command_line_is_kept_or_told(run, items, tmp_path, monkeypatch, caplog):
+    path, rows = items
+    caplog.set_level("DEBUG")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-7f3a9c21")
+    secret = ("hunter", "aHVu", "QUERY-1", "FIELD-2", "sk-7f3a9c21")
+    with StandIn(rows) as server:
+        url = server.url.replace("//", "//me:hunter@") + "?api-key=QUERY-1"
+        extra = json.dumps({"api_key": "FIELD-2", "reasoning_effort": "low"})
+        given = (
+            "--model",
+            "stand-in",
+            "--cache",
+            tmp_path / "answers",
+            "--yes",
+            "--items",
+            "20",
+            "--orders",
+            "2",
+            *FEW,
+        )
+        code, out, err = run(path, "--endpoint", url, f"--extra={extra}", *given, "--out", tmp_path / "out")
+        assert (code, server.bodies[0]["api_key"]) == (0, "FIELD-2")
+        server.mood = "echo"
+        told = run(path, "--endpoint", url, "--extra", extra, *given, "--seed", "1", "--debug")
+    assert told[0] == 2
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert f"//[hidden]@127.0.0.1:{server.port}/v1?api-key=[hidden]" in page
+    assert "[hidden]" in told[2]
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(files) >= 3
+    for text in (out, err, told[2], caplog.text, *(file.read_bytes().decode("latin-1") for file in files)):
+        assert not [each for each in secret if each in text]
+
+
 def test_an_honest_endpoint_without_log_probabilities(run, items, tmp_path):
     path, rows = items
     with StandIn(rows, logprobs="refused", vary=0.3, says="The answer is ({letter}).") as server:

@@ -326,14 +326,15 @@ def test_no_part_of_a_long_key_is_left_where_a_text_is_cut(mood):
 
 
 def test_secrets_of_an_address_and_of_further_fields_are_not_told():
-    with StandIn(mood="echo") as server, pytest.raises(InputError) as caught:
+    with StandIn(mood="echo") as server:
         url = server.url.replace("//", "//me:pass%21word@") + "?api-key=Q&api-version=7"
-        EndpointChooser(url, "m", cache=False, extra={"code": "X-1", "top_p": 0.25}).choose(questions(1))
+        chooser = EndpointChooser(url, "m", cache=False, extra={"code": "X-1", "top_p": 0.25})
+        with pytest.raises(InputError) as caught:
+            chooser.choose(questions(1))
     assert "api-key=[hidden]&api-version=7" in str(caught.value)
     assert '"code":"[hidden]"' in str(caught.value)
     assert not any(secret in str(caught.value) for secret in ("pass", "word", "X-1", "=Q", "bWU6"))
-    settings = EndpointChooser(url, "m", cache=False, extra={"code": "X-1", "top_p": 0.25}).settings
-    assert settings == {"max_tokens": 16, "temperature": 0.0, "logprobs": True, "top_logprobs": 20, "code": "[hidden]",
+    assert chooser.settings == {"max_tokens": 16, "temperature": 0.0, "logprobs": True, "top_logprobs": 20, "code": "[hidden]",
                         "top_p": 0.25}  # fmt: skip
 
 

@@ -86,8 +86,8 @@ class EndpointChooser:
     address, the model, the text, the settings and the draw: a run that was stopped asks only for what is missing. One
     run at a time asks a model with one `cache`.
 
-    A question that is refused by itself, by moderation or for its length, is a wrong answer and counted (`refused`); where
-    more than a tenth are, the run ends with an error.
+    A question that is refused by itself, by moderation or for its length, is a wrong answer and counted (`refused`);
+    where more than a tenth are, or many in a row, the run ends with an error.
 
     The first request finds out what the endpoint takes: log-probabilities of fewer tokens or none, `max_tokens` by its
     newer name, its own temperature where it has only one. All further requests have the same settings (`settings`).

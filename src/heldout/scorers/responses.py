@@ -130,10 +130,11 @@ class Responses:
             kind = "is too busy" if status == 429 else "fails"
             raise AgainError(f"{kind} ({status}{said})", wait, busy=status == 429)
         if status in (401, 403):
+            way_out = f"put it into the environment variable {self.key_from}"
             error = InputError(
                 f"{self.address} refuses the key in {self.key_from} ({status}{said})."
                 if self.has_key
-                else f"{self.address} wants a key ({status}{said}); put it into the environment variable {self.key_from}."
+                else f"{self.address} wants a key ({status}{said}); {way_out}."
             )
             if status == 403:  # or moderation of one question
                 raise RefusedError(status, complaint, said, error)
