@@ -334,8 +334,8 @@ def test_secrets_of_an_address_and_of_further_fields_are_not_told():
     assert "api-key=[hidden]&api-version=7" in str(caught.value)
     assert '"code":"[hidden]"' in str(caught.value)
     assert not any(secret in str(caught.value) for secret in ("pass", "word", "X-1", "=Q", "bWU6"))
-    assert chooser.settings == {"max_tokens": 16, "temperature": 0.0, "logprobs": True, "top_logprobs": 20, "code": "[hidden]",
-                        "top_p": 0.25}  # fmt: skip
+    hidden = {"code": "[hidden]", "top_p": 0.25}
+    assert chooser.settings == {"max_tokens": 16, "temperature": 0.0, "logprobs": True, "top_logprobs": 20, **hidden}
 
 
 def test_the_log_of_httpx_tells_no_secret(caplog):
