@@ -17,7 +17,8 @@ RUN = 12  # characters of a secret that are too many to be shown, where an endpo
 PLAIN = frozenset({  # fields of a request, and of an address, that are never secret: how a model was asked
     "api-version", "budget_tokens", "effort", "enable_thinking", "frequency_penalty", "logprobs",
     "max_completion_tokens", "max_tokens", "min_p", "presence_penalty", "reasoning_effort", "repetition_penalty",
-    "seed", "service_tier", "stop", "temperature", "thinking_budget", "top_k", "top_logprobs", "top_p", "type", "verbosity",
+    "seed", "service_tier", "stop", "temperature", "thinking_budget", "top_k", "top_logprobs", "top_p", "type",
+    "verbosity",
 })  # fmt: skip
 LOGGERS = ("httpx", *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
 
