@@ -64,6 +64,8 @@ class StandIn:
         The mood begins after so many answers.
     key : str
         Wanted in the header.
+    refuses : mapping of text to status
+        Questions with such a text are refused with that status.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class StandIn:
         mood: str = "",
         after: int = 0,
         key: str = "",
+        refuses: Mapping[str, int] | None = None,
         seed: int = 0,
         port: int = 0,
     ) -> None:
@@ -91,9 +94,11 @@ class StandIn:
         self.latency = latency if isinstance(latency, tuple) else (latency, latency)
         self.vary, self.logprobs, self.newer, self.says, self.every = vary, logprobs, newer, says, dict(every or {})
         self.limit, self.mood, self.after, self.key, self.seed, self.port = limit, mood, after, key, seed, port
+        self.refuses = dict(refuses or {})
         self.answered: Counter[str] = Counter()  # by the text that was asked
         self.statuses: Counter[int] = Counter()
         self.bodies: list[dict[str, Any]] = []
+        self.authorized: set[str] = set()
         self.began: list[float] = []
         self.at_once = self.most_at_once = 0
         self._random = random.Random(seed)
@@ -146,7 +151,8 @@ class StandIn:
                 self.most_at_once = max(self.most_at_once, self.at_once)
                 try:
                     method, path, _ = first.split(" ")
-                    status, body, more = await self._respond(method, path.partition("?")[0], headers, content)
+                    path, _, query = path.partition("?")
+                    status, body, more = await self._respond(method, path, query, headers, content)
                 finally:
                     self.at_once -= 1
                 self.statuses[status] += 1
@@ -154,7 +160,13 @@ class StandIn:
                     return
                 lines = [f"HTTP/1.1 {status} {PHRASES.get(status, 'Error')}", f"content-length: {len(body)}"]
                 lines += [f"{name}: {value}" for name, value in more.items()]
-                writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+                whole = "\r\n".join([*lines, "", ""]).encode() + body
+                while self.mood == "drip" and whole:
+                    writer.write(whole[:10])
+                    whole = whole[10:]
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
+                writer.write(whole)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             return
@@ -165,7 +177,7 @@ class StandIn:
     # As an endpoint
 
     async def _respond(
-        self, method: str, path: str, headers: Mapping[str, str], content: bytes
+        self, method: str, path: str, query: str, headers: Mapping[str, str], content: bytes
     ) -> tuple[int, bytes, dict[str, str]]:
         json_type = {"content-type": "application/json"}
         if path == "/counts":
@@ -176,6 +188,7 @@ class StandIn:
             error = {"error": {"message": message, "code": code}}
             return status, json.dumps(error).encode(), json_type | {k.replace("_", "-"): v for k, v in more.items()}
 
+        self.authorized.add(headers.get("authorization", ""))
         self.began.append(time.monotonic())
         number = len(self.began)
         if self.key and headers.get("authorization") != f"Bearer {self.key}":
@@ -183,8 +196,15 @@ class StandIn:
         if self.mood and self.answered.total() >= self.after:
             if self.mood == "hang":
                 await asyncio.sleep(30)
+            if self.mood == "drip":
+                return 200, b" " * 1000, json_type
             if self.mood.isdigit():
                 return refuse(int(self.mood), "stand-in is in a mood")
+            if self.mood == "echo":  # whatever it was given, after some words
+                said = f"{'x' * 150} {headers.get('authorization', '').partition(' ')[2]} {query} {content.decode()}"
+                return refuse(400, said)
+            if self.mood == "plain echo":
+                return 200, f"You said {headers.get('authorization', '')[7:]}".encode(), {"content-type": "text/plain"}
             return MOODS[self.mood]
         if path not in ("/v1/chat/completions", "/v1/completions"):
             return 404, b'{"detail": "Not Found"}', json_type
@@ -216,6 +236,9 @@ class StandIn:
         if max(self.latency) > 0:
             await asyncio.sleep(self._random.uniform(*self.latency))
         text = asked["messages"][0]["content"] if chat else asked["prompt"]
+        for part, status in self.refuses.items():
+            if part in text:
+                return refuse(status, "Invalid prompt: your prompt was flagged.", "invalid_prompt")
         self.answered[text] += 1
         return (
             200,

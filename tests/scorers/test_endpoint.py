@@ -1,6 +1,7 @@
 """An endpoint is asked: a real server, in good and in bad moods."""
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -8,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -135,6 +137,41 @@ def test_refusals_are_answers_and_are_wrong():
         assert {c.chosen for c in model(server).choose(questions(3))} == {UNPARSED}
 
 
+def test_questions_that_are_refused_by_themselves_are_wrong(tmp_path):
+    shown = questions(30)
+    refuses = {"Question 7?": 400, "Question 11?": 403, "Question 19?": 413, "Question 23?": 422}
+    with StandIn(refuses=refuses) as server:
+        chooser = model(server, tmp_path, api_key=KEY)
+        choices = chooser.choose(shown)
+        refused = [one.question in refuses for one in shown]
+        assert [c.chosen == UNPARSED for c in choices] == refused
+        assert chooser.refused == sum(refused) == 8
+        assert all(c.log_probs is not None for c, not_told in zip(choices, refused, strict=True) if not not_told)
+        asked = len(server.began)
+        again = model(server, tmp_path)
+        assert again.choose(shown) == choices
+        assert (again.refused, len(server.began)) == (8, asked), "kept as well"
+
+
+@pytest.mark.parametrize("status", [400, 403])
+def test_the_first_question_may_be_refused_but_not_all(tmp_path, status):
+    with StandIn(refuses={"Question 0?": status}) as server:
+        for seed in range(4):  # whichever is the first
+            chooser = model(server, seed=seed)
+            assert [c.chosen == UNPARSED for c in chooser.choose(questions(3))] == [True] * 2 + [False] * 4
+            assert chooser.settings["top_logprobs"] == 20
+    says = r"refuses the key in `api_key` \(403: Invalid prompt" if status == 403 else "refuses the question '.*flagged"
+    with StandIn(refuses={"Question": status}) as server, pytest.raises(InputError, match=says):
+        model(server, tmp_path, api_key=KEY).choose(questions(9))
+    with StandIn(mood=str(status), after=20) as server:
+        says = "refuses the key" if status == 403 else r"refuses the question .*\(400.*\), and 10 more: too many"
+        with pytest.raises(InputError, match=rf"{says}.* answers are kept"):
+            model(server, tmp_path, api_key=KEY, concurrency=1).choose(questions(30))
+        server.mood = ""
+        chooser = model(server, tmp_path)
+        assert all(c.chosen != UNPARSED for c in chooser.choose(questions(30))), "no refusal of a broken run is kept"
+
+
 def test_draws_are_asked_for_by_themselves_and_the_same_only_once(tmp_path):
     one = questions(1)[0]
     again = Shown(one.question, one.options, draw=1)
@@ -171,6 +208,25 @@ def test_rate():
     assert server.began[-1] - began >= 0.02 * 9
 
 
+def test_rate_after_a_pause():
+    async def sent():
+        line, times = waiting.Line(asyncio.Event(), spacing=0.02, seed=0), []
+
+        async def send():
+            await line.turn()
+            times.append(time.monotonic())
+
+        tasks = [asyncio.create_task(send()) for _ in range(8)]
+        await asyncio.sleep(0)  # the first is sent, the others have their places
+        line.hold(0.2)
+        await asyncio.gather(*tasks)
+        return times
+
+    times = asyncio.run(sent())
+    assert times[1] - times[0] >= 0.19
+    assert times[-1] - times[1] >= 0.06, "not all at once; a slow machine may be late for the first of them"
+
+
 @pytest.mark.parametrize(
     ("mood", "sentence"),
     [
@@ -191,12 +247,13 @@ def test_rate():
         ("patience", r"wants 86,400 seconds of pause \(429: Tomorrow\); try again later"),
         ("router", r"fails \(502: Provider gone\) \(tried 3 times\)"),
         ("thinking", "stand-in wrote nothing within 16 tokens.*allow more with `max_tokens=4096`"),
+        ("drip", r"gave no answer within 0.2 seconds \(tried 2 times\); raise `timeout` or lower `concurrency`\.$"),
         ("hang", r"gave no answer within 0.05 seconds \(tried 2 times\); raise `timeout` or lower `concurrency`\.$"),
     ],
 )
 def test_bad_moods_are_told_in_a_sentence(mood, sentence):
     with StandIn(mood=mood) as server, pytest.raises(InputError, match=sentence) as caught:
-        model(server, max_retries=2, timeout=0.05 if mood == "hang" else 5.0).choose(questions(2))
+        model(server, max_retries=2, timeout={"hang": 0.05, "drip": 0.2}.get(mood, 5.0)).choose(questions(2))
     assert str(caught.value).count("\n") == 0
 
 
@@ -257,6 +314,52 @@ def test_the_key_is_sent_and_shown_nowhere(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="`api_key` does not hold a key") as caught:
         model(server, api_key="sk-a\nb")
     assert "sk-a" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mood", ["echo", "plain echo"])
+def test_no_part_of_a_long_key_is_left_where_a_text_is_cut(mood):
+    key = "".join(f"{i:02d}k" for i in range(30))
+    with StandIn(mood=mood) as server, pytest.raises(InputError) as caught:
+        model(server, api_key=key).choose(questions(1))
+    assert "[key]" in str(caught.value)
+    assert key[:6] not in str(caught.value)
+
+
+def test_secrets_of_an_address_and_of_further_fields_are_not_told():
+    with StandIn(mood="echo") as server:
+        url = server.url.replace("//", "//me:pass%21word@") + "?api-key=Q&api-version=7"
+        chooser = EndpointChooser(url, "m", cache=False, extra={"code": "X-1", "top_p": 0.25})
+        with pytest.raises(InputError) as caught:
+            chooser.choose(questions(1))
+    assert "api-key=[hidden]&api-version=7" in str(caught.value)
+    assert '"code":"[hidden]"' in str(caught.value)
+    assert not any(secret in str(caught.value) for secret in ("pass", "word", "X-1", "=Q", "bWU6"))
+    hidden = {"code": "[hidden]", "top_p": 0.25}
+    assert chooser.settings == {"max_tokens": 16, "temperature": 0.0, "logprobs": True, "top_logprobs": 20, **hidden}
+
+
+def test_the_log_of_httpx_tells_no_secret(caplog):
+    caplog.set_level(logging.DEBUG)
+    with StandIn() as server:
+        url = server.url.replace("//", "//me:pass@") + "?api-key=Q"
+        EndpointChooser(url, "stand-in", cache=False, api_key=KEY).choose(questions(2))
+        assert server.authorized == {"Basic bWU6cGFzcw=="}
+        assert server.answered.total() == 4
+    assert f"POST {server.url}/chat/completions" in caplog.text
+    assert not any(secret in caplog.text for secret in ("pass", "=Q", KEY, "bWU6"))
+    assert not logging.getLogger("httpx").filters
+
+
+@pytest.mark.parametrize("key", ["k", "none", "elephants"])
+def test_a_key_that_is_a_word_changes_no_answer(tmp_path, key):
+    shown = [Shown(f"Which is number {i}?", ("trunk", "none", "elephants", "k")) for i in range(12)]
+    with StandIn(key=key, says="{text}", logprobs="refused") as server:
+        choices = model(server, tmp_path, api_key=key).choose(shown)
+        assert model(server, tmp_path, api_key=key).choose(shown) == choices, "as kept"
+        wanted = [int(np.argmax(server.scores(one.question, list(one.options)))) for one in shown]
+    assert [c.chosen for c in choices] == wanted
+    assert len(set(wanted)) == 4
+    assert {c.text for c in choices} == {"trunk", "none", "k", "[key]" if key == "elephants" else "elephants"}
 
 
 def test_plan(tmp_path):
@@ -326,6 +429,23 @@ def test_a_stopped_run_asks_for_no_answer_twice(tmp_path, how):
         assert choices == model(server).choose(shown), "the same answers as without a stop"
 
 
+def test_two_runs_at_once_do_not_pay_for_the_same_answers(tmp_path):
+    shown = questions(20)
+    with StandIn(latency=0.02) as server, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(model(server, tmp_path).choose, shown)
+        deadline = time.monotonic() + 60
+        while server.answered.total() < 3 and time.monotonic() < deadline:
+            time.sleep(0.002)
+        second = model(server, tmp_path)
+        with pytest.raises(InputError, match=r"`cache`: another run asks this model now .* wait until it has ended"):
+            second.choose(shown)
+        known = [one for one in shown if not second.plan([one]).calls]
+        assert len(second.choose(known)) == len(known) > 0, "what is kept can be read meanwhile"
+        choices = first.result()
+        assert second.choose(shown) == choices
+        assert server.answered.total() == len(shown)
+
+
 def test_a_torn_line_is_ignored(tmp_path):
     shown = questions(3)
     with StandIn() as server:
@@ -360,6 +480,8 @@ def test_what_is_kept_belongs_to_one_address_model_and_way_of_asking(tmp_path):
     [
         ("localhost:8000", {}, r"`url`: 'localhost:8000' is not an address"),
         ("ftp://me:secret@host", {}, r"`url`: the given one is not an address"),
+        ("localhost:8000?api-key=Q", {}, r"`url`: the given one is not an address"),
+        ("http://host", {"key_variable": "sk-7f3a"}, "`key_variable` is a name, but that environment variable is not"),
         ("http://host/v1/completions", {}, "`url` ends in /v1/completions, but `api` is 'chat'"),
         ("http://host", {"rate": "fast"}, "`rate` is 'fast'; give requests per second"),
         ("http://host", {"rate": 0}, "`rate` is 0"),

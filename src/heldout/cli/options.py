@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.options import check_tests, options
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import OptionsResult
+from heldout.scorers.secrets import HIDDEN, bare_address, plain_fields
 
 if TYPE_CHECKING:
     from heldout.scorers.endpoint import EndpointChooser
@@ -141,6 +143,7 @@ def add_options(verb: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """`heldout options`."""
     _check(args)
+    args.line = _reported(args.line)
     if args.out is not None:
         check_folder(args.out)
     items = None if args.given is None else _items(args)
@@ -170,6 +173,8 @@ def run(args: argparse.Namespace) -> int:
     )
     if getattr(model, "cut_off", 0):
         say(f"{model.cut_off:,} answers were cut off before they named an option; raise --max-tokens.")
+    if getattr(model, "refused", 0):
+        say(f"{model.refused:,} questions were refused by the endpoint, and count as wrong.")
     told = result.verdict not in ("cannot tell", "not applicable")
     return finish(
         result,
@@ -225,8 +230,37 @@ def _extra(text: str) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise InputError(f'--extra {text}: give a JSON object, such as \'{{"reasoning_effort": "low"}}\'.')
+        raise InputError(
+            '--extra is no JSON object; give one such as \'{"reasoning_effort": "low"}\'.'
+        )  # not shown: a key?
     return found
+
+
+def _reported(line: str) -> str:
+    """A command as a report shows it, without what may be secret in an address or in `--extra`.
+
+    Examples
+    --------
+    >>> _reported("heldout options i.csv --endpoint http://me:pass@host/v1 --model m --extra={}")
+    "heldout options i.csv --endpoint 'http://[hidden]@host/v1' --model m '--extra={}'"
+    """
+    words, name = [], ""
+    for word in shlex.split(line):
+        option, equals, value = word.partition("=") if word.startswith("--") else (name, "", word)
+        if option == "--extra" and value:
+            value = _reported_extra(value)
+        elif option == "--endpoint" or "://" in value:
+            value = bare_address(value)
+        words.append(f"{option}{equals}{value}" if word.startswith("--") else value)
+        name = word
+    return shlex.join(words)
+
+
+def _reported_extra(text: str) -> str:
+    try:
+        return json.dumps(plain_fields(json.loads(text)))
+    except ValueError:
+        return HIDDEN
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -241,6 +275,8 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError(f"which model? {which}; give one of --endpoint URL, --hf DIR and --runs RUN RUN ....")
     if args.given is None:
         refuse_alone(args, KEYS, "ITEMS")
+    elif "://" in args.given:
+        raise InputError("ITEMS is an address, but must be a file; the address of a model goes with --endpoint.")
     if args.given is None and args.runs is None:
         raise InputError("ITEMS is not given: a file with the questions, their options as printed, and the answers.")
     if args.endpoint is None:

@@ -147,6 +147,8 @@ class _ShortHelp(argparse.Action):
 
 def _unknown(arguments: Sequence[str], known: Iterable[str]) -> str:
     first = next((a.partition("=")[0] for a in arguments if a.startswith("-")), arguments[0])
+    if "://" in first:  # an address, which may hold a password
+        return "an address is given where none belongs"
     return f"{first} is not an option here{did_you_mean(first, known)}"
 
 

@@ -11,12 +11,18 @@ from typing import Any
 
 from heldout.errors import InputError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 
 class AnswerCache:
     """Records by their keys, in memory and as lines of a file that only grows.
 
     A line is written by a single call, so that a process that is killed leaves whole lines behind; a line that is
-    torn all the same, by a full disk or a power cut, is ignored. Several processes may use one file.
+    torn all the same, by a full disk or a power cut, is ignored. Anybody may read the file, but one at a time asks and
+    adds to it, or two would pay for the same answers; where a system has no locks (Windows), nobody is kept out.
 
     Parameters
     ----------
@@ -56,7 +62,7 @@ class AnswerCache:
                         break
                     self._seen += len(line)
                     self._take(line)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # told where something is to be written
             pass
         except OSError as error:
             raise InputError(f"`cache`: {self.path} cannot be read: {error.strerror}.") from error
@@ -77,6 +83,12 @@ class AnswerCache:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            if not _locked(self._file):
+                self.__exit__(None, None, None)
+                raise InputError(
+                    f"`cache`: another run asks this model now and keeps its answers in {self.path}; wait until it has "
+                    "ended, and its answers need not be asked for again, or name another folder."
+                )
             if os.fstat(self._file).st_size:
                 os.lseek(self._file, -1, os.SEEK_END)
                 if os.read(self._file, 1) != b"\n":
@@ -108,3 +120,16 @@ class AnswerCache:
 
     def _cannot_write(self, error: OSError) -> InputError:
         return InputError(f"`cache`: {self.path} cannot be written: {error.strerror}; name another folder.")
+
+
+def _locked(file: int) -> bool:
+    """Whether a file is ours alone, until it is closed or this process ends in whichever way."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True

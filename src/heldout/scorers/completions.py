@@ -16,6 +16,7 @@ PATHS: dict[Api, str] = {"chat": "chat/completions", "completions": "completions
 TEMPLATES: dict[Api, str] = {"chat": CHAT, "completions": PLAIN}
 TOKENS: dict[Api, int] = {"chat": 16, "completions": 5}  # enough for "The answer is (C)."
 TOPS = (20, 5)  # how many tokens' log-probabilities are asked for: the most that OpenAI gives, and others
+CODES = {"rate_limit_exceeded": 429, "server_error": 500, "invalid_api_key": 401}  # of errors without a status
 LEAST = -9999.0  # what OpenAI gives for "next to never"; -inf of other servers becomes this
 
 
@@ -91,23 +92,29 @@ def frame(*, model: str, api: Api, settings: Settings, extra: Mapping[str, Any])
 
 @dataclass(frozen=True)
 class Answer:
-    """What is kept of a response: `finish` is the reason why it ends, as the endpoint puts it."""
+    """What is kept of a response: `finish` is the reason why it ends, as the endpoint puts it.
+
+    `named` is the option that was read from the text before something was hidden in it, None where nothing was.
+    """
 
     text: str
     log_probs: tuple[float, ...] | None
     finish: str
     prompt_tokens: int
     completion_tokens: int
+    named: int | None = None
 
     def record(self) -> dict[str, Any]:
         """As it is kept on disk."""
-        return dict(vars(self))
+        return {name: value for name, value in vars(self).items() if name != "named" or value is not None}
 
     @classmethod
     def of(cls, record: Mapping[str, Any], n_options: int) -> Answer | None:
         """From disk; None where it is damaged."""
-        text, scores = record.get("text"), record.get("log_probs")
+        text, scores, named = record.get("text"), record.get("log_probs"), record.get("named")
         if not isinstance(text, str):
+            return None
+        if named is not None and (not isinstance(named, int) or not UNPARSED <= named < n_options):
             return None
         if scores is not None and (not isinstance(scores, (list, tuple)) or len(scores) != n_options):
             return None
@@ -119,12 +126,15 @@ class Answer:
                 finish=str(record.get("finish", "")),
                 prompt_tokens=int(record.get("prompt_tokens", 0)),
                 completion_tokens=int(record.get("completion_tokens", 0)),
+                named=named,
             )
         except (TypeError, ValueError):
             return None
 
     def chosen(self, options: Sequence[str], api: Api) -> int:
         """The option that is named; a model that only continues text has chosen the letter it finds likeliest."""
+        if self.named is not None:
+            return self.named
         if api == "completions" and self.log_probs is not None:
             return max(range(len(options)), key=self.log_probs.__getitem__)
         return read_choice(self.text, options)
@@ -301,11 +311,12 @@ def error_within(payload: Any) -> tuple[int, bytes] | None:
     if not error:
         return None
     code = error.get("code") if isinstance(error, dict) else None
-    return (code if isinstance(code, int) and code >= 400 else 400), json.dumps({"error": error}).encode()
+    status = CODES.get(str(code), code)
+    return (status if isinstance(status, int) and status >= 400 else 400), json.dumps({"error": error}).encode()
 
 
 def complaint_of(content: bytes) -> tuple[str, str]:
-    """The sentence and the code in the body of an error, in whichever way the server spells them.
+    """What the body of an error says, whole, and its code, in whichever way the server spells them.
 
     Examples
     --------
@@ -319,18 +330,19 @@ def complaint_of(content: bytes) -> tuple[str, str]:
     try:
         found = json.loads(content)
     except ValueError:
-        text = content[:300].decode("utf-8", "replace").strip()
-        return ("" if text.startswith("<") else _first_line(text)), ""
+        text = content.decode("utf-8", "replace").strip()
+        return ("" if text.startswith("<") else text), ""
     if isinstance(found, list) and found:
         found = found[0]
     inner = found.get("error", found) if isinstance(found, dict) else found
     if not isinstance(inner, dict):
-        return _first_line(str(inner)), ""
+        return str(inner), ""
     message = next((inner[key] for key in ("message", "detail", "error") if inner.get(key)), "")
     code = inner.get("code") or inner.get("type") or ""
-    return _first_line(message if isinstance(message, str) else json.dumps(message)), str(code)
+    return (message if isinstance(message, str) else json.dumps(message)), str(code)
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
+    """As much as fits into a sentence."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= 240 else line[:240] + "…"

@@ -23,13 +23,17 @@ from heldout.scorers.answer_cache import AnswerCache
 from heldout.scorers.choices import UNPARSED, Choice, Shown, Tell
 from heldout.scorers.completions import PATHS, TEMPLATES, TOKENS, TOPS, Answer, Api, Settings, frame, milder
 from heldout.scorers.prompts import check_template, prompt
+from heldout.scorers.refusals import OF_ONE, REFUSED, Refusals
 from heldout.scorers.responses import CONNECT_TIMEOUT, AgainError, RefusedError, Responses
+from heldout.scorers.secrets import Secrets, plain_fields
 from heldout.scorers.waiting import Line, StoppedError, in_own_loop
 
 if TYPE_CHECKING:
     import httpx
 
 BYTES_PER_TOKEN = 4  # of English text, about; other languages take more bytes and more tokens
+LATE = 1.05  # of the whole of an answer; httpx minds the time between two bytes, and tells what it waited for
+TRIALS = 3  # questions that may be refused before it is the endpoint that refuses
 MESSAGE_TOKENS = 8  # that a chat adds to a message, about
 
 
@@ -79,7 +83,11 @@ class EndpointChooser:
 
     Requests are sent at once, in shuffled order, no faster than `rate`. Where the endpoint is busy or fails, they are
     sent again, later and later. Every answer is kept in a file as soon as it is there, under a hash of the endpoint's
-    address, the model, the text, the settings and the draw: a run that was stopped asks only for what is missing.
+    address, the model, the text, the settings and the draw: a run that was stopped asks only for what is missing. One
+    run at a time asks a model with one `cache`.
+
+    A question that is refused by itself, by moderation or for its length, is a wrong answer and counted (`refused`);
+    where more than a tenth are, or many in a row, the run ends with an error.
 
     The first request finds out what the endpoint takes: log-probabilities of fewer tokens or none, `max_tokens` by its
     newer name, its own temperature where it has only one. All further requests have the same settings (`settings`).
@@ -91,7 +99,8 @@ class EndpointChooser:
     Parameters
     ----------
     url : str
-        Its address, as for other clients: http://localhost:8000/v1. Answers are kept for each address by itself.
+        Its address, as for other clients: http://localhost:8000/v1. Answers are kept for each address by itself. A name
+        and a password in it go into the header, instead of a key; they and its query are shown nowhere.
     model : str
         The model's name there.
     api : {"chat", "completions"}
@@ -105,7 +114,7 @@ class EndpointChooser:
     rate : float or str, optional
         Requests per second at most, or a text such as "90/min".
     timeout : float
-        Seconds to wait for an answer.
+        Seconds to wait for an answer, for the whole of it.
     max_retries : int
         How often a request is sent again before the run ends with an error. Being told to slow down does not count as
         long as other answers arrive.
@@ -118,7 +127,8 @@ class EndpointChooser:
     template : str, optional
         Text of a question, with {question}, {options} and perhaps {letters}.
     extra : mapping, optional
-        Further fields of each request, such as `{"reasoning_effort": "low"}`.
+        Further fields of each request, such as `{"reasoning_effort": "low"}`; shown are only those that are known not
+        to be secret.
     cache : path or False, optional
         The folder that keeps answers: heldout/answers in the user's cache folder; False for none.
     price : pair of float, optional
@@ -175,6 +185,8 @@ class EndpointChooser:
         self._logprobs = logprobs
         self._template = TEMPLATES[api] if template is None else check_template(template)
         self._extra = given.extra(extra)
+        self._user = given.user(url)
+        self._secrets = Secrets(self._key, url, self._extra)
         self._price = given.price(price)
         self._seed = check_seed(seed)
         if temperature is not None and not (math.isfinite(temperature) and temperature >= 0):
@@ -192,12 +204,13 @@ class EndpointChooser:
             address=self.address,
             model=model,
             api=api,
-            key=self._key,
+            secrets=self._secrets,
+            has_key=bool(self._key),
             key_from=key_variable if api_key is None else "`api_key`",
             timeout=self._timeout,
             httpx=self._httpx,
         )
-        self._answered = self._cut_off = 0
+        self._answered = self._cut_off = self._refused = 0
         self._spent = [0, 0]  # tokens of prompts and of completions, where the endpoint counts them
 
     def __repr__(self) -> str:
@@ -205,8 +218,8 @@ class EndpointChooser:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What goes with each question; what the endpoint takes is known after the first answer."""
-        return (self._known() or self._wanted).fields(self._api) | self._extra
+        """What goes with each question, secrets hidden; what the endpoint takes is known after the first answer."""
+        return {**(self._known() or self._wanted).fields(self._api), **plain_fields(self._extra)}
 
     @property
     def answered(self) -> int:
@@ -217,6 +230,11 @@ class EndpointChooser:
     def cut_off(self) -> int:
         """Answers of the last call to `choose` that ended at `max_tokens` before they named an option."""
         return self._cut_off
+
+    @property
+    def refused(self) -> int:
+        """Questions of the last call to `choose` that the endpoint refused, by moderation or length; they are wrong."""
+        return self._refused
 
     @property
     def tokens(self) -> tuple[int, int]:
@@ -282,8 +300,7 @@ class EndpointChooser:
             return []
         before = self.answered
         try:
-            with self._cache:
-                answers = self._answers(shown, tell or (lambda more: None))
+            answers = self._answers(shown, tell or (lambda more: None))
         except InputError as error:
             if self.answered == before or self._cache.path is None:
                 raise
@@ -292,13 +309,21 @@ class EndpointChooser:
         return self._choices(answers, shown)
 
     def _answers(self, shown: Sequence[Shown], tell: Tell) -> list[Answer | None]:
-        settings = self._known()
-        asked = None if settings is None else self._look_up(shown, settings)
-        if asked is None or asked.missing:
-            asked = in_own_loop(lambda stop: self._fetch(shown, asked, tell, stop))
-        else:
+        self._cache.read()
+        asked = self._asked(shown)
+        if asked is not None and not asked.missing:
             tell(len(shown))
+        else:
+            before = len(self._cache.records)
+            with self._cache, self._secrets.out_of_logs(str(self._target), self.address):  # nobody else asks now
+                if len(self._cache.records) > before:  # but somebody did, a moment ago
+                    asked = self._asked(shown)
+                asked = in_own_loop(lambda stop: self._fetch(shown, asked, tell, stop))
         return [self._kept(key, one) for key, one in zip(asked.keys, shown, strict=True)]
+
+    def _asked(self, shown: Sequence[Shown]) -> _Asked | None:
+        settings = self._known()
+        return None if settings is None else self._look_up(shown, settings)
 
     def _look_up(self, shown: Sequence[Shown], settings: Settings) -> _Asked:
         keys = [self._request_key(one, settings) for one in shown]
@@ -308,11 +333,12 @@ class EndpointChooser:
 
     def _choices(self, answers: Sequence[Answer | None], shown: Sequence[Shown]) -> list[Choice]:
         found = []
-        self._cut_off = 0
+        self._cut_off = self._refused = 0
         for answer, one in zip(answers, shown, strict=True):
             assert answer is not None
             chosen = answer.chosen(one.options, self._api)
             self._cut_off += chosen == UNPARSED and answer.finish == "length"
+            self._refused += chosen == UNPARSED and answer.finish in ("refused", "content_filter")
             found.append(Choice(chosen, answer.log_probs, answer.text))
         return found
 
@@ -366,7 +392,9 @@ class EndpointChooser:
 
     def _client(self) -> httpx.AsyncClient:
         headers = {"content-type": "application/json", "user-agent": f"heldout/{__version__}"}
-        if self._key:
+        if self._user:
+            headers["authorization"] = f"Basic {self._user}"
+        elif self._key:
             headers["authorization"] = f"Bearer {self._key}"
         limits = self._httpx.Limits(
             max_connections=self._concurrency, max_keepalive_connections=self._concurrency, keepalive_expiry=60.0
@@ -386,26 +414,41 @@ class EndpointChooser:
         async with self._client() as client:
             line = Line(stop, spacing=self._spacing, seed=self._seed)
             if asked is None:
-                settings = await self._find_settings(client, line, shown[int(rng.integers(len(shown)))])
+                by_question = {shown[i].question: shown[i] for i in rng.permutation(len(shown)).tolist()}
+                settings = await self._find_settings(client, line, list(by_question.values())[:TRIALS])
                 asked = self._look_up(shown, settings)
             missing = [asked.missing[i] for i in rng.permutation(len(asked.missing))]
             wanted = {key for key, _ in missing}
             times = Counter(key for key in asked.keys if key in wanted)
             tell(len(shown) - times.total())
-            await self._ask(client, line, missing, asked.settings, lambda key: tell(times[key]))
+            refusals = Refusals(asked.n_distinct)
+            await self._ask(client, line, missing, asked.settings, lambda key: tell(times[key]), refusals)
+            for key in refusals.keys:  # not before it is clear that they are few
+                self._cache.add(key, REFUSED.record())
         return asked
 
-    async def _find_settings(self, client: httpx.AsyncClient, line: Line, one: Shown) -> Settings:
-        """Ask one question with milder and milder settings until the endpoint answers."""
+    async def _find_settings(self, client: httpx.AsyncClient, line: Line, trials: Sequence[Shown]) -> Settings:
+        """Ask a question with milder and milder settings until the endpoint answers, or else another one."""
+        errors = []
+        for one in trials:
+            try:
+                return await self._settle(client, line, one)
+            except RefusedError as refused:
+                errors.append(self._refusal(refused, one))
+        raise errors[0]
+
+    async def _settle(self, client: httpx.AsyncClient, line: Line, one: Shown) -> Settings:
         settings = self._wanted
         while True:
             try:
                 answer = await self._answer(client, line, one, settings)
                 break
             except RefusedError as refused:
-                less = milder(settings, refused.complaint, logprobs=self._logprobs)
+                less = None
+                if refused.otherwise is None:
+                    less = milder(settings, refused.complaint, logprobs=self._logprobs)
                 if less is None:
-                    raise self._refusal(refused, one) from None
+                    raise
                 settings = less
         key = self._request_key(one, settings)
         if self._logprobs and answer.log_probs is None and answer.chosen(one.options, self._api) != UNPARSED:
@@ -429,6 +472,7 @@ class EndpointChooser:
         todo: Sequence[tuple[str, Shown]],
         settings: Settings,
         tell: Callable[[str], None],
+        refusals: Refusals,
     ) -> None:
         """All of them, several at a time; after an error no new ones, but those on their way are waited for."""
         queue: Iterator[tuple[str, Shown]] = iter(todo)
@@ -438,8 +482,12 @@ class EndpointChooser:
                 for key, one in queue:
                     try:
                         self._keep(key, await self._answer(client, line, one, settings))
+                        refusals.answered()
                     except RefusedError as refused:
-                        raise self._refusal(refused, one) from None
+                        if refused.status not in OF_ONE:
+                            raise self._refusal(refused, one) from None
+                        if refusals.too_many(key):
+                            raise self._refusal(refused, one, len(refusals.keys)) from None
                     line.answered += 1
                     tell(key)
             except StoppedError:
@@ -469,7 +517,9 @@ class EndpointChooser:
         while True:
             await line.turn()
             try:
-                return self._responses.read(await client.send(request), one)
+                async with asyncio.timeout(LATE * self._timeout):
+                    response = await client.send(request)
+                return self._responses.read(response, one)
             except AgainError as again:
                 reason, way_out, wait = again.reason, ".", again.wait
                 if wait is not None:
@@ -477,7 +527,7 @@ class EndpointChooser:
                 if again.busy and line.answered > answered:  # others get through: patience
                     tries, answered = 0, line.answered
                 most = self._max_retries
-            except self._httpx.RequestError as error:
+            except (self._httpx.RequestError, TimeoutError) as error:
                 (reason, way_out), wait = self._responses.absent(error), None
                 most = self._max_retries if self.answered else min(1, self._max_retries)  # most likely the address
                 if isinstance(error, (self._httpx.UnsupportedProtocol, self._httpx.LocalProtocolError)):
@@ -488,14 +538,17 @@ class EndpointChooser:
             tries += 1
             await line.pause(wait, tries)
 
-    def _refusal(self, refused: RefusedError, one: Shown) -> InputError:
+    def _refusal(self, refused: RefusedError, one: Shown, n_refused: int = 0) -> InputError:
+        if refused.otherwise is not None:
+            return refused.otherwise
         if self._logprobs and "logprob" in refused.complaint.lower():
             return InputError(
                 f"{self.address} gives no log-probabilities {refused}; leave out `logprobs=True`, and only the test of "
                 "ranks is not applicable."
             )
         start = one.question if len(one.question) <= 60 else one.question[:60] + "…"
-        return InputError(f"{self.address} refuses the question {start!r} {refused}.")
+        many = f", and {n_refused - 1:,} more: too many to count them as wrong answers" if n_refused else ""
+        return InputError(f"{self.address} refuses the question {start!r} {refused}{many}.")
 
     def _too_short(self) -> InputError:
         return InputError(

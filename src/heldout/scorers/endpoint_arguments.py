@@ -9,15 +9,17 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from heldout.errors import InputError, told
 from heldout.scorers.completions import PATHS, Api
+from heldout.scorers.secrets import basic
 
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:/|per)\s*(s|sec|second|min|minute)\s*")
 
 
 def address(url: str, api: Api, httpx: Any) -> tuple[str, str]:
-    """Where requests go, and the same without what may be secret.
+    """Where requests go, a query included but no name and password, and the same without what may be secret.
 
     Examples
     --------
@@ -25,14 +27,14 @@ def address(url: str, api: Api, httpx: Any) -> tuple[str, str]:
     >>> address("http://localhost:8000", "chat", httpx)[1]
     'http://localhost:8000/v1/chat/completions'
     >>> address("https://me:secret@host/openai/v1/?api-version=7", "completions", httpx)
-    ('https://me:secret@host/openai/v1/completions?api-version=7', 'https://host/openai/v1/completions')
+    ('https://host/openai/v1/completions?api-version=7', 'https://host/openai/v1/completions')
     """
     try:
         found = httpx.URL(url)
     except (httpx.InvalidURL, TypeError, ValueError):
         found = None
     if found is None or found.scheme not in ("http", "https") or not found.host:
-        shown = "the given one" if "@" in str(url) else repr(url)  # which may hold a password
+        shown = "the given one" if set("@?#") & set(str(url)) else repr(url)  # which may hold a password
         raise InputError(f"`url`: {shown} is not an address; give one such as http://localhost:8000/v1.")
     path = found.path.rstrip("/")
     if path.endswith("/completions"):  # the whole of it
@@ -40,9 +42,20 @@ def address(url: str, api: Api, httpx: Any) -> tuple[str, str]:
             raise InputError(f"`url` ends in {path}, but `api` is {api!r}; leave out the end of the one or the other.")
     else:
         path = f"{path or '/v1'}/{PATHS[api]}"
-    full = found.copy_with(path=path, fragment=None)
-    bare = full.copy_with(userinfo=b"", query=None)
-    return str(full.copy_with(userinfo=found.userinfo)), str(bare)
+    full = found.copy_with(path=path, fragment=None, userinfo=b"")
+    return str(full), str(full.copy_with(query=None))
+
+
+def user(url: str) -> str:
+    """The name and the password in an address, as a header has them; nothing where there are none.
+
+    Examples
+    --------
+    >>> user("https://me:pass@host/v1"), user("https://host/v1")
+    ('bWU6cGFzcw==', '')
+    """
+    found = urlsplit(url).netloc.rpartition("@")[0]
+    return basic(found) if found else ""
 
 
 def key(given: str | None, variable: str) -> str:
@@ -50,7 +63,8 @@ def key(given: str | None, variable: str) -> str:
     key = os.environ.get(variable) if given is None else given
     if key is None:
         if variable != "OPENAI_API_KEY":
-            raise InputError(f"`key_variable` is {variable}, but that environment variable is not set.")
+            name = variable if re.fullmatch("[A-Z][A-Z0-9]*(_[A-Z0-9]+)*", variable) else "a name"  # or the key itself
+            raise InputError(f"`key_variable` is {name}, but that environment variable is not set.")
         return ""
     key = key.strip()
     if not key.isascii() or not key.isprintable() or " " in key:  # never shown, and never as a header

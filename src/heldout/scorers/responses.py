@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from heldout.errors import InputError, told
 from heldout.scorers.choices import Shown
-from heldout.scorers.completions import Answer, Api, ProtocolError, complaint_of, error_within, read_response
+from heldout.scorers.completions import (
+    Answer,
+    Api,
+    ProtocolError,
+    complaint_of,
+    error_within,
+    first_line,
+    read_response,
+)
+from heldout.scorers.secrets import Secrets, bare_address
 
 if TYPE_CHECKING:
     import httpx
@@ -33,14 +42,14 @@ class AgainError(Exception):
 
 
 class RefusedError(Exception):
-    """The request itself is refused, with its settings perhaps."""
+    """The request itself is refused, with its settings perhaps; `complaint` is as it came, and not to be shown.
 
-    def __init__(self, status: int, complaint: str) -> None:
-        super().__init__(complaint)
-        self.status, self.complaint = status, complaint
+    `otherwise` is what it means where other requests are refused alike, if that is neither settings nor question.
+    """
 
-    def __str__(self) -> str:
-        return f"({self.status}{_said(self.complaint)})"
+    def __init__(self, status: int, complaint: str, said: str, otherwise: InputError | None = None) -> None:
+        super().__init__(f"({status}{said})")
+        self.status, self.complaint, self.otherwise = status, complaint, otherwise
 
 
 @dataclass(frozen=True)
@@ -55,8 +64,10 @@ class Responses:
         The name of the model.
     api : {"chat", "completions"}
         The protocol.
-    key : str
-        Never shown, also where the endpoint repeats it.
+    secrets : Secrets
+        Never shown, also where the endpoint repeats them.
+    has_key : bool
+        Whether there is a key.
     key_from : str
         Where the key is from, or would be.
     timeout : float
@@ -68,7 +79,8 @@ class Responses:
     address: str
     model: str
     api: Api
-    key: str
+    secrets: Secrets
+    has_key: bool
     key_from: str
     timeout: float
     httpx: Any
@@ -93,18 +105,20 @@ class Responses:
                     answer = read_response(payload, one, self.api)
                 except ProtocolError as problem:
                     self._not_protocol(str(problem))
-                hidden = self._hide(answer.text)
-                return answer if hidden == answer.text else replace(answer, text=hidden)
+                hidden = self.secrets.hide_in_answer(answer.text)
+                if hidden == answer.text:
+                    return answer
+                return replace(answer, text=hidden, named=answer.chosen(one.options, self.api))
             status, content = error
         complaint, code = complaint_of(content)
-        return self._judge(status, self._hide(complaint), code, response.headers)
+        return self._judge(status, complaint, code, response.headers)
 
     def _judge(self, status: int, complaint: str, code: str, headers: Mapping[str, str]) -> Answer:
-        said = _said(complaint)
+        said = self._said(complaint)
         if code == "content_filter":  # which depends on the order shown, and is an answer: a wrong one
             return Answer("", None, "content_filter", 0, 0)
         if "logprob" in complaint.lower() and status != 429:
-            raise RefusedError(status, complaint)
+            raise RefusedError(status, complaint, said)
         if code == "insufficient_quota" or status == 402:
             raise InputError(f"{self.address} says that the account has nothing left ({status}{said}).")
         if status in RETRIED or status >= 500:
@@ -116,11 +130,15 @@ class Responses:
             kind = "is too busy" if status == 429 else "fails"
             raise AgainError(f"{kind} ({status}{said})", wait, busy=status == 429)
         if status in (401, 403):
-            if self.key:
-                raise InputError(f"{self.address} refuses the key in {self.key_from} ({status}{said}).")
-            raise InputError(
-                f"{self.address} wants a key ({status}{said}); put it into the environment variable {self.key_from}."
+            way_out = f"put it into the environment variable {self.key_from}"
+            error = InputError(
+                f"{self.address} refuses the key in {self.key_from} ({status}{said})."
+                if self.has_key
+                else f"{self.address} wants a key ({status}{said}); {way_out}."
             )
+            if status == 403:  # or moderation of one question
+                raise RefusedError(status, complaint, said, error)
+            raise error
         if status in (404, 405):
             if "model" in complaint.lower():
                 raise InputError(
@@ -128,12 +146,14 @@ class Responses:
                 )
             raise InputError(f"{self.address} is not there ({status}{said}); {BASE}.")
         if 300 <= status < 400:
-            to = headers.get("location", "elsewhere").partition("?")[0]
+            to = self.secrets.hide(bare_address(headers.get("location", "elsewhere").partition("?")[0]))
             raise InputError(f"{self.address} sends us to {to} ({status}); if that is the endpoint, give it as `url`.")
-        raise RefusedError(status, complaint)
+        raise RefusedError(status, complaint, said)
 
-    def _hide(self, text: str) -> str:
-        return text.replace(self.key, "[key]") if self.key else text
+    def _said(self, complaint: str) -> str:
+        """What the endpoint complains about, without secrets; cut only then, or half of one would stay."""
+        shown = first_line(self.secrets.hide(complaint))
+        return f": {shown.rstrip('.')}" if shown else ""
 
     def _payload(self, response: httpx.Response) -> Any:
         """The JSON of a response, or a sentence about what it is instead."""
@@ -148,7 +168,8 @@ class Responses:
             return "a stream, although none was asked for"
         if kind.startswith("text/html") or head[:14].lower().startswith((b"<!doctype", b"<html")):
             return "a web page, perhaps one to log in"
-        return f"{self._hide(head[:40].decode('utf-8', 'replace'))!r} instead of JSON" if head else "nothing"
+        text = self.secrets.hide(response.content.decode("utf-8", "replace")).lstrip()
+        return f"{text[:40]!r} instead of JSON" if text else "nothing"
 
     def _not_protocol(self, what: str) -> NoReturn:
         which = "chat completions" if self.api == "chat" else "completions"
@@ -159,7 +180,7 @@ class Responses:
         causes = list(_causes(error))
         if isinstance(error, self.httpx.ConnectTimeout):
             return f"cannot be reached: no connection within {min(self.timeout, CONNECT_TIMEOUT):g} seconds", "."
-        if isinstance(error, self.httpx.TimeoutException):
+        if isinstance(error, (self.httpx.TimeoutException, TimeoutError)):
             return f"gave no answer within {self.timeout:g} seconds", "; raise `timeout` or lower `concurrency`."
         if any(isinstance(cause, socket.gaierror) for cause in causes):
             return f"cannot be reached: the name {self.httpx.URL(self.address).host} is not known", "."
@@ -169,11 +190,7 @@ class Responses:
             return "does not speak TLS", "; try http:// instead of https://."
         if isinstance(error, self.httpx.ConnectError):
             return "cannot be reached: the connection is refused", "; is the server running?"
-        return f"broke off the connection ({told(error)})", "."
-
-
-def _said(complaint: str) -> str:
-    return f": {complaint.rstrip('.')}" if complaint else ""
+        return f"broke off the connection ({self.secrets.hide(told(error))})", "."
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

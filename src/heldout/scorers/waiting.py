@@ -33,10 +33,12 @@ class Line:
 
     async def turn(self) -> None:
         """Wait for a place in the line."""
-        start = max(time.monotonic(), self._next)
-        self._next = start + self._spacing
-        while (wait := max(start, self._not_before) - time.monotonic()) > 0:
-            await self._sleep(wait)
+        start = -1.0
+        while start < self._not_before:  # at first, and after a pause in which a place has passed
+            start = max(time.monotonic(), self._next, self._not_before)
+            self._next = start + self._spacing
+            while (wait := start - time.monotonic()) > 0:
+                await self._sleep(wait)
         if self._stop.is_set():
             raise StoppedError
 

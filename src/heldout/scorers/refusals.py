@@ -1,0 +1,40 @@
+"""Questions that an endpoint refuses though it takes others: a few are wrong answers, many are a fault."""
+
+from __future__ import annotations
+
+from heldout.scorers.completions import Answer
+
+OF_ONE = frozenset({400, 403, 413, 422})  # what moderation, a limit of length and the like answer to one question
+SHARE, FEW, IN_A_ROW = 0.1, 10, 20
+REFUSED = Answer("", None, "refused", 0, 0)
+
+
+class Refusals:
+    """Those of one run.
+
+    Parameters
+    ----------
+    n_questions : int
+        Of the run.
+
+    Examples
+    --------
+    >>> found = Refusals(200)
+    >>> [found.too_many(str(i)) for i in range(3)], found.keys
+    ([False, False, False], ['0', '1', '2'])
+    """
+
+    def __init__(self, n_questions: int) -> None:
+        self.keys: list[str] = []
+        self._most = max(FEW, int(SHARE * n_questions))
+        self._in_a_row = 0
+
+    def too_many(self, key: str) -> bool:
+        """One more; whether it is no longer the questions that are to blame."""
+        self.keys.append(key)
+        self._in_a_row += 1
+        return len(self.keys) > self._most or self._in_a_row >= IN_A_ROW
+
+    def answered(self) -> None:
+        """Another question was taken."""
+        self._in_a_row = 0
