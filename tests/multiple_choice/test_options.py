@@ -169,6 +169,51 @@ def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     assert Checkpoint(tmp_path / "none.npz", {}, of="run").load() is None
 
 
+class Batches:
+    """Answers that depend, by rounding, on how many are computed together; memory runs out once."""
+
+    name = "batches"
+
+    def __init__(self, batch_size, *, stop=0, short=0):
+        self.batch_size, self.stop, self.short, self.met = batch_size, stop, short, []
+
+    def digest(self):
+        return "0"
+
+    def choose(self, shown, tell=None):
+        self.met.append(len(shown))
+        if len(self.met) == self.short:
+            self.batch_size //= 2
+        if len(self.met) == self.stop:
+            raise KeyboardInterrupt
+        size = self.batch_size
+        return [Choice(0, tuple(unit(one, i, size) for i in range(len(one.options)))) for one in shown]
+
+
+def test_a_run_goes_on_with_the_batches_it_had(tmp_path, monkeypatch):
+    monkeypatch.setattr("heldout.checkpoints.SECONDS", 0.0)
+    given = {"repeats": 0, "n_resamples": 99}
+    rows = benchmark(40)
+    model = Batches(240, short=2)
+    whole = options(rows, model, **given)
+    assert model.met == [240] * 4
+    with pytest.raises(KeyboardInterrupt):
+        options(rows, Batches(240, short=2, stop=4), **given, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="batch_size was 240, is 96"):
+        options(rows, Batches(96), **given, checkpoint=tmp_path, resume=True)
+    again = Batches(240)
+    assert options(rows, again, **given, checkpoint=tmp_path, resume=True) == whole
+    assert (again.met, again.batch_size) == ([240], 120)
+
+
+def test_functions_that_write():
+    rows = benchmark(24)
+    places = [options(rows, lambda question, shown, said=said: said, n_resamples=99)
+              for said in ("B", "B.", "(b)", "The answer is B.", "**B**")]  # fmt: skip
+    assert {one.unparsed for one in places} == {0}
+    assert {one.errors_printed for one in places} == {places[0].errors_printed}
+
+
 def test_where_no_item_can_move_nothing_is_told():
     rows = [{**row, "answer": 0} for row in benchmark(30)]
     found = options(rows, model_of(rows), orders="cyclic", n_resamples=99)

@@ -23,11 +23,12 @@ from heldout.multiple_choice.layout import Arranged, arrange
 from heldout.multiple_choice.result import LeftOut
 from heldout.multiple_choice.runs import Runs
 from heldout.progress import plain_bar
-from heldout.scorers.choices import LETTERS, UNPARSED, Choice, Chooser, Shown, Tell
+from heldout.scorers.choices import UNPARSED, Choice, Chooser, Shown, Tell
+from heldout.scorers.prompts import read_choice
 
 REPEATS = 50  # questions that are asked twice
 COSTLY = 8  # orders besides the printed one where every answer costs something
-TOGETHER = 96  # answers between two moments at which a run can be continued
+TOGETHER = 96  # answers between two moments at which a run can be continued, at least
 
 Answer = Callable[[str, tuple[str, ...]], Any]
 
@@ -38,7 +39,8 @@ class FunctionChooser:
     Parameters
     ----------
     function : function
-        Takes a question and its options as shown; returns the place of one, its letter, or log-probabilities of all.
+        Takes a question and its options as shown; returns the place of one, a text that names it, or log-probabilities
+        of all.
     """
 
     def __init__(self, function: Answer) -> None:
@@ -63,8 +65,7 @@ class FunctionChooser:
         if said is None:
             return Choice(UNPARSED)
         if isinstance(said, str):
-            place = LETTERS[:k].find(said.strip().upper()) if len(said.strip()) == 1 else UNPARSED
-            return Choice(one.options.index(said) if said in one.options else place, text=said)
+            return Choice(read_choice(said, one.options), text=said)
         if isinstance(said, Choice):
             return said
         numbers = np.asarray(said)
@@ -211,16 +212,25 @@ def _in_parts(
     notify: Callable[[str], None] | None,
     progress: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """What was chosen, and scores of the right answers; whole items are asked together, and kept once a minute."""
+    """What was chosen, and scores of the right answers; whole items are asked together, and kept once a minute.
+
+    Answers depend on how many are computed together, by rounding. A model may have a `batch_size`, and halve it where
+    memory runs out: it is kept, too, so that a run that goes on does so with the one that it stopped with.
+    """
     a = prepared.arranged
     counts = np.diff(a.starts)
     width = int(counts.max(initial=1))
+    batch_size = getattr(model, "batch_size", None)
     kept = Checkpoint(None, {}, of="run")
     if folder is not None:
         begin(Path(folder), resume=resume, say=notify or (lambda sentence: None))
         orders = hash_of(*(np.concatenate([rows.ravel() for rows in a.orders]), a.starts))
         fingerprint = {"items": a.items.digest(), "orders": orders, "model": model.digest(), "seed": seed}
+        fingerprint |= {} if batch_size is None else {"batch_size": batch_size}
         kept = Checkpoint(Path(folder) / "answers.npz", fingerprint, of="run")
+        before = kept.load() or {}
+        if len(before.get("batch_size", ())):
+            model.batch_size = int(before["batch_size"][-1])  # type: ignore[attr-defined]
 
     def work(first: int, last: int) -> dict[str, NDArray[Any]]:
         part = Arranged(a.items[first:last], a.orders[first:last])
@@ -228,10 +238,11 @@ def _in_parts(
         there = np.arange(width) < counts[first:last, None]
         chosen, scores = np.full(there.shape, UNPARSED, dtype=np.int64), np.full(there.shape, math.nan)
         chosen[there], scores[there] = [c.chosen for c in choices], part.scores(choices)
-        return {"chosen": chosen, "scores": scores}
+        now = {} if batch_size is None else {"batch_size": np.full(last - first, model.batch_size)}  # type: ignore[attr-defined]
+        return {"chosen": chosen, "scores": scores, **now}
 
     with plain_bar(len(a.items), "options", unit="items", shown=progress) as bar:
-        found = kept.rows(len(a.items), max(1, TOGETHER // width), work, bar=bar)
+        found = kept.rows(len(a.items), max(1, max(TOGETHER, batch_size or 0) // width), work, bar=bar)
     there = np.arange(width) < counts[:, None]
     return found["chosen"][there], found["scores"][there]
 
