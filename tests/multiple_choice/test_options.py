@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from heldout import InputError, options
 from heldout.checkpoints import Checkpoint
+from heldout.multiple_choice import joined
 from heldout.multiple_choice.asking import TOGETHER
 from heldout.multiple_choice.detectable import detectable_share
+from heldout.multiple_choice.reasons import REASONS
 from heldout.multiple_choice.runs import Runs
 from heldout.scorers.choices import Choice
 from heldout.statistics import orbit_test
@@ -206,6 +209,26 @@ def test_a_run_goes_on_with_the_batches_it_had(tmp_path, monkeypatch):
     assert (again.met, again.batch_size) == ([240], 120)
 
 
+def test_reasons_of_runs_are_told():
+    named = {value for name, value in vars(joined).items() if name.isupper() and isinstance(value, str)} - {joined.DROP}
+    assert named <= set(REASONS)
+    runs = Runs.from_arrays(np.zeros((4, 3)), [0, 1, 2, 0], np.zeros((4, 3)), [1, 0, 2, 2])
+    told = options(replace(runs, left_out={joined.NO_RUN: ("a", "b")})).summary()
+    (section,) = (one for one in told.sections if one.title == "What was left out")
+    assert REASONS[joined.NO_RUN] in repr(section)
+
+
+def test_a_list_that_so_few_orders_do_not_allow():
+    rows = benchmark(30)
+    few, many = (options(rows, model_of(rows), orders=m, n_resamples=99) for m in (1, "all"))
+    said = [one.summary().sections[1].blocks[0].text.replace("\N{NO-BREAK SPACE}", " ") for one in (few, many)]
+    assert few.first_needed > few.n_items
+    assert "a list at 10 % is not possible with so few orders" in said[0]
+    assert f"a list at 10 % takes {many.first_needed} of them" in said[1]
+    for one, text in zip((few, many), said, strict=True):
+        assert f"no list has a rate below {100 * min(1.0, one.floor):.0f} %" in text
+
+
 def test_functions_that_write():
     rows = benchmark(24)
     places = [options(rows, lambda question, shown, said=said: said, n_resamples=99)
@@ -285,8 +308,6 @@ def results():
     mixed = [*rows, *({**row, "question": f"Six {row['id']}?", "id": f"six{row['id']}"} for row in benchmark(9, k=6))]
     mixed += [{"id": f"n{i}", "question": f"How many {i}?", "options": ["3", "5"], "answer": 0} for i in range(70)]
     none = Runs.from_arrays(np.zeros((4, 3)), [0, 1, 2, 0], np.zeros((4, 3)), [1, 0, 2, 2])
-    from dataclasses import replace
-
     return {
         "found": options(rows, model_of(rows, first(rows, 60)), n_resamples=99),
         "quiet": options(mixed, model_of(mixed, tells=False), n_resamples=99, orders=4, alternative="two-sided"),
