@@ -207,6 +207,10 @@ def test_a_run_goes_on_with_the_batches_it_had(tmp_path, monkeypatch):
     again = Batches(240)
     assert options(rows, again, **given, checkpoint=tmp_path, resume=True) == whole
     assert (again.met, again.batch_size) == ([240], 120)
+    assert whole.asked == {"batch_size": "120", "model_digest": "0"}
+    assert ("Batch size", "120") in next(s for s in whole.summary().sections if s.title == "What was tested").blocks[
+        0
+    ].rows
 
 
 def test_reasons_of_runs_are_told():
@@ -227,6 +231,18 @@ def test_a_list_that_so_few_orders_do_not_allow():
     assert f"a list at 10 % takes {many.first_needed} of them" in said[1]
     for one, text in zip((few, many), said, strict=True):
         assert f"no list has a rate below {100 * min(1.0, one.floor):.0f} %" in text
+
+
+def test_nothing_is_asked_where_it_is_not_confirmed():
+    rows, met = benchmark(20), []
+
+    def refuse(shown):
+        met.append(len(shown))
+        raise InputError("too dear")
+
+    with pytest.raises(InputError, match="too dear"):
+        options(rows, lambda question, shown: met.append(0), orders=3, repeats=5, confirm=refuse)
+    assert met == [20 * 4 + 5]
 
 
 def test_functions_that_write():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -100,7 +101,6 @@ class Prepared:
     left: tuple[LeftOut, ...]
     n_given: int
     kind: str
-    source: str
 
     @cached_property
     def shown(self) -> list[Shown]:
@@ -140,7 +140,6 @@ def prepare(
         left=left,
         n_given=len(items) + len(items.broken),
         kind=_kind(arranged, orders),
-        source=items.source,
     )
 
 
@@ -168,10 +167,19 @@ def _kind(arranged: Arranged, orders: str | int | None) -> str:
     return "all" if all(m == math.factorial(k) for m, k in zip(counts, arranged.strata, strict=True)) else "drawn"
 
 
+def how_asked(model: Chooser, digest: str) -> dict[str, str]:
+    """What a model tells of how it is asked, which may be more once it was; secrets are for the model to hide."""
+    names = ("address", "template", "precision", "device", "batch_size")
+    told = {name: str(getattr(model, name)) for name in names if getattr(model, name, None) is not None}
+    settings = {name: json.dumps(value) for name, value in getattr(model, "settings", {}).items()}
+    return {**told, **settings, "model_digest": digest}
+
+
 def ask(
     prepared: Prepared,
     model: Chooser,
     *,
+    digest: str,
     seed: int,
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -186,7 +194,7 @@ def ask(
         first, second = choices[: a.n_shown], choices[a.n_shown :]
         chosen, scores = np.array([c.chosen for c in first], dtype=np.int64), a.scores(first)
     else:
-        chosen, scores = _in_parts(prepared, model, seed, checkpoint, resume, notify, progress)
+        chosen, scores = _in_parts(prepared, model, digest, seed, checkpoint, resume, notify, progress)
         second = _chosen(model, prepared.asked[a.n_shown :], None)
     same = [c.chosen == chosen[i] for c, i in zip(second, prepared.again.tolist(), strict=True)]
     return Runs(
@@ -206,6 +214,7 @@ def ask(
 def _in_parts(
     prepared: Prepared,
     model: Chooser,
+    digest: str,
     seed: int,
     folder: str | Path | None,
     resume: bool,
@@ -225,7 +234,7 @@ def _in_parts(
     if folder is not None:
         begin(Path(folder), resume=resume, say=notify or (lambda sentence: None))
         orders = hash_of(*(np.concatenate([rows.ravel() for rows in a.orders]), a.starts))
-        fingerprint = {"items": a.items.digest(), "orders": orders, "model": model.digest(), "seed": seed}
+        fingerprint = {"items": a.items.digest(), "orders": orders, "model": digest, "seed": seed}
         fingerprint |= {} if batch_size is None else {"batch_size": batch_size}
         kept = Checkpoint(Path(folder) / "answers.npz", fingerprint, of="run")
         before = kept.load() or {}

@@ -225,7 +225,8 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
         yield page.Section.of("What it means", MEANT[result.verdict])
     yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
     yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
-    yield page.Section.of("What was tested", page.Facts(tuple(_facts(result))))
+    asked = ((_reason(name).capitalize(), " ⏎ ".join(text.splitlines())) for name, text in result.asked.items())
+    yield page.Section.of("What was tested", page.Facts((*_facts(result), *asked)))
 
 
 def _histogram(result: OptionsResult) -> page.LineChart | None:
