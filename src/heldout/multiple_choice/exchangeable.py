@@ -11,13 +11,12 @@ What each reason means is in `reasons.py`. Where in doubt an item is left out: t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
 
 from heldout.multiple_choice.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
 from heldout.multiple_choice.items import Item
 from heldout.multiple_choice.quantities import are_dates, are_quantities, may_be_counted
 from heldout.multiple_choice.references import names_places, refers
-from heldout.multiple_choice.wording import nearly_same, without_shared, words_of
+from heldout.multiple_choice.wording import some_nearly_same, without_shared, words_of
 from heldout.scorers.choices import LETTERS
 
 
@@ -59,7 +58,7 @@ def reason_of(item: Item) -> str | None:
         options, words, lambda _, rests: is_scale(rests), may_be_on_a_scale
     ):
         return "conventional"
-    if any(nearly_same(a, b) for a, b in combinations(words, 2)):
+    if some_nearly_same(words):
         return "near_duplicates"
     return None
 
