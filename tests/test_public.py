@@ -39,6 +39,7 @@ def documented():
                 f"{path}.{name}": member.__func__ if isinstance(member, classmethod) else member
                 for name, member in inspect.getmembers_static(thing)
                 if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, classmethod))
+                if member.__module__ not in ("_collections_abc", "collections.abc")  # what Python explains
             }
         else:
             found = {}

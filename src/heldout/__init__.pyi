@@ -18,6 +18,7 @@ from .memorization.curve import Curve
 from .memorization.perturbed import perturbation_curve
 from .memorization.result import MemorizationResult
 from .memorization.retrained import LabelNoiseCurve, label_noise_curve
+from .multiple_choice.items import Item, Items
 from .multiple_choice.options import options
 from .multiple_choice.readers import read_items
 from .multiple_choice.result import OptionsResult
@@ -57,6 +58,8 @@ __all__ = [
     "HorizontalFlip",
     "IndependenceTestResult",
     "InputError",
+    "Item",
+    "Items",
     "LabelNoiseCurve",
     "LabelledImages",
     "MarginTestResult",

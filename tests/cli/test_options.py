@@ -59,6 +59,10 @@ def test_an_endpoint_that_has_memorised_is_found(run, items, tmp_path):
         assert found["p_values"]["ranks"] <= 0.01
         assert (found["n_repeated"], found["repeat_rate"], found["unparsed"]) == (50, 1.0, 0)
         assert server.answered.total() == 60 * 9 + 50
+        told = found["asked"]
+        assert told["address"] == f"{server.url.rstrip('/')}/chat/completions"
+        assert (told["temperature"], told["max_tokens"], len(told["model_digest"])) == ("0.0", "16", 16)
+        assert told["address"] in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
         assert "590 calls: about" in err
         assert "report:" in err
         model = EndpointChooser(server.url, "stand-in", cache=tmp_path / "answers")

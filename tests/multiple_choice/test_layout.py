@@ -23,15 +23,16 @@ def test_flat_arrays_agree_with_what_is_shown():
     assert np.diff(laid.starts).tolist() == [2, 24, 120, 9, 9]
     assert laid.strata.tolist() == [2, 4, 5, 7, 10]
     shown = laid.shown()
-    assert len(shown) == laid.n_shown == len(laid.positions) == len(laid.item_of) == 164
-    for j, (what, i) in enumerate(zip(shown, laid.item_of.tolist(), strict=True)):
+    assert len(shown) == laid.n_shown == len(laid.positions) == 164
+    item_of = np.repeat(np.arange(5), np.diff(laid.starts))
+    for j, (what, i) in enumerate(zip(shown, item_of.tolist(), strict=True)):
         item = laid.items[i]
         assert what.question == item.question
         assert sorted(what.options) == sorted(item.options)
         assert what.options[laid.positions[j]] == item.options[item.answer]
     printed = [shown[start].options for start in laid.starts[:-1]]
     assert printed == [item.options for item in laid.items]
-    assert laid.positions[laid.starts[:-1]].tolist() == laid.answers.tolist()
+    assert laid.positions[laid.starts[:-1]].tolist() == [item.answer for item in laid.items]
     assert {what.draw for what in laid.shown(draw=1)} == {1}
 
 
@@ -49,7 +50,7 @@ def test_drawn_orders_are_an_items_own():
     assert not np.array_equal(*twice.orders)
 
 
-def test_choices_to_errors_and_scores():
+def test_choices_to_scores():
     laid = arrange(items(2, 3), "cyclic", seed=0)
     choices = [
         Choice(0, (math.log(0.3), math.log(0.1))),
@@ -59,7 +60,6 @@ def test_choices_to_errors_and_scores():
         Choice(2, (0.0, 0.0, -math.inf)),
     ]
     assert laid.positions.tolist() == [0, 1, 1, 0, 2]
-    assert laid.wrong(choices).tolist() == [False, True, True, False, False]
     scores = laid.scores(choices)
     assert scores[0] == pytest.approx(math.log(0.75))
     assert np.isnan(scores[1:4]).all()

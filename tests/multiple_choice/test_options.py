@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from heldout import InputError, options
 from heldout.checkpoints import Checkpoint
+from heldout.multiple_choice import joined
 from heldout.multiple_choice.asking import TOGETHER
 from heldout.multiple_choice.detectable import detectable_share
+from heldout.multiple_choice.reasons import REASONS
 from heldout.multiple_choice.runs import Runs
 from heldout.scorers.choices import Choice
 from heldout.statistics import orbit_test
@@ -169,6 +172,87 @@ def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     assert Checkpoint(tmp_path / "none.npz", {}, of="run").load() is None
 
 
+class Batches:
+    """Answers that depend, by rounding, on how many are computed together; memory runs out once."""
+
+    name = "batches"
+
+    def __init__(self, batch_size, *, stop=0, short=0):
+        self.batch_size, self.stop, self.short, self.met = batch_size, stop, short, []
+
+    def digest(self):
+        return "0"
+
+    def choose(self, shown, tell=None):
+        self.met.append(len(shown))
+        if len(self.met) == self.short:
+            self.batch_size //= 2
+        if len(self.met) == self.stop:
+            raise KeyboardInterrupt
+        size = self.batch_size
+        return [Choice(0, tuple(unit(one, i, size) for i in range(len(one.options)))) for one in shown]
+
+
+def test_a_run_goes_on_with_the_batches_it_had(tmp_path, monkeypatch):
+    monkeypatch.setattr("heldout.checkpoints.SECONDS", 0.0)
+    given = {"repeats": 0, "n_resamples": 99}
+    rows = benchmark(40)
+    model = Batches(240, short=2)
+    whole = options(rows, model, **given)
+    assert model.met == [240] * 4
+    with pytest.raises(KeyboardInterrupt):
+        options(rows, Batches(240, short=2, stop=4), **given, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="batch_size was 240, is 96"):
+        options(rows, Batches(96), **given, checkpoint=tmp_path, resume=True)
+    again = Batches(240)
+    assert options(rows, again, **given, checkpoint=tmp_path, resume=True) == whole
+    assert (again.met, again.batch_size) == ([240], 120)
+    assert whole.asked == {"batch_size": "120", "model_digest": "0"}
+    assert ("Batch size", "120") in next(s for s in whole.summary().sections if s.title == "What was tested").blocks[
+        0
+    ].rows
+
+
+def test_reasons_of_runs_are_told():
+    named = {value for name, value in vars(joined).items() if name.isupper() and isinstance(value, str)} - {joined.DROP}
+    assert named <= set(REASONS)
+    runs = Runs.from_arrays(np.zeros((4, 3)), [0, 1, 2, 0], np.zeros((4, 3)), [1, 0, 2, 2])
+    told = options(replace(runs, left_out={joined.NO_RUN: ("a", "b")})).summary()
+    (section,) = (one for one in told.sections if one.title == "What was left out")
+    assert REASONS[joined.NO_RUN] in repr(section)
+
+
+def test_a_list_that_so_few_orders_do_not_allow():
+    rows = benchmark(30)
+    few, many = (options(rows, model_of(rows), orders=m, n_resamples=99) for m in (1, "all"))
+    said = [one.summary().sections[1].blocks[0].text.replace("\N{NO-BREAK SPACE}", " ") for one in (few, many)]
+    assert few.first_needed > few.n_items
+    assert "a list at 10 % is not possible with so few orders" in said[0]
+    assert f"a list at 10 % takes {many.first_needed} of them" in said[1]
+    for one, text in zip((few, many), said, strict=True):
+        assert f"no list has a rate below {100 * min(1.0, one.floor):.0f} %" in text
+
+
+def test_nothing_is_asked_where_it_is_not_confirmed():
+    rows, met = benchmark(20), []
+
+    def refuse(shown):
+        met.append(len(shown))
+        raise InputError("too dear")
+
+    with pytest.raises(InputError, match="too dear"):
+        options(rows, lambda question, shown: met.append(0), orders=3, repeats=5, confirm=refuse)
+    assert met == [20 * 4 + 5]
+
+
+def test_functions_that_write():
+    rows = benchmark(24)
+    places = [options(rows, lambda question, shown, said=said: said, n_resamples=99)
+              for said in ("B", "B.", "(b)", "The answer is B.", "**B**")]  # fmt: skip
+    assert {one.unparsed for one in places} == {0}
+    assert {one.errors_printed for one in places} == {places[0].errors_printed}
+
+
 def test_where_no_item_can_move_nothing_is_told():
     rows = [{**row, "answer": 0} for row in benchmark(30)]
     found = options(rows, model_of(rows), orders="cyclic", n_resamples=99)
@@ -240,8 +324,6 @@ def results():
     mixed = [*rows, *({**row, "question": f"Six {row['id']}?", "id": f"six{row['id']}"} for row in benchmark(9, k=6))]
     mixed += [{"id": f"n{i}", "question": f"How many {i}?", "options": ["3", "5"], "answer": 0} for i in range(70)]
     none = Runs.from_arrays(np.zeros((4, 3)), [0, 1, 2, 0], np.zeros((4, 3)), [1, 0, 2, 2])
-    from dataclasses import replace
-
     return {
         "found": options(rows, model_of(rows, first(rows, 60)), n_resamples=99),
         "quiet": options(mixed, model_of(mixed, tells=False), n_resamples=99, orders=4, alternative="two-sided"),

@@ -133,7 +133,7 @@ def test_shares_what_prompts_have_in_common():
         Shown("Once more, at length: " + " ".join(TEXTS * 2) + " " + each.question, each.options) for each in shown
     ]
     chooser = CausalChooser(model, tokenizer)
-    chooser.choose(shown[:2])  # the check
+    chooser.choose(shown)  # the check
     run, kept = [], []
     model.register_forward_hook(lambda _, args, kwargs, out: run.append(kwargs["input_ids"].numel()), with_kwargs=True)
     model.lm_head.register_forward_hook(lambda _, args, out: kept.append(out.shape[:-1].numel()))
@@ -171,6 +171,38 @@ def test_cache_that_changes_answers_is_not_used():
     chooser = CausalChooser(model, tokenizer)
     assert_close(log_probs(chooser.choose(shown)), plainly(model, tokenizer, shown))
     assert chooser.shares is False
+
+
+def phi():
+    """Positions have other frequencies in prompts of more than 100 tokens."""
+    factors = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [3.0] * 4}
+    config = transformers.Phi3Config(
+        vocab_size=400, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=4, max_position_embeddings=256, original_max_position_embeddings=100, pad_token_id=0,
+        rope_scaling=factors,
+    )  # fmt: skip
+    return transformers.Phi3ForCausalLM(config)
+
+
+def test_a_model_that_reads_long_prompts_otherwise():
+    """Whichever lengths come first: a cache from below the length at which the model changes is never used above."""
+    model, tokenizer = made(phi), byte_tokenizer()
+    orders = list(itertools.permutations(TEXTS[1:4]))
+    short, middle, long = (
+        [Shown(f"{' '.join(TEXTS * times)} {i}?", order) for i in range(3) for order in orders] for times in (0, 4, 6)
+    )
+    expected = {
+        shown: row
+        for part in (short, middle, long)
+        for shown, row in zip(part, plainly(model, tokenizer, part), strict=True)
+    }
+    for parts in ((short, middle, long), (long, short, middle), (long, middle, short)):
+        chooser = CausalChooser(model, tokenizer)
+        for part in parts:
+            assert_close(log_probs(chooser.choose(part)), [expected[shown] for shown in part])
+        both = chooser.choose([*short, *long])
+        assert_close(log_probs(both), [expected[shown] for shown in (*short, *long)])
+        assert chooser.shares is False
 
 
 def test_tokens_around_the_letter():

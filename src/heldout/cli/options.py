@@ -15,7 +15,6 @@ from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, refuse_id
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.errors import InputError
-from heldout.multiple_choice.asking import prepare
 from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.options import check_tests, options
 from heldout.multiple_choice.readers import read_items
@@ -23,6 +22,7 @@ from heldout.multiple_choice.result import OptionsResult
 from heldout.scorers.secrets import HIDDEN, bare_address, plain_fields
 
 if TYPE_CHECKING:
+    from heldout.scorers.choices import Shown
     from heldout.scorers.endpoint import EndpointChooser
 
 GATE = Gate(
@@ -154,8 +154,7 @@ def run(args: argparse.Namespace) -> int:
         asked["repeats"] = args.repeats
     model = _model(args, items)
     if args.endpoint is not None:
-        assert items is not None
-        confirm(model, prepare(items, model, **asked).asked, args)
+        asked["confirm"] = lambda shown: confirm(model, shown, args)
     result = options(
         items,
         model,
@@ -192,7 +191,7 @@ def _items(args: argparse.Namespace) -> Items:
     return read_items(args.given, **keys)
 
 
-def confirm(model: EndpointChooser, shown: list[Any], args: argparse.Namespace) -> None:
+def confirm(model: EndpointChooser, shown: list[Shown], args: argparse.Namespace) -> None:
     """Say what asking will take, and go on only where somebody said yes."""
     cost = model.plan(shown)
     (say if args.yes else tell)(str(cost))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,11 +24,12 @@ from heldout.multiple_choice.layout import Arranged, arrange
 from heldout.multiple_choice.result import LeftOut
 from heldout.multiple_choice.runs import Runs
 from heldout.progress import plain_bar
-from heldout.scorers.choices import LETTERS, UNPARSED, Choice, Chooser, Shown, Tell
+from heldout.scorers.choices import UNPARSED, Choice, Chooser, Shown, Tell
+from heldout.scorers.prompts import read_choice
 
 REPEATS = 50  # questions that are asked twice
 COSTLY = 8  # orders besides the printed one where every answer costs something
-TOGETHER = 96  # answers between two moments at which a run can be continued
+TOGETHER = 96  # answers between two moments at which a run can be continued, at least
 
 Answer = Callable[[str, tuple[str, ...]], Any]
 
@@ -38,7 +40,8 @@ class FunctionChooser:
     Parameters
     ----------
     function : function
-        Takes a question and its options as shown; returns the place of one, its letter, or log-probabilities of all.
+        Takes a question and its options as shown; returns the place of one, a text that names it, or log-probabilities
+        of all.
     """
 
     def __init__(self, function: Answer) -> None:
@@ -63,8 +66,7 @@ class FunctionChooser:
         if said is None:
             return Choice(UNPARSED)
         if isinstance(said, str):
-            place = LETTERS[:k].find(said.strip().upper()) if len(said.strip()) == 1 else UNPARSED
-            return Choice(one.options.index(said) if said in one.options else place, text=said)
+            return Choice(read_choice(said, one.options), text=said)
         if isinstance(said, Choice):
             return said
         numbers = np.asarray(said)
@@ -99,7 +101,6 @@ class Prepared:
     left: tuple[LeftOut, ...]
     n_given: int
     kind: str
-    source: str
 
     @cached_property
     def shown(self) -> list[Shown]:
@@ -139,7 +140,6 @@ def prepare(
         left=left,
         n_given=len(items) + len(items.broken),
         kind=_kind(arranged, orders),
-        source=items.source,
     )
 
 
@@ -167,10 +167,19 @@ def _kind(arranged: Arranged, orders: str | int | None) -> str:
     return "all" if all(m == math.factorial(k) for m, k in zip(counts, arranged.strata, strict=True)) else "drawn"
 
 
+def how_asked(model: Chooser, digest: str) -> dict[str, str]:
+    """What a model tells of how it is asked, which may be more once it was; secrets are for the model to hide."""
+    names = ("address", "template", "precision", "device", "batch_size")
+    told = {name: str(getattr(model, name)) for name in names if getattr(model, name, None) is not None}
+    settings = {name: json.dumps(value) for name, value in getattr(model, "settings", {}).items()}
+    return {**told, **settings, "model_digest": digest}
+
+
 def ask(
     prepared: Prepared,
     model: Chooser,
     *,
+    digest: str,
     seed: int,
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -185,7 +194,7 @@ def ask(
         first, second = choices[: a.n_shown], choices[a.n_shown :]
         chosen, scores = np.array([c.chosen for c in first], dtype=np.int64), a.scores(first)
     else:
-        chosen, scores = _in_parts(prepared, model, seed, checkpoint, resume, notify, progress)
+        chosen, scores = _in_parts(prepared, model, digest, seed, checkpoint, resume, notify, progress)
         second = _chosen(model, prepared.asked[a.n_shown :], None)
     same = [c.chosen == chosen[i] for c, i in zip(second, prepared.again.tolist(), strict=True)]
     return Runs(
@@ -205,22 +214,32 @@ def ask(
 def _in_parts(
     prepared: Prepared,
     model: Chooser,
+    digest: str,
     seed: int,
     folder: str | Path | None,
     resume: bool,
     notify: Callable[[str], None] | None,
     progress: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """What was chosen, and scores of the right answers; whole items are asked together, and kept once a minute."""
+    """What was chosen, and scores of the right answers; whole items are asked together, and kept once a minute.
+
+    Answers depend on how many are computed together, by rounding. A model may have a `batch_size`, and halve it where
+    memory runs out: it is kept, too, so that a run that goes on does so with the one that it stopped with.
+    """
     a = prepared.arranged
     counts = np.diff(a.starts)
     width = int(counts.max(initial=1))
+    batch_size = getattr(model, "batch_size", None)
     kept = Checkpoint(None, {}, of="run")
     if folder is not None:
         begin(Path(folder), resume=resume, say=notify or (lambda sentence: None))
         orders = hash_of(*(np.concatenate([rows.ravel() for rows in a.orders]), a.starts))
-        fingerprint = {"items": a.items.digest(), "orders": orders, "model": model.digest(), "seed": seed}
+        fingerprint = {"items": a.items.digest(), "orders": orders, "model": digest, "seed": seed}
+        fingerprint |= {} if batch_size is None else {"batch_size": batch_size}
         kept = Checkpoint(Path(folder) / "answers.npz", fingerprint, of="run")
+        before = kept.load() or {}
+        if len(before.get("batch_size", ())):
+            model.batch_size = int(before["batch_size"][-1])  # type: ignore[attr-defined]
 
     def work(first: int, last: int) -> dict[str, NDArray[Any]]:
         part = Arranged(a.items[first:last], a.orders[first:last])
@@ -228,10 +247,11 @@ def _in_parts(
         there = np.arange(width) < counts[first:last, None]
         chosen, scores = np.full(there.shape, UNPARSED, dtype=np.int64), np.full(there.shape, math.nan)
         chosen[there], scores[there] = [c.chosen for c in choices], part.scores(choices)
-        return {"chosen": chosen, "scores": scores}
+        now = {} if batch_size is None else {"batch_size": np.full(last - first, model.batch_size)}  # type: ignore[attr-defined]
+        return {"chosen": chosen, "scores": scores, **now}
 
     with plain_bar(len(a.items), "options", unit="items", shown=progress) as bar:
-        found = kept.rows(len(a.items), max(1, TOGETHER // width), work, bar=bar)
+        found = kept.rows(len(a.items), max(1, max(TOGETHER, batch_size or 0) // width), work, bar=bar)
     there = np.arange(width) < counts[:, None]
     return found["chosen"][there], found["scores"][there]
 

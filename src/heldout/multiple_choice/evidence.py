@@ -49,6 +49,7 @@ class Asked:
     n_given: int
     kind: str
     digest: str
+    how: dict[str, str]
 
     @cached_property
     def said(self) -> dict[str, Any]:
@@ -73,6 +74,7 @@ class Asked:
             "unparsed_printed": int(unparsed[printed].sum()),
             "fdr": FDR,
             "model": r.model,
+            "asked": self.how,
             "source": r.items.source,
             "data_digest": self.digest,
             "version": __version__,

@@ -5,36 +5,23 @@ where a custom fixes it: numbers and dates stand in their order, "all of the abo
 Whether an item is left out depends on its question and its *set* of options alone, never on the printed order: leaving
 out only those that stand sorted makes the others look unsorted, and honest models fail (58 % false alarms).
 
-What each reason means is in `REASONS`. Where in doubt an item is left out: that costs power, and no validity.
+What each reason means is in `reasons.py`. Where in doubt an item is left out: that costs power, and no validity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
 
 from heldout.multiple_choice.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
 from heldout.multiple_choice.items import Item
 from heldout.multiple_choice.quantities import are_dates, are_quantities, may_be_counted
 from heldout.multiple_choice.references import names_places, refers
-from heldout.multiple_choice.wording import nearly_same, without_shared, words_of
+from heldout.multiple_choice.wording import some_nearly_same, without_shared, words_of
 from heldout.scorers.choices import LETTERS
-
-REASONS = {
-    "references": 'an option refers to others, or to their letters ("all of the above", "both A and C")',
-    "positions": 'the question names an option by its place ("option B", "the second choice"), or lists them itself',
-    "repeats": "two options are the same but for case, spaces and punctuation",
-    "near_duplicates": "two options have the same words, or differ in one word of five or more",
-    "dates": "all options, or all but one of four or more, are dates or times",
-    "numbers": "all options, or all but one of four or more, are numbers or quantities",
-    "conventional": 'custom gives the options an order ("always", "never"; "True", "False"; "I only", "I and II only")',
-    "duplicate_item": "the same question with the same options stands before it",
-    "broken": "the row is no proper item (`Items.broken`): no question, one option, the same option twice, no answer",
-}
 
 
 def left_out(items: Sequence[Item]) -> tuple[str | None, ...]:
-    """Why each item is left out, a key of `REASONS`; None where it stays.
+    """Why each item is left out, a key of `OF_ITEMS`; None where it stays.
 
     Examples
     --------
@@ -71,7 +58,7 @@ def reason_of(item: Item) -> str | None:
         options, words, lambda _, rests: is_scale(rests), may_be_on_a_scale
     ):
         return "conventional"
-    if any(nearly_same(a, b) for a, b in combinations(words, 2)):
+    if some_nearly_same(words):
         return "near_duplicates"
     return None
 

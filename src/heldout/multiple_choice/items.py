@@ -29,6 +29,7 @@ class Item:
 
     Examples
     --------
+    >>> from heldout import Item
     >>> Item("1", "2 + 2?", ("3", "4"), 1).key == Item("a", "2 + 2?", ("4", "3"), 0).key
     True
     """
@@ -59,6 +60,7 @@ class Items(Sequence[Item]):
 
     Examples
     --------
+    >>> from heldout import Item, Items
     >>> items = Items(tuple(Item(str(i), f"{i} + 1?", (str(i), str(i + 1)), 1) for i in range(9)))
     >>> len(items), len(items.sample(4, seed=0)), set(items.sample(2, seed=0)) <= set(items.sample(4, seed=0))
     (9, 4, True)
@@ -82,7 +84,18 @@ class Items(Sequence[Item]):
         return iter(self.items)
 
     def take(self, places: Sequence[int]) -> Items:
-        """Some of them, by their places."""
+        """Some of them, by their places.
+
+        Parameters
+        ----------
+        places : sequence of int
+            From 0.
+
+        Returns
+        -------
+        Items
+            In the order of their places.
+        """
         return replace(self, items=tuple(self.items[int(i)] for i in places))
 
     def sample(self, n: int, *, seed: int) -> Items:
@@ -90,6 +103,18 @@ class Items(Sequence[Item]):
 
         Each item has a number drawn from the seed, its question and its set of options, and those with the least are
         taken: which they are does not depend on any order, and a larger sample holds the smaller one.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        seed : int
+            From which they are drawn.
+
+        Returns
+        -------
+        Items
+            The drawn ones.
         """
         check_count(n, "n_items")
         check_seed(seed)
@@ -98,7 +123,13 @@ class Items(Sequence[Item]):
         return self.take(sorted(chosen))
 
     def digest(self) -> str:
-        """Tells these items from others; hexadecimal digits."""
+        """Tells these items from others.
+
+        Returns
+        -------
+        str
+            16 hexadecimal digits.
+        """
         return _digest([[item.id, item.question, item.options, item.answer] for item in self.items])[:16]
 
 

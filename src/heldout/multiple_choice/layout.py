@@ -55,11 +55,6 @@ class Arranged:
             assert (rows[0] == np.arange(k)).all(), "the printed order comes first"
 
     @property
-    def n_items(self) -> int:
-        """How many items there are."""
-        return len(self.items)
-
-    @property
     def n_shown(self) -> int:
         """How many arrangements there are in all, m."""
         return int(self.starts[-1])
@@ -68,11 +63,6 @@ class Arranged:
     def starts(self) -> Indices:
         """(n + 1,) Where each item begins in the flat arrays, and their length m at the end."""
         return np.concatenate([[0], np.cumsum([len(rows) for rows in self.orders], dtype=np.intp)]).astype(np.intp)
-
-    @cached_property
-    def answers(self) -> Indices:
-        """(n,) Place of the right option as printed."""
-        return np.array([item.answer for item in self.items], dtype=np.intp)
 
     @cached_property
     def positions(self) -> Indices:
@@ -84,11 +74,6 @@ class Arranged:
     def strata(self) -> Indices:
         """(n,) Number of options."""
         return np.array([len(item.options) for item in self.items], dtype=np.intp)
-
-    @cached_property
-    def item_of(self) -> Indices:
-        """(m,) Place of each arrangement's item."""
-        return np.repeat(np.arange(self.n_items), np.diff(self.starts))
 
     def shown(self, *, draw: int = 0) -> list[Shown]:
         """What a model is shown, m of them.
@@ -108,11 +93,6 @@ class Arranged:
             for item, rows in zip(self.items, self.orders, strict=True)
             for row in rows.tolist()
         ]
-
-    def wrong(self, choices: Sequence[Choice]) -> NDArray[np.bool_]:
-        """(m,) Where something else than the right option was chosen, or nothing could be read."""
-        assert len(choices) == self.n_shown, "one choice for each arrangement"
-        return np.asarray(np.array([choice.chosen for choice in choices], dtype=np.intp) != self.positions)
 
     def scores(self, choices: Sequence[Choice]) -> NDArray[np.float64]:
         """(m,) Log-probability of the right option's letter, of all letters shown; NaN where the model tells none."""

@@ -9,12 +9,13 @@ from typing import Any
 
 from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
-from heldout.multiple_choice.asking import REPEATS, as_chooser, ask, exchangeable_items, prepare
+from heldout.multiple_choice.asking import REPEATS, as_chooser, ask, exchangeable_items, how_asked, prepare
 from heldout.multiple_choice.evidence import Asked, judged, not_applicable
 from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import Alternative, LeftOut, OptionsResult
 from heldout.multiple_choice.runs import Runs
+from heldout.scorers.choices import Shown
 
 ALTERNATIVES = ("overfitted", "two-sided")
 
@@ -36,6 +37,7 @@ def options(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     notify: Callable[[str], None] | None = None,
+    confirm: Callable[[list[Shown]], None] | None = None,
     progress: bool = False,
 ) -> OptionsResult:
     """Does a score depend on having seen the benchmark as printed?
@@ -78,6 +80,9 @@ def options(
         Take up what is in `checkpoint`, to the same bits.
     notify : function, optional
         Told where there is nothing to resume.
+    confirm : function, optional
+        Given all that is going to be asked, a list of `heldout.scorers.Shown`, before anything is; what it raises ends
+        the run.
     progress : bool
         Show a bar on stderr.
 
@@ -108,7 +113,7 @@ def options(
             raise InputError("`items` are runs, which have answers already; leave `model` out.")
         items, model = None, items
     if isinstance(model, Runs):
-        _refuse_asking(orders=orders, n_items=n_items, repeats=repeats)
+        _refuse_asking(orders=orders, n_items=n_items, repeats=repeats, confirm=confirm)
         asked = _of_runs(model)
     else:
         if model is None:
@@ -118,8 +123,17 @@ def options(
         ready = prepare(
             given, chooser, orders=orders, n_items=n_items, repeats=REPEATS if repeats is None else repeats, seed=seed
         )
-        runs = ask(ready, chooser, seed=seed, checkpoint=checkpoint, resume=resume, notify=notify, progress=progress)
-        asked = Asked(runs=runs, left=ready.left, n_given=ready.n_given, kind=ready.kind, digest=given.digest())
+        if confirm is not None:
+            confirm(ready.asked)
+        digest = chooser.digest()
+        runs = ask(
+            ready, chooser, digest=digest, seed=seed, checkpoint=checkpoint, resume=resume, notify=notify,
+            progress=progress,
+        )  # fmt: skip
+        asked = Asked(
+            runs=runs, left=ready.left, n_given=ready.n_given, kind=ready.kind, digest=given.digest(),
+            how=how_asked(chooser, digest),
+        )  # fmt: skip
     how: dict[str, Any] = {
         "uniform": uniform, "alternative": alternative, "mid_p": mid_p, "level": level, "n_resamples": n_resamples,
         "seed": seed,
@@ -157,4 +171,5 @@ def _of_runs(runs: Runs) -> Asked:
     if runs.with_text and not runs.not_applicable:
         kept, left = exchangeable_items(runs.items)
         runs, gone = runs.select(kept), [*gone, *left]
-    return Asked(runs=runs, left=tuple(gone), n_given=n_given, kind="logged", digest=digest)
+    how = {"runs": ", ".join(runs.names)} if runs.names else {}
+    return Asked(runs=runs, left=tuple(gone), n_given=n_given, kind="logged", digest=digest, how=how)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from heldout.multiple_choice.wording import word_set
 
@@ -62,10 +63,13 @@ _PLACED = re.compile(r"\d+(?:st|nd|rd|th|s)?")
 
 def may_be_counted(words: Sequence[str]) -> bool:
     """Whether a number or a date is among the words of an option, or what may stand for one."""
-    return any(
-        _is_number(word) or word in MONTHS or word in ERAS or _ROMAN.fullmatch(word) or word in _SPECIAL_WORDS
-        for word in words
-    )
+    return any(map(_may_count, words))
+
+
+@lru_cache(maxsize=1 << 16)  # most words come again and again
+def _may_count(word: str) -> bool:
+    known = word in MONTHS or word in ERAS or word in _SPECIAL_WORDS
+    return known or _is_number(word) or _ROMAN.fullmatch(word) is not None
 
 
 def are_quantities(options: Sequence[str], rests: Sequence[Sequence[str]]) -> bool:

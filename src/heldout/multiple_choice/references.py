@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+
+from heldout.multiple_choice.wording import word_set
 
 _MANY = (
     r"(?:all|none|any|both|neither|either|each|some|most|two|three|one|only one|more than one|combinations?|everything)"
@@ -41,6 +44,12 @@ _JOINT = r"(?:\s*(?:,|&|/|;|\+)\s*(?:and\s+|or\s+)?|\s+(?:and|or|nor|but\s+not|a
 _TRUTH = (
     r"(?:\s+(?:only|both|alone|together|above|is|are|was|were|not|equally|true|false|correct|incorrect|right|wrong))*"
 )
+# One of these is in every text that _REFERENCE finds, or begins it: looking for them is quick.
+_NEEDED = word_set("""
+above below foregoing aforementioned preceding here option choice alternative answer response other these those them
+""")
+_BEGINNINGS = ("all", "none", "both", "neither", "either", "each", "but")
+_CALLED = ("option", "choice", "answer", "alternative")
 
 
 def refers(option: str, letters: str) -> bool:
@@ -57,13 +66,21 @@ def refers(option: str, letters: str) -> bool:
     """
     text = " ".join(re.sub(r"[.!?]+$", "", option.strip()).split())
     bare = re.sub(r"[\"'“”‘’]", "", text)
-    if _REFERENCE.search(bare) or _ONLY_REFERENCE.fullmatch(re.sub(r"[,;:]", "", bare)):
+    small = bare.casefold()
+    may = small.startswith(_BEGINNINGS) or any(word in small for word in _NEEDED)
+    if (may and _REFERENCE.search(bare)) or _ONLY_REFERENCE.fullmatch(re.sub(r"[,;:]", "", bare)):
         return True
     return _names_letters(bare, letters)
 
 
 def _names_letters(text: str, letters: str) -> bool:
     """ "A and B", "both (a) and (c) are true", "only B", "option D": letters of options, and nothing else but that."""
+    several, single = _letter_patterns(letters)
+    return several.fullmatch(text) is not None or single.fullmatch(text) is not None
+
+
+@cache
+def _letter_patterns(letters: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     name = rf"(?:\(?[{letters}{letters.lower()}]\)|[{letters}]|[{letters.lower()}](?=\W|$))"
     one = rf"(?:(?:option|choice|answer|alternative|statement|response)s?\s+)?{name}"
     several = rf"(?:both\s+|either\s+|neither\s+|only\s+|all\s+of\s+|all\s+)?{one}(?:{_JOINT}{one})+{_TRUTH}"
@@ -72,18 +89,27 @@ def _names_letters(text: str, letters: str) -> bool:
         rf"|{one}\s+(?:only|alone|above|is\s+(?:true|correct|false|incorrect))"
         rf"|(?:option|choice|answer|alternative)\s+{name}(?:\s+.*)?|same\s+as\s+{one}|both\s+{one}\s+and\s+.+)"
     )
-    return re.fullmatch(several, text) is not None or re.fullmatch(single, text, re.IGNORECASE) is not None
+    return re.compile(several), re.compile(single, re.IGNORECASE)
 
 
 def names_places(question: str, letters: str) -> bool:
     """Whether a question names an option by its place, or has a list of its own under the options' letters."""
+    small, (first, second, listed) = question.casefold(), _place_patterns(letters)
+    called = any(word in small for word in _CALLED)
+    if called and (first.search(question) or second.search(question)):
+        return True
+    return all(letter in question for letter in letters[:2]) and all(mark.search(question) for mark in listed)
+
+
+@cache
+def _place_patterns(letters: str) -> tuple[re.Pattern[str], re.Pattern[str], tuple[re.Pattern[str], ...]]:
     named = rf"\b(?:[Oo]ption|[Cc]hoice|[Aa]nswer|[Aa]lternative)s?\s+\(?(?:[{letters}]\b(?!\s+[a-z]+ing\b)|[1-9]\b)\)?"
     placed = (
         r"\b(?:first|second|third|fourth|fifth|last)\s+(?:option|choice|answer|alternative)\b(?!\s+(?:to|of|for)\b)"
     )
-    listed = [rf"(?:^|[\s;,])\(?{letter}[).:]\s" for letter in letters[:2]]
+    listed = (rf"(?:^|[\s;,])\(?{letter}[).:]\s" for letter in letters[:2])
     return (
-        re.search(named, question) is not None
-        or re.search(placed, question, re.IGNORECASE) is not None
-        or all(re.search(mark, question, re.MULTILINE) for mark in listed)
+        re.compile(named),
+        re.compile(placed, re.IGNORECASE),
+        tuple(re.compile(mark, re.MULTILINE) for mark in listed),
     )

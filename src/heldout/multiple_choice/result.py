@@ -146,6 +146,9 @@ class OptionsResult(Result):
         The items with the strongest evidence.
     n_resamples, seed : int
         What `options` was given.
+    asked : dict of str
+        How the model was asked, as far as it tells: its bare address, settings, template, a hash of it; of existing
+        runs their names.
     model, source, data_digest, version, created : str
         Who was asked what, a hash of it; what made the result, and when.
 
@@ -195,6 +198,7 @@ class OptionsResult(Result):
     exhibits: tuple[Exhibit, ...]
     n_resamples: int
     seed: int
+    asked: dict[str, str]
     model: str
     source: str
     data_digest: str

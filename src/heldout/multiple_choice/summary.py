@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from heldout import summary as page
-from heldout.multiple_choice.exchangeable import REASONS
+from heldout.multiple_choice.reasons import OF_ITEMS, REASONS
 from heldout.multiple_choice.result import Exhibit, OptionsResult, strength
 from heldout.scorers.choices import LETTERS, UNPARSED
 
@@ -68,7 +68,6 @@ NEXT_QUIET = (
     "For the texts of questions and answers rather than their order: `heldout exposure`, or `heldout audit --scores` "
     "with fresh items.",
 )
-BROKEN = "a question, two options or an answer that names one of them are missing"
 METHOD = (
     "J. Besag, P. Clifford (1989), Biometrika 76(4), 633–642; Y. Benjamini, Y. Hochberg (1995), Journal of the Royal "
     "Statistical Society B 57(1), 289–300; Y. Hong (2013), Computational Statistics & Data Analysis 59, 41–51."
@@ -226,7 +225,8 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
         yield page.Section.of("What it means", MEANT[result.verdict])
     yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
     yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
-    yield page.Section.of("What was tested", page.Facts(tuple(_facts(result))))
+    asked = ((_reason(name).capitalize(), " ⏎ ".join(text.splitlines())) for name, text in result.asked.items())
+    yield page.Section.of("What was tested", page.Facts((*_facts(result), *asked)))
 
 
 def _histogram(result: OptionsResult) -> page.LineChart | None:
@@ -245,13 +245,19 @@ def _histogram(result: OptionsResult) -> page.LineChart | None:
 
 def _evidence(result: OptionsResult) -> str:
     rate, needed = page.percent(result.fdr, 0), result.first_needed
-    by_chance = page.fixed(result.fdr * needed, 0)
     told = f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}."
     if math.isnan(result.p_values.ranks):
         return f"{told} Without log-probabilities, orders are told apart by right and wrong alone, which says little."
+    takes = f"takes {needed:,} of them" if needed <= result.n_items else "is not possible with so few orders"
+    floor = (
+        ""
+        if math.isnan(result.floor)
+        else f", so that no list has a rate below {page.percent(min(1.0, result.floor), 0)}"
+    )
     return (
-        f"{told} Best of all their orders as printed: {result.n_first:,}, about {by_chance} by chance alone; a list at "
-        f"{rate} takes {needed:,} of them, however strong the evidence of each. All items together are the test."
+        f"{told} Best of all their orders as printed: {result.n_first:,}, about "
+        f"{page.fixed(result.fdr * needed, 0)} by chance alone{floor}; a list at {rate} {takes}, however strong the "
+        "evidence of each. All items together are the test."
     )
 
 
@@ -330,12 +336,12 @@ def _left_out(result: OptionsResult) -> Iterator[page.Block | str]:
     if not result.left_out:
         yield "Nothing: no item’s set of options suggests an order."
         return
-    yield (
-        "Where options have an order of their own, the printed one is not arbitrary. What is left out depends on the "
-        "question and the set of options only, never on the printed order: that would bias the test."
-    )
-    meant = {**REASONS, "broken": BROKEN}
-    reasons = [(_reason(name), f"{count:,}", meant.get(name, "")) for name, count in result.left_out.items()]
+    if OF_ITEMS.keys() & result.left_out.keys():
+        yield (
+            "Where options have an order of their own, the printed one is not arbitrary. What is left out for that "
+            "depends on the question and the set of options only, never on the printed order: that would bias the test."
+        )
+    reasons = [(_reason(name), f"{count:,}", REASONS.get(name, "")) for name, count in result.left_out.items()]
     yield page.Table.of(
         "Items left out, by reason", ("Reason", "Items", "That is"), reasons, words=("That is",), minor=("That is",)
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations
 
 ARTICLES = frozenset(("a", "an", "the"))
 
@@ -48,6 +50,7 @@ def without_shared(words: Sequence[Sequence[str]]) -> list[list[str]]:
     return rests
 
 
+@lru_cache(maxsize=1 << 16)
 def singular(word: str) -> str:
     """A word without the s of the plural."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
@@ -56,6 +59,21 @@ def singular(word: str) -> str:
 def word_set(text: str) -> frozenset[str]:
     """The words of a text that is a list of them, for a constant."""
     return frozenset(text.split())
+
+
+def some_nearly_same(words: Sequence[Sequence[str]]) -> bool:
+    """Whether two of several options are nearly the same.
+
+    Examples
+    --------
+    >>> some_nearly_same([["a", "red", "fox"], ["old", "oaks"], ["red", "a", "fox"]])
+    True
+    """
+    kinds = [frozenset(map(singular, own)) for own in words]
+    return any(
+        len(kinds[i] - kinds[j]) <= 1 and len(kinds[j] - kinds[i]) <= 1 and nearly_same(words[i], words[j])
+        for i, j in combinations(range(len(words)), 2)
+    )
 
 
 def nearly_same(a: Sequence[str], b: Sequence[str]) -> bool:

@@ -86,8 +86,9 @@ class CausalChooser:
         Of its arithmetic: "float32", "tf32" (float32 whose products are rounded, on GPUs where torch is told to),
         "bfloat16", "float16".
     shares : bool or None
-        Whether beginnings of prompts are computed once; False for models whose cache cannot be copied or whose answers
-        then differ by more than rounding, which run prompt by prompt as a whole. None before the first batch.
+        Whether beginnings of prompts are computed once; False where the model's cache cannot be copied or answers then
+        differ by more than rounding, at some length at least: such batches run as whole prompts. None before the first
+        batch.
 
     Examples
     --------
@@ -105,7 +106,6 @@ class CausalChooser:
     """
 
     name: str
-    shares: bool | None = None
 
     def __init__(
         self,
@@ -139,6 +139,13 @@ class CausalChooser:
             keep_freed_memory()  # 24 orders of 240 tokens through 25 million weights: 1.02 s instead of 1.15
         self._keeps = "logits_to_keep" in inspect.signature(self._model.forward).parameters
         self._letters: dict[int, Letters] = {}
+        self._same: set[int] = set()  # lengths t over which beginnings were shared to the same logits, from t to t + 1
+        self._differ: list[range] = []  # spans of lengths over which they were not
+
+    @property
+    def shares(self) -> bool | None:
+        """Whether beginnings of prompts are computed once."""
+        return False if self._differ else True if self._same else None
 
     @property
     def device(self) -> Any:
@@ -283,9 +290,7 @@ class CausalChooser:
         longest = max(len(asked.tokens) for asked in batch)
         try:
             with evaluating(self._model), self._torch.inference_mode():
-                if self.shares is None:
-                    self.shares = self._find_shares(batch)
-                logits = self._shared(batch) if self.shares else self._whole(batch)
+                logits = self._shared(batch) if self._can_share(batch) else self._whole(batch)
                 values = self._of_letters(logits, batch)
         except InputError:
             raise
@@ -299,17 +304,38 @@ class CausalChooser:
             raise InputError(f"the model {self.name} returns NaN or infinite logits in {self.precision}.")
         return values
 
-    def _find_shares(self, batch: Sequence[Asked]) -> bool | None:
-        """Whether beginnings can be shared: the same logits as of whole prompts, up to rounding. None where these
-        prompts have none in common."""
-        common = self._columns(batch, call=0)[0]
+    def _can_share(self, batch: Sequence[Asked]) -> bool:
+        """Whether beginnings can be shared: the same logits as of whole prompts, up to rounding.
+
+        Some models read their tokens otherwise from a certain length on (a second set of frequencies for positions, a
+        window), and then a cache from below that length does not fit a prompt above it. A batch spans the lengths from
+        its first stretch of columns, or its shortest prompt, to its longest one. It is checked unless all of its span
+        was, or a part of it differed: what was asked before decides nothing but what is checked again.
+        """
+        common, cuts = self._columns(batch)
         if not common.any():
-            return None
-        most = int(np.argmax(common))
-        some = [batch[i] for i in sorted({0, most, most + 1, len(batch) - 1})]
-        expected = self._torch.cat([self._whole([asked]) for asked in some])
+            return False
+        span = self._span(batch, cuts)
+        if self._same and self._same.issuperset(span):
+            return True
+        if any(span.start <= other.start and other.stop <= span.stop for other in self._differ):
+            return False
+        lengths, most = [len(asked.tokens) for asked in batch], int(np.argmax(common))
+        some = [batch[i] for i in sorted({most, most + 1, int(np.argmin(lengths)), int(np.argmax(lengths))})]
+        cuts = sorted({*cuts, *self._columns(some, call=0)[1]})  # shared as often as can be
+        same = self._agrees(some, cuts)
+        span = self._span(some, cuts)
+        if same:
+            self._same.update(span)
+        else:
+            self._differ.append(span)
+        return same
+
+    def _agrees(self, batch: Sequence[Asked], cuts: list[int]) -> bool:
+        """Whether prompts that share their beginnings up to these columns have the logits of whole ones."""
+        expected = self._torch.cat([self._whole([asked]) for asked in batch])
         try:
-            found = self._shared(some, call=0)  # shared as often as can be
+            found = self._shared(batch, cuts)
         except Exception as error:  # no cache, one that cannot be copied, or one that takes a single token at a time
             if ran_out_of_memory(error):
                 raise
@@ -317,6 +343,12 @@ class CausalChooser:
         tolerance = AGREE.get(self.precision, AGREE["bfloat16"])
         atol = tolerance * float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()) + 1e-6
         return bool(self._torch.allclose(found, expected, rtol=tolerance, atol=atol, equal_nan=True))
+
+    @staticmethod
+    def _span(batch: Sequence[Asked], cuts: list[int]) -> range:
+        """From the first length at which the model ends a stretch to the longest prompt."""
+        lengths = [len(asked.tokens) for asked in batch]
+        return range(cuts[0] if cuts else min(lengths), max(lengths))
 
     def _whole(self, batch: Sequence[Asked]) -> Any:
         """Each prompt from its first token to its last; those of one length together, so that none is padded."""
@@ -328,10 +360,11 @@ class CausalChooser:
             parts.append(self._forward(tokens, [length - 1] * len(tokens))[0])
         return self._torch.cat(parts)[self._torch.from_numpy(np.argsort(np.concatenate(places)))]
 
-    def _shared(self, batch: Sequence[Asked], call: int | None = None) -> Any:
+    def _shared(self, batch: Sequence[Asked], cuts: list[int] | None = None) -> Any:
         """Column by column, each different beginning once; the batch is sorted within items."""
         rows = [asked.tokens for asked in batch]
-        common, cuts = self._columns(batch, CALL.get(self.device.type, CALL["cuda"]) if call is None else call)
+        common, cheapest = self._columns(batch)
+        cuts = cheapest if cuts is None else cuts
         cache, before, start = None, np.zeros(len(rows), dtype=np.int64), 0
         for end in cuts:
             new = np.concatenate([[True], common < end])
@@ -347,8 +380,9 @@ class CausalChooser:
         padded = np.stack([np.pad(tail, (0, width - len(tail)), mode="edge") for tail in tails])
         return self._forward(padded, [len(tail) - 1 for tail in tails], cache, start)[0]
 
-    def _columns(self, batch: Sequence[Asked], call: int) -> tuple[NDArray[np.int64], list[int]]:
+    def _columns(self, batch: Sequence[Asked], call: int | None = None) -> tuple[NDArray[np.int64], list[int]]:
         """How many tokens each prompt has in common with the next, and at which columns to branch."""
+        call = CALL.get(self.device.type, CALL["cuda"]) if call is None else call
         rows = [asked.tokens for asked in batch]
         last = min(map(len, rows)) - 1  # what is read stands in the last stretch of columns
         common = np.array([min(last, common_beginning(a, b)) for a, b in itertools.pairwise(rows)], dtype=np.int64)
