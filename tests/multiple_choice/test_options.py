@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 
 import numpy as np
 import pytest
 
-from heldout import InputError, options
+from heldout import InputError, options, read_items
 from heldout.checkpoints import Checkpoint
 from heldout.multiple_choice.asking import TOGETHER
 from heldout.multiple_choice.detectable import detectable_share
@@ -84,6 +85,32 @@ def test_a_place_that_benchmark_and_model_share_alarms_the_poisson_binomial_test
     shuffled = options(rows, model_of(rows, bias=0.7), n_resamples=99, uniform=True)
     assert (shuffled.rests_on, shuffled.verdict) == ("poisson_binomial", "depends on the printed order")
     assert any("declared to be shuffled" in warning for warning in shuffled.summary().warnings)
+
+
+def two_sources(n=300):
+    """Hard items that all have their answer at the last place, which the model guesses, and easy ones."""
+    hard, easy = benchmark(n, law=(0, 0, 0, 1)), benchmark(n, seed=1)
+    for source, rows in (("hard", hard), ("easy", easy)):
+        for row in rows:
+            row |= {"id": f"{source} {row['id']}", "question": f"{source}: {row['question']}", "source": source}
+    rows = [*hard, *easy]
+    knows = {row["question"]: row["options"][row["answer"]] for row in easy}
+    return rows, lambda question, shown: shown.index(knows[question]) if question in knows else len(shown) - 1
+
+
+def test_sources_that_print_answers_at_other_places_are_strata(tmp_path):
+    rows, model = two_sources()
+    mixed = options(rows, model, n_resamples=199, orders="cyclic")
+    assert mixed.p_value < 0.01  # which no model deserves that has seen nothing
+    told = options(read_items(rows, strata_key="source"), model, n_resamples=199, orders="cyclic")
+    assert (told.verdict, told.n_strata, mixed.n_strata) == ("no dependence found", 2, 1)
+    for source in ("hard", "easy"):
+        lines = [json.dumps(row) for row in rows if row["source"] == source]
+        (tmp_path / f"{source}.jsonl").write_text("\n".join(lines))
+    files = options(tmp_path, model, n_resamples=199, orders="cyclic")
+    assert (files.p_values, files.n_strata) == (told.p_values, 2)
+    assert "of a stratum" in files.summary().closing[0]
+    assert "of a stratum" not in mixed.summary().closing[0]
 
 
 def test_which_test_is_the_verdict_does_not_depend_on_the_data():

@@ -53,7 +53,7 @@ ENDPOINT = (
     "model", "api", "key_variable", "concurrency", "rate", "timeout", "max_retries", "logprobs", "max_tokens",
     "temperature", "extra", "price", "cache", "yes",
 )  # fmt: skip
-KEYS = ("question_key", "options_key", "answer_key", "ids_key", "answers_from", "skip_broken")
+KEYS = ("question_key", "options_key", "answer_key", "ids_key", "strata_key", "answers_from", "skip_broken")
 RUNS = ("printed", "task", "metric", "missing")
 HF = ("batch_size", "device")
 ASKED = ("items", "orders", "repeats", "template")
@@ -85,6 +85,8 @@ def add_options(verb: Parser) -> None:
     table.add_argument("--options-key", nargs="+", metavar="COLUMN", help="the options: a list, or a column for each")
     table.add_argument("--answer-key", metavar="COLUMN", help="the answer")
     table.add_argument("--ids-key", metavar="COLUMN", help="the name of an item")
+    table.add_argument("--strata", dest="strata_key", metavar="COLUMN", help="compare items within strata, such as "
+                       "sources that print answers at other places; several files are strata without it")  # fmt: skip
     table.add_argument(
         "--answers-from", type=int, choices=(0, 1), default=0, help="answers that are numbers count from"
     )

@@ -60,6 +60,7 @@ class Asked:
         return {
             "errors_printed": int(r.wrong[printed].sum()),
             "n_items": len(r.items),
+            "n_strata": len(np.unique(r.strata)),
             "n_orders": int(counts.max(initial=0)),
             "n_answers": int(r.starts[-1]),
             "kind": self.kind,
@@ -270,10 +271,10 @@ def adjusted(p: Floats) -> Floats:
 def _positions(r: Runs) -> Positions:
     """Where the right answers are printed, and errors with the answer there."""
     at = r.positions[r.starts[:-1]]
-    found = position_test(at, r.strata)
-    k = np.repeat(r.strata, np.diff(r.starts))
+    found = position_test(at, r.items.n_options)
+    k = np.repeat(r.items.n_options, np.diff(r.starts))
     wrong = {}
-    for size in np.unique(r.strata).tolist():
+    for size in np.unique(r.items.n_options).tolist():
         here = k == size
         many = np.bincount(r.positions[here], minlength=size)
         with np.errstate(invalid="ignore"):

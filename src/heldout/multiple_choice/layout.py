@@ -82,8 +82,8 @@ class Arranged:
 
     @cached_property
     def strata(self) -> Indices:
-        """(n,) Number of options."""
-        return np.array([len(item.options) for item in self.items], dtype=np.intp)
+        """(n,) Number of options, and stratum where there are several."""
+        return self.items.strata.astype(np.intp)
 
     @cached_property
     def item_of(self) -> Indices:

@@ -117,6 +117,9 @@ class OptionsResult(Result):
         there is none. A plug-in, by the normal approximation.
     n_items, n_orders, n_answers : int
         Items tested; the most orders of one, the printed order included; answers in all.
+    n_strata : int
+        How many sets of items are compared only within themselves: by number of options, and by file, task or
+        `strata_key` where there are several.
     kind : str
         Which orders: "all", "cyclic", "drawn" or "logged".
     uniform : bool
@@ -173,6 +176,7 @@ class OptionsResult(Result):
     draw_edges: NDArray[np.float64]
     detectable: float
     n_items: int
+    n_strata: int
     n_orders: int
     n_answers: int
     kind: str

@@ -28,7 +28,8 @@ HEADLINES = {
 CONDITIONAL = (
     "The verdict is the conditional test’s, declared up front: given how often each place holds the answer, all ways "
     "to choose one order for each item are equally likely for a model that has nothing to do with the printed one. It "
-    "holds whatever place benchmark and model prefer."
+    "holds whatever places benchmark and model prefer, if the place of the right answer has one law for all items with "
+    "as many options"
 )
 DECLARED = (
     "The verdict is the Poisson-binomial test’s, since the printed orders were declared to be shuffled: each item is "
@@ -51,11 +52,14 @@ MEANT = {
     "detectable share.",
     "cannot tell": "These orders have nothing to compare the printed ones with.",
 }
+WITHIN = " of a stratum"
 NOT_MEANT = (
     "A model that knows the text of the answers by heart is right in every order, and is not found here: this is about "
     "the printed order, or the printed letters, and nothing else.",
     "An honest model stands out where benchmark and model share a habit that the test takes to be arbitrary, such as "
     "the most plausible wrong option next to the right one.",
+    "An honest model stands out, too, where some sources print the answer at other places than others do, and are "
+    "harder or answered by habit: tell them apart with --strata, or by giving each source as a file of its own.",
     "An item on the list is a suspect, not a culprit: some are best in the printed order by chance.",
 )
 NEXT_FOUND = (
@@ -91,7 +95,9 @@ def options_summary(result: OptionsResult) -> page.Summary:
         warnings=tuple(_warnings(result)),
         lines=(*((f.name, f"{f.value} ({f.note})") for f in figures), *_facts(result)),
         sections=tuple(_sections(result)) if tested else (),
-        closing=(DECLARED if result.uniform else CONDITIONAL, ARBITRARY) if tested else (),
+        closing=(DECLARED if result.uniform else f"{CONDITIONAL}{WITHIN * _is_parted(result)}.", ARBITRARY)
+        if tested
+        else (),
         origin=page.origin(result, ("Model", result.model), ("Arrangements drawn", drawn)),
         method=METHOD,
     )
@@ -113,6 +119,11 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
         yield "The model does worse as printed: this is not what having seen the benchmark does."
     if result.verdict != "depends on the printed order":
         yield _detectable(result)
+
+
+def _is_parted(result: OptionsResult) -> bool:
+    """Whether there are more strata than numbers of options."""
+    return result.n_strata > len(result.positions.counts)
 
 
 def _worse(result: OptionsResult) -> bool:
@@ -195,6 +206,8 @@ def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
         yield "Left out", f"{left:,}: {why}"
     if not told:
         return
+    if _is_parted(result):
+        yield "Strata", f"{result.n_strata:,}: number of options within each file, task or value of --strata"
     which = f"up to {result.n_orders:,} of an item, the printed one included"
     yield "Orders", f"{which}: {KINDS[result.kind]}; {result.n_answers:,} answers"
     unread = f"{page.of_text(result.unparsed, result.n_answers)} of the answers, {result.unparsed_printed:,} as printed"

@@ -108,7 +108,7 @@ def memorised_items(
         High where the model does well: the log-probability of the right answer, or 1 where it is right and 0 where it
         is wrong. An item with NaN has no p.
     strata : (n_items,), optional
-        Items whose positions have one law: as a rule their number of options.
+        Items whose positions have one law: as a rule their number of options, and the source they are from.
     uniform : bool
         Every order was as likely to be printed as any other.
     q : float
