@@ -12,10 +12,11 @@ import pytest
 from heldout import InputError, options, read_items
 from heldout.checkpoints import Checkpoint
 from heldout.multiple_choice.asking import TOGETHER
-from heldout.multiple_choice.detectable import detectable_share
+from heldout.multiple_choice.detectable import detectable_share, expected_errors
 from heldout.multiple_choice.runs import Runs
 from heldout.scorers.choices import Choice
-from heldout.statistics import orbit_test
+from heldout.statistics import arrangement_test, orbit_test
+from heldout.statistics.memorised import order_weights
 from tests.report.browser import needs_chromium
 from tests.report.summaries import check_fits_a_phone, check_renderings, check_renders_alone
 
@@ -203,6 +204,11 @@ def test_where_no_item_can_move_nothing_is_told():
     assert "No item can change its order" in found.summary().sentences[0]
     same = options(benchmark(30), lambda question, shown: "oak", n_resamples=99)
     assert (same.verdict, same.p_value, same.errors_spread) == ("no dependence found", 1.0, 0.0)
+    told = "Each item is right in all of its orders, or wrong in all of them."
+    assert told in same.summary().sentences
+    place = options(benchmark(30), lambda question, shown: 0, n_resamples=99)
+    assert place.errors_spread == 0.0
+    assert told not in place.summary().sentences
 
 
 @pytest.mark.parametrize(
@@ -252,11 +258,31 @@ def test_the_detectable_share_is_found_four_times_in_five(n, m, level, rng):
         ease = rng.random((n, 1))
         wrong = rng.random((2, n, m)) < ease
         known = orbit_test(wrong[0])
-        others = wrong[0][:, 1:].mean(axis=1)
-        share = detectable_share(others, np.full(n, m), known.standard_deviation, level=level)
+        expected = expected_errors(np.arange(n + 1) * m, wrong[0].ravel(), np.ones(n * m))
+        share = detectable_share(expected, known.standard_deviation, level=level)
         wrong[1][rng.random(n) < share, 0] = False
         hits += orbit_test(wrong[1]).p_value <= level
     assert 0.68 <= hits / 200 <= 0.9
+
+
+def test_the_detectable_share_where_most_answers_stand_at_one_place(rng):
+    """Of a cyclic design only one order has the answer there, and most draws are the printed order."""
+    n, law, hits, shares = 300, (0.9, 0.04, 0.03, 0.03), 0, []
+
+    def tested(share):
+        at = (rng.choice(4, (n, 1), p=law) + np.arange(4)) % 4
+        wrong = rng.random((n, 4)) < rng.random((n, 1))
+        wrong[rng.random(n) < share, 0] = False
+        starts, weights = np.arange(n + 1) * 4, order_weights(np.arange(n + 1) * 4, at.ravel(), None, uniform=False)
+        found = arrangement_test(starts, at.ravel(), wrong.ravel(), n_resamples=199, rng=rng)
+        return found, expected_errors(starts, wrong.ravel(), weights)
+
+    for _ in range(8):
+        found, expected = tested(0.0)
+        shares.append(detectable_share(expected, found.standard_deviation, level=0.05))
+    for _ in range(80):
+        hits += tested(np.mean(shares))[0].p_value <= 0.05
+    assert 0.65 <= hits / 80 <= 0.93
 
 
 @pytest.fixture(scope="module")
@@ -310,6 +336,8 @@ def test_what_the_summary_says(results):
     assert any(sentence.startswith("Had the model memorised") for sentence in told["quiet"].sentences)
     assert any(sentence.startswith("Not even") for sentence in told["hopeless"].sentences)
     assert not any("memorised the printed" in sentence for sentence in told["found"].sentences)
+    assert math.isnan(results["cannot"].detectable)
+    assert not any("memorised" in sentence for sentence in told["cannot"].sentences)
     assert any("mid-p, which is not valid" in warning for warning in told["shuffled"].warnings)
     titles = [section.title for section in told["found"].sections]
     assert titles[:3] == ["As printed, against other orders", "Items that look memorised", "Where the answers stand"]

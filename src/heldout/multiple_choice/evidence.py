@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout._version import __version__
-from heldout.multiple_choice.detectable import detectable_share
+from heldout.multiple_choice.detectable import detectable_share, expected_errors
 from heldout.multiple_choice.result import (
     Alternative,
     Basis,
@@ -31,6 +31,7 @@ from heldout.multiple_choice.runs import Runs
 from heldout.multiple_choice.sortedness import sorted_checks
 from heldout.scorers.choices import UNPARSED
 from heldout.statistics import arrangement_tests, memorised_items, orbit_test, order_ranks, position_test, rank_sum_test
+from heldout.statistics.memorised import order_weights
 
 FDR = 0.1  # at which items are listed
 EXHIBITS = 6  # items kept in all their orders
@@ -129,9 +130,7 @@ def judged(
         errors_others=float(others.mean()),
         draws=draws,
         draw_edges=edges,
-        detectable=detectable_share(
-            others, counts, chosen.standard_deviation, level=level, two_sided=alternative == "two-sided"
-        ),
+        detectable=_detectable(r, chosen.standard_deviation, uniform, level, alternative) if movable else math.nan,
         uniform=uniform,
         positions=_positions(r),
         items=items,
@@ -189,6 +188,12 @@ def _ruling(p: float, movable: bool, *, uniform: bool, alternative: Alternative,
     return Verdict(
         outcome=outcome, p_value=p, level=level, rests_on=basis, alternative=alternative, mid_p=mid_p, reason=reason
     )
+
+
+def _detectable(r: Runs, spread: float, uniform: bool, level: float, alternative: Alternative) -> float:
+    """The smallest share of memorised items that the verdict's test would have found, from what was measured."""
+    expected = expected_errors(r.starts, r.wrong, order_weights(r.starts, r.positions, r.strata, uniform=uniform))
+    return detectable_share(expected, spread, level=level, two_sided=alternative == "two-sided")
 
 
 def can_move(starts: NDArray[np.intp], positions: NDArray[np.intp], strata: NDArray[np.intp]) -> bool:

@@ -113,11 +113,11 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
         f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
         f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be {where}."
     )
-    if result.errors_spread == 0 and not result.uniform:
-        yield "No answer depends on the order beyond the place of the right option, in any item."
+    if result.items and all(item.wrong_others == item.wrong_printed for item in result.items):
+        yield "Each item is right in all of its orders, or wrong in all of them."
     if _worse(result):
         yield "The model does worse as printed: this is not what having seen the benchmark does."
-    if result.verdict != "depends on the printed order":
+    if result.verdict == "no dependence found":
         yield _detectable(result)
 
 
