@@ -306,4 +306,5 @@ def _reasons(fail_under: float | None, result: OptionsResult) -> list[str]:
     if result.p_value >= fail_under:
         return []
     found = f": {result.summary().headline.lower()}" if result.verdict == "depends on the printed order" else ""
-    return [f"p = {result.p_value:.3g} is below --fail-under {fail_under:g}{found}."]
+    why = f" {result.ruling.reason}" if result.ruling.reason else ""
+    return [f"p = {result.p_value:.3g} is below --fail-under {fail_under:g}{found}.{why}"]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout import summary as page
 from heldout._version import __version__
 from heldout.multiple_choice.detectable import detectable_share, expected_errors
 from heldout.multiple_choice.result import (
@@ -28,7 +29,7 @@ from heldout.multiple_choice.result import (
     strength,
 )
 from heldout.multiple_choice.runs import Runs
-from heldout.multiple_choice.sortedness import sorted_checks
+from heldout.multiple_choice.sortedness import BY, SortedCheck, sorted_checks
 from heldout.scorers.choices import UNPARSED
 from heldout.statistics import arrangement_tests, memorised_items, orbit_test, order_ranks, position_test, rank_sum_test
 from heldout.statistics.memorised import order_weights
@@ -112,9 +113,11 @@ def judged(
     p_values = PValues(conditional=float(errors.p_value), poisson_binomial=exactly, ranks=max(float(p_ranks), LEAST))
     chosen = exact if uniform else errors
     movable = bool((counts > 1).any()) if uniform else can_move(r.starts, r.positions, r.strata)
+    what = "options" if (r.items.n_options == 2).any() else "wrong options"  # of two, the answer's place tells
     ruling = _ruling(
-        max(float(chosen.p_value), LEAST), movable, uniform=uniform, alternative=alternative, mid_p=mid_p, level=level
-    )
+        max(float(chosen.p_value), LEAST), movable, asked.said["sorted"], what, uniform=uniform,
+        alternative=alternative, mid_p=mid_p, level=level,
+    )  # fmt: skip
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
     )
@@ -175,10 +178,20 @@ def not_applicable(asked: Asked, reason: str, **how: Any) -> OptionsResult:
     )
 
 
-def _ruling(p: float, movable: bool, *, uniform: bool, alternative: Alternative, mid_p: bool, level: float) -> Verdict:
+def _ruling(
+    p: float,
+    movable: bool,
+    checks: tuple[SortedCheck, ...],
+    what: str,
+    *,
+    uniform: bool,
+    alternative: Alternative,
+    mid_p: bool,
+    level: float,
+) -> Verdict:
     outcome: Outcome = "depends on the printed order" if p <= level else "no dependence found"
     basis: Basis = "poisson_binomial" if uniform else "conditional"
-    reason = ""
+    reason = _not_arbitrary(checks, what)
     if not movable:
         outcome, basis = "cannot tell", "neither"
         reason = (
@@ -187,6 +200,22 @@ def _ruling(p: float, movable: bool, *, uniform: bool, alternative: Alternative,
         )
     return Verdict(
         outcome=outcome, p_value=p, level=level, rests_on=basis, alternative=alternative, mid_p=mid_p, reason=reason
+    )
+
+
+def _not_arbitrary(checks: tuple[SortedCheck, ...], what: str) -> str:
+    """What stands in the way of any verdict where options are printed sorted; empty where they are not."""
+    found = " and ".join(
+        f"{BY[c.by]} in {page.of_text(c.n_sorted, c.n_items)} items, {page.fixed(c.expected, 1)} by chance "
+        f"(p = {page.p_text(c.p_value)})"
+        for c in checks
+        if c.is_found
+    )
+    if not found:
+        return ""
+    return (
+        f"The printed orders are not arbitrary, as the tests take them to be: {what} stand {found}. A model that "
+        "does better or worse with options so sorted differs as printed without having seen anything."
     )
 
 

@@ -11,12 +11,11 @@ import numpy as np
 from heldout import summary as page
 from heldout.multiple_choice.exchangeable import REASONS
 from heldout.multiple_choice.result import Exhibit, OptionsResult, strength
+from heldout.multiple_choice.sortedness import BY
 from heldout.scorers.choices import LETTERS, UNPARSED
 
 LISTED, PRINTED, SHOWN = 60, 10, 6  # items on the page, printed, and shown in their orders
 MUCH = 0.05  # share of answers without an option from which on a reader is warned
-SORTED = 0.001  # p of a habit that a reader is warned of: two are looked for in every benchmark
-BY = {"alphabet": "in alphabetical order", "length": "from short to long"}
 QUESTION = 70  # characters of a question in a table
 
 HEADLINES = {
@@ -53,6 +52,10 @@ MEANT = {
     "cannot tell": "These orders have nothing to compare the printed ones with.",
 }
 WITHIN = " of a stratum"
+SORTED_MEANT = (
+    "The model is right as printed more often than its own answers in other orders explain: either it has met the "
+    "benchmark, or it does better with options sorted as these are; this test cannot tell which."
+)
 NOT_MEANT = (
     "A model that knows the text of the answers by heart is right in every order, and is not found here: this is about "
     "the printed order, or the printed letters, and nothing else.",
@@ -155,16 +158,10 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
             f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled "
             f"out; the conditional test has p = {page.p_text(result.p_values.conditional)}."
         )
-    for check in result.sorted:
-        if check.p_value <= SORTED:
-            yield (
-                f"Wrong options stand {BY[check.by]} in {page.of_text(check.n_sorted, check.n_items)} items, "
-                f"{page.fixed(check.expected, 1)} by chance (p = {page.p_text(check.p_value)}): the printed orders are "
-                "not arbitrary, as all tests here take them to be. A model that does better with options so sorted "
-                "stands out without having seen anything."
-            )
     if not result.sorted:
         yield "The texts of the options are not known: items whose order is not arbitrary could not be left out."
+    elif all(check.n_items == 0 for check in result.sorted):
+        yield "Whether options are printed sorted could not be checked: no item can tell."
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
     if result.n_answers and result.unparsed > MUCH * result.n_answers:
@@ -236,7 +233,8 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
     )
     yield page.Section.of("What was left out", *_left_out(result))
     if not _worse(result):
-        yield page.Section.of("What it means", MEANT[result.verdict])
+        meant = SORTED_MEANT if found and any(check.is_found for check in result.sorted) else MEANT[result.verdict]
+        yield page.Section.of("What it means", meant)
     yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
     yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
     yield page.Section.of("What was tested", page.Facts(tuple(_facts(result))))
@@ -260,6 +258,8 @@ def _evidence(result: OptionsResult) -> str:
     rate, needed = page.percent(result.fdr, 0), result.first_needed
     by_chance = page.fixed(result.fdr * needed, 0)
     told = f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}."
+    if not result.uniform:
+        told += " Orders weigh as often as answers are printed at their place, a plug-in."
     if math.isnan(result.p_values.ranks):
         return f"{told} Without log-probabilities, orders are told apart by right and wrong alone, which says little."
     return (
@@ -334,8 +334,9 @@ def _sorted(result: OptionsResult) -> page.Table | None:
     rows = [
         (BY[c.by], f"{c.n_sorted:,} of {c.n_items:,}", page.fixed(c.expected, 1), page.p_text(c.p_value))
         for c in result.sorted
+        if c.n_items
     ]
-    caption = "Items whose wrong options stand sorted as printed"
+    caption = "Items whose wrong options (of two options: both) stand sorted as printed"
     return page.Table.of(caption, ("Sorted", "Items", "By chance", "p"), rows) if rows else None
 
 
