@@ -259,7 +259,7 @@ def _evidence(result: OptionsResult) -> str:
     by_chance = page.fixed(result.fdr * needed, 0)
     told = f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}."
     if not result.uniform:
-        told += " Orders weigh as often as answers are printed at their place, a plug-in."
+        told += " Each order is weighted by how often answers are printed at its place, a plug-in."
     if math.isnan(result.p_values.ranks):
         return f"{told} Without log-probabilities, orders are told apart by right and wrong alone, which says little."
     return (
