@@ -55,7 +55,7 @@ def rates(name: str, n_benchmarks: int, seed: int = 0) -> np.ndarray:
 
 def is_uniform(name: str) -> bool:
     """Whether every order is as likely to be printed as any other, so that all tests are valid."""
-    return name not in WRONG_WAYS and not WORLDS[name].get("skewed")
+    return name not in WRONG_WAYS and not WORLDS[name].keys() & {"skewed", "sources"}
 
 
 def world_size(name: str) -> int:

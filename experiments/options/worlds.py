@@ -25,13 +25,15 @@ LEVELS = {
     "the same, numbers left out": {"bias": True, "skewed": True, "numbers": "left out"},
     "the same, answers vary from draw to draw": {"bias": True, "skewed": True, "varying": True},
 }
-# The same with other sets of orders.
+# The same with other sets of orders, and with two sources.
 OTHER_ORDERS = {
     "cyclic shifts, bias, skewed positions": {"bias": True, "skewed": True, "orders": "cyclic"},
     "8 drawn orders, bias, uniform positions": {"bias": True, "orders": 8},
     "8 drawn orders, bias, skewed positions": {"bias": True, "skewed": True, "orders": 8},
     "1 drawn order, bias, skewed positions": {"bias": True, "skewed": True, "orders": 1},
     "3 to 5 options, 8 drawn orders, bias, skewed": {"bias": True, "skewed": True, "orders": 8, "mixed": True},
+    "two sources with places of their own, as strata": {"sources": "strata", "n": 500},
+    "the same, 8 drawn orders": {"sources": "strata", "orders": 8, "n": 500},
 }
 # Ways that are not valid, and why the verb does not go them.
 WRONG_WAYS = {
@@ -39,6 +41,8 @@ WRONG_WAYS = {
     "numbers, printed in rising order, left in": {"numbers": "left in", "n": 1000},
     "of the numbers only those that rise left out": {"numbers": "rising left out", "n": 1000},
     "one list of 8 orders for all items": {"bias": True, "skewed": True, "orders": 8, "one_list": True, "n": 1000},
+    "two sources with places of their own, as one": {"sources": "one", "n": 500},
+    "the same as one, skewed as MMLU's authors are": {"sources": "one", "skewed": True, "n": 500},
 }
 
 
@@ -50,7 +54,7 @@ class Benchmark:
     positions: np.ndarray  # (m,) of the right answer
     wrong: np.ndarray  # (m,) bool
     scores: np.ndarray  # (m,) log-odds of the right answer
-    strata: np.ndarray  # (n,) number of options
+    strata: np.ndarray  # (n,) number of options, or the source
 
 
 @cache
@@ -64,8 +68,20 @@ def frame(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.argmax(every == 0, axis=1), shifts, leads
 
 
-def benchmark(rng: np.random.Generator, *, n: int = 200, mixed: bool = False, **more: Any) -> Benchmark:
-    """One benchmark of n items (before any is left out) with 4 options, or with 3, 4 or 5."""
+def benchmark(
+    rng: np.random.Generator, *, n: int = 200, mixed: bool = False, sources: str = "", **more: Any
+) -> Benchmark:
+    """One benchmark of n items (before any is left out) with 4 options, or with 3, 4 or 5.
+
+    `sources`: half of the items are harder, answered by habit, and have their answers at places of their own: always at
+    the model's favourite one, or `skewed`; the rest have them anywhere. "strata" tells them apart, "one" does not.
+    """
+    if sources:
+        law = SKEWED if more.pop("skewed", False) else (0.0, 0.0, 1.0, 0.0)
+        two = [items(rng, 4, n // 2, bias=True, law=law, harder=2.0, **more), items(rng, 4, n - n // 2, **more)]
+        codes = np.repeat([0, 1] if sources == "strata" else [0, 0], [n // 2, n - n // 2])
+        at, wrong, score = (np.concatenate([part[j] for part in two]) for j in range(3))
+        return Benchmark(np.arange(n + 1) * at.shape[1], at.ravel(), wrong.ravel(), score.ravel(), codes)
     counts = {4: n} if not mixed else dict(zip((3, 4, 5), rng.multinomial(n, [1 / 3] * 3).tolist(), strict=True))
     parts = [(k, *items(rng, k, count, **more)) for k, count in counts.items()]
     sizes = np.concatenate([np.full(len(at), at.shape[1]) for _, at, _, _ in parts])
@@ -82,6 +98,8 @@ def items(
     orders: str | int = "all",
     bias: bool = False,
     skewed: bool = False,
+    law: tuple[float, ...] | None = None,
+    harder: float = 0.0,
     varying: bool = False,
     numbers: str = "",
     one_list: bool = False,
@@ -96,6 +114,8 @@ def items(
         "all", "cyclic", or how many are drawn beside the printed one.
     bias, skewed
         The model prefers letters, on each item in its own way; authors prefer positions.
+    law, harder
+        Law of positions, and what is added to the logits of being wrong.
     varying
         An answer is drawn when it is asked for; else an order has one answer.
     numbers
@@ -115,11 +135,11 @@ def items(
     share = rng.random(n)  # of the orders that are wrong, where there is no bias
     known = rng.random(n) < memorised
     share[known] = 0.6
-    excess = np.log(share / (1 - share))[:, None] + rng.logistic(size=(n, size))
+    excess = harder + np.log(share / (1 - share))[:, None] + rng.logistic(size=(n, size))
     if bias:
         excess += np.array(BIAS)[at % 4] + rng.normal(size=(n, k))[:, at]
-    law = np.array(SKEWED)[np.arange(k) % 4] if skewed else np.ones(k)
-    where = rng.choice(k, n, p=law / law.sum())
+    preferred = np.array(law) if law else np.array(SKEWED)[np.arange(k) % 4] if skewed else np.ones(k)
+    where = rng.choice(k, n, p=preferred / preferred.sum())
     printed = np.argsort(at, kind="stable").reshape(k, -1)[where, rng.integers(0, size // k, n)]
     keep = np.ones(n, dtype=bool)
     if numbers:

@@ -784,6 +784,7 @@ OPTIONS = [
     Bad("options", f"trees.jsonl {ENDPOINT} --printed a.eval", "--printed goes with --runs, which is not given"),
     Bad("options", "--runs orders.npz --orders 4", "--orders has no effect with --runs"),
     Bad("options", "--runs orders.npz --question-key q", "--question-key goes with ITEMS, which is not given"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --strata source", "has no column 'source' (--strata)"),
     Bad("options", f"trees.jsonl {ENDPOINT} --orders some", "--orders some: give a number of orders, all, or cyclic"),
     Bad("options", f"trees.jsonl {ENDPOINT} --orders 0", "--orders is 0"),
     Bad("options", f"sixoptions.jsonl {ENDPOINT} --orders all", "6 options have 720 orders"),

@@ -1,5 +1,6 @@
 """False alarms and power of the tests of options, and of the audit's on pictures with a finite orbit, by simulation."""
 
+import json
 import math
 import sys
 from fractions import Fraction
@@ -104,3 +105,21 @@ def test_level_of_the_audit_on_views(name):
 
 def test_readme_shows_the_results():
     assert tables.filled(tables.README.read_text()) == tables.README.read_text()
+
+
+def test_readme_of_the_project_quotes_the_results():
+    """False alarms at 5 % that the README names are those of the tables."""
+    rows = map(json.loads, levels.RESULTS.read_text().splitlines())
+    rates = {row["world"]: row["rates"] for row in rows}
+    text = " ".join((ROOT / "README.md").read_text().split())
+    for world, test, sentence in (
+        ("two sources with places of their own, as one", "conditional", "gave {} false alarms at 5 %, and"),
+        ("two sources with places of their own, as strata", "conditional", "and {} within strata"),
+        (
+            "24 orders, bias, skewed positions, 2,000 items",
+            "Poisson-binomial",
+            "{} false alarms at 5 % with 2,000 items",
+        ),
+        ("numbers, printed in rising order, left in", "conditional", "left in, gave {} false alarms"),
+    ):
+        assert sentence.format(f"{100 * rates[world][test][0]:.3g} %") in text, (world, rates[world][test])

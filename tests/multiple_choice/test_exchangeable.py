@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import fisher_exact
 
 from heldout.multiple_choice.exchangeable import left_out, reason_of
 from heldout.multiple_choice.items import Item
@@ -70,8 +71,8 @@ def shuffled(rng: np.random.Generator, k: int, *, alphabetical: bool = False) ->
 
 def test_sorted_wrong_options_are_found(rng):
     items = [shuffled(rng, 4, alphabetical=i < 40) for i in range(135)] + [shuffled(rng, 2)]
-    alphabet, length = sorted_checks(items)
-    assert (alphabet.by, length.by) == ("alphabet", "length")
+    alphabet, _ = sorted_checks(items)
+    assert alphabet.by == "alphabet"
     assert (alphabet.n_items, alphabet.expected) == (135, pytest.approx(135 / 6))
     assert alphabet.n_sorted >= 40
     assert alphabet.p_value < 1e-6
@@ -88,6 +89,39 @@ def test_sorted_by_chance(rng):
     found = sorted_checks(items)[0]
     counts = Counter(a + b + c for a in (1, *[0] * 5) for b in (1, 0) for c in (1, 0))
     expected = sum(n for hits, n in counts.items() if hits >= 2) / counts.total()
-    assert (found.n_sorted, found.p_value) == (2, pytest.approx(expected))
+    assert (found.n_sorted, found.p_value) == (2, pytest.approx(2 * expected))
     p_values = np.array([sorted_checks([shuffled(rng, k) for k in (3, 4, 4, 5) * 8])[0].p_value for _ in range(200)])
     assert (p_values <= 0.05).mean() <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
+
+
+def test_falling_and_two_options_are_sorted_too(rng):
+    def mirrored(item):
+        return Item(item.id, item.question, item.options[::-1], len(item.options) - 1 - item.answer)
+
+    rising = [shuffled(rng, 4, alphabetical=i < 40) for i in range(135)]
+    up, down = sorted_checks(rising)[0], sorted_checks(list(map(mirrored, rising)))[0]
+    assert (down.by, down.n_sorted, down.p_value) == ("reverse alphabet", up.n_sorted, up.p_value)
+    pairs = [
+        Item("0", "?", tuple(sorted(rng.permutation(list("pqrs"))[:2])), int(rng.random() < 0.7)) for _ in range(40)
+    ]
+    both = sorted_checks(pairs)
+    assert both[0].by == "alphabet"
+    assert (both[0].n_items, both[0].n_sorted) == (40, 40)
+    assert both[0].p_value < 1e-6
+    assert math.isnan(both[1].p_value)  # all as long: nothing can be told, and nothing is
+    assert math.isnan(sorted_checks([Item("0", "?", pair.options, 0) for pair in pairs])[0].p_value)
+    words = [("ab", 0)] * 7 + [("ba", 0)] * 2 + [("ba", 1)] * 3 + [("ab", 1)] * 9  # a is first by the alphabet
+    ours = sorted_checks([Item("0", "?", tuple(text), place) for text, place in words])[0]
+    assert (ours.by, ours.n_sorted) == ("alphabet", 16)
+    assert ours.p_value == pytest.approx(2 * fisher_exact([[7, 2], [3, 9]], alternative="greater").pvalue)
+
+
+def test_an_alphabetical_benchmark_is_not_told_to_stand_by_length(rng):
+    words = [f"{i:03d}" for i in range(1000)]
+    items = []
+    for _ in range(200):
+        texts = [words[i] for i in rng.permutation(1000)[:4]]
+        items.append(Item("0", "?", tuple(sorted(texts)), int(rng.integers(4))))
+    alphabet, length = sorted_checks(items)
+    assert alphabet.is_found
+    assert (length.n_items, length.is_found) == (0, False)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from heldout import InputError, options
+from heldout import InputError, options, read_items
 from heldout.checkpoints import Checkpoint
+from heldout.cli.options import _reasons
 from heldout.multiple_choice import joined
 from heldout.multiple_choice.asking import TOGETHER
-from heldout.multiple_choice.detectable import detectable_share
+from heldout.multiple_choice.detectable import detectable_share, expected_errors
 from heldout.multiple_choice.reasons import REASONS
 from heldout.multiple_choice.runs import Runs
 from heldout.scorers.choices import Choice
-from heldout.statistics import orbit_test
+from heldout.statistics import arrangement_test, orbit_test
+from heldout.statistics.memorised import order_weights
 from tests.report.browser import needs_chromium
 from tests.report.summaries import check_fits_a_phone, check_renderings, check_renders_alone
 
@@ -87,6 +90,52 @@ def test_a_place_that_benchmark_and_model_share_alarms_the_poisson_binomial_test
     shuffled = options(rows, model_of(rows, bias=0.7), n_resamples=99, uniform=True)
     assert (shuffled.rests_on, shuffled.verdict) == ("poisson_binomial", "depends on the printed order")
     assert any("declared to be shuffled" in warning for warning in shuffled.summary().warnings)
+
+
+def two_sources(n=300):
+    """Hard items that all have their answer at the last place, which the model guesses, and easy ones."""
+    hard, easy = benchmark(n, law=(0, 0, 0, 1)), benchmark(n, seed=1)
+    for source, rows in (("hard", hard), ("easy", easy)):
+        for row in rows:
+            row |= {"id": f"{source} {row['id']}", "question": f"{source}: {row['question']}", "source": source}
+    rows = [*hard, *easy]
+    knows = {row["question"]: row["options"][row["answer"]] for row in easy}
+    return rows, lambda question, shown: shown.index(knows[question]) if question in knows else len(shown) - 1
+
+
+def test_sources_that_print_answers_at_other_places_are_strata(tmp_path):
+    rows, model = two_sources()
+    mixed = options(rows, model, n_resamples=199, orders="cyclic")
+    assert mixed.p_value < 0.01  # which no model deserves that has seen nothing
+    told = options(read_items(rows, strata_key="source"), model, n_resamples=199, orders="cyclic")
+    assert (told.verdict, told.n_strata, mixed.n_strata) == ("no dependence found", 2, 1)
+    for source in ("hard", "easy"):
+        lines = [json.dumps(row) for row in rows if row["source"] == source]
+        (tmp_path / f"{source}.jsonl").write_text("\n".join(lines))
+    files = options(tmp_path, model, n_resamples=199, orders="cyclic")
+    assert (files.p_values, files.n_strata) == (told.p_values, 2)
+    assert "of a stratum" in files.summary().closing[0]
+    assert "of a stratum" not in mixed.summary().closing[0]
+
+
+def test_a_model_that_likes_sorted_options_is_not_accused_alone():
+    rows = [{**row, "options": sorted(row["options"])} for row in benchmark()]
+    right = {row["question"]: row["options"][row["answer"]] for row in rows}
+
+    def model(question, shown):
+        sure = unit(question, shown) < (0.9 if list(shown) == sorted(shown) else 0.5)
+        return shown.index(right[question]) if sure else (shown.index(right[question]) + 1) % len(shown)
+
+    found = options(rows, model, n_resamples=199)
+    assert found.verdict == "depends on the printed order"
+    assert "The printed orders are not arbitrary" in found.to_dict()["reason"]
+    told = found.summary()
+    assert told.sentences[0].startswith("The printed orders are not arbitrary")
+    (meant,) = (section for section in told.sections if section.title == "What it means")
+    assert "cannot tell which" in str(meant)
+    assert "not arbitrary" in _reasons(0.01, found)[0]
+    arbitrary = options(benchmark(), model_of(benchmark()), n_resamples=99)
+    assert arbitrary.to_dict()["reason"] == ""
 
 
 def test_which_test_is_the_verdict_does_not_depend_on_the_data():
@@ -260,6 +309,11 @@ def test_where_no_item_can_move_nothing_is_told():
     assert "No item can change its order" in found.summary().sentences[0]
     same = options(benchmark(30), lambda question, shown: "oak", n_resamples=99)
     assert (same.verdict, same.p_value, same.errors_spread) == ("no dependence found", 1.0, 0.0)
+    told = "Each item is right in all of its orders, or wrong in all of them."
+    assert told in same.summary().sentences
+    place = options(benchmark(30), lambda question, shown: 0, n_resamples=99)
+    assert place.errors_spread < 1e-9
+    assert told not in place.summary().sentences
 
 
 @pytest.mark.parametrize(
@@ -309,11 +363,31 @@ def test_the_detectable_share_is_found_four_times_in_five(n, m, level, rng):
         ease = rng.random((n, 1))
         wrong = rng.random((2, n, m)) < ease
         known = orbit_test(wrong[0])
-        others = wrong[0][:, 1:].mean(axis=1)
-        share = detectable_share(others, np.full(n, m), known.standard_deviation, level=level)
+        expected = expected_errors(np.arange(n + 1) * m, wrong[0].ravel(), np.ones(n * m))
+        share = detectable_share(expected, known.standard_deviation, level=level)
         wrong[1][rng.random(n) < share, 0] = False
         hits += orbit_test(wrong[1]).p_value <= level
     assert 0.68 <= hits / 200 <= 0.9
+
+
+def test_the_detectable_share_where_most_answers_stand_at_one_place(rng):
+    """Of a cyclic design only one order has the answer there, and most draws are the printed order."""
+    n, law, hits, shares = 300, (0.9, 0.04, 0.03, 0.03), 0, []
+
+    def tested(share):
+        at = (rng.choice(4, (n, 1), p=law) + np.arange(4)) % 4
+        wrong = rng.random((n, 4)) < rng.random((n, 1))
+        wrong[rng.random(n) < share, 0] = False
+        starts, weights = np.arange(n + 1) * 4, order_weights(np.arange(n + 1) * 4, at.ravel(), None, uniform=False)
+        found = arrangement_test(starts, at.ravel(), wrong.ravel(), n_resamples=199, rng=rng)
+        return found, expected_errors(starts, wrong.ravel(), weights)
+
+    for _ in range(8):
+        found, expected = tested(0.0)
+        shares.append(detectable_share(expected, found.standard_deviation, level=0.05))
+    for _ in range(80):
+        hits += tested(np.mean(shares))[0].p_value <= 0.05
+    assert 0.65 <= hits / 80 <= 0.93
 
 
 @pytest.fixture(scope="module")
@@ -365,6 +439,8 @@ def test_what_the_summary_says(results):
     assert any(sentence.startswith("Had the model memorised") for sentence in told["quiet"].sentences)
     assert any(sentence.startswith("Not even") for sentence in told["hopeless"].sentences)
     assert not any("memorised the printed" in sentence for sentence in told["found"].sentences)
+    assert math.isnan(results["cannot"].detectable)
+    assert not any("memorised" in sentence for sentence in told["cannot"].sentences)
     assert any("mid-p, which is not valid" in warning for warning in told["shuffled"].warnings)
     titles = [section.title for section in told["found"].sections]
     assert titles[:3] == ["As printed, against other orders", "Items that look memorised", "Where the answers stand"]

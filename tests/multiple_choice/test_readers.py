@@ -205,6 +205,15 @@ def test_ways_out():
         read_items(odd, **{**named, "options_key": "oben"})
 
 
+def test_strata():
+    rows = [{**row, "subject": name} for name in ("law", "art") for row in one(question=f"{name}?")]
+    items = read_items(rows, strata_key="subject")
+    assert [item.stratum for item in items] == ["law", "art"]
+    assert items.digest() != read_items(rows).digest()
+    with pytest.raises(InputError, match=r"row 2 has no 'subject' \(`strata_key`\)"):
+        read_items([rows[0], {**rows[1], "subject": ""}], strata_key="subject")
+
+
 def test_broken_rows_are_left_out_where_that_was_asked_for():
     rows = [MMLU, *one(choices=["x", "x"]), *one(answer=None), *one(answer=9), *one(question=""), MMLU, MMLU]
     items = read_items(rows, skip_broken=True)

@@ -341,6 +341,17 @@ class TestHarness:
         with pytest.raises(InputError, match=r"two ways \(few-shot examples: 5 and None\)"):
             read_runs(tmp_path, items=items)
 
+    def test_tasks_are_strata(self, tmp_path, items):
+        """The same eight items as two tasks of four: answers' places are compared within each."""
+        for path in (*HARNESS.glob("samples_trees_2*"), *HARNESS.glob("samples_trees_shuffled*")):
+            lines = path.read_text().splitlines(keepends=True)
+            for name, part in (("oaks", lines[:4]), ("elms", lines[4:])):
+                (tmp_path / path.name.replace("trees", name)).write_text("".join(part))
+        runs = read_runs(tmp_path, items=items)
+        assert len(set(runs.strata[:4])) == len(set(runs.strata[4:])) == 1
+        assert runs.strata[0] != runs.strata[4]
+        assert runs.digest() != read_runs(HARNESS, items=items, task=LETTERED).digest()
+
 
 class TestArrays:
     def test_oracle(self):

@@ -55,7 +55,7 @@ ENDPOINT = (
     "model", "api", "key_variable", "concurrency", "rate", "timeout", "max_retries", "logprobs", "max_tokens",
     "temperature", "extra", "price", "cache", "yes",
 )  # fmt: skip
-KEYS = ("question_key", "options_key", "answer_key", "ids_key", "answers_from", "skip_broken")
+KEYS = ("question_key", "options_key", "answer_key", "ids_key", "strata_key", "answers_from", "skip_broken")
 RUNS = ("printed", "task", "metric", "missing")
 HF = ("batch_size", "device")
 ASKED = ("items", "orders", "repeats", "template")
@@ -87,6 +87,8 @@ def add_options(verb: Parser) -> None:
     table.add_argument("--options-key", nargs="+", metavar="COLUMN", help="the options: a list, or a column for each")
     table.add_argument("--answer-key", metavar="COLUMN", help="the answer")
     table.add_argument("--ids-key", metavar="COLUMN", help="the name of an item")
+    table.add_argument("--strata", dest="strata_key", metavar="COLUMN", help="compare items within strata, such as "
+                       "sources that print answers at other places; several files are strata without it")  # fmt: skip
     table.add_argument(
         "--answers-from", type=int, choices=(0, 1), default=0, help="answers that are numbers count from"
     )
@@ -339,4 +341,5 @@ def _reasons(fail_under: float | None, result: OptionsResult) -> list[str]:
     if result.p_value >= fail_under:
         return []
     found = f": {result.summary().headline.lower()}" if result.verdict == "depends on the printed order" else ""
-    return [f"p = {result.p_value:.3g} is below --fail-under {fail_under:g}{found}."]
+    why = f" {result.ruling.reason}" if result.ruling.reason else ""
+    return [f"p = {result.p_value:.3g} is below --fail-under {fail_under:g}{found}.{why}"]

@@ -164,7 +164,9 @@ def _kind(arranged: Arranged, orders: str | int | None) -> str:
     if orders == "cyclic":
         return "cyclic"
     counts = np.diff(arranged.starts)
-    return "all" if all(m == math.factorial(k) for m, k in zip(counts, arranged.strata, strict=True)) else "drawn"
+    return (
+        "all" if all(m == math.factorial(k) for m, k in zip(counts, arranged.items.n_options, strict=True)) else "drawn"
+    )
 
 
 def how_asked(model: Chooser, digest: str) -> dict[str, str]:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout import summary as page
 from heldout._version import __version__
-from heldout.multiple_choice.detectable import detectable_share
+from heldout.multiple_choice.detectable import detectable_share, expected_errors
 from heldout.multiple_choice.result import (
     Alternative,
     Basis,
@@ -28,9 +29,10 @@ from heldout.multiple_choice.result import (
     strength,
 )
 from heldout.multiple_choice.runs import Runs
-from heldout.multiple_choice.sortedness import sorted_checks
+from heldout.multiple_choice.sortedness import BY, SortedCheck, sorted_checks
 from heldout.scorers.choices import UNPARSED
 from heldout.statistics import arrangement_tests, memorised_items, orbit_test, order_ranks, position_test, rank_sum_test
+from heldout.statistics.memorised import order_weights
 
 FDR = 0.1  # at which items are listed
 EXHIBITS = 6  # items kept in all their orders
@@ -61,6 +63,7 @@ class Asked:
         return {
             "errors_printed": int(r.wrong[printed].sum()),
             "n_items": len(r.items),
+            "n_strata": len(np.unique(r.strata)),
             "n_orders": int(counts.max(initial=0)),
             "n_answers": int(r.starts[-1]),
             "kind": self.kind,
@@ -112,9 +115,11 @@ def judged(
     p_values = PValues(conditional=float(errors.p_value), poisson_binomial=exactly, ranks=max(float(p_ranks), LEAST))
     chosen = exact if uniform else errors
     movable = bool((counts > 1).any()) if uniform else can_move(r.starts, r.positions, r.strata)
+    what = "options" if (r.items.n_options == 2).any() else "wrong options"  # of two, the answer's place tells
     ruling = _ruling(
-        max(float(chosen.p_value), LEAST), movable, uniform=uniform, alternative=alternative, mid_p=mid_p, level=level
-    )
+        max(float(chosen.p_value), LEAST), movable, asked.said["sorted"], what, uniform=uniform,
+        alternative=alternative, mid_p=mid_p, level=level,
+    )  # fmt: skip
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
     )
@@ -130,9 +135,7 @@ def judged(
         errors_others=float(others.mean()),
         draws=draws,
         draw_edges=edges,
-        detectable=detectable_share(
-            others, counts, chosen.standard_deviation, level=level, two_sided=alternative == "two-sided"
-        ),
+        detectable=_detectable(r, chosen.standard_deviation, uniform, level, alternative) if movable else math.nan,
         uniform=uniform,
         positions=_positions(r),
         items=items,
@@ -177,10 +180,20 @@ def not_applicable(asked: Asked, reason: str, **how: Any) -> OptionsResult:
     )
 
 
-def _ruling(p: float, movable: bool, *, uniform: bool, alternative: Alternative, mid_p: bool, level: float) -> Verdict:
+def _ruling(
+    p: float,
+    movable: bool,
+    checks: tuple[SortedCheck, ...],
+    what: str,
+    *,
+    uniform: bool,
+    alternative: Alternative,
+    mid_p: bool,
+    level: float,
+) -> Verdict:
     outcome: Outcome = "depends on the printed order" if p <= level else "no dependence found"
     basis: Basis = "poisson_binomial" if uniform else "conditional"
-    reason = ""
+    reason = _not_arbitrary(checks, what)
     if not movable:
         outcome, basis = "cannot tell", "neither"
         reason = (
@@ -190,6 +203,28 @@ def _ruling(p: float, movable: bool, *, uniform: bool, alternative: Alternative,
     return Verdict(
         outcome=outcome, p_value=p, level=level, rests_on=basis, alternative=alternative, mid_p=mid_p, reason=reason
     )
+
+
+def _not_arbitrary(checks: tuple[SortedCheck, ...], what: str) -> str:
+    """What stands in the way of any verdict where options are printed sorted; empty where they are not."""
+    found = " and ".join(
+        f"{BY[c.by]} in {page.of_text(c.n_sorted, c.n_items)} items, {page.fixed(c.expected, 1)} by chance "
+        f"(p = {page.p_text(c.p_value)})"
+        for c in checks
+        if c.is_found
+    )
+    if not found:
+        return ""
+    return (
+        f"The printed orders are not arbitrary, as the tests take them to be: {what} stand {found}. A model that "
+        "does better or worse with options so sorted differs as printed without having seen anything."
+    )
+
+
+def _detectable(r: Runs, spread: float, uniform: bool, level: float, alternative: Alternative) -> float:
+    """The smallest share of memorised items that the verdict's test would have found, from what was measured."""
+    expected = expected_errors(r.starts, r.wrong, order_weights(r.starts, r.positions, r.strata, uniform=uniform))
+    return detectable_share(expected, spread, level=level, two_sided=alternative == "two-sided")
 
 
 def can_move(starts: NDArray[np.intp], positions: NDArray[np.intp], strata: NDArray[np.intp]) -> bool:
@@ -272,10 +307,10 @@ def adjusted(p: Floats) -> Floats:
 def _positions(r: Runs) -> Positions:
     """Where the right answers are printed, and errors with the answer there."""
     at = r.positions[r.starts[:-1]]
-    found = position_test(at, r.strata)
-    k = np.repeat(r.strata, np.diff(r.starts))
+    found = position_test(at, r.items.n_options)
+    k = np.repeat(r.items.n_options, np.diff(r.starts))
     wrong = {}
-    for size in np.unique(r.strata).tolist():
+    for size in np.unique(r.items.n_options).tolist():
         here = k == size
         many = np.bincount(r.positions[here], minlength=size)
         with np.errstate(invalid="ignore"):

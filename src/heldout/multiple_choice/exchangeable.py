@@ -3,7 +3,8 @@
 The tests compare the printed order with others, so that it must be one of many that could have been printed. It is not
 where a custom fixes it: numbers and dates stand in their order, "all of the above" comes last, True comes before False.
 Whether an item is left out depends on its question and its *set* of options alone, never on the printed order: leaving
-out only those that stand sorted makes the others look unsorted, and honest models fail (58 % false alarms).
+out only those that stand sorted takes that order away from print and leaves it among the others, and no test is exact
+any more. False alarms of both ways are in `experiments/options`.
 
 What each reason means is in `reasons.py`. Where in doubt an item is left out: that costs power, and no validity.
 """

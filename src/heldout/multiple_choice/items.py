@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heldout.checks import check_count, check_seed
 
@@ -26,6 +29,9 @@ class Item:
         In the printed order.
     answer : int
         Place of the right one, from 0.
+    stratum : str
+        What it is compared within, such as its source: the answer's place must have one law for all items of a stratum
+        with as many options.
 
     Examples
     --------
@@ -38,11 +44,17 @@ class Item:
     question: str
     options: tuple[str, ...]
     answer: int
+    stratum: str = field(default="", repr=False)
 
     @cached_property
     def key(self) -> str:
         """Tells the question and its set of options from others, whatever their order; hexadecimal digits."""
         return _digest([self.question, sorted(self.options)])
+
+    @property
+    def told(self) -> list[object]:
+        """All of it, as JSON has it; the stratum where there is one."""
+        return [self.id, self.question, self.options, self.answer, *([self.stratum] if self.stratum else [])]
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,19 @@ class Items(Sequence[Item]):
 
     def __iter__(self) -> Iterator[Item]:
         return iter(self.items)
+
+    @property
+    def n_options(self) -> NDArray[np.int64]:
+        """(n,) Number of options of each."""
+        return np.array([len(item.options) for item in self.items], dtype=np.int64)
+
+    @property
+    def strata(self) -> NDArray[np.int64]:
+        """(n,) Items with the same number have as many options and are of one stratum; without strata, the number of
+        options."""
+        names = {name: i for i, name in enumerate(sorted({item.stratum for item in self.items}))}
+        code = np.array([names[item.stratum] for item in self.items], dtype=np.int64)
+        return self.n_options + code * (1 + int(self.n_options.max(initial=0)))
 
     def take(self, places: Sequence[int]) -> Items:
         """Some of them, by their places.
@@ -130,7 +155,7 @@ class Items(Sequence[Item]):
         str
             16 hexadecimal digits.
         """
-        return _digest([[item.id, item.question, item.options, item.answer] for item in self.items])[:16]
+        return _digest([item.told for item in self.items])[:16]
 
 
 def _digest(content: object) -> str:

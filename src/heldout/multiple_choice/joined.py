@@ -65,7 +65,7 @@ def join(
     as_printed = _printed_run(logs, printed) if printed is not None else _printed_items(items or ())
     if printed is not None and items is not None:
         named = _printed_items(items)
-        as_printed = {key: [Item(named[key][0].id, *_told(each[0])), *each[1:]]
+        as_printed = {key: [Item(named[key][0].id, *_told(each[0]), named[key][0].stratum), *each[1:]]
                       for key, each in as_printed.items() if key in named}  # fmt: skip
     runs_of = _runs_of_each(logs, {key: each for key, each in found.items() if key in as_printed})
     _check_settings(logs, runs_of.values())

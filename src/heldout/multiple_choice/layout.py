@@ -72,8 +72,8 @@ class Arranged:
 
     @cached_property
     def strata(self) -> Indices:
-        """(n,) Number of options."""
-        return np.array([len(item.options) for item in self.items], dtype=np.intp)
+        """(n,) Number of options, and stratum where there are several."""
+        return self.items.strata.astype(np.intp)
 
     def shown(self, *, draw: int = 0) -> list[Shown]:
         """What a model is shown, m of them.

@@ -44,7 +44,9 @@ def options(
 
     A model answers multiple-choice questions with their options in the printed order and in others. Where it has
     nothing to do with the printed orders, they are a draw like any other, given how often each place holds the answer:
-    the test is exact, whatever place benchmark and model prefer.
+    the test is exact whatever places benchmark and model prefer, if the place of the right answer has one law for all
+    items with as many options. Items of several files or tasks are compared within these, or within what
+    `read_items(..., strata_key=...)` names: a source that prints answers at other places is a stratum of its own.
 
     Parameters
     ----------

@@ -59,6 +59,7 @@ class Keys(NamedTuple):
     options: str | Sequence[str] | None = None
     answer: str | None = None
     ids: str | None = None
+    strata: str | None = None
     answers_from: int = 0
     skip_broken: bool = False
 
@@ -70,6 +71,7 @@ def read_items(
     options_key: str | Sequence[str] | None = None,
     answer_key: str | None = None,
     ids_key: str | None = None,
+    strata_key: str | None = None,
     answers_from: int = 0,
     skip_broken: bool = False,
 ) -> Items:
@@ -89,6 +91,10 @@ def read_items(
         Columns that go by another name than usual.
     options_key : str or list of str, optional
         The same, for a column of lists or one column for each option.
+    strata_key : str, optional
+        Column of strata, such as the source or the subject of each item. Items are compared only within their stratum:
+        give one where the right answers of some sources stand at other places than those of others. Several files are
+        strata without it.
     answers_from : {0, 1}
         From what answers that are numbers count.
     skip_broken : bool
@@ -112,7 +118,7 @@ def read_items(
         return source
     if answers_from not in (0, 1):
         raise InputError(f"`answers_from` is {answers_from!r}; answers that are numbers count options from 0 or 1.")
-    keys = Keys(question_key, options_key, answer_key, ids_key, answers_from, skip_broken)
+    keys = Keys(question_key, options_key, answer_key, ids_key, strata_key, answers_from, skip_broken)
     if frames.is_frame(source):
         return _from_rows(frames.rows(source), keys, frames.SOURCE)
     if isinstance(source, (str, PathLike)):
@@ -145,7 +151,7 @@ def _from_files(paths: Sequence[Path], keys: Keys) -> Items:
     stems = [stem_of(path) for path in files]
     names = [str(path) for path in files] if repeated(stems) else stems
     every = [
-        Item(f"{name}/{item.id}", item.question, item.options, item.answer)
+        replace(item, id=f"{name}/{item.id}", stratum=f"{name}/{item.stratum}" if item.stratum else name)
         for name, items in zip(names, read, strict=True)
         for item in items
     ]
@@ -221,7 +227,8 @@ def _from_rows(rows: Sequence[Any], keys: Keys, source: str) -> Items:
         raise InputError(f"{source}: all {len(rows):,} rows are broken; see what is wrong with `skip_broken=False`.")
     places = columns.answers(list(read.values()), [plain[i] for i in read], keys)
     answers = {i: place for i, place in zip(read, places, strict=True) if place is not None}
-    items = [Item(ids[i], read[i].question, read[i].options, answer) for i, answer in answers.items()]
+    strata = _strata(plain, names, keys.strata, source)
+    items = [Item(ids[i], read[i].question, read[i].options, answer, strata[i]) for i, answer in answers.items()]
     return Items(tuple(items), source, tuple(ids[i] for i in range(len(rows)) if i not in answers))
 
 
@@ -428,3 +435,17 @@ def _ids(rows: list[dict[str, Any]], names: list[str], wanted: str | None, sourc
         texts = [_text(value) for value in values]
         return tuple(texts) if all(texts) and not repeated(texts) else numbers
     return read_ids(values, len(rows), source=source) or numbers
+
+
+def _strata(rows: list[dict[str, Any]], names: list[str], wanted: str | None, source: str) -> list[str]:
+    """What a column that was named says of each row; every row must say something."""
+    if wanted is None:
+        return [""] * len(rows)
+    check_key(names, wanted, "strata_key", source=source, noun="column")
+    found = [_text(row.get(wanted)) for row in rows]
+    if "" in found:
+        raise InputError(
+            f"{source}: row {found.index('') + 1} has no {wanted!r} (`strata_key`), so that nobody knows which items "
+            "it is compared with; fill in all rows, or name another column."
+        )
+    return found

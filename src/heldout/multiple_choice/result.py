@@ -27,7 +27,7 @@ class Verdict:
     rests_on: Basis
     alternative: Alternative
     mid_p: bool  # not valid: on average right, in tails too small
-    reason: str  # why nothing is told; empty where something is
+    reason: str  # why nothing is told, or why what is told may have another cause; empty where neither
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +117,9 @@ class OptionsResult(Result):
         there is none. A plug-in, by the normal approximation.
     n_items, n_orders, n_answers : int
         Items tested; the most orders of one, the printed order included; answers in all.
+    n_strata : int
+        How many sets of items are compared only within themselves: by number of options, and by file, task or
+        `strata_key` where there are several.
     kind : str
         Which orders: "all", "cyclic", "drawn" or "logged".
     uniform : bool
@@ -128,8 +131,8 @@ class OptionsResult(Result):
     positions : Positions
         Of the right answers as printed.
     sorted : tuple of SortedCheck
-        Whether wrong options stand in alphabetical order, or from short to long, more often than by chance, so that
-        printed orders are not arbitrary; empty where texts are not known.
+        Whether wrong options (of two options: both) stand in alphabetical order, or by length, more often than by
+        chance, so that printed orders are not arbitrary, which `reason` says then; empty where texts are not known.
     repeat_rate, n_repeated : float, int
         How often the same question was answered the same way twice, and how many were asked twice.
     unparsed, unparsed_printed : int
@@ -176,6 +179,7 @@ class OptionsResult(Result):
     draw_edges: NDArray[np.float64]
     detectable: float
     n_items: int
+    n_strata: int
     n_orders: int
     n_answers: int
     kind: str

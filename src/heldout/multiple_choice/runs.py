@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 from heldout.multiple_choice import logged_harness, logged_inspect
 from heldout.multiple_choice.designs import Order
-from heldout.multiple_choice.items import Items
+from heldout.multiple_choice.items import Item, Items
 from heldout.multiple_choice.joined import DROP, Joined, join
-from heldout.multiple_choice.logged import Answered, Log
+from heldout.multiple_choice.logged import Answered, Key, Log, key_of
 from heldout.multiple_choice.score_arrays import ScoreArrays, check_arrays, read_score_file
 from heldout.multiple_choice.scored_alone import SCORED_ALONE, Placed, letter_score, merely_reordered
 from heldout.predictions import inspect_logs, lm_eval
@@ -94,8 +94,8 @@ class Runs:
 
     @property
     def strata(self) -> NDArray[np.int64]:
-        """Number of options of each item."""
-        return np.array([len(item.options) for item in self.items], dtype=np.int64)
+        """Of each item: number of options, and stratum where there are several."""
+        return self.items.strata
 
     @property
     def n_orders(self) -> NDArray[np.int64]:
@@ -174,7 +174,7 @@ class Runs:
         str
             Hexadecimal digits.
         """
-        told = [[item.id, item.question, item.options, item.answer] for item in self.items]
+        told = [item.told for item in self.items]
         told.append([None if self.orders is None else [rows.tolist() for rows in self.orders]])
         content = hashlib.sha256(json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         for array in (self.starts, self.positions, self.chosen, self.wrong, self.scores):
@@ -312,7 +312,7 @@ def _flat(joined: Joined, logs: Sequence[Log], source: str) -> Runs:
     """Items and answers as flat arrays."""
     answered = [each for rows in joined.rows for _, each in rows]
     runs = Runs(
-        items=Items(tuple(joined.items), source),
+        items=Items(tuple(_of_tasks(joined.items, logs)), source),
         starts=np.cumsum([0, *map(len, joined.rows)], dtype=np.int64),
         positions=np.array([each.answer for each in answered], dtype=np.int64),
         chosen=np.array([each.chosen for each in answered], dtype=np.int64),
@@ -327,6 +327,21 @@ def _flat(joined: Joined, logs: Sequence[Log], source: str) -> Runs:
     )
     alone = all(log.one_by_one for log in logs) or merely_reordered(map(_placed, joined.rows))
     return replace(runs, not_applicable=SCORED_ALONE if alone else "")
+
+
+def _of_tasks(items: Sequence[Item], logs: Sequence[Log]) -> list[Item]:
+    """Items in the strata of the tasks they are in, where there are several."""
+    tasks: dict[Key, dict[str, None]] = {}
+    for log in logs:
+        for answered in log.answered:
+            tasks.setdefault(answered.key, {})[log.task] = None
+    named = [" ".join(sorted(tasks[key_of(item.question, item.options)])) for item in items]
+    if len(set(named)) < 2:
+        return list(items)
+    return [
+        replace(item, stratum=f"{item.stratum}/{name}" if item.stratum else name)
+        for item, name in zip(items, named, strict=True)
+    ]
 
 
 def _placed(rows: Sequence[tuple[Order, Answered]]) -> list[Placed]:

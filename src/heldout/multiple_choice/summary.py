@@ -11,12 +11,11 @@ import numpy as np
 from heldout import summary as page
 from heldout.multiple_choice.reasons import OF_ITEMS, REASONS
 from heldout.multiple_choice.result import Exhibit, OptionsResult, strength
+from heldout.multiple_choice.sortedness import BY
 from heldout.scorers.choices import LETTERS, UNPARSED
 
 LISTED, PRINTED, SHOWN = 60, 10, 6  # items on the page, printed, and shown in their orders
 MUCH = 0.05  # share of answers without an option from which on a reader is warned
-SORTED = 0.001  # p of a habit that a reader is warned of: two are looked for in every benchmark
-BY = {"alphabet": "in alphabetical order", "length": "from short to long"}
 QUESTION = 70  # characters of a question in a table
 
 HEADLINES = {
@@ -28,7 +27,8 @@ HEADLINES = {
 CONDITIONAL = (
     "The verdict is the conditional test’s, declared up front: given how often each place holds the answer, all ways "
     "to choose one order for each item are equally likely for a model that has nothing to do with the printed one. It "
-    "holds whatever place benchmark and model prefer."
+    "holds whatever places benchmark and model prefer, if the place of the right answer has one law for all items with "
+    "as many options"
 )
 DECLARED = (
     "The verdict is the Poisson-binomial test’s, since the printed orders were declared to be shuffled: each item is "
@@ -51,11 +51,18 @@ MEANT = {
     "detectable share.",
     "cannot tell": "These orders have nothing to compare the printed ones with.",
 }
+WITHIN = " of a stratum"
+SORTED_MEANT = (
+    "The model is right as printed more often than its own answers in other orders explain: either it has met the "
+    "benchmark, or it does better with options sorted as these are; this test cannot tell which."
+)
 NOT_MEANT = (
     "A model that knows the text of the answers by heart is right in every order, and is not found here: this is about "
     "the printed order, or the printed letters, and nothing else.",
     "An honest model stands out where benchmark and model share a habit that the test takes to be arbitrary, such as "
     "the most plausible wrong option next to the right one.",
+    "An honest model stands out, too, where some sources print the answer at other places than others do, and are "
+    "harder or answered by habit: tell them apart with --strata, or by giving each source as a file of its own.",
     "An item on the list is a suspect, not a culprit: some are best in the printed order by chance.",
 )
 NEXT_FOUND = (
@@ -90,7 +97,9 @@ def options_summary(result: OptionsResult) -> page.Summary:
         warnings=tuple(_warnings(result)),
         lines=(*((f.name, f"{f.value} ({f.note})") for f in figures), *_facts(result)),
         sections=tuple(_sections(result)) if tested else (),
-        closing=(DECLARED if result.uniform else CONDITIONAL, ARBITRARY) if tested else (),
+        closing=(DECLARED if result.uniform else f"{CONDITIONAL}{WITHIN * _is_parted(result)}.", ARBITRARY)
+        if tested
+        else (),
         origin=page.origin(result, ("Model", result.model), ("Arrangements drawn", drawn)),
         method=METHOD,
     )
@@ -106,12 +115,17 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
         f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
         f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be {where}."
     )
-    if result.errors_spread == 0 and not result.uniform:
-        yield "No answer depends on the order beyond the place of the right option, in any item."
+    if result.items and all(item.wrong_others == item.wrong_printed for item in result.items):
+        yield "Each item is right in all of its orders, or wrong in all of them."
     if _worse(result):
         yield "The model does worse as printed: this is not what having seen the benchmark does."
-    if result.verdict != "depends on the printed order":
+    if result.verdict == "no dependence found":
         yield _detectable(result)
+
+
+def _is_parted(result: OptionsResult) -> bool:
+    """Whether there are more strata than numbers of options."""
+    return result.n_strata > len(result.positions.counts)
 
 
 def _worse(result: OptionsResult) -> bool:
@@ -143,16 +157,10 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
             f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled "
             f"out; the conditional test has p = {page.p_text(result.p_values.conditional)}."
         )
-    for check in result.sorted:
-        if check.p_value <= SORTED:
-            yield (
-                f"Wrong options stand {BY[check.by]} in {page.of_text(check.n_sorted, check.n_items)} items, "
-                f"{page.fixed(check.expected, 1)} by chance (p = {page.p_text(check.p_value)}): the printed orders are "
-                "not arbitrary, as all tests here take them to be. A model that does better with options so sorted "
-                "stands out without having seen anything."
-            )
     if not result.sorted:
         yield "The texts of the options are not known: items whose order is not arbitrary could not be left out."
+    elif all(check.n_items == 0 for check in result.sorted):
+        yield "Whether options are printed sorted could not be checked: no item can tell."
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
     if result.n_answers and result.unparsed > MUCH * result.n_answers:
@@ -194,6 +202,8 @@ def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
         yield "Left out", f"{left:,}: {why}"
     if not told:
         return
+    if _is_parted(result):
+        yield "Strata", f"{result.n_strata:,}: number of options within each file, task or value of --strata"
     which = f"up to {result.n_orders:,} of an item, the printed one included"
     yield "Orders", f"{which}: {KINDS[result.kind]}; {result.n_answers:,} answers"
     unread = f"{page.of_text(result.unparsed, result.n_answers)} of the answers, {result.unparsed_printed:,} as printed"
@@ -222,7 +232,8 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
     )
     yield page.Section.of("What was left out", *_left_out(result))
     if not _worse(result):
-        yield page.Section.of("What it means", MEANT[result.verdict])
+        meant = SORTED_MEANT if found and any(check.is_found for check in result.sorted) else MEANT[result.verdict]
+        yield page.Section.of("What it means", meant)
     yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
     yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
     asked = ((_reason(name).capitalize(), " ⏎ ".join(text.splitlines())) for name, text in result.asked.items())
@@ -246,6 +257,8 @@ def _histogram(result: OptionsResult) -> page.LineChart | None:
 def _evidence(result: OptionsResult) -> str:
     rate, needed = page.percent(result.fdr, 0), result.first_needed
     told = f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}."
+    if not result.uniform:
+        told += " Each order is weighted by how often answers are printed at its place, a plug-in."
     if math.isnan(result.p_values.ranks):
         return f"{told} Without log-probabilities, orders are told apart by right and wrong alone, which says little."
     takes = f"takes {needed:,} of them" if needed <= result.n_items else "is not possible with so few orders"
@@ -327,8 +340,9 @@ def _sorted(result: OptionsResult) -> page.Table | None:
     rows = [
         (BY[c.by], f"{c.n_sorted:,} of {c.n_items:,}", page.fixed(c.expected, 1), page.p_text(c.p_value))
         for c in result.sorted
+        if c.n_items
     ]
-    caption = "Items whose wrong options stand sorted as printed"
+    caption = "Items whose wrong options (of two options: both) stand sorted as printed"
     return page.Table.of(caption, ("Sorted", "Items", "By chance", "p"), rows) if rows else None
 
 

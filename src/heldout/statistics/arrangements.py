@@ -3,8 +3,10 @@ r"""Errors as printed against errors in other orders, given where the right answ
 An order of an item's options has a position of the right answer. Authors choose positions (at MMLU the last is the
 commonest), and models prefer some letters, so errors as printed and in other orders differ without anybody having seen
 anything. Under the null hypothesis the model is independent of the order; positions come from any law w, the same for
-all items of a stratum (those with as many options), and the rest of the order is uniform. Given the set S_i of orders
-of an item that were scored, among them the printed one,
+all items of a stratum (those with as many options, of one source), and the rest of the order is uniform. Where one
+stratum mixes sources that print answers at other places and differ in how hard they are, p does not hold
+(`experiments/options` has the false alarms). Given the set S_i of orders of an item that were scored, among them the
+printed one,
 
 .. math:: P(\text{printed} = \pi \mid S_i) \propto w(\text{position of the answer in } \pi),    \tag{1}
 
@@ -162,7 +164,7 @@ def arrangement_test(
     values : (m,) float
         Of every order, small where the model does well: 1 where it is wrong and 0 where it is right, or a rank.
     strata : (n_items,), optional
-        Items whose positions have one law: as a rule their number of options.
+        Items whose positions have one law: as a rule their number of options, and the source they are from.
     alternative : {"overfitted", "two-sided"}
         "overfitted": a smaller sum as printed. Two-sided p is twice the smaller one, at most 1.
     mid_p : bool

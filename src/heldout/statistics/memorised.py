@@ -108,7 +108,7 @@ def memorised_items(
         High where the model does well: the log-probability of the right answer, or 1 where it is right and 0 where it
         is wrong. An item with NaN has no p.
     strata : (n_items,), optional
-        Items whose positions have one law: as a rule their number of options.
+        Items whose positions have one law: as a rule their number of options, and the source they are from.
     uniform : bool
         Every order was as likely to be printed as any other.
     q : float
@@ -135,14 +135,8 @@ def memorised_items(
     if x.ndim != 1 or at.shape != x.shape or at.dtype.kind not in "iu" or (at < 0).any():
         raise InputError(f"`scores` has shape {x.shape} and `positions` {at.shape}; both need one number per order.")
     begin = check_starts(starts, x, "scores")
-    n = len(begin) - 1
-    item = np.repeat(np.arange(n), np.diff(begin))
-    weights = np.ones(len(x))
-    if not uniform:
-        codes = np.zeros(n, dtype=np.intp) if strata is None else group_codes(strata, n, what="strata")
-        counts = np.zeros((int(codes.max()) + 1, int(at.max()) + 1))
-        np.add.at(counts, (codes, at[begin[:-1]]), 1.0)
-        weights = counts[codes[item], at]
+    item = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
+    weights = order_weights(begin, at, strata, uniform=uniform)
     total = np.add.reduceat(weights, begin[:-1])
     printed = x[begin[:-1]][item]
     p = np.add.reduceat(np.where(x >= printed, weights, 0.0), begin[:-1]) / total  # (1)
@@ -162,3 +156,16 @@ def memorised_items(
         floor=by_chance / first if first else math.nan,  # (3)
         needed=math.ceil(by_chance / q * (1 - SAME)),
     )
+
+
+def order_weights(
+    starts: NDArray[np.int64], positions: NDArray[np.int64], strata: ArrayLike | None, *, uniform: bool
+) -> Floats:
+    """w of (1), up to a factor for each item: 1, or how often its stratum has the answer printed at that position."""
+    if uniform:
+        return np.ones(len(positions))
+    n = len(starts) - 1
+    codes = np.zeros(n, dtype=np.intp) if strata is None else group_codes(strata, n, what="strata")
+    counts = np.zeros((int(codes.max()) + 1, int(positions.max()) + 1))
+    np.add.at(counts, (codes, positions[starts[:-1]]), 1.0)
+    return np.asarray(counts[np.repeat(codes, np.diff(starts)), positions])
