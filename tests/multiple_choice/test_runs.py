@@ -119,6 +119,21 @@ class TestInspect:
         }
         assert len(runs.items) == 5
 
+    def test_repeats_never_decide(self, tmp_path, items):
+        """An item stays by the first answer to each of its orders; another run that showed the same order is no
+        second chance, and one that failed there no reason to drop it."""
+
+        def twice(header, samples):
+            again = [{**sample, "epoch": 2} for sample in samples]
+            samples[0]["scores"] = {}
+            again[1]["scores"] = {}
+            samples += again
+
+        printed = as_json(INSPECT / "printed.eval", tmp_path / "printed.json", twice)
+        runs = read_runs([printed, INSPECT / "shuffled-1.eval"], items=items, missing="drop")
+        assert dict(runs.left_out) == {"not_in_every_run": (ROWS[0]["id"],)}
+        assert (len(runs.items), runs.n_repeats) == (7, 6)
+
 
 def moved(source: Path, target: Path, order_of) -> Path:
     """A log whose options, with target and answer, stand in the orders that a function of item and options gives."""

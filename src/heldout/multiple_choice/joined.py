@@ -180,24 +180,28 @@ def _reason(
         return OTHER_ANSWER
     if len(runs) == 1 and several_runs:
         return ONE_RUN
-    answered_in = {number for number, each in answers.items() if any(a.right is not None for a in each)}
-    return NOT_EVERY if runs - answered_in and several_runs else None
+    return NOT_EVERY if runs - set(answers) and several_runs else None
 
 
 def _add(joined: Joined, item: Item, answers: dict[int, list[Answered]], *, one_by_one: bool) -> str | None:
-    """An item with its orders, or why it has none to compare."""
+    """An item with its orders, or why it has none to compare.
+
+    The first answer to each order decides, whether it counts and what it says. A second one in its place, where the
+    first failed, would keep items by how often an order was shown, and the printed one is shown more often: honest
+    models failed the test in 15 to 20 % of simulated benchmarks.
+    """
     options = [plain(option) for option in item.options]
     first: dict[Order, Answered] = {}
     repeats: list[bool] = []
     for number in sorted(answers):
         for answered in answers[number]:
-            if answered.right is None:
-                continue
             order = tuple(options.index(option) for option in answered.options)
-            if order in first:
-                repeats.append(first[order].chosen == answered.chosen)
-            else:
+            if order not in first:
                 first[order] = answered
+            elif answered.right is not None and first[order].right is not None:
+                repeats.append(first[order].chosen == answered.chosen)
+    if any(answered.right is None for answered in first.values()):
+        return NOT_EVERY
     as_printed = tuple(range(len(options)))
     if as_printed not in first:
         return NOT_PRINTED
