@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import heldout
 from heldout.errors import InputError
 from heldout.multiple_choice.designs import find_flaw
 from heldout.multiple_choice.readers import read_items
@@ -133,6 +134,26 @@ class TestInspect:
         runs = read_runs([printed, INSPECT / "shuffled-1.eval"], items=items, missing="drop")
         assert dict(runs.left_out) == {"not_in_every_run": (ROWS[0]["id"],)}
         assert (len(runs.items), runs.n_repeats) == (7, 6)
+
+    def test_other_dates_and_versions(self, tmp_path, items):
+        """Another date, or another version under the same name, is told: the printed order is a run of its own."""
+
+        def later(header, samples):
+            header["eval"].update(created="2027-02-01T09:00:00+00:00")
+            for sample in samples:
+                sample["output"]["model"] = "by-heart-2027"
+
+        other = as_json(INSPECT / "shuffled-1.eval", tmp_path / "later.json", later)
+        runs = read_runs([INSPECT / "printed.eval", other], items=items)
+        assert runs.differences == {
+            "date": ("2026-11-16", "2027-02-01"),
+            "version of the model": ("by-heart-2027", "mockllm/by-heart"),
+        }
+        warnings = heldout.options(runs, n_resamples=19).summary().warnings
+        assert sum("differ in more than their orders" in warning for warning in warnings) == 2
+        same = read_runs(logs("printed", "shuffled-1"), items=items)
+        assert not same.differences
+        assert "a run of its own" in repr(heldout.options(same, n_resamples=19).summary().sections)
 
 
 def moved(source: Path, target: Path, order_of) -> Path:

@@ -119,6 +119,8 @@ class OptionsResult(Result):
         Items tested; the most orders of one, the printed order included; answers in all.
     kind : str
         Which orders: "all", "cyclic", "drawn" or "logged".
+    differences : dict of tuple of str
+        What existing runs differ in besides their orders, such as their dates.
     uniform : bool
         Whether the printed orders were declared to be shuffled.
     left_out, left_out_items : dict of int, tuple of LeftOut
@@ -176,6 +178,7 @@ class OptionsResult(Result):
     n_orders: int
     n_answers: int
     kind: str
+    differences: dict[str, tuple[str, ...]]
     uniform: bool
     left_out: dict[str, int]
     left_out_items: tuple[LeftOut, ...]

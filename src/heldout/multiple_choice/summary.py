@@ -58,6 +58,10 @@ NOT_MEANT = (
     "the most plausible wrong option next to the right one.",
     "An item on the list is a suspect, not a culprit: some are best in the printed order by chance.",
 )
+RUNS_NOT_MEANT = (
+    "The printed order is a run of its own here: whatever else that run had for itself, such as another date, another "
+    "server, or another version of the model under the same name, looks like knowledge of the printed order."
+)
 NEXT_FOUND = (
     "Report the score over shuffled orders instead of the printed one.",
     "Read the items at the top of the list, and look for the benchmark as printed in the training data.",
@@ -154,6 +158,11 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
             )
     if not result.sorted:
         yield "The texts of the options are not known: items whose order is not arbitrary could not be left out."
+    for name, told in result.differences.items():
+        yield (
+            f"The runs differ in more than their orders ({name}: {page.names_text(told)}): a change between them looks "
+            "like knowledge of the printed order, or hides it. Run all orders together."
+        )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
     if result.n_answers and result.unparsed > MUCH * result.n_answers:
@@ -224,9 +233,13 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
     yield page.Section.of("What was left out", *_left_out(result))
     if not _worse(result):
         yield page.Section.of("What it means", MEANT[result.verdict])
-    yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
+    yield page.Section.of("What it does not mean", page.Points(_not_meant(result)))
     yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
     yield page.Section.of("What was tested", page.Facts(tuple(_facts(result))))
+
+
+def _not_meant(result: OptionsResult) -> tuple[str, ...]:
+    return (*NOT_MEANT, *([RUNS_NOT_MEANT] if result.kind == "logged" else []))
 
 
 def _histogram(result: OptionsResult) -> page.LineChart | None:
