@@ -143,6 +143,27 @@ def test_answers_that_vary_are_counted():
     assert options(rows, lambda question, shown: 0, repeats=0, orders=1, n_resamples=99).n_repeated == 0
 
 
+def test_a_model_that_remembers_is_not_told_the_printed_order_first():
+    """What it says to the first of an item's orders, it says to most: honest, and found where that is the printed."""
+    rows = benchmark(80)
+    answers = {row["question"]: row["options"][row["answer"]] for row in rows}
+    said, printed_first = {}, 0
+
+    def remembers(question, shown):
+        nonlocal printed_first
+        right = shown.index(answers[question])
+        if question not in said:
+            printed_first += list(shown) == next(row["options"] for row in rows if row["question"] == question)
+            said[question] = right
+            return right
+        return right if unit(question, shown) < 0.4 else (right + 1) % 4
+
+    result = options(rows, remembers, n_resamples=199, repeats=0)
+    assert printed_first < 12  # of 80, one in 24 by chance
+    assert result.errors_others > 0.5
+    assert result.p_value > 0.01
+
+
 def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr("heldout.checkpoints.SECONDS", 0.0)
     rows = benchmark(40)

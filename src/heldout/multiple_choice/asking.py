@@ -224,7 +224,9 @@ def _in_parts(
 
     def work(first: int, last: int) -> dict[str, NDArray[Any]]:
         part = Arranged(a.items[first:last], a.orders[first:last])
-        choices = _chosen(model, prepared.shown[a.starts[first] : a.starts[last]], None)
+        turns = _turns(part, seed)
+        asked = _chosen(model, [prepared.shown[a.starts[first] + i] for i in turns], None)
+        choices = [asked[i] for i in np.argsort(turns).tolist()]
         there = np.arange(width) < counts[first:last, None]
         chosen, scores = np.full(there.shape, UNPARSED, dtype=np.int64), np.full(there.shape, math.nan)
         chosen[there], scores[there] = [c.chosen for c in choices], part.scores(choices)
@@ -234,6 +236,18 @@ def _in_parts(
         found = kept.rows(len(a.items), max(1, TOGETHER // width), work, bar=bar)
     there = np.arange(width) < counts[:, None]
     return found["chosen"][there], found["scores"][there]
+
+
+def _turns(arranged: Arranged, seed: int) -> list[int]:
+    """In which order a model that answers one by one is asked: item by item, an item's own orders shuffled.
+
+    Were the printed order always the first, a model that remembers what it said before would stand out by that.
+    """
+    found: list[int] = []
+    for item, first, last in zip(arranged.items, arranged.starts[:-1], arranged.starts[1:], strict=True):
+        rng = np.random.default_rng([seed, 3, int(item.key[:16], 16)])
+        found += (first + rng.permutation(last - first)).tolist()
+    return found
 
 
 def _chosen(model: Chooser, shown: Sequence[Shown], tell: Tell | None) -> list[Choice]:
