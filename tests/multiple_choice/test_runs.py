@@ -14,7 +14,10 @@ import pytest
 
 import heldout
 from heldout.errors import InputError
-from heldout.multiple_choice.designs import find_flaw
+from heldout.multiple_choice.designs import Flaw, find_flaw, is_uneven
+from heldout.multiple_choice.items import Item, Items
+from heldout.multiple_choice.joined import join
+from heldout.multiple_choice.logged import Answered, Log
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.runs import Runs, read_runs
 from heldout.predictions.inspect_logs import whole_samples
@@ -287,6 +290,37 @@ class TestDesigns:
         for move, fine in ((inserted, True), (swapped, False)):
             shown = {place: {i: (i % 4, move(i % 4, place)) for i in range(60)} for place in range(4)}
             assert (find_flaw(shown) is None) == fine
+
+    def test_one_list_with_exceptions(self):
+        """A few items that were moved otherwise, or kept their order by custom, hide nothing."""
+        rng = random.Random(0)
+        listed = {i: (i % 4, (1, 2, 3, 0)) for i in range(200)}
+        some = {**listed, 7: (3, (1, 0, 2, 3)), **{i: (i % 4, (0, 1, 2, 3)) for i in range(20, 40)}}
+        assert find_flaw({"shifted": some}) == Flaw(("shifted",), mixed=False, whole=False)
+        half = {**listed, **{i: (i % 4, (0, 1, 2, 3)) for i in range(100)}}
+        assert find_flaw({"half": half}) is None
+        assert is_uneven({"half": half})
+        shifts = [tuple((j + k) % 4 for j in range(4)) for k in range(4)]
+        assert find_flaw({"random shifts": {i: (i % 4, rng.choice(shifts)) for i in range(200)}}) is None
+        drawn = {i: (i % 4, tuple(rng.sample(range(4), 4))) for i in range(200)}
+        nearly_printed = {i: (i % 4, (0, 1, 2, 3) if i else (1, 0, 2, 3)) for i in range(200)}
+        assert find_flaw({"printed": nearly_printed, "drawn": drawn}) is None
+        assert not is_uneven({"drawn": drawn})
+
+    def test_items_that_are_left_out_hide_nothing(self):
+        """Numbers that a run turns round beside words that it shifts, all of them."""
+        words = [("oak", "yew", "elm", "fir") if i % 2 else ("1", "2", "3", "4") for i in range(80)]
+        items = Items(tuple(Item(str(i), f"Which, {i}?", own, i // 2 % 4) for i, own in enumerate(words)))
+        shown = [own[::-1] if own[0] == "1" else (*own[1:], own[0]) for own in words]
+        runs = [
+            Log(path=Path(name), model="m", task="t", answered=tuple(
+                Answered(item.id, item.question, tuple(own), own.index(item.options[item.answer]), 0, False)
+                for item, own in zip(items, orders, strict=True)
+            ))
+            for name, orders in (("printed", words), ("moved", shown))
+        ]  # fmt: skip
+        with pytest.raises(InputError, match="'moved' moved the options of all items alike"):
+            join(runs, items, None, missing=None, source="runs")
 
     def test_drawn(self):
         rng = random.Random(0)

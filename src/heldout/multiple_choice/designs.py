@@ -15,16 +15,20 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from scipy.stats import binom
+
 Order = tuple[int, ...]
 Run = TypeVar("Run", bound=Hashable)
 Name = TypeVar("Name", bound=Hashable)
 
-CHANCE = 1e-6  # below which it is no accident that a run moved the options of all its items alike
+CHANCE = 1e-6  # below which it is no accident that a run moved the options of so many items alike
+LOG_CHANCE = math.log(CHANCE) + 1e-9
+MOST = 0.6  # share of items moved alike from which on a run counts as one list; a random shift is far below
 
 
 @dataclass(frozen=True)
 class Flaw(Generic[Run]):
-    """Runs that moved all items alike, and so cannot stand beside the others.
+    """Runs that moved their items alike, and so cannot stand beside the others.
 
     Parameters
     ----------
@@ -32,10 +36,13 @@ class Flaw(Generic[Run]):
         Which ones.
     mixed : bool
         Whether other runs drew an order for each item.
+    whole : bool
+        Whether that is true of all items rather than most.
     """
 
     runs: tuple[Run, ...]
     mixed: bool
+    whole: bool = True
 
 
 def find_flaw(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> Flaw[Run] | None:
@@ -55,39 +62,85 @@ def find_flaw(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> Flaw[Run
     --------
     >>> turned = {i: (i % 3, (1, 2, 0)) for i in range(12)}
     >>> find_flaw({"shuffled": turned})
-    Flaw(runs=('shuffled',), mixed=False)
+    Flaw(runs=('shuffled',), mixed=False, whole=True)
     >>> find_flaw({"one": turned, "two": {i: (i % 3, (2, 0, 1)) for i in range(12)}}) is None  # all cyclic shifts
     True
     """
+    for size, runs in _counted(shown).items():
+        as_printed = tuple(range(size))
+        found = {run: _Commonest.of(by) for run, by in runs.items()}
+        # A run that shows some items otherwise than the rest as printed is the printed one.
+        printed = [run for run, own in found.items() if own.share > MOST and set(own.orders.values()) == {as_printed}]
+        moved = {run: own for run, own in found.items() if run not in printed}
+        alike = {run: own for run, own in moved.items() if own.share > MOST and own.log_chance(size) <= LOG_CHANCE}
+        if not alike:
+            continue
+        whole = all(own.n_alike == own.n_items for own in alike.values())
+        if len(alike) < len(moved):
+            return Flaw(tuple(alike), mixed=True, whole=whole)
+        orders: dict[int, set[Order]] = {}
+        for own in alike.values():
+            for answer, order in own.orders.items():
+                orders.setdefault(answer, {as_printed}).add(order)
+        if not _is_closed(orders):
+            return Flaw(tuple(alike), mixed=False, whole=whole)
+    return None
+
+
+def is_uneven(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> bool:
+    """Whether some run has orders more often than orders drawn for each item by itself would be.
+
+    Examples
+    --------
+    >>> turned = {i: (i % 3, (1, 2, 0)) for i in range(30)}
+    >>> is_uneven({"half": {**turned, **{i: (i % 3, (0, 1, 2)) for i in range(30, 60)}}})
+    True
+    >>> is_uneven({"printed": {i: (i % 3, (0, 1, 2)) for i in range(60)}})
+    False
+    """
+    return any(
+        _Commonest.of(by).log_chance(size) <= LOG_CHANCE
+        for size, runs in _counted(shown).items()
+        for by in runs.values()
+        if any(set(counts) != {tuple(range(size))} for counts in by.values())
+    )
+
+
+def _counted(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> dict[int, dict[Run, dict[int, dict[Order, int]]]]:
+    """How often each order is shown, by number of options, run and the printed place of the right one."""
     by_size: dict[int, dict[Run, dict[int, dict[Order, int]]]] = defaultdict(dict)
     for run, items in shown.items():
         for answer, order in items.values():
             counts = by_size[len(order)].setdefault(run, {}).setdefault(answer, {})
             counts[order] = counts.get(order, 0) + 1
-    for size, runs in by_size.items():
-        as_printed = tuple(range(size))
-        moved = {run: by for run, by in runs.items() if any(set(counts) != {as_printed} for counts in by.values())}
-        alike = {run: by for run, by in moved.items() if _is_alike(by, size)}
-        if not alike:
-            continue
-        if len(alike) < len(moved):
-            return Flaw(tuple(alike), mixed=True)
-        orders: dict[int, set[Order]] = {}
-        for by in alike.values():
-            for answer, counts in by.items():
-                orders.setdefault(answer, {as_printed}).update(counts)
-        if not _is_closed(orders):
-            return Flaw(tuple(alike), mixed=False)
-    return None
+    return by_size
 
 
-def _is_alike(by_answer: Mapping[int, Mapping[Order, int]], size: int) -> bool:
-    """Whether all items with the right option at one place got one order, and that by no accident."""
-    if any(len(counts) > 1 for counts in by_answer.values()):
-        return False
-    different = len({order for counts in by_answer.values() for order in counts})
-    repeated = sum(sum(counts.values()) for counts in by_answer.values()) - different
-    return repeated * math.lgamma(size + 1) >= -math.log(CHANCE)
+@dataclass(frozen=True)
+class _Commonest:
+    """The commonest order of a run's items with the right option at each place, and how many have it."""
+
+    orders: Mapping[int, Order]
+    n_alike: int
+    n_items: int
+
+    @classmethod
+    def of(cls, by_answer: Mapping[int, Mapping[Order, int]]) -> _Commonest:
+        found = {answer: max(counts, key=counts.__getitem__) for answer, counts in by_answer.items()}
+        return cls(
+            orders=found,
+            n_alike=sum(by_answer[answer][order] for answer, order in found.items()),
+            n_items=sum(sum(counts.values()) for counts in by_answer.values()),
+        )
+
+    @property
+    def share(self) -> float:
+        return self.n_alike / self.n_items
+
+    def log_chance(self, size: int) -> float:
+        """That so many have the commonest if orders are drawn for each item: a bound, over all choices of these."""
+        choices = len(set(self.orders.values())) * math.lgamma(size + 1)
+        return float(binom.logsf(self.n_alike - 1, self.n_items, math.exp(-math.lgamma(size + 1)))) + choices
 
 
 def _is_closed(orders: Mapping[int, set[Order]]) -> bool:
