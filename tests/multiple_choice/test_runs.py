@@ -448,6 +448,35 @@ class TestArrays:
         with pytest.raises(InputError, match=message):
             Runs.from_arrays(**{**given, **changes})
 
+    @pytest.mark.parametrize("k", [2, 3, 4])
+    def test_sure_of_one_letter(self, k):
+        """0 for the letter and -9999 for all others is no sign that options were scored by themselves."""
+        rng = np.random.default_rng(0)
+        answers = rng.integers(k, size=(2, 100))
+        said = np.where(rng.random((2, 100)) < 0.98, answers, (answers + 1) % k)
+        scores = np.where(np.arange(k) == said[..., np.newaxis], -1e-4 * rng.random((2, 100, 1)), -9999.0)
+        assert not Runs.from_arrays(scores[0], answers[0], scores[1], answers[1]).not_applicable
+        alone = rng.normal(size=(100, k))
+        turned = Runs.from_arrays(alone, answers[0], alone[:, ::-1], k - 1 - answers[0])
+        assert "scored by itself" in turned.not_applicable
+
+    def test_one_list_for_all(self):
+        """Places that follow from the printed ones, a few aside: refused, unless all of them are there."""
+        rng = np.random.default_rng(0)
+        printed = rng.integers(4, size=60)
+        shifted = np.array([(printed + k) % 4 for k in (1, 2, 3)])
+        scores = rng.normal(size=(4, 60, 4))
+        with pytest.raises(InputError, match=r"in the other order the right option .* in all items alike \(`answer`\)"):
+            Runs.from_arrays(scores[0], printed, scores[1], shifted[0])
+        nearly = shifted[0].copy()
+        nearly[:3] = (nearly[:3] + 1) % 4
+        with pytest.raises(InputError, match="in most items alike"):
+            Runs.from_arrays(scores[0], printed, scores[1], nearly)
+        with pytest.raises(InputError, match="in all items alike beside orders drawn for each item"):
+            Runs.from_arrays(scores[0], printed, scores[1:3], np.array([shifted[0], rng.integers(4, size=60)]))
+        assert len(Runs.from_arrays(scores[0], printed, scores[1:], shifted).items) == 60
+        assert len(Runs.from_arrays(scores[0], printed, scores[1], rng.integers(4, size=60)).items) == 60
+
     @pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data/llm_option_scores.npz")
     def test_shared_scores(self):
         """A small model in the printed and one other order: MMLU by letters, the rest option by option."""

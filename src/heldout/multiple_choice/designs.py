@@ -10,8 +10,8 @@ to permute: p was 1 in all of 300 simulated benchmarks.)
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -72,7 +72,7 @@ def find_flaw(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> Flaw[Run
         # A run that shows some items otherwise than the rest as printed is the printed one.
         printed = [run for run, own in found.items() if own.share > MOST and set(own.orders.values()) == {as_printed}]
         moved = {run: own for run, own in found.items() if run not in printed}
-        alike = {run: own for run, own in moved.items() if own.share > MOST and own.log_chance(size) <= LOG_CHANCE}
+        alike = {run: own for run, own in moved.items() if own.share > MOST and own.is_no_accident(math.factorial(size))}
         if not alike:
             continue
         whole = all(own.n_alike == own.n_items for own in alike.values())
@@ -83,6 +83,56 @@ def find_flaw(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> Flaw[Run
             for answer, order in own.orders.items():
                 orders.setdefault(answer, {as_printed}).add(order)
         if not _is_closed(orders):
+            return Flaw(tuple(alike), mixed=False, whole=whole)
+    return None
+
+
+def find_flaw_of_places(printed: Sequence[int], others: Sequence[Sequence[int]], sizes: Sequence[int]) -> Flaw[int] | None:
+    """The same where only the places of the right options are known.
+
+    Parameters
+    ----------
+    printed : (n_items,) sequence of int
+        Of the right options as printed.
+    others : (n_orders, n_items) sequence of sequences of int
+        In other orders.
+    sizes : (n_items,) sequence of int
+        Numbers of options.
+
+    Returns
+    -------
+    Flaw or None
+        With the numbers of the orders whose places follow from the printed ones.
+
+    Examples
+    --------
+    >>> places, sizes = [0, 1, 2, 3] * 9, [4] * 36
+    >>> shifted = [[(place + k) % 4 for place in places] for k in (1, 2, 3)]
+    >>> find_flaw_of_places(places, shifted[:1], sizes)
+    Flaw(runs=(0,), mixed=False, whole=True)
+    >>> find_flaw_of_places(places, shifted, sizes) is None  # every place, wherever it is printed
+    True
+    """
+    for size in sorted(set(sizes)):
+        mine = [i for i, own in enumerate(sizes) if own == size]
+        found = {}
+        for number, places in enumerate(others):
+            by_answer: dict[int, dict[Order, int]] = {}
+            for i in mine:
+                counts = by_answer.setdefault(printed[i], {})
+                counts[places[i],] = counts.get((places[i],), 0) + 1
+            found[number] = _Commonest.of(by_answer)
+        alike = {number: own for number, own in found.items() if own.share > MOST and own.is_no_accident(size)}
+        if not alike:
+            continue
+        whole = all(own.n_alike == own.n_items for own in alike.values())
+        if len(alike) < len(found):
+            return Flaw(tuple(alike), mixed=True, whole=whole)
+        shown = {
+            answer: Counter([answer, *(own.orders[answer][0] for own in alike.values())])
+            for answer in {printed[i] for i in mine}
+        }
+        if any(shown.get(place, counts) != counts for counts in shown.values() for place in counts):
             return Flaw(tuple(alike), mixed=False, whole=whole)
     return None
 
@@ -99,7 +149,7 @@ def is_uneven(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> bool:
     False
     """
     return any(
-        _Commonest.of(by).log_chance(size) <= LOG_CHANCE
+        _Commonest.of(by).is_no_accident(math.factorial(size))
         for size, runs in _counted(shown).items()
         for by in runs.values()
         if any(set(counts) != {tuple(range(size))} for counts in by.values())
@@ -137,10 +187,10 @@ class _Commonest:
     def share(self) -> float:
         return self.n_alike / self.n_items
 
-    def log_chance(self, size: int) -> float:
-        """That so many have the commonest if orders are drawn for each item: a bound, over all choices of these."""
-        choices = len(set(self.orders.values())) * math.lgamma(size + 1)
-        return float(binom.logsf(self.n_alike - 1, self.n_items, math.exp(-math.lgamma(size + 1)))) + choices
+    def is_no_accident(self, n_orders: int) -> bool:
+        """Whether so many would hardly have the commonest of so many orders if these were drawn for each item."""
+        choices = len(set(self.orders.values())) * math.log(n_orders)  # a bound: over all that could be commonest
+        return float(binom.logsf(self.n_alike - 1, self.n_items, 1.0 / n_orders)) + choices <= LOG_CHANCE
 
 
 def _is_closed(orders: Mapping[int, set[Order]]) -> bool:

@@ -343,6 +343,9 @@ def _of_arrays(arrays: ScoreArrays, model: str) -> Runs:
     """Scores as runs; which orders were shown is not known, but where the right option stood is."""
     n_orders, n_items = arrays.answers.shape
     chosen = arrays.chosen
+    alone = arrays.merely_reordered()
+    if not alone:
+        arrays.check_places()
     return Runs(
         items=arrays.items,
         starts=np.arange(n_items + 1, dtype=np.int64) * n_orders,
@@ -352,6 +355,6 @@ def _of_arrays(arrays: ScoreArrays, model: str) -> Runs:
         scores=arrays.letter_scores.T.ravel(),
         model=model,
         names=(arrays.items.source,),
-        not_applicable=SCORED_ALONE if arrays.merely_reordered() else "",
+        not_applicable=SCORED_ALONE if alone else "",
         with_text=False,
     )
