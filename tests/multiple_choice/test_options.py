@@ -164,6 +164,33 @@ def test_a_model_that_remembers_is_not_told_the_printed_order_first():
     assert result.p_value > 0.01
 
 
+@pytest.mark.parametrize(
+    ("old", "warned"),
+    [
+        (lambda i: i % 24 < 5, True),  # the printed order and the first few, kept from a run with fewer orders
+        (lambda i: unit(i) < 0.3, False),  # a run that was stopped
+        (lambda i: True, False),
+    ],
+)
+def test_answers_kept_from_an_earlier_day_are_told_where_they_are_those_to_printed_orders(old, warned):
+    rows = benchmark(40)
+
+    class Kept:
+        name, costly, choose_one = "kept", True, staticmethod(model_of(rows))
+
+        def choose(self, shown, tell=None):
+            return [Choice(int(np.argmax(self.choose_one(one.question, one.options)))) for one in shown]
+
+        def days(self, shown):
+            return ["2026-03-01" if old(i) else "2026-05-09" for i in range(len(shown))]
+
+        def digest(self):
+            return "0"
+
+    result = options(rows, Kept(), orders="all", n_resamples=99)
+    assert result.differences == ({"date": ("2026-03-01", "2026-05-09")} if warned else {})
+
+
 def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr("heldout.checkpoints.SECONDS", 0.0)
     rows = benchmark(40)

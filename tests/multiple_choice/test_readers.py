@@ -122,7 +122,11 @@ def test_blank_options_mean_the_same_wherever_they_stand(tmp_path):
     """Blanks at the end are fewer options, unless others are gaps: which items stay must not depend on their order."""
     path = tmp_path / "a.csv"
     path.write_text("question,A,B,C,D,answer\n1?,w,x,y,,A\n2?,w,x,y,None,B\n3?,NA,x,y,z,C\n")
-    assert [item.options for item in read_items(path)] == [("w", "x", "y"), ("w", "x", "y", "None"), ("NA", "x", "y", "z")]
+    assert [item.options for item in read_items(path)] == [
+        ("w", "x", "y"),
+        ("w", "x", "y", "None"),
+        ("NA", "x", "y", "z"),
+    ]
     with pytest.raises(InputError, match=r"row 1 has NaN in 'D', .* keep_default_na=False"):
         read_items(pd.read_csv(path), skip_broken=True)
     assert read_items(pd.read_csv(path, keep_default_na=False)).digest() == read_items(path).digest()

@@ -153,7 +153,7 @@ class TestInspect:
             "version of the model": ("by-heart-2027", "mockllm/by-heart"),
         }
         warnings = heldout.options(runs, n_resamples=19).summary().warnings
-        assert sum("differ in more than their orders" in warning for warning in warnings) == 2
+        assert sum("differ in more than these" in warning for warning in warnings) == 2
         same = read_runs(logs("printed", "shuffled-1"), items=items)
         assert not same.differences
         assert "a run of its own" in repr(heldout.options(same, n_resamples=19).summary().sections)

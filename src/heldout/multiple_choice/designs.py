@@ -72,7 +72,9 @@ def find_flaw(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> Flaw[Run
         # A run that shows some items otherwise than the rest as printed is the printed one.
         printed = [run for run, own in found.items() if own.share > MOST and set(own.orders.values()) == {as_printed}]
         moved = {run: own for run, own in found.items() if run not in printed}
-        alike = {run: own for run, own in moved.items() if own.share > MOST and own.is_no_accident(math.factorial(size))}
+        alike = {
+            run: own for run, own in moved.items() if own.share > MOST and own.is_no_accident(math.factorial(size))
+        }
         if not alike:
             continue
         whole = all(own.n_alike == own.n_items for own in alike.values())
@@ -87,7 +89,9 @@ def find_flaw(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> Flaw[Run
     return None
 
 
-def find_flaw_of_places(printed: Sequence[int], others: Sequence[Sequence[int]], sizes: Sequence[int]) -> Flaw[int] | None:
+def find_flaw_of_places(
+    printed: Sequence[int], others: Sequence[Sequence[int]], sizes: Sequence[int]
+) -> Flaw[int] | None:
     """The same where only the places of the right options are known.
 
     Parameters
@@ -156,7 +160,9 @@ def is_uneven(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> bool:
     )
 
 
-def _counted(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> dict[int, dict[Run, dict[int, dict[Order, int]]]]:
+def _counted(
+    shown: Mapping[Run, Mapping[Name, tuple[int, Order]]],
+) -> dict[int, dict[Run, dict[int, dict[Order, int]]]]:
     """How often each order is shown, by number of options, run and the printed place of the right one."""
     by_size: dict[int, dict[Run, dict[int, dict[Order, int]]]] = defaultdict(dict)
     for run, items in shown.items():

@@ -265,8 +265,8 @@ def _check_orders(
         alike = "all" if flaw.whole else "most"
         way_out = ", or leave out one kind of run" if flaw.mixed else ""
         raise InputError(
-            f"{source}: {names} moved the options of {alike} items alike{beside}, so that the printed order stands out by "
-            "construction and no p-value would hold; shuffle each item by itself, or run all cyclic shifts"
+            f"{source}: {names} moved the options of {alike} items alike{beside}, so that the printed order stands out "
+            "by construction and no p-value would hold; shuffle each item by itself, or run all cyclic shifts"
             + way_out
             + "."
         )

@@ -101,7 +101,7 @@ def differences(logs: Sequence[Log]) -> dict[str, tuple[str, ...]]:
     for name in dict.fromkeys(name for log in logs for name in log.made):
         told = sorted({log.made[name] for log in logs if log.made.get(name)})
         if name == DATE:
-            days = [day for day in told if _is_day(day)]
+            days = [day for day in told if is_day(day)]
             apart = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days if days else 0
             told = [days[0], days[-1]] if apart > 1 else []
         if len(told) > 1:
@@ -109,7 +109,8 @@ def differences(logs: Sequence[Log]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _is_day(text: str) -> bool:
+def is_day(text: str) -> bool:
+    """Whether it is a date such as 2026-03-01."""
     try:
         date.fromisoformat(text)
     except ValueError:

@@ -312,7 +312,7 @@ class _Columns:
             gap = next((name for name, value in zip(self._single, values, strict=True) if _is_nan(value)), None)
             if gap is not None:
                 raise InputError(
-                    f"{self._source}: row {i + 1} has NaN in {gap!r}, which may have been an option such as \"None\" or "
+                    f'{self._source}: row {i + 1} has NaN in {gap!r}, which may have been an option such as "None" or '
                     '"NA"; read the table with keep_default_na=False, or fill what is empty with "".'
                 )
             texts = [_text(value) for value in values]
@@ -334,8 +334,8 @@ class _Columns:
                 texts.pop()
             if any(texts) and "" in texts:
                 raise InputError(
-                    f"{where}: option {texts.index('') + 1} is empty; since some rows have empty options before others, "
-                    "all with an empty one are broken"
+                    f"{where}: option {texts.index('') + 1} is empty; since some rows have empty options before "
+                    "others, all with an empty one are broken"
                 )
         self._check(texts, where)
         answer = marked if self._answer is None else row.get(self._answer)

@@ -120,7 +120,7 @@ class OptionsResult(Result):
     kind : str
         Which orders: "all", "cyclic", "drawn" or "logged".
     differences : dict of tuple of str
-        What existing runs differ in besides their orders, such as their dates.
+        What answers to different orders differ in besides these, such as the first and the last date.
     uniform : bool
         Whether the printed orders were declared to be shuffled.
     left_out, left_out_items : dict of int, tuple of LeftOut

@@ -65,12 +65,16 @@ class ScoreArrays:
         flaw = find_flaw_of_places(self.answers[0].tolist(), self.answers[1:].tolist(), sizes)
         if flaw is None:
             return
-        which = "the other order" if len(self.answers) == 2 else f"the other orders {', '.join(map(str, flaw.runs))} (from 0)"
+        which = (
+            "the other order"
+            if len(self.answers) == 2
+            else f"the other orders {', '.join(map(str, flaw.runs))} (from 0)"
+        )
         beside = " beside orders drawn for each item" if flaw.mixed else ""
         raise InputError(
             f"{self.items.source}: in {which} the right option stands where its printed place puts it, in "
-            f"{'all' if flaw.whole else 'most'} items alike{beside} (`answer`), so that the printed order stands out by "
-            "construction and no p-value would hold; shuffle each item by itself, or give all cyclic shifts."
+            f"{'all' if flaw.whole else 'most'} items alike{beside} (`answer`), so that the printed order stands out "
+            "by construction and no p-value would hold; shuffle each item by itself, or give all cyclic shifts."
         )
 
     def _placed(self, order: int, item: int) -> Placed:

@@ -160,8 +160,9 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
         yield "The texts of the options are not known: items whose order is not arbitrary could not be left out."
     for name, told in result.differences.items():
         yield (
-            f"The runs differ in more than their orders ({name}: {page.names_text(told)}): a change between them looks "
-            "like knowledge of the printed order, or hides it. Run all orders together."
+            f"Answers to different orders differ in more than these ({name}: {page.names_text(told)}): a change in "
+            "between looks like knowledge of the printed order, or hides it. Run all orders together, an endpoint with "
+            "an empty cache."
         )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
