@@ -195,6 +195,54 @@ def test_answers_that_vary_are_counted():
     assert options(rows, lambda question, shown: 0, repeats=0, orders=1, n_resamples=99).n_repeated == 0
 
 
+def test_a_model_that_remembers_is_not_told_the_printed_order_first():
+    """What it says to the first of an item's orders, it says to most: honest, and found where that is the printed."""
+    rows = benchmark(80)
+    answers = {row["question"]: row["options"][row["answer"]] for row in rows}
+    said, printed_first = {}, 0
+
+    def remembers(question, shown):
+        nonlocal printed_first
+        right = shown.index(answers[question])
+        if question not in said:
+            printed_first += list(shown) == next(row["options"] for row in rows if row["question"] == question)
+            said[question] = right
+            return right
+        return right if unit(question, shown) < 0.4 else (right + 1) % 4
+
+    result = options(rows, remembers, n_resamples=199, repeats=0)
+    assert printed_first < 12  # of 80, one in 24 by chance
+    assert result.errors_others > 0.5
+    assert result.p_value > 0.01
+
+
+@pytest.mark.parametrize(
+    ("old", "warned"),
+    [
+        (lambda i: i % 24 < 5, True),  # the printed order and the first few, kept from a run with fewer orders
+        (lambda i: unit(i) < 0.3, False),  # a run that was stopped
+        (lambda i: True, False),
+    ],
+)
+def test_answers_kept_from_an_earlier_day_are_told_where_they_are_those_to_printed_orders(old, warned):
+    rows = benchmark(40)
+
+    class Kept:
+        name, costly, choose_one = "kept", True, staticmethod(model_of(rows))
+
+        def choose(self, shown, tell=None):
+            return [Choice(int(np.argmax(self.choose_one(one.question, one.options)))) for one in shown]
+
+        def days(self, shown):
+            return ["2026-03-01" if old(i) else "2026-05-09" for i in range(len(shown))]
+
+        def digest(self):
+            return "0"
+
+    result = options(rows, Kept(), orders="all", n_resamples=99)
+    assert result.differences == ({"date": ("2026-03-01", "2026-05-09")} if warned else {})
+
+
 def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr("heldout.checkpoints.SECONDS", 0.0)
     rows = benchmark(40)

@@ -118,6 +118,24 @@ def test_mmlu_files_without_a_header_and_folders(tmp_path):
     assert [item.id for item in read_items([tmp_path / "a_test.csv"])] == ["0", "1"]
 
 
+def test_blank_options_mean_the_same_wherever_they_stand(tmp_path):
+    """Blanks at the end are fewer options, unless others are gaps: which items stay must not depend on their order."""
+    path = tmp_path / "a.csv"
+    path.write_text("question,A,B,C,D,answer\n1?,w,x,y,,A\n2?,w,x,y,None,B\n3?,NA,x,y,z,C\n")
+    assert [item.options for item in read_items(path)] == [
+        ("w", "x", "y"),
+        ("w", "x", "y", "None"),
+        ("NA", "x", "y", "z"),
+    ]
+    with pytest.raises(InputError, match=r"row 1 has NaN in 'D', .* keep_default_na=False"):
+        read_items(pd.read_csv(path), skip_broken=True)
+    assert read_items(pd.read_csv(path, keep_default_na=False)).digest() == read_items(path).digest()
+    path.write_text(path.read_text() + "4?,w,,y,z,A\n")
+    with pytest.raises(InputError, match="row 1: option 4 is empty; since some rows have empty options before others"):
+        read_items(path)
+    assert read_items(path, skip_broken=True).broken == ("0", "3")
+
+
 def test_items_and_what_they_say_of_themselves():
     items = read_items([{**MMLU, "question": f"{i}?"} for i in range(30)])
     assert read_items(items) is items

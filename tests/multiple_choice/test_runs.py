@@ -12,8 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import heldout
 from heldout.errors import InputError
-from heldout.multiple_choice.designs import find_flaw
+from heldout.multiple_choice.designs import Flaw, find_flaw, is_uneven
+from heldout.multiple_choice.items import Item, Items
+from heldout.multiple_choice.joined import join
+from heldout.multiple_choice.logged import Answered, Log
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.runs import Runs, read_runs
 from heldout.predictions.inspect_logs import whole_samples
@@ -118,6 +122,41 @@ class TestInspect:
             "duplicate_item": (names[2],),
         }
         assert len(runs.items) == 5
+
+    def test_repeats_never_decide(self, tmp_path, items):
+        """An item stays by the first answer to each of its orders; another run that showed the same order is no
+        second chance, and one that failed there no reason to drop it."""
+
+        def twice(header, samples):
+            again = [{**sample, "epoch": 2} for sample in samples]
+            samples[0]["scores"] = {}
+            again[1]["scores"] = {}
+            samples += again
+
+        printed = as_json(INSPECT / "printed.eval", tmp_path / "printed.json", twice)
+        runs = read_runs([printed, INSPECT / "shuffled-1.eval"], items=items, missing="drop")
+        assert dict(runs.left_out) == {"not_in_every_run": (ROWS[0]["id"],)}
+        assert (len(runs.items), runs.n_repeats) == (7, 6)
+
+    def test_other_dates_and_versions(self, tmp_path, items):
+        """Another date, or another version under the same name, is told: the printed order is a run of its own."""
+
+        def later(header, samples):
+            header["eval"].update(created="2027-02-01T09:00:00+00:00")
+            for sample in samples:
+                sample["output"]["model"] = "by-heart-2027"
+
+        other = as_json(INSPECT / "shuffled-1.eval", tmp_path / "later.json", later)
+        runs = read_runs([INSPECT / "printed.eval", other], items=items)
+        assert runs.differences == {
+            "date": ("2026-11-16", "2027-02-01"),
+            "version of the model": ("by-heart-2027", "mockllm/by-heart"),
+        }
+        warnings = heldout.options(runs, n_resamples=19).summary().warnings
+        assert sum("differ in more than these" in warning for warning in warnings) == 2
+        same = read_runs(logs("printed", "shuffled-1"), items=items)
+        assert not same.differences
+        assert "a run of its own" in repr(heldout.options(same, n_resamples=19).summary().sections)
 
 
 def moved(source: Path, target: Path, order_of) -> Path:
@@ -251,6 +290,37 @@ class TestDesigns:
         for move, fine in ((inserted, True), (swapped, False)):
             shown = {place: {i: (i % 4, move(i % 4, place)) for i in range(60)} for place in range(4)}
             assert (find_flaw(shown) is None) == fine
+
+    def test_one_list_with_exceptions(self):
+        """A few items that were moved otherwise, or kept their order by custom, hide nothing."""
+        rng = random.Random(0)
+        listed = {i: (i % 4, (1, 2, 3, 0)) for i in range(200)}
+        some = {**listed, 7: (3, (1, 0, 2, 3)), **{i: (i % 4, (0, 1, 2, 3)) for i in range(20, 40)}}
+        assert find_flaw({"shifted": some}) == Flaw(("shifted",), mixed=False, whole=False)
+        half = {**listed, **{i: (i % 4, (0, 1, 2, 3)) for i in range(100)}}
+        assert find_flaw({"half": half}) is None
+        assert is_uneven({"half": half})
+        shifts = [tuple((j + k) % 4 for j in range(4)) for k in range(4)]
+        assert find_flaw({"random shifts": {i: (i % 4, rng.choice(shifts)) for i in range(200)}}) is None
+        drawn = {i: (i % 4, tuple(rng.sample(range(4), 4))) for i in range(200)}
+        nearly_printed = {i: (i % 4, (0, 1, 2, 3) if i else (1, 0, 2, 3)) for i in range(200)}
+        assert find_flaw({"printed": nearly_printed, "drawn": drawn}) is None
+        assert not is_uneven({"drawn": drawn})
+
+    def test_items_that_are_left_out_hide_nothing(self):
+        """Numbers that a run turns round beside words that it shifts, all of them."""
+        words = [("oak", "yew", "elm", "fir") if i % 2 else ("1", "2", "3", "4") for i in range(80)]
+        items = Items(tuple(Item(str(i), f"Which, {i}?", own, i // 2 % 4) for i, own in enumerate(words)))
+        shown = [own[::-1] if own[0] == "1" else (*own[1:], own[0]) for own in words]
+        runs = [
+            Log(path=Path(name), model="m", task="t", answered=tuple(
+                Answered(item.id, item.question, tuple(own), own.index(item.options[item.answer]), 0, False)
+                for item, own in zip(items, orders, strict=True)
+            ))
+            for name, orders in (("printed", words), ("moved", shown))
+        ]  # fmt: skip
+        with pytest.raises(InputError, match="'moved' moved the options of all items alike"):
+            join(runs, items, None, missing=None, source="runs")
 
     def test_drawn(self):
         rng = random.Random(0)
@@ -388,6 +458,35 @@ class TestArrays:
         }  # fmt: skip
         with pytest.raises(InputError, match=message):
             Runs.from_arrays(**{**given, **changes})
+
+    @pytest.mark.parametrize("k", [2, 3, 4])
+    def test_sure_of_one_letter(self, k):
+        """0 for the letter and -9999 for all others is no sign that options were scored by themselves."""
+        rng = np.random.default_rng(0)
+        answers = rng.integers(k, size=(2, 100))
+        said = np.where(rng.random((2, 100)) < 0.98, answers, (answers + 1) % k)
+        scores = np.where(np.arange(k) == said[..., np.newaxis], -1e-4 * rng.random((2, 100, 1)), -9999.0)
+        assert not Runs.from_arrays(scores[0], answers[0], scores[1], answers[1]).not_applicable
+        alone = rng.normal(size=(100, k))
+        turned = Runs.from_arrays(alone, answers[0], alone[:, ::-1], k - 1 - answers[0])
+        assert "scored by itself" in turned.not_applicable
+
+    def test_one_list_for_all(self):
+        """Places that follow from the printed ones, a few aside: refused, unless all of them are there."""
+        rng = np.random.default_rng(0)
+        printed = rng.integers(4, size=60)
+        shifted = np.array([(printed + k) % 4 for k in (1, 2, 3)])
+        scores = rng.normal(size=(4, 60, 4))
+        with pytest.raises(InputError, match=r"in the other order the right option .* in all items alike \(`answer`\)"):
+            Runs.from_arrays(scores[0], printed, scores[1], shifted[0])
+        nearly = shifted[0].copy()
+        nearly[:3] = (nearly[:3] + 1) % 4
+        with pytest.raises(InputError, match="in most items alike"):
+            Runs.from_arrays(scores[0], printed, scores[1], nearly)
+        with pytest.raises(InputError, match="in all items alike beside orders drawn for each item"):
+            Runs.from_arrays(scores[0], printed, scores[1:3], np.array([shifted[0], rng.integers(4, size=60)]))
+        assert len(Runs.from_arrays(scores[0], printed, scores[1:], shifted).items) == 60
+        assert len(Runs.from_arrays(scores[0], printed, scores[1], rng.integers(4, size=60)).items) == 60
 
     @pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data/llm_option_scores.npz")
     def test_shared_scores(self):

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import InputError
-from heldout.scorers import EndpointChooser, waiting
+from heldout.scorers import EndpointChooser, endpoint, waiting
 from heldout.scorers.choices import UNPARSED, Chooser, Shown
 from heldout.scorers.completions import Settings, read_response
 from heldout.scorers.prompts import CHAT, prompt
@@ -183,6 +183,16 @@ def test_draws_are_asked_for_by_themselves_and_the_same_only_once(tmp_path):
         assert str(kept.plan([one, again])) == "0 calls: all 2 answers are kept from before"
         assert kept.choose([again, one]) == [second, first]
         assert server.answered.total() == 2
+
+
+def test_the_day_of_each_answer_is_kept(tmp_path, monkeypatch):
+    shown = questions(1)
+    with StandIn() as server:
+        for day, asked in (("2026-03-01", shown[:1]), ("2026-05-09", shown)):
+            monkeypatch.setattr(endpoint, "today", lambda day=day: day)
+            chooser = model(server, tmp_path)
+            chooser.choose(asked)
+    assert chooser.days(shown) == ["2026-03-01", "2026-05-09"]
 
 
 def test_busy_and_failing_endpoints_are_asked_again():

@@ -8,12 +8,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import fisher_exact
 
 from heldout.checkpoints import Checkpoint, begin, hash_of
 from heldout.checks import check_count, check_seed
@@ -21,6 +23,7 @@ from heldout.errors import InputError, told
 from heldout.multiple_choice.exchangeable import left_out
 from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.layout import Arranged, arrange
+from heldout.multiple_choice.logged import DATE, is_day
 from heldout.multiple_choice.result import LeftOut
 from heldout.multiple_choice.runs import Runs
 from heldout.progress import plain_bar
@@ -29,6 +32,7 @@ from heldout.scorers.prompts import read_choice
 
 REPEATS = 50  # questions that are asked twice
 COSTLY = 8  # orders besides the printed one where every answer costs something
+OTHER_DAYS = 0.001  # p from which on printed orders were asked on other days than the rest
 TOGETHER = 96  # answers between two moments at which a run can be continued, at least
 
 Answer = Callable[[str, tuple[str, ...]], Any]
@@ -198,6 +202,7 @@ def ask(
     else:
         chosen, scores = _in_parts(prepared, model, digest, seed, checkpoint, resume, notify, progress)
         second = _chosen(model, prepared.asked[a.n_shown :], None)
+    days = getattr(model, "days", None)
     same = [c.chosen == chosen[i] for c, i in zip(second, prepared.again.tolist(), strict=True)]
     return Runs(
         items=a.items,
@@ -210,7 +215,30 @@ def ask(
         model=model.name,
         repeat_rate=float(np.mean(same)) if same else math.nan,
         n_repeats=len(same),
+        differences=_cohorts(days(prepared.shown), a.starts) if callable(days) else {},
     )
+
+
+def _cohorts(days: Sequence[str], starts: NDArray[np.intp]) -> dict[str, tuple[str, ...]]:
+    """The first and the last day, where printed orders were answered on other days than the rest beyond chance.
+
+    That is so where answers kept from an earlier run, which asked for fewer orders, go together with new ones. A run
+    that was stopped and went on later is no such case: its requests are shuffled.
+    """
+    known = np.array([is_day(day) for day in days])
+    if not known.any():
+        return {}
+    when = np.array(
+        [date.fromisoformat(day).toordinal() if there else 0 for day, there in zip(days, known, strict=True)]
+    )
+    first, last = int(when[known].min()), int(when.max())
+    printed = np.zeros(len(when), dtype=bool)
+    printed[starts[:-1]] = True
+    old = when < last - 1
+    table = [[int((known & (printed == p) & (old == o)).sum()) for o in (False, True)] for p in (False, True)]
+    if last - first <= 1 or fisher_exact(table).pvalue > OTHER_DAYS:
+        return {}
+    return {DATE: (date.fromordinal(first).isoformat(), date.fromordinal(last).isoformat())}
 
 
 def _in_parts(
@@ -245,7 +273,9 @@ def _in_parts(
 
     def work(first: int, last: int) -> dict[str, NDArray[Any]]:
         part = Arranged(a.items[first:last], a.orders[first:last])
-        choices = _chosen(model, prepared.shown[a.starts[first] : a.starts[last]], None)
+        turns = _turns(part, seed)
+        asked = _chosen(model, [prepared.shown[a.starts[first] + i] for i in turns], None)
+        choices = [asked[i] for i in np.argsort(turns).tolist()]
         there = np.arange(width) < counts[first:last, None]
         chosen, scores = np.full(there.shape, UNPARSED, dtype=np.int64), np.full(there.shape, math.nan)
         chosen[there], scores[there] = [c.chosen for c in choices], part.scores(choices)
@@ -256,6 +286,18 @@ def _in_parts(
         found = kept.rows(len(a.items), max(1, max(TOGETHER, batch_size or 0) // width), work, bar=bar)
     there = np.arange(width) < counts[:, None]
     return found["chosen"][there], found["scores"][there]
+
+
+def _turns(arranged: Arranged, seed: int) -> list[int]:
+    """In which order a model that answers one by one is asked: item by item, an item's own orders shuffled.
+
+    Were the printed order always the first, a model that remembers what it said before would stand out by that.
+    """
+    found: list[int] = []
+    for item, first, last in zip(arranged.items, arranged.starts[:-1], arranged.starts[1:], strict=True):
+        rng = np.random.default_rng([seed, 3, int(item.key[:16], 16)])
+        found += (first + rng.permutation(last - first)).tolist()
+    return found
 
 
 def _chosen(model: Chooser, shown: Sequence[Shown], tell: Tell | None) -> list[Choice]:

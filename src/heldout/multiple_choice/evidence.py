@@ -67,6 +67,7 @@ class Asked:
             "n_orders": int(counts.max(initial=0)),
             "n_answers": int(r.starts[-1]),
             "kind": self.kind,
+            "differences": dict(r.differences),
             "left_out": dict(Counter(item.reason for item in self.left).most_common()),
             "left_out_items": self.left,
             "sorted": sorted_checks(r.items) if r.with_text else (),

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from heldout.errors import InputError
-from heldout.multiple_choice.designs import Order, find_flaw
+from heldout.multiple_choice.designs import Order, find_flaw, is_uneven
+from heldout.multiple_choice.exchangeable import reason_of
 from heldout.multiple_choice.items import Item, Items
 from heldout.multiple_choice.logged import Answered, Key, Log, key_of, plain
 from heldout.predictions.values import listing
@@ -180,24 +181,28 @@ def _reason(
         return OTHER_ANSWER
     if len(runs) == 1 and several_runs:
         return ONE_RUN
-    answered_in = {number for number, each in answers.items() if any(a.right is not None for a in each)}
-    return NOT_EVERY if runs - answered_in and several_runs else None
+    return NOT_EVERY if runs - set(answers) and several_runs else None
 
 
 def _add(joined: Joined, item: Item, answers: dict[int, list[Answered]], *, one_by_one: bool) -> str | None:
-    """An item with its orders, or why it has none to compare."""
+    """An item with its orders, or why it has none to compare.
+
+    The first answer to each order decides, whether it counts and what it says. A second one in its place, where the
+    first failed, would keep items by how often an order was shown, and the printed one is shown more often: honest
+    models failed the test in 15 to 20 % of simulated benchmarks.
+    """
     options = [plain(option) for option in item.options]
     first: dict[Order, Answered] = {}
     repeats: list[bool] = []
     for number in sorted(answers):
         for answered in answers[number]:
-            if answered.right is None:
-                continue
             order = tuple(options.index(option) for option in answered.options)
-            if order in first:
-                repeats.append(first[order].chosen == answered.chosen)
-            else:
+            if order not in first:
                 first[order] = answered
+            elif answered.right is not None and first[order].right is not None:
+                repeats.append(first[order].chosen == answered.chosen)
+    if any(answered.right is None for answered in first.values()):
+        return NOT_EVERY
     as_printed = tuple(range(len(options)))
     if as_printed not in first:
         return NOT_PRINTED
@@ -250,14 +255,18 @@ def _check_orders(
             shown[runs_of[key]][number][key] = item.answer, order
     for runs in shown.values():
         flaw = find_flaw(runs)
+        if flaw is None and is_uneven(runs):  # those that keep an order by custom may hide what the others show
+            tested = {key_of(item.question, item.options) for item in joined.items if reason_of(item) is None}
+            flaw = find_flaw({run: {key: own[key] for key in own if key in tested} for run, own in runs.items()})
         if flaw is None:
             continue
         names = listing([logs[number].path.name for number in flaw.runs])
         beside = " beside runs that shuffled each item by itself" if flaw.mixed else ""
+        alike = "all" if flaw.whole else "most"
         way_out = ", or leave out one kind of run" if flaw.mixed else ""
         raise InputError(
-            f"{source}: {names} moved the options of all items alike{beside}, so that the printed order stands out by "
-            "construction and no p-value would hold; shuffle each item by itself, or run all cyclic shifts"
+            f"{source}: {names} moved the options of {alike} items alike{beside}, so that the printed order stands out "
+            "by construction and no p-value would hold; shuffle each item by itself, or run all cyclic shifts"
             + way_out
             + "."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from heldout.errors import InputError
 from heldout.scorers.choices import LETTERS, UNPARSED
 
 Key = tuple[str, tuple[str, ...]]
+DATE = "date"
 
 LETTERED = re.compile(r"^[ \t]*\(?([A-Z])[.):][ \t]+(\S.*?)[ \t]*$", re.MULTILINE)  # "A. text", "A) text", "(A) text"
 LETTER = re.compile(r"\W*([A-Z])\W*", re.IGNORECASE)
@@ -71,6 +73,8 @@ class Log:
         Whether each option was scored by itself, without the others in sight.
     settings : mapping
         How the model was asked, which must be the same in all runs.
+    made : mapping from str to str
+        When it was run, by which version and where, as far as the log tells, which should be the same.
     """
 
     path: Path
@@ -80,6 +84,38 @@ class Log:
     broken: tuple[str, ...] = ()
     one_by_one: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
+
+
+def differences(logs: Sequence[Log]) -> dict[str, tuple[str, ...]]:
+    """What runs differ in besides their orders; dates where they are more than a day apart.
+
+    Examples
+    --------
+    >>> made = [{"date": "2026-03-01"}, {"date": "2026-03-02", "model": "m-2"}, {"date": "2026-05-01", "model": "m-1"}]
+    >>> logs = [Log(path=Path("a"), model="m", task="t", answered=(), made=each) for each in made]
+    >>> differences(logs[:2]), differences(logs)
+    ({}, {'date': ('2026-03-01', '2026-05-01'), 'model': ('m-1', 'm-2')})
+    """
+    found = {}
+    for name in dict.fromkeys(name for log in logs for name in log.made):
+        told = sorted({log.made[name] for log in logs if log.made.get(name)})
+        if name == DATE:
+            days = [day for day in told if is_day(day)]
+            apart = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days if days else 0
+            told = [days[0], days[-1]] if apart > 1 else []
+        if len(told) > 1:
+            found[name] = tuple(told)
+    return found
+
+
+def is_day(text: str) -> bool:
+    """Whether it is a date such as 2026-03-01."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def plain(text: Any) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from heldout.errors import InputError
 from heldout.multiple_choice.items import Item
-from heldout.multiple_choice.logged import Answered, Log, check_prompt, place_of, plain
+from heldout.multiple_choice.logged import DATE, Answered, Log, check_prompt, place_of, plain
 from heldout.multiple_choice.readers import read_items
 from heldout.predictions import lm_eval
 from heldout.predictions.values import id_text
@@ -59,7 +59,21 @@ class Harness:
             broken=tuple(_id(row, path) for row in rows if _id(row, path) not in read),
             one_by_one=kind == "alone",
             settings={name: value for name, value in settings.items() if value},
+            made=_made(path, results),
         )
+
+
+def _made(path: Path, results: dict[str, Any]) -> dict[str, str]:
+    """When it was run, by which version and number format of the model, and by which harness."""
+    config = results.get("config") or {}
+    software = results.get("lm_eval_version")
+    told = {
+        DATE: lm_eval.time_of(path)[:10],
+        "version of the model": " ".join(str(config.get(name) or "") for name in ("model_revision", "model_sha")),
+        "number format": config.get("model_dtype"),
+        "software": f"lm_eval {software}" if software else "",
+    }
+    return {name: str(value).strip() for name, value in told.items() if str(value or "").strip()}
 
 
 def _kind(row: dict[str, Any]) -> str:

@@ -11,9 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from heldout.errors import InputError
-from heldout.multiple_choice.logged import LETTERED, Answered, Log, check_prompt, place_of, plain
+from heldout.multiple_choice.logged import DATE, LETTERED, Answered, Log, check_prompt, place_of, plain
 from heldout.predictions import inspect_logs
 from heldout.predictions.values import id_text
 from heldout.scorers.choices import LETTERS, UNPARSED
@@ -38,8 +39,12 @@ def read(path: Path, metric: str | None) -> Log:
         )
     steps = (header.get("plan") or {}).get("steps") or ()
     by_solver = any((step.get("params") or {}).get("shuffle") for step in steps)
-    found = (_answered(sample, metric, path, by_solver=by_solver) for sample in samples)
-    answered = tuple(answer for answer in found if answer is not None)
+    answered, versions = [], set()
+    for sample in samples:
+        answer = _answered(sample, metric, path, by_solver=by_solver)
+        if answer is not None:
+            answered.append(answer)
+            versions.add(str((sample.get("output") or {}).get("model") or ""))
     if not answered:
         raise InputError(f"{path.name} holds no samples with choices; only multiple-choice questions have orders.")
     told = header["eval"]
@@ -47,9 +52,22 @@ def read(path: Path, metric: str | None) -> Log:
         path=path,
         model=str(told.get("model")),
         task=str(told.get("task")),
-        answered=answered,
+        answered=tuple(answered),
         settings=_settings(header),
+        made=_made(told, versions - {""}),
     )
+
+
+def _made(told: Mapping[str, Any], versions: set[str]) -> dict[str, str]:
+    """When it was run, by which version, as the endpoint calls itself, and where."""
+    software = (told.get("packages") or {}).get("inspect_ai")
+    made = {
+        DATE: str(told.get("created") or "")[:10],
+        "version of the model": ", ".join(sorted(versions)),
+        "server": urlsplit(str(told.get("model_base_url") or "")).hostname or "",  # a whole address may hold a key
+        "software": f"inspect_ai {software}" if software else "",
+    }
+    return {name: value for name, value in made.items() if value}
 
 
 def _settings(header: dict[str, Any]) -> dict[str, Any]:

@@ -215,6 +215,7 @@ def _from_rows(rows: Sequence[Any], keys: Keys, source: str) -> Items:
     plain = [_opened({str(key): _python(value) for key, value in row.items()}) for row in rows]
     names = list(dict.fromkeys(key for row in plain for key in row))
     columns = _Columns(names, keys, source)
+    columns.see_blanks(plain)
     ids = _ids(plain, names, keys.ids, source)
     read: dict[int, Row] = {}
     for i, row in enumerate(plain):
@@ -256,6 +257,7 @@ class _Columns:
 
     def __init__(self, names: list[str], keys: Keys, source: str) -> None:
         self._source = source
+        self._fewer = True  # whether blanks at the end mean that a row has fewer options
         for key in [keys.options] if isinstance(keys.options, str) else keys.options or ():
             check_key(names, key, OPTIONS.option, source=source, noun="column")
         question = pick(names, keys.question, QUESTION, source=source, noun="column", weak=True)
@@ -306,6 +308,25 @@ class _Columns:
     def _is_marked(column: str | None) -> bool:
         return column is not None and plain_name(column) == "mc1_targets"
 
+    def see_blanks(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """What blanks in columns of single options mean, by all rows.
+
+        Where some stand before other options, blanks are gaps, and rows with one are broken wherever it stands: were
+        those at the end taken for fewer options, the printed order would decide which items stay.
+        """
+        for i, row in enumerate(rows):
+            values = [row.get(name) for name in self._single]
+            gap = next((name for name, value in zip(self._single, values, strict=True) if _is_nan(value)), None)
+            if gap is not None:
+                raise InputError(
+                    f'{self._source}: row {i + 1} has NaN in {gap!r}, which may have been an option such as "None" or '
+                    '"NA"; read the table with keep_default_na=False, or fill what is empty with "".'
+                )
+            texts = [_text(value) for value in values]
+            while texts and not texts[-1]:
+                texts.pop()
+            self._fewer &= "" not in texts
+
     def read(self, row: Mapping[str, Any], where: str) -> Row:
         """One row, whose answer is as it is written."""
         parts = [_text(row.get(name)) for name in self._asked]
@@ -316,8 +337,13 @@ class _Columns:
             texts, labels, marked = _listed(row.get(self._list), where, self._list)
         else:
             texts, labels = [_text(row.get(name)) for name in self._single], None
-            while texts and not texts[-1]:
-                texts.pop()  # an item with fewer options than others
+            while self._fewer and texts and not texts[-1]:
+                texts.pop()
+            if any(texts) and "" in texts:
+                raise InputError(
+                    f"{where}: option {texts.index('') + 1} is empty; since some rows have empty options before "
+                    "others, all with an empty one are broken"
+                )
         self._check(texts, where)
         answer = marked if self._answer is None else row.get(self._answer)
         return Row(where, "\n".join(part for part in parts if part), tuple(texts), labels, answer)
@@ -364,6 +390,10 @@ def _in_a_row(columns: Mapping[str, str]) -> list[str]:
     """Columns a, b, c ... or 0, 1, 2 ... or 1, 2, 3 ..., as far as they go without a gap."""
     marks = list(LETTERS.lower()) if "a" in columns else [str(i + ("0" not in columns)) for i in range(MOST_OPTIONS)]
     return [columns[mark] for mark in takewhile(columns.__contains__, marks)]
+
+
+def _is_nan(value: Any) -> bool:
+    return value is not None and is_gap(value)
 
 
 def _text(value: Any) -> str:

@@ -122,6 +122,8 @@ class OptionsResult(Result):
         `strata_key` where there are several.
     kind : str
         Which orders: "all", "cyclic", "drawn" or "logged".
+    differences : dict of tuple of str
+        What answers to different orders differ in besides these, such as the first and the last date.
     uniform : bool
         Whether the printed orders were declared to be shuffled.
     left_out, left_out_items : dict of int, tuple of LeftOut
@@ -183,6 +185,7 @@ class OptionsResult(Result):
     n_orders: int
     n_answers: int
     kind: str
+    differences: dict[str, tuple[str, ...]]
     uniform: bool
     left_out: dict[str, int]
     left_out_items: tuple[LeftOut, ...]

@@ -17,7 +17,7 @@ from heldout.multiple_choice import logged_harness, logged_inspect
 from heldout.multiple_choice.designs import Order
 from heldout.multiple_choice.items import Item, Items
 from heldout.multiple_choice.joined import DROP, Joined, join
-from heldout.multiple_choice.logged import Answered, Key, Log, key_of
+from heldout.multiple_choice.logged import Answered, Key, Log, differences, key_of
 from heldout.multiple_choice.score_arrays import ScoreArrays, check_arrays, read_score_file
 from heldout.multiple_choice.scored_alone import SCORED_ALONE, Placed, letter_score, merely_reordered
 from heldout.predictions import inspect_logs, lm_eval
@@ -61,6 +61,8 @@ class Runs:
         How many second answers that is.
     left_out : mapping from str to tuple of str
         Ids of the items that are not here, by reason.
+    differences : mapping from str to tuple of str
+        What the runs differ in besides their orders, such as the date or the version of the model.
     not_applicable : str
         Why an order cannot matter in these runs; empty where it can.
     with_text : bool
@@ -89,6 +91,7 @@ class Runs:
     repeat_rate: float = math.nan
     n_repeats: int = 0
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    differences: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     not_applicable: str = ""
     with_text: bool = True
 
@@ -324,6 +327,7 @@ def _flat(joined: Joined, logs: Sequence[Log], source: str) -> Runs:
         repeat_rate=joined.n_same / joined.n_repeats if joined.n_repeats else math.nan,
         n_repeats=joined.n_repeats,
         left_out={reason: tuple(ids) for reason, ids in joined.left_out.items()},
+        differences=differences(logs),
     )
     alone = all(log.one_by_one for log in logs) or merely_reordered(map(_placed, joined.rows))
     return replace(runs, not_applicable=SCORED_ALONE if alone else "")
@@ -354,6 +358,9 @@ def _of_arrays(arrays: ScoreArrays, model: str) -> Runs:
     """Scores as runs; which orders were shown is not known, but where the right option stood is."""
     n_orders, n_items = arrays.answers.shape
     chosen = arrays.chosen
+    alone = arrays.merely_reordered()
+    if not alone:
+        arrays.check_places()
     return Runs(
         items=arrays.items,
         starts=np.arange(n_items + 1, dtype=np.int64) * n_orders,
@@ -363,6 +370,6 @@ def _of_arrays(arrays: ScoreArrays, model: str) -> Runs:
         scores=arrays.letter_scores.T.ravel(),
         model=model,
         names=(arrays.items.source,),
-        not_applicable=SCORED_ALONE if arrays.merely_reordered() else "",
+        not_applicable=SCORED_ALONE if alone else "",
         with_text=False,
     )

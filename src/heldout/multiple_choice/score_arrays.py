@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
 from heldout.files import read_npz
+from heldout.multiple_choice.designs import find_flaw_of_places
 from heldout.multiple_choice.items import Item, Items
 from heldout.multiple_choice.scored_alone import Placed, letter_score, merely_reordered
 from heldout.predictions.values import id_texts, listing, repeated
@@ -57,6 +58,24 @@ class ScoreArrays:
     def merely_reordered(self) -> bool:
         """Whether scores move with their options; of these the right one is known, and the others by their ranks."""
         return merely_reordered([self._placed(j, i) for j in range(len(self.scores))] for i in range(len(self.items)))
+
+    def check_places(self) -> None:
+        """Right options must not stand where the printed place alone puts them, as with one list of orders for all."""
+        sizes = [len(item.options) for item in self.items]
+        flaw = find_flaw_of_places(self.answers[0].tolist(), self.answers[1:].tolist(), sizes)
+        if flaw is None:
+            return
+        which = (
+            "the other order"
+            if len(self.answers) == 2
+            else f"the other orders {', '.join(map(str, flaw.runs))} (from 0)"
+        )
+        beside = " beside orders drawn for each item" if flaw.mixed else ""
+        raise InputError(
+            f"{self.items.source}: in {which} the right option stands where its printed place puts it, in "
+            f"{'all' if flaw.whole else 'most'} items alike{beside} (`answer`), so that the printed order stands out "
+            "by construction and no p-value would hold; shuffle each item by itself, or give all cyclic shifts."
+        )
 
     def _placed(self, order: int, item: int) -> Placed:
         row = self.scores[order, item]

@@ -37,6 +37,9 @@ def letter_score(log_probs: Sequence[float] | NDArray[np.float64] | None, place:
 def merely_reordered(items: Iterable[Sequence[Placed]]) -> bool:
     """Whether scores move with their options and stay what they are, which those of letters never do.
 
+    Items count whose scores tell their options apart, all but one of them at least, and once for each least score: a
+    model that is sure of one letter, with one and the same score for all others, has the same scores in every order.
+
     Parameters
     ----------
     items : iterable of sequences of (by_place, by_option)
@@ -49,16 +52,19 @@ def merely_reordered(items: Iterable[Sequence[Placed]]) -> bool:
 
     Examples
     --------
-    >>> alone = [np.array([-3.0, -1.0, -2.0]), np.array([-1.0, -2.0, -3.0])]
-    >>> merely_reordered([[(alone[0], alone[0]), (alone[1], alone[0])]] * 5)
-    True
-    >>> merely_reordered([[(alone[0], alone[0]), (alone[1], alone[1])]] * 5)
-    False
+    >>> a, b = np.array([-3.0, -1.0, -2.0]), np.array([-1.0, -2.0, -3.0])
+    >>> alone, letters = ([[(a - i, a - i), (b - i, c - i)] for i in range(5)] for c in (a, b))
+    >>> merely_reordered(alone), merely_reordered(letters)
+    (True, False)
     """
-    follow: list[bool] = []
+    follow: dict[tuple[float, int], bool] = {}
     for (printed, by_option), *others in (arrangements for arrangements in items if len(arrangements) > 1):
-        for place, option in others:
+        if len(printed) > 2 and len(np.unique(printed)) < max(3, len(printed) - 1):
+            continue
+        for number, (place, option) in enumerate(others):
             moved = float(np.max(np.abs(place - printed)))
             if np.isfinite(moved) and moved > 0:
-                follow.append(float(np.max(np.abs(option - by_option))) <= CLOSE * moved)
-    return len(follow) >= FEWEST and float(np.mean(follow)) >= SHARE
+                follows = float(np.max(np.abs(option - by_option))) <= CLOSE * moved
+                least = float(np.min(printed)), number
+                follow[least] = follow.get(least, True) and follows
+    return len(follow) >= FEWEST and float(np.mean(list(follow.values()))) >= SHARE

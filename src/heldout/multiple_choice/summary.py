@@ -65,6 +65,10 @@ NOT_MEANT = (
     "harder or answered by habit: tell them apart with --strata, or by giving each source as a file of its own.",
     "An item on the list is a suspect, not a culprit: some are best in the printed order by chance.",
 )
+RUNS_NOT_MEANT = (
+    "The printed order is a run of its own here: whatever else that run had for itself, such as another date, another "
+    "server, or another version of the model under the same name, looks like knowledge of the printed order."
+)
 NEXT_FOUND = (
     "Report the score over shuffled orders instead of the printed one.",
     "Read the items at the top of the list, and look for the benchmark as printed in the training data.",
@@ -161,6 +165,12 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
         yield "The texts of the options are not known: items whose order is not arbitrary could not be left out."
     elif all(check.n_items == 0 for check in result.sorted):
         yield "Whether options are printed sorted could not be checked: no item can tell."
+    for name, told in result.differences.items():
+        yield (
+            f"Answers to different orders differ in more than these ({name}: {page.names_text(told)}): a change in "
+            "between looks like knowledge of the printed order, or hides it. Run all orders together, an endpoint with "
+            "an empty cache."
+        )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
     if result.n_answers and result.unparsed > MUCH * result.n_answers:
@@ -234,10 +244,14 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
     if not _worse(result):
         meant = SORTED_MEANT if found and any(check.is_found for check in result.sorted) else MEANT[result.verdict]
         yield page.Section.of("What it means", meant)
-    yield page.Section.of("What it does not mean", page.Points(NOT_MEANT))
+    yield page.Section.of("What it does not mean", page.Points(_not_meant(result)))
     yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
     asked = ((_reason(name).capitalize(), " ⏎ ".join(text.splitlines())) for name, text in result.asked.items())
     yield page.Section.of("What was tested", page.Facts((*_facts(result), *asked)))
+
+
+def _not_meant(result: OptionsResult) -> tuple[str, ...]:
+    return (*NOT_MEANT, *([RUNS_NOT_MEANT] if result.kind == "logged" else []))
 
 
 def _histogram(result: OptionsResult) -> page.LineChart | None:

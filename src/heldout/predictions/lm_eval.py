@@ -122,6 +122,12 @@ def task_of(path: Path) -> str:
     return _model_and_task(path)[1]
 
 
+def time_of(path: Path) -> str:
+    """When a sample file was written, by its name; empty where that does not say."""
+    match = FILE_NAME.fullmatch(path.name)
+    return match["time"] if match else ""
+
+
 def _model_and_task(path: Path) -> tuple[str, str]:
     """The harness names the folder by the model and the file by the task."""
     match = FILE_NAME.fullmatch(path.name)

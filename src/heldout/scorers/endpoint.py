@@ -18,6 +18,7 @@ import numpy as np
 from heldout._version import __version__
 from heldout.checks import check_count, check_seed
 from heldout.errors import InputError, import_extra
+from heldout.results import today
 from heldout.scorers import endpoint_arguments as given
 from heldout.scorers.answer_cache import AnswerCache
 from heldout.scorers.choices import UNPARSED, Choice, Shown, Tell
@@ -342,6 +343,23 @@ class EndpointChooser:
             found.append(Choice(chosen, answer.log_probs, answer.text))
         return found
 
+    def days(self, shown: Sequence[Shown]) -> list[str]:
+        """When these were answered, by the cache.
+
+        Parameters
+        ----------
+        shown : sequence of Shown
+            What was asked.
+
+        Returns
+        -------
+        list of str
+            Dates such as 2026-03-01; empty where it is not known.
+        """
+        settings = self._known()
+        keys = [] if settings is None else [self._request_key(one, settings) for one in shown]
+        return [str(self._cache.records.get(key, {}).get("day", "")) for key in keys] or [""] * len(shown)
+
     # What is kept
 
     def _file_name(self) -> str:
@@ -383,7 +401,7 @@ class EndpointChooser:
         return self._settings
 
     def _keep(self, key: str, answer: Answer) -> None:
-        self._cache.add(key, answer.record())
+        self._cache.add(key, {**answer.record(), "day": today()})
         self._answered += 1
         self._spent[0] += answer.prompt_tokens
         self._spent[1] += answer.completion_tokens
