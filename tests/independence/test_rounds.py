@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from heldout.independence.plan import ADVERSARIAL, WRONG, Plan
 from heldout.independence.rounds import Rounds, Shard, ShardResult, run_shard, shards_of
 from heldout.orbit import RULES
 from heldout.scorers import TorchScorer
-from heldout.scorers.batches import excess_scores
+from heldout.scorers.batches import OutOfMemoryError, excess_scores
 from heldout.scorers.canvases import DeviceCanvases, HostCanvases, window
 
 
@@ -89,6 +91,32 @@ def test_memory_is_bounded_by_the_batch_not_by_the_set(linear_model):
     rounds = Rounds(make_shard(linear_model((1, 12, 12), batch_size=8), pictures(400)))
     rounds.run()
     assert len(rounds._maps) == len(rounds.canvases._canvases) == 8
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_pictures_are_given_back_when_a_shard_ends(fails, linear_model, monkeypatch):
+    """Not when Python next looks for cycles: a smaller batch would be tried beside the memory it is to free."""
+    made = []
+
+    class Watched(HostCanvases):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            made.append(weakref.ref(self))
+
+        def scores(self, slots, versions):
+            if fails and len(made) == 1:
+                raise OutOfMemoryError("no room")
+            assert sum(there() is not None for there in made) == 1
+            return super().scores(slots, versions)
+
+    monkeypatch.setattr("heldout.scorers.canvases.HostCanvases", Watched)
+    gc.collect()
+    gc.disable()
+    try:
+        run_shard(make_shard(linear_model((1, 12, 12), batch_size=16), pictures(40)))
+        assert [there() for there in made] == [None] * (1 + fails)
+    finally:
+        gc.enable()
 
 
 def test_content_moves_with_the_move():

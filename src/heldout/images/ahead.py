@@ -41,9 +41,9 @@ class ReadAhead:
         margin: int,
         *,
         ahead: int,
-        send: Callable[[NDArray[Any]], Any] = lambda pixels: pixels,
+        send: Callable[[NDArray[Any]], Any] | None = None,
     ) -> None:
-        self._images, self._rows, self._margin, self._send = images, rows, margin, send
+        self._images, self._rows, self._margin, self._send = images, rows, margin, send or _as_they_are
         threads = min(getattr(images.source, "threads", 0), os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="heldout-pictures") if threads else None
         self._ahead, self._next, self._taken = ahead, 0, 0
@@ -57,6 +57,9 @@ class ReadAhead:
     def __exit__(self, *exc: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+        # `send` may belong to the one who reads: a cycle would keep its memory until Python looks for such.
+        self._send, self._left = _as_they_are, None
+        self._blocks.clear()
 
     def take(self, n: int) -> Iterator[Any]:
         """The next n pictures in parts (k, height, width, channels), as soon as they are there."""
@@ -84,3 +87,7 @@ class ReadAhead:
 
     def _placed(self, rows: NDArray[np.intp]) -> Any:
         return self._send(self._images.place_many(rows, self._margin))
+
+
+def _as_they_are(pixels: NDArray[Any]) -> Any:
+    return pixels

@@ -288,6 +288,8 @@ class Rounds:
             if arrays is not None:
                 kept.save(arrays)
             raise
+        finally:
+            self._ahead = None
         kept.save(self._arrays())
         tell(self.finished, self.evaluations, self.batch_size)
 
