@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from heldout import Dihedral, HorizontalFlip, InputError, LabelledImages, Translations, orbit_statistics
-from heldout.images import Crop, Pad, Whole, Wrap, from_arrays
+from heldout.images import Crop, Pad, Upsample, Whole, Wrap, from_arrays
 from heldout.independence.plan import ADVERSARIAL, UNTOUCHED, WRONG, Plan
 from heldout.independence.rounds import Rounds, Shard, ShardResult, run_shard, shards_of
 from heldout.orbit import square
@@ -237,6 +238,38 @@ def test_stopped_sharded_and_on_a_device_they_give_the_same_bits(orbit, rule, tm
     assert len(parts) == 4
     for name in ("statistic", "orbit_wrong", "orbit_points", "move"):
         assert np.array_equal(getattr(merged.outcomes, name), getattr(expected.outcomes, name)), name
+
+
+@pytest.mark.parametrize("frame", [Crop(7), Crop(6), Crop(8, resize=11), Upsample(15, crop=8)])
+def test_views_are_those_of_whole_pictures(frame, tmp_path, linear_model):
+    """A crop of a mirrored picture is not the mirrored crop where the centre lies between two pixels, nor are pixels
+    resampled the same way in both directions; an honest model that sees either was found with p = 1e-27."""
+    images, orbit = pictures(20, 12, frame=frame), Dihedral()
+    if frame.resize is None:  # landscapes
+        tall = np.stack([images.source.read(i) for i in range(20)])
+        wide = np.concatenate([tall, tall[:, :, :3]], axis=2)
+        images = replace(images, source=from_arrays(wide, images.labels))
+    model = linear_model((1, frame.size, frame.size), batch_size=11)
+    shard = make_shard(model, images, orbit, path=tmp_path / "kept.npz")
+    found = run_shard(shard)
+    alone = linear_model((1, frame.size, frame.size))
+    for i in range(20):
+        raw = images.source.read(i)
+        views = [frame.place(square.acted(raw, g, axes=(0, 1)), 0) for g in orbit.elements]
+        logits = alone.logits(np.stack([images.scaled(view, "nchw", counts=True) for view in views]))
+        scores = logits.max(axis=1) - logits[:, images.labels[i]]
+        assert found.outcomes.views_wrong[i].tolist() == (scores > 0).tolist()
+    assert found.outcomes.views_wrong.any(axis=1).sum() > found.outcomes.views_wrong.all(axis=1).sum()
+    rounds = Rounds(shard)
+    with rounds.reading():
+        for _ in range(4):
+            rounds.step()
+    shard.kept().save(rounds.state().arrays())
+    assert_same(run_shard(replace(shard, resume=True)), found)
+    net = pytest.importorskip("torch").nn
+    layers = net.Sequential(net.Flatten(), net.Linear(frame.size**2, 3))
+    here, there = (kind(layers, batch_size=11, prepare=False) for kind in (TorchScorer, Gathers))
+    assert_same(*(run_shard(make_shard(scorer, images, orbit)) for scorer in (here, there)))
 
 
 def test_views_that_are_the_same_are_scored_once(linear_model):

@@ -26,7 +26,7 @@ from heldout.images import LabelledImages
 from heldout.images.ahead import ReadAhead
 from heldout.independence.plan import Decision, Plan
 from heldout.orbit import Rule
-from heldout.orbit.square import check_square, stabilisers
+from heldout.orbit.square import check_square, same_views, stabilisers
 from heldout.orbit.table import MoveTable
 from heldout.scorers import Scorer
 from heldout.scorers.batches import with_batches_that_fit
@@ -247,10 +247,16 @@ class Rounds:
         self.outcomes = Outcomes.empty(len(shard.rows), shard.table.moves.shape[1], n_views)
         self.evaluations = 0
         self.finished = 0
+        # The views of a finite group are those of whole pictures, of which each is framed and held by itself, unless
+        # the frame shows the whole picture: what a crop shows of a mirrored picture may be another crop of it.
+        self._views = shard.table.versions[:, 0].tolist() if n_views and not shard.images.frame.one_size else None
+        self._each = 1 if self._views is None else n_views
         n_slots = min(self.batch_size, len(shard.rows))
+        if self._views is not None:  # all of which are asked for at once
+            n_slots = min(n_slots, 2 * -(-self.batch_size // n_views))
         self._margin = shard.table.margin
         self.canvases = canvases_for(
-            shard.scorer, shard.images, margin=self._margin, n_slots=n_slots, batch_size=self.batch_size
+            shard.scorer, shard.images, margin=self._margin, n_slots=self._each * n_slots, batch_size=self.batch_size
         )
         self._xp = xp = self.canvases.arrays
         self.plan = Plan(shard.table, shard.rule, xp)
@@ -298,10 +304,14 @@ class Rounds:
         at_work = np.flatnonzero(self._row >= 0)
         if len(at_work):
             rows = self.shard.rows[self._row[at_work]]
-            self._put(at_work, rows, [self._sent(self.shard.images.place_many(rows, self._margin))])
-        rows = self.shard.rows[self._next :]
-        self._ahead = ReadAhead(self.shard.images, rows, self._margin, ahead=len(self._row), send=self._sent)
+            with self._read(rows) as again:
+                self._put(at_work, rows, again.take(len(rows)))
+        self._ahead = self._read(self.shard.rows[self._next :])
         return self._ahead
+
+    def _read(self, rows: NDArray[np.intp]) -> ReadAhead:
+        ahead, views = len(self._row), self._views
+        return ReadAhead(self.shard.images, rows, self._margin, ahead=ahead, send=self._sent, views=views)
 
     def _sent(self, pixels: NDArray[Any]) -> Any:
         """Placed pictures on their way to their slots; at once, unless their symmetries are to be seen first."""
@@ -336,18 +346,24 @@ class Rounds:
 
     def _put(self, slots: NDArray[np.intp], rows: NDArray[np.intp], parts: Iterable[Any]) -> None:
         """Pictures into slots; on the way it is seen which flips and turns leave each of them as it is."""
-        self.canvases.put(slots, rows, parts if self.shard.table.elements is None else self._seen(slots, parts))
+        if self.shard.table.elements is not None:
+            parts = self._seen(slots, parts)
+        if self._views is not None:
+            slots, rows = (slots[:, None] * self._each + np.arange(self._each)).reshape(-1), rows.repeat(self._each)
+        self.canvases.put(slots, rows, parts)
 
     def _seen(self, slots: NDArray[np.intp], parts: Iterable[NDArray[Any]]) -> Iterator[Any]:
         """The same pictures, sent on."""
-        elements, n = self.shard.table.elements, 0
+        elements, symmetries, n = self.shard.table.elements, self.shard.table.symmetries, 0
         assert elements is not None
         for part in parts:
-            check_square(elements.tolist(), part.shape[1:3])
-            if self.shard.table.symmetries is not None:
-                self._kept[slots[n : n + len(part)]] = stabilisers(part, elements.tolist())
+            check_square(elements.tolist(), part.shape[-3:-1])
+            if symmetries is not None:
+                here = slots[n : n + len(part)]
+                by_one = self._views is not None
+                self._kept[here] = same_views(part, symmetries) if by_one else stabilisers(part, elements.tolist())
             n += len(part)
-            yield self.canvases.send(part)
+            yield self.canvases.send(part.reshape(-1, *part.shape[-3:]))
 
     def _ready(self) -> NDArray[np.intp]:
         """Slots of pictures that do not wait for a score."""
@@ -417,7 +433,10 @@ class Rounds:
         """The first batch of the queue."""
         requests, rest = self._queue[: self.batch_size], self._queue[self.batch_size :]
         slots, positions = requests[:, 0], requests[:, 1]
-        scores = self.canvases.scores(slots, self._versions[positions])
+        if self._views is None:
+            scores = self.canvases.scores(slots, self._versions[positions])
+        else:
+            scores = self.canvases.scores(slots * self._each + positions, self._versions[positions][:, 1:])
         self._whole = False
         self._maps[slots, positions] = scores
         self._queue = rest
