@@ -154,6 +154,23 @@ def test_resume_gives_the_same_bits_wherever_it_was_stopped(rule, tmp_path, line
         assert len(second.batches) == n_batches - stop, "what was scored is not scored again"
 
 
+def test_work_of_a_version_without_views_is_taken_up(tmp_path, linear_model):
+    images, path = pictures(60), tmp_path / "x.npz"
+    expected = run_shard(make_shard(linear_model((1, 12, 12), batch_size=8), images))
+    rounds = Rounds(make_shard(linear_model((1, 12, 12), batch_size=8), images, path=path))
+    for _ in range(20):
+        rounds.step()
+    arrays = rounds.state().arrays()
+    older = {
+        name: values for name, values in arrays.items() if name not in ("outcome_symmetric", "outcome_views_wrong")
+    }
+    assert len(older) == len(arrays) - 2
+    rounds.shard.kept().save(older)
+    assert_same(
+        run_shard(make_shard(linear_model((1, 12, 12), batch_size=8), images, path=path, resume=True)), expected
+    )
+
+
 def test_a_model_that_breaks_half_way_loses_nothing(tmp_path, linear_model):
     class Breaks(linear_model):
         def logits(self, batch):

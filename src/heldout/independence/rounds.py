@@ -35,14 +35,14 @@ from heldout.scorers.canvases import canvases_for
 Progress = Callable[[int, int, int], None]  # pictures finished, evaluations so far, pictures per batch
 
 BATCHES_OF_PICTURES = 64  # that a shard holds: its last batches, partly empty, are then a few in two thousand
+LATER = ("symmetric", "views_wrong")  # what checkpoints of older versions, which knew shifts only, do not hold
 
 
 @dataclass(frozen=True)
 class Outcomes:
     """What each picture contributes, one row per picture.
 
-    On a finite group: how many versions are wrong, and how many there are, distinct ones only; and which ones are
-    wrong, all of them. Else 0 and none.
+    On a finite group: whether some versions are the same, and which ones are wrong, all of them. Else False and none.
     """
 
     statistic: NDArray[np.float64]
@@ -51,8 +51,7 @@ class Outcomes:
     move: NDArray[np.int16]
     moved_loss: NDArray[np.float64]
     moved_score: NDArray[np.float64]
-    orbit_wrong: NDArray[np.int16]
-    orbit_points: NDArray[np.int16]
+    symmetric: NDArray[np.bool_]
     views_wrong: NDArray[np.bool_]  # (n, n_positions)
 
     @classmethod
@@ -65,8 +64,7 @@ class Outcomes:
             move=np.zeros((n, d), dtype=np.int16),
             moved_loss=np.full(n, np.nan),
             moved_score=np.full(n, np.nan),
-            orbit_wrong=np.zeros(n, dtype=np.int16),
-            orbit_points=np.zeros(n, dtype=np.int16),
+            symmetric=np.zeros(n, dtype=bool),
             views_wrong=np.zeros((n, n_views), dtype=bool),
         )
 
@@ -105,12 +103,15 @@ class State:
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> State:
         """The same from a file; KeyError, ValueError or TypeError where that holds something else."""
         begun, finished, evaluations, batch_size = (int(count) for count in arrays["counters"])
+        empty = vars(Outcomes.empty(*arrays["outcome_move"].shape))
+        outcomes = {name: arrays[f"outcome_{name}"] for name in empty if name not in LATER}
+        outcomes |= {name: arrays.get(f"outcome_{name}", empty[name]) for name in LATER}
         return cls(
             begun,
             finished,
             evaluations,
             batch_size,
-            outcomes=Outcomes(**{name: arrays[f"outcome_{name}"] for name in Outcomes.__annotations__}),
+            outcomes=Outcomes(**outcomes),
             queue=arrays["queue"],
             slots=arrays["slots"],
             rows=arrays["rows"],
