@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from heldout.independence.plan import ADVERSARIAL, WRONG, Plan
 from heldout.independence.rounds import Rounds, Shard, ShardResult, run_shard, shards_of
 from heldout.orbit import RULES
 from heldout.scorers import TorchScorer
-from heldout.scorers.batches import excess_scores
+from heldout.scorers.batches import OutOfMemoryError, excess_scores
 from heldout.scorers.canvases import DeviceCanvases, HostCanvases, window
 
 
@@ -91,6 +93,32 @@ def test_memory_is_bounded_by_the_batch_not_by_the_set(linear_model):
     assert len(rounds._maps) == len(rounds.canvases._canvases) == 8
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_pictures_are_given_back_when_a_shard_ends(fails, linear_model, monkeypatch):
+    """Not when Python next looks for cycles: a smaller batch would be tried beside the memory it is to free."""
+    made = []
+
+    class Watched(HostCanvases):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            made.append(weakref.ref(self))
+
+        def scores(self, slots, versions):
+            if fails and len(made) == 1:
+                raise OutOfMemoryError("no room")
+            assert sum(there() is not None for there in made) == 1
+            return super().scores(slots, versions)
+
+    monkeypatch.setattr("heldout.scorers.canvases.HostCanvases", Watched)
+    gc.collect()
+    gc.disable()
+    try:
+        run_shard(make_shard(linear_model((1, 12, 12), batch_size=16), pictures(40)))
+        assert [there() for there in made] == [None] * (1 + fails)
+    finally:
+        gc.enable()
+
+
 def test_content_moves_with_the_move():
     """A bright pixel in the middle, moved by (1, 2), is one lower and two to the right."""
     picture = np.zeros((1, 7, 7), np.uint8)
@@ -124,6 +152,23 @@ def test_resume_gives_the_same_bits_wherever_it_was_stopped(rule, tmp_path, line
         resumed = run_shard(make_shard(second := model(), images, rule, path=path, resume=True))
         assert_same(resumed, whole)
         assert len(second.batches) == n_batches - stop, "what was scored is not scored again"
+
+
+def test_work_of_a_version_without_views_is_taken_up(tmp_path, linear_model):
+    images, path = pictures(60), tmp_path / "x.npz"
+    expected = run_shard(make_shard(linear_model((1, 12, 12), batch_size=8), images))
+    rounds = Rounds(make_shard(linear_model((1, 12, 12), batch_size=8), images, path=path))
+    for _ in range(20):
+        rounds.step()
+    arrays = rounds.state().arrays()
+    older = {
+        name: values for name, values in arrays.items() if name not in ("outcome_symmetric", "outcome_views_wrong")
+    }
+    assert len(older) == len(arrays) - 2
+    rounds.shard.kept().save(older)
+    assert_same(
+        run_shard(make_shard(linear_model((1, 12, 12), batch_size=8), images, path=path, resume=True)), expected
+    )
 
 
 def test_a_model_that_breaks_half_way_loses_nothing(tmp_path, linear_model):

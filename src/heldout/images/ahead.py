@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -32,6 +32,8 @@ class ReadAhead:
     send : function of an array, optional
         What the threads do with placed pictures, such as sending them to a device; an array of another kind may come
         back.
+    views : sequence of int, optional
+        Flips and turns of whole pictures, each of which is placed: (k, n_views, height, width, channels).
     """
 
     def __init__(
@@ -41,9 +43,11 @@ class ReadAhead:
         margin: int,
         *,
         ahead: int,
-        send: Callable[[NDArray[Any]], Any] = lambda pixels: pixels,
+        send: Callable[[NDArray[Any]], Any] | None = None,
+        views: Sequence[int] | None = None,
     ) -> None:
-        self._images, self._rows, self._margin, self._send = images, rows, margin, send
+        self._images, self._rows, self._margin, self._send = images, rows, margin, send or _as_they_are
+        self._views = views
         threads = min(getattr(images.source, "threads", 0), os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="heldout-pictures") if threads else None
         self._ahead, self._next, self._taken = ahead, 0, 0
@@ -57,6 +61,9 @@ class ReadAhead:
     def __exit__(self, *exc: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+        # `send` may belong to the one who reads: a cycle would keep its memory until Python looks for such.
+        self._send, self._left = _as_they_are, None
+        self._blocks.clear()
 
     def take(self, n: int) -> Iterator[Any]:
         """The next n pictures in parts (k, height, width, channels), as soon as they are there."""
@@ -83,4 +90,10 @@ class ReadAhead:
             self._next += len(rows)
 
     def _placed(self, rows: NDArray[np.intp]) -> Any:
+        if self._views is not None:
+            return self._send(self._images.place_views(rows, self._views))
         return self._send(self._images.place_many(rows, self._margin))
+
+
+def _as_they_are(pixels: NDArray[Any]) -> Any:
+    return pixels

@@ -16,6 +16,7 @@ from heldout.errors import InputError
 from heldout.groups import group_codes
 from heldout.images.frames import Crop, Frame, Pad, Pixels, Upsample, Whole, Wrap
 from heldout.images.sources import ImageSource, Part
+from heldout.orbit.square import IDENTITY, acted
 
 Layout = Literal["nchw", "nhwc"]
 OWN_FRAMES = {Crop, Upsample, Pad, Whole, Wrap}  # which place many pictures of one size at once
@@ -124,7 +125,7 @@ class LabelledImages:
         """(n,) the group of each picture, as text; None where none are given."""
         return None if self.groups is None else [str(name) for name in np.asarray(self.groups).tolist()]
 
-    def place(self, index: int, margin: int) -> Pixels:
+    def place(self, index: int, margin: int, element: int = IDENTITY) -> Pixels:
         """Raw pixels of one picture's centre window with `margin` pixels around it.
 
         Parameters
@@ -133,13 +134,17 @@ class LabelledImages:
             Which picture.
         margin : int
             Pixels on each side.
+        element : int
+            A flip or turn of the whole picture before it is framed, by its number in `heldout.orbit.square`.
 
         Returns
         -------
         (height, width, channels) uint8 or float32
             As they were read.
         """
-        picture = self.source.read(index)
+        return self._framed(index, acted(self.source.read(index), element, axes=(0, 1)), margin)
+
+    def _framed(self, index: int, picture: Pixels, margin: int) -> Pixels:
         height, width = picture.shape[:2]
         room = self.frame.room((height, width))
         if room < 0:
@@ -175,6 +180,33 @@ class LabelledImages:
             pixels = self.frame.place(read_many(indices), margin)
         else:
             pixels = self._stacked(indices, [self.place(int(i), margin) for i in indices])
+        return self._finite(indices, pixels)
+
+    def place_views(self, indices: NDArray[np.intp], elements: Sequence[int]) -> Pixels:
+        """Several pictures in several views each. The whole picture is moved, then framed: a centre that lies between
+        two pixels, or a resampling, would not be the same the other way round.
+
+        Parameters
+        ----------
+        indices : (n,) int
+            Which pictures; each is read once.
+        elements : sequence of int
+            The views, by their numbers in `heldout.orbit.square`.
+
+        Returns
+        -------
+        (n, n_views, height, width, channels) uint8 or float32
+            As they were read.
+        """
+        found: list[Pixels] = []
+        for index in indices.tolist():
+            picture = self.source.read(index)
+            found += [self._framed(index, acted(picture, element, axes=(0, 1)), 0) for element in elements]
+        each = np.repeat(indices, len(elements))
+        pixels = self._finite(each, self._stacked(each, found))
+        return pixels.reshape(len(indices), len(elements), *pixels.shape[1:])
+
+    def _finite(self, indices: NDArray[np.intp], pixels: Pixels) -> Pixels:
         if pixels.dtype != np.uint8 and not np.isfinite(pixels).all():
             worst = int(np.flatnonzero(~np.isfinite(pixels).all(axis=(1, 2, 3)))[0])
             raise InputError(f"picture {self.ids[int(indices[worst])]} holds pixels that are NaN or infinite.")

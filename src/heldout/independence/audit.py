@@ -449,5 +449,5 @@ def _examples(
         n_duplicates=depends.n_duplicates,
         design_effect=None if depends.codes is None else design_effect(statistics.mean(axis=0), depends.codes),
         view_losses=views_wrong if n_views else None,
-        n_symmetric=int((outcomes[0].orbit_points < n_views).sum()),
+        n_symmetric=int(outcomes[0].symmetric.sum()),
     )

@@ -13,6 +13,7 @@ from heldout.independence.leak import LeakEvidence
 from heldout.independence.result import Exhibit, LooksSeen, SeenPicture
 from heldout.orbit import Rule
 from heldout.orbit.named import PictureOrbit
+from heldout.orbit.square import IDENTITY
 from heldout.scorers import Scorer
 from heldout.scorers.canvases import window
 from heldout.scorers.showing import showing_for
@@ -39,6 +40,9 @@ def most_telling_exhibits(
     windows = []
     for i in telling:
         *element, down, right = examples.moves[0, i].tolist()  # views have a number before their shift
+        if orbit.is_group:
+            windows += [images.place(int(rows[i]), 0, view) for view in (IDENTITY, *element)]
+            continue
         pixels = images.place(int(rows[i]), reach)
         windows += [window(pixels, reach, 0, 0, True), window(pixels, reach, down, right, True, *element)]
     raw = [_as_bytes(pixels) for pixels in windows]

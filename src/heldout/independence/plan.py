@@ -38,8 +38,7 @@ class Decision:
     moved_score: Array  # excess score of g(x), the largest among the candidates for the random rules
     asked: Array  # (n, n_positions) which scores are wanted next
     open: Array  # how many are wanted in all where `ask` limits what is asked for, else 0
-    orbit_wrong: Array | None = None  # of a finite group: how many of the distinct versions are wrong,
-    orbit_points: Array | None = None  # and how many there are;
+    symmetric: Array | None = None  # of a finite group: whether some versions are the same, and
     views_wrong: Array | None = None  # (n, n_positions) which versions are wrong, those that are the same each time
 
 
@@ -132,13 +131,12 @@ class Plan:
             moved_to[rows] = weight[rows]
             loss, score = xp.where(moved, 1.0, 0.0), seen[xp.rows(len(seen)), move]
         asked[rows] = asked[rows] | more
-        orbit_wrong = orbit_points = views_wrong = None
+        symmetric = views_wrong = None
         if self._points is not None:
-            versions = maps[:, self._points]
-            missing = xp.isnan(versions)
+            missing = xp.isnan(maps[:, self._points])
             asked[:, self._points] = asked[:, self._points] | missing
             settled = settled & ~missing.any(-1)
-            orbit_wrong, orbit_points = (versions > 0.0).sum(-1), xp.full((len(maps),), len(self._points))
+            symmetric = xp.full((len(maps),), len(self._points) < self.table.n_positions)
             views_wrong = maps[:, self._views] > 0.0
         return Decision(
             settled=settled,
@@ -150,8 +148,7 @@ class Plan:
             moved_score=xp.where(is_wrong, here, xp.where(moved, score, 0.0)),
             asked=asked,
             open=wanted,
-            orbit_wrong=orbit_wrong,
-            orbit_points=orbit_points,
+            symmetric=symmetric,
             views_wrong=views_wrong,
         )
 

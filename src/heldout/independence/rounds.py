@@ -26,7 +26,7 @@ from heldout.images import LabelledImages
 from heldout.images.ahead import ReadAhead
 from heldout.independence.plan import Decision, Plan
 from heldout.orbit import Rule
-from heldout.orbit.square import check_square, stabilisers
+from heldout.orbit.square import check_square, same_views, stabilisers
 from heldout.orbit.table import MoveTable
 from heldout.scorers import Scorer
 from heldout.scorers.batches import with_batches_that_fit
@@ -35,14 +35,14 @@ from heldout.scorers.canvases import canvases_for
 Progress = Callable[[int, int, int], None]  # pictures finished, evaluations so far, pictures per batch
 
 BATCHES_OF_PICTURES = 64  # that a shard holds: its last batches, partly empty, are then a few in two thousand
+LATER = ("symmetric", "views_wrong")  # what checkpoints of older versions, which knew shifts only, do not hold
 
 
 @dataclass(frozen=True)
 class Outcomes:
     """What each picture contributes, one row per picture.
 
-    On a finite group: how many versions are wrong, and how many there are, distinct ones only; and which ones are
-    wrong, all of them. Else 0 and none.
+    On a finite group: whether some versions are the same, and which ones are wrong, all of them. Else False and none.
     """
 
     statistic: NDArray[np.float64]
@@ -51,8 +51,7 @@ class Outcomes:
     move: NDArray[np.int16]
     moved_loss: NDArray[np.float64]
     moved_score: NDArray[np.float64]
-    orbit_wrong: NDArray[np.int16]
-    orbit_points: NDArray[np.int16]
+    symmetric: NDArray[np.bool_]
     views_wrong: NDArray[np.bool_]  # (n, n_positions)
 
     @classmethod
@@ -65,8 +64,7 @@ class Outcomes:
             move=np.zeros((n, d), dtype=np.int16),
             moved_loss=np.full(n, np.nan),
             moved_score=np.full(n, np.nan),
-            orbit_wrong=np.zeros(n, dtype=np.int16),
-            orbit_points=np.zeros(n, dtype=np.int16),
+            symmetric=np.zeros(n, dtype=bool),
             views_wrong=np.zeros((n, n_views), dtype=bool),
         )
 
@@ -105,12 +103,15 @@ class State:
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> State:
         """The same from a file; KeyError, ValueError or TypeError where that holds something else."""
         begun, finished, evaluations, batch_size = (int(count) for count in arrays["counters"])
+        empty = vars(Outcomes.empty(*arrays["outcome_move"].shape))
+        outcomes = {name: arrays[f"outcome_{name}"] for name in empty if name not in LATER}
+        outcomes |= {name: arrays.get(f"outcome_{name}", empty[name]) for name in LATER}
         return cls(
             begun,
             finished,
             evaluations,
             batch_size,
-            outcomes=Outcomes(**{name: arrays[f"outcome_{name}"] for name in Outcomes.__annotations__}),
+            outcomes=Outcomes(**outcomes),
             queue=arrays["queue"],
             slots=arrays["slots"],
             rows=arrays["rows"],
@@ -247,10 +248,16 @@ class Rounds:
         self.outcomes = Outcomes.empty(len(shard.rows), shard.table.moves.shape[1], n_views)
         self.evaluations = 0
         self.finished = 0
+        # The views of a finite group are those of whole pictures, of which each is framed and held by itself, unless
+        # the frame shows the whole picture: what a crop shows of a mirrored picture may be another crop of it.
+        self._views = shard.table.versions[:, 0].tolist() if n_views and not shard.images.frame.one_size else None
+        self._each = 1 if self._views is None else n_views
         n_slots = min(self.batch_size, len(shard.rows))
+        if self._views is not None:  # all of which are asked for at once
+            n_slots = min(n_slots, 2 * -(-self.batch_size // n_views))
         self._margin = shard.table.margin
         self.canvases = canvases_for(
-            shard.scorer, shard.images, margin=self._margin, n_slots=n_slots, batch_size=self.batch_size
+            shard.scorer, shard.images, margin=self._margin, n_slots=self._each * n_slots, batch_size=self.batch_size
         )
         self._xp = xp = self.canvases.arrays
         self.plan = Plan(shard.table, shard.rule, xp)
@@ -288,6 +295,8 @@ class Rounds:
             if arrays is not None:
                 kept.save(arrays)
             raise
+        finally:
+            self._ahead = None
         kept.save(self._arrays())
         tell(self.finished, self.evaluations, self.batch_size)
 
@@ -296,10 +305,14 @@ class Rounds:
         at_work = np.flatnonzero(self._row >= 0)
         if len(at_work):
             rows = self.shard.rows[self._row[at_work]]
-            self._put(at_work, rows, [self._sent(self.shard.images.place_many(rows, self._margin))])
-        rows = self.shard.rows[self._next :]
-        self._ahead = ReadAhead(self.shard.images, rows, self._margin, ahead=len(self._row), send=self._sent)
+            with self._read(rows) as again:
+                self._put(at_work, rows, again.take(len(rows)))
+        self._ahead = self._read(self.shard.rows[self._next :])
         return self._ahead
+
+    def _read(self, rows: NDArray[np.intp]) -> ReadAhead:
+        ahead, views = len(self._row), self._views
+        return ReadAhead(self.shard.images, rows, self._margin, ahead=ahead, send=self._sent, views=views)
 
     def _sent(self, pixels: NDArray[Any]) -> Any:
         """Placed pictures on their way to their slots; at once, unless their symmetries are to be seen first."""
@@ -334,18 +347,24 @@ class Rounds:
 
     def _put(self, slots: NDArray[np.intp], rows: NDArray[np.intp], parts: Iterable[Any]) -> None:
         """Pictures into slots; on the way it is seen which flips and turns leave each of them as it is."""
-        self.canvases.put(slots, rows, parts if self.shard.table.elements is None else self._seen(slots, parts))
+        if self.shard.table.elements is not None:
+            parts = self._seen(slots, parts)
+        if self._views is not None:
+            slots, rows = (slots[:, None] * self._each + np.arange(self._each)).reshape(-1), rows.repeat(self._each)
+        self.canvases.put(slots, rows, parts)
 
     def _seen(self, slots: NDArray[np.intp], parts: Iterable[NDArray[Any]]) -> Iterator[Any]:
         """The same pictures, sent on."""
-        elements, n = self.shard.table.elements, 0
+        elements, symmetries, n = self.shard.table.elements, self.shard.table.symmetries, 0
         assert elements is not None
         for part in parts:
-            check_square(elements.tolist(), part.shape[1:3])
-            if self.shard.table.symmetries is not None:
-                self._kept[slots[n : n + len(part)]] = stabilisers(part, elements.tolist())
+            check_square(elements.tolist(), part.shape[-3:-1])
+            if symmetries is not None:
+                here = slots[n : n + len(part)]
+                by_one = self._views is not None
+                self._kept[here] = same_views(part, symmetries) if by_one else stabilisers(part, elements.tolist())
             n += len(part)
-            yield self.canvases.send(part)
+            yield self.canvases.send(part.reshape(-1, *part.shape[-3:]))
 
     def _ready(self) -> NDArray[np.intp]:
         """Slots of pictures that do not wait for a score."""
@@ -415,7 +434,10 @@ class Rounds:
         """The first batch of the queue."""
         requests, rest = self._queue[: self.batch_size], self._queue[self.batch_size :]
         slots, positions = requests[:, 0], requests[:, 1]
-        scores = self.canvases.scores(slots, self._versions[positions])
+        if self._views is None:
+            scores = self.canvases.scores(slots, self._versions[positions])
+        else:
+            scores = self.canvases.scores(slots * self._each + positions, self._versions[positions][:, 1:])
         self._whole = False
         self._maps[slots, positions] = scores
         self._queue = rest

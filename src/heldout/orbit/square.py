@@ -114,3 +114,20 @@ def stabilisers(pictures: NDArray[Any], elements: Sequence[int]) -> NDArray[np.b
         found[:, k] = False
         found[alike, k] = [np.array_equal(pictures[i], other[i]) for i in alike]
     return found
+
+
+def same_views(views: NDArray[Any], symmetries: Indices) -> NDArray[np.bool_]:
+    """(n, n_elements) the same for pictures whose views (n, n_views, height, width, channels) were made one by one:
+    which elements, applied before, leave every view as it is. `symmetries` are those of the table of moves.
+
+    Examples
+    --------
+    >>> same_views(np.array([[1, 1], [1, 2]])[..., None, None, None], np.array([[0, 1], [1, 0]])).tolist()
+    [[True, True], [True, False]]
+    """
+    found = np.ones((len(views), len(symmetries)), dtype=bool)
+    for k, places in enumerate(symmetries[1:], start=1):
+        alike = (views[:, 0, 0] == views[:, places[0], 0]).all(axis=(1, 2))  # hardly any is left after its first row
+        found[:, k] = False
+        found[alike, k] = [np.array_equal(each, each[places]) for each in views[alike]]
+    return found
