@@ -203,7 +203,7 @@ def test_a_gate(run, items, tmp_path):
         assert code == 2
         assert "--fail-under 0.001 can never be reached: with --resamples 199 no p is below 0.005" in err
         assert run(*given, "--fail-under", "0.01", "--mid-p")[0] == 2
-    scores = np.log(np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.5, 0.3, 0.2]] * 20))
+    scores = np.log(np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.5, 0.3, 0.2]] * 20)) - np.arange(60)[:, None] / 7
     np.savez(tmp_path / "alone.npz", original_loglik=scores, original_target=[0, 1, 2] * 20,
              permuted_loglik=scores[:, ::-1], permuted_target=[2, 1, 0] * 20)  # fmt: skip
     code, out, err = run("--runs", tmp_path / "alone.npz", *FEW, "--fail-under", "0.01", "--format", "junit")

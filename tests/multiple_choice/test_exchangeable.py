@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from heldout.multiple_choice.exchangeable import left_out, reason_of
 from heldout.multiple_choice.items import Item
-from heldout.multiple_choice.reasons import OF_ITEMS
+from heldout.multiple_choice.left_out.exchangeable import left_out, reason_of
+from heldout.multiple_choice.left_out.reasons import OF_ITEMS
 from heldout.multiple_choice.sortedness import sorted_checks
 
 from .written_items import WRITTEN

@@ -13,10 +13,10 @@ import pytest
 from heldout import InputError, options, read_items
 from heldout.checkpoints import Checkpoint
 from heldout.cli.options import _reasons
-from heldout.multiple_choice import joined
 from heldout.multiple_choice.asking import TOGETHER
 from heldout.multiple_choice.detectable import detectable_share, expected_errors
-from heldout.multiple_choice.reasons import REASONS
+from heldout.multiple_choice.left_out.reasons import REASONS
+from heldout.multiple_choice.logs import joined
 from heldout.multiple_choice.runs import Runs
 from heldout.scorers.choices import Choice
 from heldout.statistics import arrangement_test, orbit_test

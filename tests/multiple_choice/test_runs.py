@@ -14,10 +14,10 @@ import pytest
 
 import heldout
 from heldout.errors import InputError
-from heldout.multiple_choice.designs import Flaw, find_flaw, is_uneven
 from heldout.multiple_choice.items import Item, Items
-from heldout.multiple_choice.joined import join
-from heldout.multiple_choice.logged import Answered, Log
+from heldout.multiple_choice.logs.designs import Flaw, find_flaw, is_uneven
+from heldout.multiple_choice.logs.joined import join
+from heldout.multiple_choice.logs.log import Answered, Log
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.runs import Runs, read_runs
 from heldout.predictions.inspect_logs import whole_samples

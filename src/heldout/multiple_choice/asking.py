@@ -20,10 +20,10 @@ from scipy.stats import fisher_exact
 from heldout.checkpoints import Checkpoint, begin, hash_of
 from heldout.checks import check_count, check_seed
 from heldout.errors import InputError, told
-from heldout.multiple_choice.exchangeable import left_out
 from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.layout import Arranged, arrange
-from heldout.multiple_choice.logged import DATE, is_day
+from heldout.multiple_choice.left_out.exchangeable import left_out
+from heldout.multiple_choice.logs.log import DATE, is_day
 from heldout.multiple_choice.result import LeftOut
 from heldout.multiple_choice.runs import Runs
 from heldout.progress import plain_bar

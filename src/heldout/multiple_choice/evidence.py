@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
 
 from heldout import summary as page
 from heldout._version import __version__
@@ -43,7 +44,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Gathered:
     """What was asked and said, and what it was taken from."""
 
     runs: Runs
@@ -86,7 +87,7 @@ class Asked:
 
 
 def judged(
-    asked: Asked,
+    asked: Gathered,
     *,
     uniform: bool,
     alternative: Alternative,
@@ -151,7 +152,7 @@ def judged(
     )
 
 
-def not_applicable(asked: Asked, reason: str, **how: Any) -> OptionsResult:
+def not_applicable(asked: Gathered, reason: str, **how: Any) -> OptionsResult:
     """An order cannot matter: where the answers are known, they are counted, and nothing is tested."""
     nan, r = math.nan, asked.runs
     verdict = Verdict(
@@ -272,7 +273,7 @@ def _items(r: Runs, p: Floats, ranks: Floats, others: Floats) -> tuple[ItemOrder
     printed = r.starts[:-1]
     rows = zip(
         r.items, np.diff(r.starts).tolist(), r.wrong[printed].tolist(), others.tolist(), ranks[printed].tolist(),
-        p.tolist(), adjusted(p).tolist(), strict=True,
+        p.tolist(), false_discovery_control(p).tolist(), strict=True,
     )  # fmt: skip
     return tuple(
         ItemOrders(
@@ -288,21 +289,6 @@ def _items(r: Runs, p: Floats, ranks: Floats, others: Floats) -> tuple[ItemOrder
         )
         for item, n, wrong, share, rank, p_value, q in rows
     )
-
-
-def adjusted(p: Floats) -> Floats:
-    """The smallest false discovery rate at which each is on Benjamini and Hochberg's list.
-
-    Examples
-    --------
-    >>> adjusted(np.array([0.01, 0.9, 0.02, 0.075])).round(3).tolist()
-    [0.04, 0.9, 0.04, 0.1]
-    """
-    order = np.argsort(p)
-    steps = p[order] * len(p) / np.arange(1, len(p) + 1)
-    found = np.empty(len(p))
-    found[order] = np.minimum(1.0, np.minimum.accumulate(steps[::-1])[::-1])
-    return found
 
 
 def _positions(r: Runs) -> Positions:

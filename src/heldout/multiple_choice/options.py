@@ -10,7 +10,7 @@ from typing import Any
 from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
 from heldout.multiple_choice.asking import REPEATS, as_chooser, ask, exchangeable_items, how_asked, prepare
-from heldout.multiple_choice.evidence import Asked, judged, not_applicable
+from heldout.multiple_choice.evidence import Gathered, judged, not_applicable
 from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import Alternative, LeftOut, OptionsResult
@@ -132,7 +132,7 @@ def options(
             ready, chooser, digest=digest, seed=seed, checkpoint=checkpoint, resume=resume, notify=notify,
             progress=progress,
         )  # fmt: skip
-        asked = Asked(
+        asked = Gathered(
             runs=runs, left=ready.left, n_given=ready.n_given, kind=ready.kind, digest=given.digest(),
             how=how_asked(chooser, digest),
         )  # fmt: skip
@@ -165,7 +165,7 @@ def _refuse_asking(**given: Any) -> None:
             raise InputError(f"`{name}` is for a model that is asked; existing runs have their orders. Leave it out.")
 
 
-def _of_runs(runs: Runs) -> Asked:
+def _of_runs(runs: Runs) -> Gathered:
     """Existing runs without the items whose order is not arbitrary."""
     digest = runs.digest()[:16]
     gone = [LeftOut(id=name, reason=reason) for reason, names in runs.left_out.items() for name in names]
@@ -174,4 +174,4 @@ def _of_runs(runs: Runs) -> Asked:
         kept, left = exchangeable_items(runs.items)
         runs, gone = runs.select(kept), [*gone, *left]
     how = {"runs": ", ".join(runs.names)} if runs.names else {}
-    return Asked(runs=runs, left=tuple(gone), n_given=n_given, kind="logged", digest=digest, how=how)
+    return Gathered(runs=runs, left=tuple(gone), n_given=n_given, kind="logged", digest=digest, how=how)

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.multiple_choice import logged_harness, logged_inspect
-from heldout.multiple_choice.designs import Order
 from heldout.multiple_choice.items import Item, Items
-from heldout.multiple_choice.joined import DROP, Joined, join
-from heldout.multiple_choice.logged import Answered, Key, Log, differences, key_of
-from heldout.multiple_choice.score_arrays import ScoreArrays, check_arrays, read_score_file
-from heldout.multiple_choice.scored_alone import SCORED_ALONE, Placed, letter_score, merely_reordered
+from heldout.multiple_choice.logs import of_harness, of_inspect
+from heldout.multiple_choice.logs.designs import Order
+from heldout.multiple_choice.logs.joined import DROP, Joined, join
+from heldout.multiple_choice.logs.log import Answered, Key, Log, differences, key_of
+from heldout.multiple_choice.logs.score_arrays import ScoreArrays, check_arrays, read_score_file
+from heldout.multiple_choice.logs.scored_alone import SCORED_ALONE, Placed, letter_score, merely_reordered
 from heldout.predictions import inspect_logs, lm_eval
 from heldout.predictions.keys import Options
 from heldout.predictions.values import listing
@@ -277,14 +277,14 @@ def _logs(
 ) -> list[Log]:
     """Logs of one model on the tasks asked for."""
     options = Options(tasks=() if task is None else (task,) if isinstance(task, str) else tuple(task))
-    harness = logged_harness.Harness(metric)
+    harness = of_harness.Harness(metric)
     logs = []
     for path in files:
         if path.suffix.lower() == ".jsonl" or path.name.endswith(".jsonl.gz"):
             if options.may_choose(lm_eval.task_of(path)):
                 logs.append(harness.read(path))
         else:
-            logs.append(logged_inspect.read(path, metric))
+            logs.append(of_inspect.read(path, metric))
     tasks = options.chosen_tasks([*map(lm_eval.task_of, files), *(log.task for log in logs)], source=source)
     logs = [log for log in logs if not tasks or log.task in tasks]
     models = list(dict.fromkeys(log.model for log in logs))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from heldout import summary as page
-from heldout.multiple_choice.reasons import OF_ITEMS, REASONS
+from heldout.multiple_choice.left_out.reasons import OF_ITEMS, REASONS
 from heldout.multiple_choice.result import Exhibit, OptionsResult, strength
 from heldout.multiple_choice.sortedness import BY
 from heldout.scorers.choices import LETTERS, UNPARSED

@@ -47,7 +47,7 @@ Tokens = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Encoded:
     """A prompt in tokens, and those of the letters that may follow it."""
 
     number: int  # among those asked
@@ -214,13 +214,13 @@ class CausalChooser:
 
     # From texts to tokens
 
-    def _prompts(self, shown: Sequence[Shown]) -> list[list[Asked]]:
+    def _prompts(self, shown: Sequence[Shown]) -> list[list[Encoded]]:
         """In tokens, those of an item together and sorted, the longest items first: where memory does not suffice, that
         shows at once, and so does a window that a cache is too long for."""
         texts = [prompt(each, self.template) for each in shown]
         letters = [self._letters_after(text, len(each.options)) for text, each in zip(texts, shown, strict=True)]
         rows = self._tokens([text + letter.gap + LETTERS[0] for text, letter in zip(texts, letters, strict=True)])
-        items: dict[tuple[str, tuple[str, ...]], list[Asked]] = {}
+        items: dict[tuple[str, tuple[str, ...]], list[Encoded]] = {}
         for number, (row, letter, each) in enumerate(zip(rows, letters, shown, strict=True)):
             place = len(row) - letter.after
             if place < 1 or row[place] != letter.tokens[0]:  # here the letter hangs together with what is before it
@@ -228,7 +228,7 @@ class CausalChooser:
                 row = self._tokens([texts[number] + letter.gap + LETTERS[0]])[0]
                 place = len(row) - letter.after
             item = items.setdefault((each.question, tuple(sorted(each.options))), [])
-            item.append(Asked(number, row[:place], letter.tokens))
+            item.append(Encoded(number, row[:place], letter.tokens))
         self._check_room([asked for item in items.values() for asked in item], shown)
         for item in items.values():
             item.sort(key=lambda asked: asked.key)
@@ -269,7 +269,7 @@ class CausalChooser:
             f"{LETTERS[k - 1]} after {text[-20:]!r}; give a `template` that ends otherwise, such as in 'Answer: ('."
         )
 
-    def _check_room(self, prompts: Sequence[Asked], shown: Sequence[Shown]) -> None:
+    def _check_room(self, prompts: Sequence[Encoded], shown: Sequence[Shown]) -> None:
         """Refuse prompts that are longer than the model's positions."""
         config = self._model.config.get_text_config()
         room = getattr(config, "max_position_embeddings", None)
@@ -285,7 +285,7 @@ class CausalChooser:
 
     # From tokens to log-probabilities
 
-    def _log_probs(self, batch: Sequence[Asked]) -> list[NDArray[np.float64]]:
+    def _log_probs(self, batch: Sequence[Encoded]) -> list[NDArray[np.float64]]:
         """Of the letters, for each prompt."""
         longest = max(len(asked.tokens) for asked in batch)
         try:
@@ -304,7 +304,7 @@ class CausalChooser:
             raise InputError(f"the model {self.name} returns NaN or infinite logits in {self.precision}.")
         return values
 
-    def _can_share(self, batch: Sequence[Asked]) -> bool:
+    def _can_share(self, batch: Sequence[Encoded]) -> bool:
         """Whether beginnings can be shared: the same logits as of whole prompts, up to rounding.
 
         Some models read their tokens otherwise from a certain length on (a second set of frequencies for positions, a
@@ -331,7 +331,7 @@ class CausalChooser:
             self._differ.append(span)
         return same
 
-    def _agrees(self, batch: Sequence[Asked], cuts: list[int]) -> bool:
+    def _agrees(self, batch: Sequence[Encoded], cuts: list[int]) -> bool:
         """Whether prompts that share their beginnings up to these columns have the logits of whole ones."""
         expected = self._torch.cat([self._whole([asked]) for asked in batch])
         try:
@@ -345,12 +345,12 @@ class CausalChooser:
         return bool(self._torch.allclose(found, expected, rtol=tolerance, atol=atol, equal_nan=True))
 
     @staticmethod
-    def _span(batch: Sequence[Asked], cuts: list[int]) -> range:
+    def _span(batch: Sequence[Encoded], cuts: list[int]) -> range:
         """From the first length at which the model ends a stretch to the longest prompt."""
         lengths = [len(asked.tokens) for asked in batch]
         return range(cuts[0] if cuts else min(lengths), max(lengths))
 
-    def _whole(self, batch: Sequence[Asked]) -> Any:
+    def _whole(self, batch: Sequence[Encoded]) -> Any:
         """Each prompt from its first token to its last; those of one length together, so that none is padded."""
         lengths = np.array([len(asked.tokens) for asked in batch])
         parts, places = [], []
@@ -360,7 +360,7 @@ class CausalChooser:
             parts.append(self._forward(tokens, [length - 1] * len(tokens))[0])
         return self._torch.cat(parts)[self._torch.from_numpy(np.argsort(np.concatenate(places)))]
 
-    def _shared(self, batch: Sequence[Asked], cuts: list[int] | None = None) -> Any:
+    def _shared(self, batch: Sequence[Encoded], cuts: list[int] | None = None) -> Any:
         """Column by column, each different beginning once; the batch is sorted within items."""
         rows = [asked.tokens for asked in batch]
         common, cheapest = self._columns(batch)
@@ -380,7 +380,7 @@ class CausalChooser:
         padded = np.stack([np.pad(tail, (0, width - len(tail)), mode="edge") for tail in tails])
         return self._forward(padded, [len(tail) - 1 for tail in tails], cache, start)[0]
 
-    def _columns(self, batch: Sequence[Asked], call: int | None = None) -> tuple[NDArray[np.int64], list[int]]:
+    def _columns(self, batch: Sequence[Encoded], call: int | None = None) -> tuple[NDArray[np.int64], list[int]]:
         """How many tokens each prompt has in common with the next, and at which columns to branch."""
         call = CALL.get(self.device.type, CALL["cuda"]) if call is None else call
         rows = [asked.tokens for asked in batch]
@@ -411,7 +411,7 @@ class CausalChooser:
         logits = out.logits[torch.arange(len(tokens)), places]
         return logits if logits.dtype == torch.float64 else logits.float(), None
 
-    def _of_letters(self, logits: Any, batch: Sequence[Asked]) -> list[NDArray[np.float64]]:
+    def _of_letters(self, logits: Any, batch: Sequence[Encoded]) -> list[NDArray[np.float64]]:
         """Log-probabilities of each prompt's letters, in float64 from here on."""
         torch = self._torch
         every = torch.logsumexp(logits, dim=-1).cpu().numpy().astype(np.float64)
@@ -487,7 +487,7 @@ def evaluating(model: Any) -> Iterator[None]:
             module.training = True
 
 
-def next_batch(items: deque[list[Asked]], size: int) -> list[Asked]:
+def next_batch(items: deque[list[Encoded]], size: int) -> list[Encoded]:
     """Takes the next prompts, whole items as long as they fit."""
     batch = items.popleft()
     if len(batch) > size:

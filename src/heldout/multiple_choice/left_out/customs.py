@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from heldout.multiple_choice.wording import singular, without_shared, word_set
+from heldout.multiple_choice.left_out.wording import singular, without_shared, word_set
 
 # Words of which all options are made where they are points of a scale, or a grid of two ("True, False").
 _SCALES = [
@@ -86,7 +86,7 @@ def is_customary(options: Sequence[str], words: Sequence[Sequence[str]]) -> bool
 
     Examples
     --------
-    >>> from heldout.multiple_choice.wording import words_of
+    >>> from heldout.multiple_choice.left_out.wording import words_of
     >>> def check(*texts):
     ...     return is_customary(texts, [words_of(text) for text in texts])
     >>> check("Yes, since", "No, but"), check("I only", "I and II"), check("group A", "group B")

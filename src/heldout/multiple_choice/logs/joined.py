@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from heldout.errors import InputError
-from heldout.multiple_choice.designs import Order, find_flaw, is_uneven
-from heldout.multiple_choice.exchangeable import reason_of
 from heldout.multiple_choice.items import Item, Items
-from heldout.multiple_choice.logged import Answered, Key, Log, key_of, plain
+from heldout.multiple_choice.left_out.exchangeable import reason_of
+from heldout.multiple_choice.logs.designs import Order, find_flaw, is_uneven
+from heldout.multiple_choice.logs.log import Answered, Key, Log, key_of, plain
 from heldout.predictions.values import listing
 
 NOT_PRINTED, NOT_EVERY, OTHER_ANSWER = "not_run_as_printed", "not_in_every_run", "another_answer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from heldout.multiple_choice.wording import word_set
+from heldout.multiple_choice.left_out.wording import word_set
 
 _MANY = (
     r"(?:all|none|any|both|neither|either|each|some|most|two|three|one|only one|more than one|combinations?|everything)"

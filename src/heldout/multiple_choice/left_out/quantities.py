@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from heldout.multiple_choice.wording import word_set
+from heldout.multiple_choice.left_out.wording import word_set
 
 UNITS = word_set("""
 % ‰ ° º $ € £ ¥ ¢ ′ ″ percent percentage pct point points degree degrees deg celsius fahrenheit kelvin dollar dollars
@@ -78,7 +78,7 @@ def are_quantities(options: Sequence[str], rests: Sequence[Sequence[str]]) -> bo
 
     Examples
     --------
-    >>> from heldout.multiple_choice.wording import without_shared, words_of
+    >>> from heldout.multiple_choice.left_out.wording import without_shared, words_of
     >>> def check(*texts):
     ...     return are_quantities(texts, without_shared([words_of(text) for text in texts]))
     >>> check("3/4", "-2.5"), check("$1,000", "5 percent less"), check("Louis XIV", "Louis XVI"), check("H2O", "CO2")
@@ -109,7 +109,7 @@ def are_dates(options: Sequence[str], rests: Sequence[Sequence[str]]) -> bool:
 
     Examples
     --------
-    >>> from heldout.multiple_choice.wording import without_shared, words_of
+    >>> from heldout.multiple_choice.left_out.wording import without_shared, words_of
     >>> def check(*texts):
     ...     return are_dates(texts, without_shared([words_of(text) for text in texts]))
     >>> check("March 5, 1770", "in July 1776"), check("the 1920s", "5th century B.C."), check("10:30", "9:15 a.m.")

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from heldout.multiple_choice.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
 from heldout.multiple_choice.items import Item
-from heldout.multiple_choice.quantities import are_dates, are_quantities, may_be_counted
-from heldout.multiple_choice.references import names_places, refers
-from heldout.multiple_choice.wording import some_nearly_same, without_shared, words_of
+from heldout.multiple_choice.left_out.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
+from heldout.multiple_choice.left_out.quantities import are_dates, are_quantities, may_be_counted
+from heldout.multiple_choice.left_out.references import names_places, refers
+from heldout.multiple_choice.left_out.wording import some_nearly_same, without_shared, words_of
 from heldout.scorers.choices import LETTERS
 
 

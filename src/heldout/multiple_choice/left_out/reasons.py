@@ -13,7 +13,7 @@ OF_ITEMS = {
     "conventional": 'custom gives the options an order ("always", "never"; "True", "False"; "I only", "I and II only")',
     "duplicate_item": "the same question with the same options is there already, or more than once in a run",
 }
-# By the runs that are there (`joined.py`).
+# By the runs that are there (`logs/joined.py`).
 OF_RUNS = {
     "in_no_run": "no run has this question with these options",
     "in_one_run": "only one of the runs has it, so that there is nothing to compare with",

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from heldout.errors import InputError
-from heldout.multiple_choice.logged import DATE, LETTERED, Answered, Log, check_prompt, place_of, plain
+from heldout.multiple_choice.logs.log import DATE, LETTERED, Answered, Log, check_prompt, place_of, plain
 from heldout.predictions import inspect_logs
 from heldout.predictions.values import id_text
 from heldout.scorers.choices import LETTERS, UNPARSED

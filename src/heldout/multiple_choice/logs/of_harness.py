@@ -15,7 +15,7 @@ import numpy as np
 
 from heldout.errors import InputError
 from heldout.multiple_choice.items import Item
-from heldout.multiple_choice.logged import DATE, Answered, Log, check_prompt, place_of, plain
+from heldout.multiple_choice.logs.log import DATE, Answered, Log, check_prompt, place_of, plain
 from heldout.multiple_choice.readers import read_items
 from heldout.predictions import lm_eval
 from heldout.predictions.values import id_text

@@ -1,0 +1,1 @@
+"""Items whose order of options is not arbitrary: the rules, and what each reason means."""
