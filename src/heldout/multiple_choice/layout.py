@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from heldout.checks import check_seed
 from heldout.multiple_choice.items import Items
@@ -97,17 +97,26 @@ class Arranged:
     def scores(self, choices: Sequence[Choice]) -> NDArray[np.float64]:
         """(m,) Log-probability of the right option's letter, of all letters shown; NaN where the model tells none."""
         assert len(choices) == self.n_shown, "one choice for each arrangement"
-        found = np.full(len(choices), np.nan)
-        told: dict[int, list[int]] = {}  # by number of options
-        for j, choice in enumerate(choices):
-            if choice.log_probs is not None:
-                told.setdefault(len(choice.log_probs), []).append(j)
-        for places in told.values():
-            rows = np.array([choices[j].log_probs for j in places], dtype=np.float64)
-            with np.errstate(invalid="ignore"):
-                own = rows[np.arange(len(rows)), self.positions[places]] - logsumexp(rows, axis=1)
-            found[places] = np.where(np.isnan(own), np.nan, own)
-        return found
+        return np.array(
+            [letter_score(choice.log_probs, place) for choice, place in zip(choices, self.positions, strict=True)]
+        )
+
+
+def letter_score(log_probs: Sequence[float] | NDArray[np.float64] | None, place: int) -> float:
+    """Log-probability of one letter among those shown; NaN where it was not told.
+
+    Examples
+    --------
+    >>> round(letter_score([-1.0, -1.0, -30.0], 0), 3), letter_score(None, 0)
+    (-0.693, nan)
+    """
+    if log_probs is None:
+        return math.nan
+    told = [float(value) for value in log_probs]  # a handful: arrays took ten times as long
+    high = max(told)
+    if not math.isfinite(high):
+        return math.nan
+    return told[place] - high - math.log(math.fsum(math.exp(value - high) for value in told))
 
 
 def arrange(items: Items, orders: str | int | None = None, *, seed: int) -> Arranged:

@@ -14,12 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
 from heldout.multiple_choice.items import Item, Items
+from heldout.multiple_choice.layout import letter_score
 from heldout.multiple_choice.logs import of_harness, of_inspect
 from heldout.multiple_choice.logs.designs import Order
 from heldout.multiple_choice.logs.joined import DROP, Joined, join
 from heldout.multiple_choice.logs.log import Answered, Key, Log, differences, key_of
 from heldout.multiple_choice.logs.score_arrays import ScoreArrays, check_arrays, read_score_file
-from heldout.multiple_choice.logs.scored_alone import SCORED_ALONE, Placed, letter_score, merely_reordered
+from heldout.multiple_choice.logs.scored_alone import SCORED_ALONE, Placed, merely_reordered
 from heldout.predictions import inspect_logs, lm_eval
 from heldout.predictions.keys import Options
 from heldout.predictions.values import listing

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 from heldout.files import read_npz
 from heldout.multiple_choice.items import Item, Items
+from heldout.multiple_choice.layout import letter_score
 from heldout.multiple_choice.logs.designs import find_flaw_of_places
-from heldout.multiple_choice.logs.scored_alone import Placed, letter_score, merely_reordered
+from heldout.multiple_choice.logs.scored_alone import Placed, merely_reordered
 from heldout.predictions.values import id_texts, listing, repeated
 from heldout.scorers.choices import LETTERS
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -15,23 +14,6 @@ CLOSE = 0.01  # of the difference by place; batches of another shape change scor
 SHARE, FEWEST = 0.9, 3  # of the arrangements that differ by place, and how many there must be
 
 Placed = tuple[NDArray[np.float64], NDArray[np.float64]]  # the same scores by place and by option
-
-
-def letter_score(log_probs: Sequence[float] | NDArray[np.float64] | None, place: int) -> float:
-    """Log-probability of one letter among those shown; NaN where it was not told.
-
-    Examples
-    --------
-    >>> round(letter_score([-1.0, -1.0, -30.0], 0), 3), letter_score(None, 0)
-    (-0.693, nan)
-    """
-    if log_probs is None:
-        return math.nan
-    told = [float(value) for value in log_probs]  # a handful: arrays took ten times as long
-    high = max(told)
-    if not math.isfinite(high):
-        return math.nan
-    return told[place] - high - math.log(math.fsum(math.exp(value - high) for value in told))
 
 
 def merely_reordered(items: Iterable[Sequence[Placed]]) -> bool:
