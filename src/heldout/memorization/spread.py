@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-SMALLEST = 1e-24  # a variance that is nothing but rounding
+ROUNDING = 1e-12  # of the terms that a variance is added up from; what is below is nothing
 Floats = NDArray[np.float64]
 
 
@@ -126,7 +126,8 @@ class Spread:
 
         examples, trainings, freedom = self._terms(weights)
         variance = examples + float(trainings.sum())
-        if variance <= SMALLEST:
+        size = np.abs(weights)
+        if variance <= ROUNDING * float(size @ (np.abs(self.examples) + np.abs(self.trainings)) @ size):
             return 0.0
         known = freedom > 0
         doubt = examples**2 / max(1, self.units - 1) + float(np.sum(trainings[known] ** 2 / freedom[known]))
