@@ -126,8 +126,8 @@ def exposure(
     steps = None if steps is None else check_count(steps, "steps")
     check_n_jobs(n_jobs)
     board = read_board(predictions, dates=dates, cutoffs=cutoffs, seen=seen, strata=strata, families=families)
-    idle = MarginChains(board.cells, strata=board.strata).tradable
-    if not idle.any():
+    tradable = MarginChains(board.cells, strata=board.strata).tradable
+    if not tradable.any():
         names = ", ".join(map(repr, board.strata_names[:5]))
         raise InputError(
             f"in no stratum can anything be traded ({names}): no two models are each right where the other is wrong. "
@@ -139,7 +139,7 @@ def exposure(
     run = _Run(
         board, level=level, reach=reach, n_resamples=n_resamples, steps=rounds, scan=scan, seed=seed, n_jobs=n_jobs
     )
-    run.n_idle = int(np.count_nonzero(~idle))
+    run.n_idle = int(np.count_nonzero(~tradable))
     if not board.informative.any():
         return run.nothing()
     say = notify or (lambda sentence: None)
@@ -197,9 +197,8 @@ class _Run:
         with plain_bar(stages, "exposure", unit="parts", shown=progress) as bar:
             if kept.n_found:
                 bar.resumed(min(kept.n_found, stages))
-            kept.tell = lambda count: bar.update(
-                min(count, max(0, stages - bar.n))
-            )  # how many deltas there are, nobody knows
+            # How many deltas are tried is not known before.
+            kept.tell = lambda count: bar.update(min(count, max(0, stages - bar.n)))
             try:
                 made = self._parts(kept, rngs, exposed, others)
             finally:  # also where something stops it
