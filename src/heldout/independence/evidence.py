@@ -14,7 +14,7 @@ from heldout.groups import design_effect, group_sizes
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import ADVERSARIAL, KINDS, WRONG
 from heldout.independence.verdict import Basis, Direction, Outcome, Verdict, judge
-from heldout.independence.views import ViewsEvidence, elements_of, weigh_views
+from heldout.independence.views import ViewsEvidence, weigh_views
 from heldout.orbit import Rule
 from heldout.orbit.named import PictureOrbit
 from heldout.orbit.square import NAMES as VIEWS
@@ -321,7 +321,7 @@ def weigh(
             test.view_losses,
             test.groups,
             test.n_symmetric,
-            tuple(VIEWS[element] for element in elements_of(orbit)),
+            tuple(VIEWS[element] for element in orbit.elements),
             tuple(error_interval(of, test.groups) for of in test.view_losses.mean(axis=0).T),
             alternative=alternative,
             level=held_to,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from heldout import summary as page
-from heldout.independence.views import elements_of
 from heldout.orbit.named import PictureOrbit
 from heldout.orbit.square import NAMES, has_turns
 
@@ -16,8 +15,8 @@ FRAMED = {
 
 def kinds(orbit: PictureOrbit) -> str:
     """What is done to a picture."""
-    parts = ["small shifts"] * bool(orbit.radius) + ["mirror images"] * (len(elements_of(orbit)) > 1)
-    return page.listed(parts + ["quarter-turns"] * has_turns(elements_of(orbit)))
+    parts = ["small shifts"] * bool(orbit.radius) + ["mirror images"] * (len(orbit.elements) > 1)
+    return page.listed(parts + ["quarter-turns"] * has_turns(orbit.elements))
 
 
 def copies(orbit: PictureOrbit) -> str:
@@ -31,7 +30,7 @@ def copies(orbit: PictureOrbit) -> str:
     """
     if orbit.is_group:
         return "other views"
-    return "shifts" if len(elements_of(orbit)) == 1 else "moved copies"
+    return "shifts" if len(orbit.elements) == 1 else "moved copies"
 
 
 def neutral(orbit: PictureOrbit, tolerance: float = 0.0) -> str:
@@ -55,9 +54,9 @@ def all_moves(orbit: PictureOrbit, frame: str) -> str:
     if orbit.is_group:
         return f"{orbit.name}, {orbit.described}: {len(orbit)} move{'s' * (len(orbit) > 1)}"
     shifts = f"{FRAMED.get(frame, 'translations')}, radius {orbit.radius}"
-    if len(elements_of(orbit)) == 1:
+    if len(orbit.elements) == 1:
         return f"{shifts}: {len(orbit)} moves down, up, left and right"
-    views = f"{len(elements_of(orbit))} views of a picture, mirrored{' and turned' * has_turns(elements_of(orbit))}"
+    views = f"{len(orbit.elements)} views of a picture, mirrored{' and turned' * has_turns(orbit.elements)}"
     return f"{orbit.name}: {shifts}, of {views}: {len(orbit)} moves"
 
 

@@ -13,7 +13,6 @@ from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.independence.summary import moves
 from heldout.independence.verdict import Outcome, Verdict
-from heldout.independence.views import elements_of
 from heldout.orbit.named import PictureOrbit
 from heldout.statistics import ControlTestResult
 from heldout.statistics.checks import Alternative
@@ -52,7 +51,7 @@ def headline(ruling: Verdict, orbit: PictureOrbit | None = None) -> tuple[str, s
     """The title of a verdict in JSON, and its headline."""
     headlines = {**HEADLINES, **ORBIT_HEADLINES} if ruling.rests_on == "orbit" else HEADLINES
     title, said = headlines[ruling.outcome]
-    return title, said if orbit is None or len(elements_of(orbit)) == 1 else said.replace("shifts", "moves")
+    return title, said if orbit is None or len(orbit.elements) == 1 else said.replace("shifts", "moves")
 
 
 def titled(ruling: Verdict, sentence: str) -> str:
@@ -330,7 +329,7 @@ def advice(
     premise += " and no reference" * references
     if alone and orbit is not None:
         premise = f"models and test set are independent and {moves.neutral(orbit)}"
-    few = [] if orbit is None else ["these views"] * (len(elements_of(orbit)) > 1)
+    few = [] if orbit is None else ["these views"] * (len(orbit.elements) > 1)
     few += ["shifts of so few pixels"] * (orbit is not None and orbit.radius > 0)
     about = page.listed(["this test set", *few])
     first = ", those that look seen first" * bool(result.leak and result.leak.seen.n_listed)
