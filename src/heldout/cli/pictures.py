@@ -165,6 +165,11 @@ def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...], *,
         refuse_idle(args, ("interpolation",), "without --resize or --upsample")
     if not need_room and args.crop is None and args.resize is None:
         return Whole()
+    if crop is None and not need_room:
+        raise InputError(
+            "--resize needs --crop, the side of the square that is cut out of the middle; the model does not tell how "
+            "large its pictures are."
+        )
     if crop is None or (need_room and args.resize is None and crop >= min(shape[:2])):
         raise InputError(
             f"a picture of {shape[0]} x {shape[1]} leaves no pixels to move in: choose --resize R --crop C, "

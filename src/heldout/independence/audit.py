@@ -175,6 +175,7 @@ def audit_many(
                 expect_accuracy=expected[number],
                 allow_chance=allow_chance,
                 allow_frame_drop=allow_frame_drop,
+                shifted=orbit.radius > 0,
             )
         compared = None
         if others:

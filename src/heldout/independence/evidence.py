@@ -209,7 +209,7 @@ class Evidence(Record):
     unlisted = ("test_error_variance", "adversarial_estimate_variance", "detectable", "ruling")
     derived = (
         "outcome", "direction", "verdict_by", "p_value", "log_p_value", "adjusted_p_value", "p_values", "variances",
-        "detectable_effect", "detectable_range",
+        "detectable_effect", "detectable_range", "detectable_unit",
     )  # fmt: skip
 
     test_error: float  # R_S, in the frame's centre
@@ -235,6 +235,13 @@ class Evidence(Record):
     def detectable_effect(self) -> float:
         """An effect that is found four times in five, whichever way it comes about; NaN where none is known."""
         return self.detectable.high
+
+    @property
+    def detectable_unit(self) -> str:
+        """What `detectable_effect` and `detectable_range` are values of."""
+        if self.control is not None:
+            return "mean T, test minus control"
+        return "mean T" if self.views is None else "error rate, over all views minus as they stand"
 
     @property
     def adjusted_log_p_value(self) -> float:
