@@ -46,8 +46,10 @@ moves (--orbit), which keep a picture's label and how likely it is:
   flip, dihedral                         mirror images; all eight views by quarter-turns and mirror images (square
                                          pictures). They need no room and no --radius. Without --control the test is
                                          exact, but only where every view of a picture was as likely as the others:
-                                         satellite, microscopy and pathology pictures, or pictures that were mirrored
-                                         or turned at random; not digits, text, clothes, faces or streets
+                                         pictures that were mirrored or turned at random, perhaps cells, tissue and land
+                                         from above; not digits, text, clothes, faces or streets, nor where north is at
+                                         the top, light comes from one side or a scanner has an orientation. Tiles of
+                                         one slide or scene need --groups
   translations+flip, +dihedral           both together
 dependent pictures (--groups), one of:
   a column                               an array (n,) in the .npz, or a column of the --labels CSV

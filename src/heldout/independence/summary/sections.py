@@ -184,8 +184,8 @@ def exhibits(result: AuditResult) -> page.Section:
     if result.rule in ("random", "random2"):
         why = f"the rule “{result.rule}” averages over moves and chooses none"
     opening = (
-        f"{page.quoted(result.model_names[0])} is right on these as they stand, on the left, and wrong once they are "
-        "moved, on the right, both as the model saw them. The largest T come first. "
+        f"The model {page.quoted(result.model_names[0])} is right on these as they stand, on the left, and wrong once "
+        "they are moved, on the right. Both are shown as it saw them. The largest T come first. "
         "The weight of a moved picture is one over one plus the number of right pictures that would move onto it."
     )
     shown: list[Group] = []
