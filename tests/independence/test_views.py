@@ -90,8 +90,34 @@ def test_from_the_command_line(clothes, models, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.startswith("Easier as they stand than in other views. At level 0.05: it cannot both")
     assert main([*base, "--model", "twins_of_views:honest", "--out", "honest"]) == 0
     assert AuditResult.load(tmp_path / "leaked").orbit == Dihedral()
+    both = ["--model", "twins_of_views:leaked", "--orbit", "translations+dihedral", "--wrap", "--limit", "30"]
+    assert main([*base, *both, "--radius", "1", "--out", "both"]) == 0
+    assert AuditResult.load(tmp_path / "both").orbit == Dihedral() * Translations(1)
     assert main([*base, "--model", "twins_of_views:leaked", "--orbit", "translations+flip", "--crop", "32"]) == 2
     assert "leaves no pixels to move in" in capsys.readouterr().err
+
+
+def test_exhibits_show_the_view_that_the_model_saw():
+    """Of a crop half a pixel off centre, where a turned crop is another one than the crop of what was turned."""
+    rng = np.random.default_rng(2)
+    pictures, weights = rng.integers(0, 256, (80, 8, 8, 3), dtype=np.uint8), rng.normal(size=(2, 5 * 5 * 3))
+
+    def linear(batch):
+        return (batch.reshape(len(batch), -1) - 0.5) @ weights.T
+
+    images = LabelledImages(from_arrays(pictures, rng.integers(0, 2, 80)), Crop(5))
+    found = audit(linear, images, orbit="dihedral", allow_chance=True)
+    assert len(found.exhibits) == 12
+    assert len({exhibit.move[0] for exhibit in found.exhibits}) > 3
+    for exhibit in found.exhibits:
+        whole = pictures[int(exhibit.id)]
+        views = [Crop(5).place(acted(whole, element, axes=(0, 1)), 0) for element in (0, exhibit.move[0])]
+        assert np.array_equal(exhibit.original, views[0])
+        assert np.array_equal(exhibit.moved, views[1])
+        assert exhibit.move[1:] == (0, 0)
+        logits = linear(np.stack([images.scaled(view, "nchw", counts=True) for view in views]))
+        assert logits.argmax(axis=1).tolist() == [exhibit.predicted, exhibit.moved_predicted]
+        assert exhibit.predicted == exhibit.label != exhibit.moved_predicted
 
 
 def test_several_models_are_one_count_and_groups_are_moved_together():
