@@ -304,7 +304,9 @@ def test_views() -> None:
         rows = table(result, "As they stand").rows
         assert len(rows) == len(result.orbit) + 2
     assert "digits" not in points(control, "What it does not mean")
-    assert "is one of 8 that were equally likely beforehand" in words(quiet.html())
+    for result, opening in ((quiet, "Choosing this orbit declares"), (control, "The orbit test takes for granted")):
+        likely = f"{opening} that the view in which a picture stands is one of 8 that were equally likely beforehand"
+        assert likely in words(result.html())
     assert "have a usual side (text, clothes, light from one side, the orientation of a scanner)" in known.verdict
     for result in (quiet, known, control):  # no advice that would be refused, since nothing is shifted
         assert not re.search(r"--radius|--pad|--wrap|--tolerance|larger radius|neutral shifts", words(result.html()))

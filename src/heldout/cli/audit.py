@@ -20,6 +20,7 @@ from heldout.independence.audit import audit_many
 from heldout.independence.result import AuditResult
 from heldout.orbit import RULES
 from heldout.orbit.named import ORBITS, PictureOrbit, named_orbit
+from heldout.orbit.square import has_turns
 
 FORMATS = """\
 pictures (--images, --control):
@@ -212,7 +213,7 @@ def orbit_of(args: argparse.Namespace) -> PictureOrbit:
 def audit_pictures(args: argparse.Namespace, orbit: PictureOrbit, checkpoints: Path | None) -> AuditResult:
     """Models and pictures are read and audited; both may be code of the user's."""
     models, references = models_of(args)
-    need_room = orbit.margin(args.rule) > 0
+    need_room, need_square = orbit.margin(args.rule) > 0, has_turns(orbit.elements)
     test = pictures(
         args,
         models[0],
@@ -222,6 +223,7 @@ def audit_pictures(args: argparse.Namespace, orbit: PictureOrbit, checkpoints: P
         labels_key=args.labels_key,
         groups=args.groups,
         need_room=need_room,
+        need_square=need_square,
     )
     control = None
     if args.control:
@@ -235,6 +237,7 @@ def audit_pictures(args: argparse.Namespace, orbit: PictureOrbit, checkpoints: P
             groups=args.control_groups or args.groups,
             class_names=test.source.class_names,
             need_room=need_room,
+            need_square=need_square,
             prefix="control_",
         )
     return audit_many(

@@ -31,12 +31,12 @@ def only_shifts(orbit: PictureOrbit) -> bool:
     return len(orbit.elements) == 1
 
 
-def declared(orbit: PictureOrbit) -> str:
-    """What choosing a finite group declares."""
-    return (
-        f"Choosing this orbit declares that the view in which a picture stands is one of {len(orbit) + 1} that were "
-        "equally likely beforehand. Nothing tests that."
-    )
+def declared(orbit: PictureOrbit, *, is_verdict: bool) -> str:
+    """What the orbit test takes for granted: declared by the choice of a finite group, if it is the verdict."""
+    likely = f"the view in which a picture stands is one of {len(orbit) + 1} that were equally likely beforehand"
+    if is_verdict:
+        return f"Choosing this orbit declares that {likely}. Nothing tests that."
+    return f"The orbit test takes for granted that {likely}; the verdict, which compares with the control, does not."
 
 
 def usual_view(orbit: PictureOrbit) -> str:

@@ -280,7 +280,7 @@ def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
         ("Moves", moved),
         ("Rule", RULES[result.rule]),
         ("Alternative", sides),
-        ("Tolerance", f"shifts may cost up to {result.tolerance:g} on average" if result.tolerance else None),
+        ("Tolerance", f"moves may cost up to {result.tolerance:g} on average" if result.tolerance else None),
         ("Pictures scored", f"{scored}, {result.control_evaluations:,} on the control, "
                             f"{result.reference_evaluations:,} for the comparison with references"),
         ("Precision", page.arithmetic_text(result.precisions, (*result.batch_sizes, *result.reference_batch_sizes))),

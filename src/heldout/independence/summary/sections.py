@@ -72,8 +72,8 @@ def views(result: AuditResult) -> Iterator[page.Section]:
             f"Intervals of views are {SURE} ones, each on its own; that of what is expected is where the error rate as "
             "they stand falls in 95 of 100 cases, if both hold. Only the pictures as they stand are tested."
         ),
-        f"{moves.declared(result.orbit)} {moves.usual_view(result.orbit)}"
-        f"{' ' + USUAL_VIEW if len(of.view_names) > 2 else ''}",
+        f"{moves.declared(result.orbit, is_verdict=result.evidence.verdict_by == 'orbit')} "
+        f"{moves.usual_view(result.orbit)}{' ' + USUAL_VIEW if len(of.view_names) > 2 else ''}",
     )
 
 
