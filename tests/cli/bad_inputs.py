@@ -422,6 +422,17 @@ AUDITS = [
         "--model bad_inputs_models:three --images oblong.npz --orbit dihedral",
         "quarter-turns need square pictures, but these are 32 x 20; cut squares out of them with --crop 20",
     ),
+    Bad(
+        "audit",
+        "--model bad_inputs_models:three --images oblong.npz --orbit translations+dihedral --wrap",
+        "cut squares out of them with --crop, in place of --pad or --wrap, or mirror them only, with the orbit 'trans",
+    ),
+    Bad(
+        "audit",
+        "--model bad_inputs_models:three --images oblong.npz --orbit translations+dihedral",
+        "leaves no pixels to move in: choose --resize R --crop C, or --upsample U",
+    ),
+    Bad("audit", "--model bad_inputs_models:three --images test.npz --orbit flip --resize 40", "--resize needs --crop"),
     Bad("audit", "--needed --model honest.onnx --control control.npz --orbit flip", "--orbit"),
     Bad("audit", "--scores pool.csv --orbit flip", "--orbit"),
     Bad("audit", f"{AUDIT} --limit 0", "--limit is 0"),

@@ -63,6 +63,8 @@ def test_a_frame_may_cost_two_points_or_chance_and_no_more():
         "`allow_frame_drop=True`",
     ):
         assert words in str(stop.value)
+    with pytest.raises(InputError, match=r"Nothing is shifted with this orbit, .* leave `upsample` out; `allow_frame"):
+        check_looks(drop(500, 499, 385), shifted=False)  # `pad` would be refused
     check_looks(drop(500, 499, 385), allow_frame_drop=True)
     check_looks(drop(500, 385, 499))  # better in the frame: a model that was made for it
 

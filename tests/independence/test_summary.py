@@ -304,6 +304,17 @@ def test_views() -> None:
         rows = table(result, "As they stand").rows
         assert len(rows) == len(result.orbit) + 2
     assert "digits" not in points(control, "What it does not mean")
+    for result, opening in ((quiet, "Choosing this orbit declares"), (control, "The orbit test takes for granted")):
+        likely = f"{opening} that the view in which a picture stands is one of 8 that were equally likely beforehand"
+        assert likely in words(result.html())
+    assert "have a usual side (text, clothes, light from one side, the orientation of a scanner)" in known.verdict
+    for result in (quiet, known, control):  # no advice that would be refused, since nothing is shifted
+        assert not re.search(r"--radius|--pad|--wrap|--tolerance|larger radius|neutral shifts", words(result.html()))
+        assert ("`--groups`" in points(result, "What to do next")) == (
+            result is quiet
+        )  # groups were given, or a control
+    units = [result.to_dict()["detectable_unit"] for result in (quiet, control, made("moved_views"))]
+    assert units == ["error rate, over all views minus as they stand", "mean T, test minus control", "mean T"]
     (figure,) = (f for f in quiet.summary().figures if f.name == "Detectable effect")
     assert "in the error rate" in figure.note
     (shown,) = (block for block in section(known, "The most telling").blocks if isinstance(block, Pictures))
@@ -311,6 +322,15 @@ def test_views() -> None:
     frame = known.to_frame("models")
     assert set(frame["view"]) == {"as it is", "mirrored left to right"}
     assert known.to_frame()["error_views"].to_numpy() == pytest.approx(known.test.view_losses.mean((0, 2)))
+
+
+def test_products_name_all_of_their_moves() -> None:
+    result = made("moved_views")
+    assert "that small shifts and mirror images are neutral" in result.verdict
+    assert "neutral shifts and mirror images are an assumption" in points(result, "What it does not mean")
+    rejected = replace(made("many"), orbit=result.orbit)
+    assert rejected.summary().headline == "Cannot tell which fails: independence or neutral shifts and mirror images"
+    assert "so shifts and mirror images seldom are quite neutral" in rejected.verdict
 
 
 def test_many_models() -> None:

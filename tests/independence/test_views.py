@@ -11,14 +11,15 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from heldout import Dihedral, HorizontalFlip, InputError, Translations, audit, audit_many
+from heldout import Dihedral, HorizontalFlip, InputError, OptionOrders, Translations, audit, audit_many
 from heldout.cli import main
 from heldout.images import Crop, LabelledImages, Pad, Whole, Wrap, from_arrays
 from heldout.independence.result import AuditResult
-from heldout.independence.views import orbit_log_p_values, unit_counts
+from heldout.independence.views import views_test
 from heldout.orbit.square import acted
 from heldout.statistics import orbit_test
 from heldout.statistics.orbit_power import detectable_errors
+from heldout.statistics.poisson_binomial import unit_counts
 
 
 def arranged(pictures: np.ndarray, elements: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -89,8 +90,34 @@ def test_from_the_command_line(clothes, models, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.startswith("Easier as they stand than in other views. At level 0.05: it cannot both")
     assert main([*base, "--model", "twins_of_views:honest", "--out", "honest"]) == 0
     assert AuditResult.load(tmp_path / "leaked").orbit == Dihedral()
+    both = ["--model", "twins_of_views:leaked", "--orbit", "translations+dihedral", "--wrap", "--limit", "30"]
+    assert main([*base, *both, "--radius", "1", "--out", "both"]) == 0
+    assert AuditResult.load(tmp_path / "both").orbit == Dihedral() * Translations(1)
     assert main([*base, "--model", "twins_of_views:leaked", "--orbit", "translations+flip", "--crop", "32"]) == 2
     assert "leaves no pixels to move in" in capsys.readouterr().err
+
+
+def test_exhibits_show_the_view_that_the_model_saw():
+    """Of a crop half a pixel off centre, where a turned crop is another one than the crop of what was turned."""
+    rng = np.random.default_rng(2)
+    pictures, weights = rng.integers(0, 256, (80, 8, 8, 3), dtype=np.uint8), rng.normal(size=(2, 5 * 5 * 3))
+
+    def linear(batch):
+        return (batch.reshape(len(batch), -1) - 0.5) @ weights.T
+
+    images = LabelledImages(from_arrays(pictures, rng.integers(0, 2, 80)), Crop(5))
+    found = audit(linear, images, orbit="dihedral", allow_chance=True)
+    assert len(found.exhibits) == 12
+    assert len({exhibit.move[0] for exhibit in found.exhibits}) > 3
+    for exhibit in found.exhibits:
+        whole = pictures[int(exhibit.id)]
+        views = [Crop(5).place(acted(whole, element, axes=(0, 1)), 0) for element in (0, exhibit.move[0])]
+        assert np.array_equal(exhibit.original, views[0])
+        assert np.array_equal(exhibit.moved, views[1])
+        assert exhibit.move[1:] == (0, 0)
+        logits = linear(np.stack([images.scaled(view, "nchw", counts=True) for view in views]))
+        assert logits.argmax(axis=1).tolist() == [exhibit.predicted, exhibit.moved_predicted]
+        assert exhibit.predicted == exhibit.label != exhibit.moved_predicted
 
 
 def test_several_models_are_one_count_and_groups_are_moved_together():
@@ -99,14 +126,16 @@ def test_several_models_are_one_count_and_groups_are_moved_together():
     view_losses = rng.random((3, 6, 2)) < 0.5
     groups = np.array([0, 0, 1, 2, 3, 3])
     for of in (None, groups):
-        counts = unit_counts(view_losses, of)
+        counts = unit_counts(view_losses.sum(axis=0), of)
         sums = [sum(row[k] for row, k in zip(counts, ways, strict=True))
                 for ways in itertools.product(range(2), repeat=len(counts))]  # fmt: skip
         observed = view_losses[..., 0].sum()
         lower, upper = np.mean(np.array(sums) <= observed), np.mean(np.array(sums) >= observed)
-        found = orbit_log_p_values(counts)
-        assert math.exp(found["greater"]) == pytest.approx(lower)
-        assert math.exp(found["two-sided"]) == pytest.approx(min(1.0, 2 * min(lower, upper)))
+        found = views_test(view_losses, of)
+        assert math.exp(found.log_p_overfitted) == pytest.approx(lower)
+        assert math.exp(found.log_p_two_sided) == pytest.approx(min(1.0, 2 * min(lower, upper)))
+        assert (found.errors, found.expected) == (observed, pytest.approx(np.mean(sums)))
+        assert found.standard_deviation == pytest.approx(np.std(sums))
 
 
 def test_the_verdict_is_declared_by_what_the_audit_is_given(clothes, models):
@@ -131,10 +160,8 @@ def test_a_mirrored_copy_is_the_same_picture(clothes, models):
     found = audit(models["honest"], images_of(twice), orbit=HorizontalFlip(), allow_chance=True)
     assert (found.test.n_groups, found.test.n_duplicates) == (40, 5)
     # Of a picture and its mirror image one stands as the other was drawn: together they say nothing.
-    assert (
-        unit_counts(found.test.view_losses, found.test.groups)[:5, 0].tolist()
-        == unit_counts(found.test.view_losses, found.test.groups)[:5, 1].tolist()
-    )
+    counts = unit_counts(found.test.view_losses.sum(axis=0), found.test.groups)
+    assert counts[:5, 0].tolist() == counts[:5, 1].tolist()
     with pytest.raises(
         InputError, match="stand in the test set too, pixel by pixel, as they are or mirrored or turned"
     ):
@@ -151,8 +178,8 @@ def test_symmetric_pictures_are_counted():
         return np.stack([batch[..., :3].sum((1, 2, 3)), batch[..., 3:].sum((1, 2, 3))], axis=1)
 
     images = LabelledImages(from_arrays(pictures, rng.integers(0, 2, 30)), Whole())
-    found = audit(halves, images, orbit=HorizontalFlip(), allow_chance=True)
-    assert found.evidence.views.n_symmetric == 7
+    found = audit(halves, images, orbit="flip", allow_chance=True)
+    assert (found.orbit, found.evidence.views.n_symmetric) == (HorizontalFlip(), 7)
     assert not (found.test.view_losses[0, :7, 0] != found.test.view_losses[0, :7, 1]).any()
     assert "7, which some move leaves unchanged" in str(found)
 
@@ -161,6 +188,12 @@ def test_symmetric_pictures_are_counted():
     ("options", "told"),
     [
         ({"orbit": Dihedral()}, "quarter-turns need square pictures, but these are 6 x 8"),
+        ({"orbit": "dihedral"}, "quarter-turns need square .* with the orbit 'flip'"),
+        ({"orbit": Translations(1) * Dihedral(), "frame": Wrap()}, "`crop`, in place .* 'translations\\+flip'"),
+        ({"orbit": "translations"}, r"needs a radius, .* give heldout\.Translations\(2\)"),
+        ({"orbit": "turns"}, "`orbit` is 'turns'; choose one of"),
+        ({"orbit": Dihedral}, "`orbit` is <class .*; it must be heldout.Translations"),
+        ({"orbit": OptionOrders(3)}, "it must be heldout.Translations"),
         ({"orbit": Dihedral(), "frame": Crop(7)}, "is 6 x 8, smaller than the crop of"),
         ({"orbit": HorizontalFlip(), "rule": "nearest"}, "'nearest' needs moves with a length"),
         ({"orbit": HorizontalFlip(), "tolerance": 0.1}, "`tolerance` is for shifts"),
@@ -188,6 +221,6 @@ def test_what_could_have_been_found(k):
     for _ in range(n):
         turned = rng.permuted(counts, axis=1)
         turned[rng.random(len(counts)) < share, 0] = 0
-        hits += orbit_log_p_values(turned)["two-sided"] <= math.log(0.05)
+        hits += orbit_test(turned, alternative="two-sided").p_value <= 0.05
     assert 0.8 - 4 * 0.023 < hits / n < 0.8 + 4 * 0.023
     assert math.isnan(detectable_errors(np.ones((20, 2), dtype=int)).high)

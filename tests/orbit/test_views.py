@@ -70,6 +70,7 @@ def test_what_is_known_of_an_orbit(orbit):
     assert orbit.statistic_range("strongest") == statistic_range("strongest", len(orbit))
     assert named_orbit(orbit.name, orbit.radius or None) == orbit
     assert orbit.is_group == (orbit.radius == 0)
+    assert len(orbit.elements) * (2 * orbit.radius + 1) ** 2 == len(orbit) + 1
     packed, arrays = pack(orbit)
     assert same(unpack(type(orbit), json.dumps(packed), arrays), orbit)
     assert orbit.margin("random") == 2 * orbit.radius
@@ -81,6 +82,7 @@ def test_sizes_by_hand():
     assert {named_orbit(name, 1 if "translations" in name else None).name for name in ORBITS} == set(ORBITS)
     # the element first, then the shift row by row, without the move that does nothing
     moves = (HorizontalFlip() * Translations(1)).table("strongest").moves
+    assert Translations(1) * Dihedral() == Dihedral() * Translations(1)
     assert moves[[0, 3, 4, 8]].tolist() == [[0, -1, -1], [0, 0, -1], [0, 0, 1], [4, -1, -1]]
     assert moves[[12, -1]].tolist() == [[4, 0, 0], [4, 1, 1]]
 
@@ -96,7 +98,10 @@ def test_sizes_by_hand():
         (lambda: Product(Dihedral(), 2), r"`translations` of Product is 2; it must be heldout\.Translations"),
         (lambda: named_orbit("turns"), "`orbit` is 'turns'; choose one of translations, flip"),
         (lambda: named_orbit("flip", 2), "`radius` is 2, but nothing is shifted in the orbit 'flip'"),
-        (lambda: named_orbit("translations+flip"), "needs a `radius`"),
+        (
+            lambda: named_orbit("translations+flip"),
+            r"needs a radius, .* give heldout.HorizontalFlip\(\) \* heldout.Trans",
+        ),
     ],
 )
 def test_bad_input(call, sentence):

@@ -20,6 +20,7 @@ from heldout.independence.audit import audit_many
 from heldout.independence.result import AuditResult
 from heldout.orbit import RULES
 from heldout.orbit.named import ORBITS, PictureOrbit, named_orbit
+from heldout.orbit.square import has_turns
 
 FORMATS = """\
 pictures (--images, --control):
@@ -46,8 +47,10 @@ moves (--orbit), which keep a picture's label and how likely it is:
   flip, dihedral                         mirror images; all eight views by quarter-turns and mirror images (square
                                          pictures). They need no room and no --radius. Without --control the test is
                                          exact, but only where every view of a picture was as likely as the others:
-                                         satellite, microscopy and pathology pictures, or pictures that were mirrored
-                                         or turned at random; not digits, text, clothes, faces or streets
+                                         pictures that were mirrored or turned at random, perhaps cells, tissue and land
+                                         from above; not digits, text, clothes, faces or streets, nor where north is at
+                                         the top, light comes from one side or a scanner has an orientation. Tiles of
+                                         one slide or scene need --groups
   translations+flip, +dihedral           both together
 dependent pictures (--groups), one of:
   a column                               an array (n,) in the .npz, or a column of the --labels CSV
@@ -210,7 +213,7 @@ def orbit_of(args: argparse.Namespace) -> PictureOrbit:
 def audit_pictures(args: argparse.Namespace, orbit: PictureOrbit, checkpoints: Path | None) -> AuditResult:
     """Models and pictures are read and audited; both may be code of the user's."""
     models, references = models_of(args)
-    need_room = orbit.margin(args.rule) > 0
+    need_room, need_square = orbit.margin(args.rule) > 0, has_turns(orbit.elements)
     test = pictures(
         args,
         models[0],
@@ -220,6 +223,7 @@ def audit_pictures(args: argparse.Namespace, orbit: PictureOrbit, checkpoints: P
         labels_key=args.labels_key,
         groups=args.groups,
         need_room=need_room,
+        need_square=need_square,
     )
     control = None
     if args.control:
@@ -233,6 +237,7 @@ def audit_pictures(args: argparse.Namespace, orbit: PictureOrbit, checkpoints: P
             groups=args.control_groups or args.groups,
             class_names=test.source.class_names,
             need_room=need_room,
+            need_square=need_square,
             prefix="control_",
         )
     return audit_many(

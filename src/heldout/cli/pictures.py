@@ -102,13 +102,14 @@ def pictures(
     groups: str | None,
     class_names: Sequence[str] | None = None,
     need_room: bool = True,
+    need_square: bool = False,
     of: Literal["test", "train", "validation"] = "test",
     prefix: str = "",
 ) -> LabelledImages:
     """Pictures in the frame that the options ask for, scaled as they say; where they leave it open, as the model says.
 
-    `need_room` as in `frame_of`; `class_names` are those of another set, by which this one is numbered; `of` as in
-    `from_npz`; `prefix` is that of the options that name its keys.
+    `need_room` and `need_square` as in `frame_of`; `class_names` are those of another set, by which this one is
+    numbered; `of` as in `from_npz`; `prefix` is that of the options that name its keys.
     """
     try:
         source = open_source(
@@ -125,7 +126,7 @@ def pictures(
         raise InputError(re.sub("`(images_key|labels_key)`", rf"`{prefix}\1`", str(error))) from error
     return LabelledImages(
         source,
-        frame_of(args, model, source.read(0).shape, need_room=need_room),
+        frame_of(args, model, source.read(0).shape, need_room=need_room, need_square=need_square),
         mean=args.mean,
         std=args.std,
         scale=args.scale,
@@ -139,10 +140,18 @@ def groups_of(source: ImageSource, spec: str | None) -> NDArray[Any] | None:
     return None if spec is None else resolve_groups(spec, source.ids, getattr(source, "columns", {}))
 
 
-def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...], *, need_room: bool = True) -> Frame:
+def frame_of(
+    args: argparse.Namespace,
+    model: Scorer,
+    shape: tuple[int, ...],
+    *,
+    need_room: bool = True,
+    need_square: bool = False,
+) -> Frame:
     """The frame that the options ask for; what they leave open comes from the model's input size.
 
-    Without `need_room` pictures that are left as they are will do.
+    Without `need_room` pictures that are left as they are will do; with `need_square` no frame of whole pictures does
+    that are not square.
     """
     known = getattr(model, "input_size", (None, None))[0]
     crop = args.crop or known
@@ -165,10 +174,17 @@ def frame_of(args: argparse.Namespace, model: Scorer, shape: tuple[int, ...], *,
         refuse_idle(args, ("interpolation",), "without --resize or --upsample")
     if not need_room and args.crop is None and args.resize is None:
         return Whole()
-    if crop is None or (need_room and args.resize is None and crop >= min(shape[:2])):
+    if crop is None and not need_room:
         raise InputError(
-            f"a picture of {shape[0]} x {shape[1]} leaves no pixels to move in: choose --resize R --crop C, "
-            + ("--pad reflect (with --control), " if hasattr(args, "pad") else "")
-            + "--wrap, or --upsample U for a model trained on enlarged pictures."
+            "--resize needs --crop, the side of the square that is cut out of the middle; the model does not tell how "
+            "large its pictures are."
+        )
+    if crop is None or (need_room and args.resize is None and crop >= min(shape[:2])):
+        ways = ["--resize R --crop C", *["--pad reflect (with --control)"] * hasattr(args, "pad"), "--wrap"]
+        if need_square and shape[0] != shape[1]:
+            ways = ways[:1]
+        raise InputError(
+            f"a picture of {shape[0]} x {shape[1]} leaves no pixels to move in: choose {', '.join(ways)}, or "
+            "--upsample U for a model trained on enlarged pictures."
         )
     return Crop(crop, resize=args.resize, interpolation=args.interpolation)

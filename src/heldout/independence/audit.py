@@ -36,7 +36,7 @@ from heldout.independence.sizes import BatchSizes
 from heldout.independence.untouched import ORIGINAL, chosen_pictures
 from heldout.independence.work import Notify, Pictures, Work, find_dependence, look_at_all, score_all, sets_of
 from heldout.orbit import Rule
-from heldout.orbit.named import PictureOrbit
+from heldout.orbit.named import PictureOrbit, as_orbit
 from heldout.scorers import as_scorer
 from heldout.scorers.base import precision_of
 from heldout.scorers.ways import settle_ways, way_of, ways_file
@@ -75,7 +75,7 @@ def audit_many(
     scorers: Sequence[Any],
     images: LabelledImages,
     *,
-    orbit: PictureOrbit,
+    orbit: PictureOrbit | str,
     rule: Rule = "strongest",
     control: LabelledImages | None = None,
     references: Sequence[Any] = (),
@@ -129,6 +129,7 @@ def audit_many(
     (2, (2, 40))
     """
     leak_alternative, alternative = alternative or ALTERNATIVE, alternative or "two-sided"
+    orbit = as_orbit(orbit)
     check_options(orbit, rule, alternative, tolerance, seed, limit, batch_size, control is not None)
     check_level(level, planned_audits, n_resamples if control is not None else None, halves=1 if len(references) else 2)
     check_cluster(cluster, check_n_jobs(n_jobs))
@@ -174,6 +175,7 @@ def audit_many(
                 expect_accuracy=expected[number],
                 allow_chance=allow_chance,
                 allow_frame_drop=allow_frame_drop,
+                shifted=orbit.radius > 0,
             )
         compared = None
         if others:
@@ -300,7 +302,9 @@ def _pictures_to_see(work: Work, examples: Examples, leak: LeakEvidence | None) 
     }
 
 
-def audit(scorer: Any, images: LabelledImages, *, orbit: PictureOrbit, **options: Unpack[AuditOptions]) -> AuditResult:
+def audit(
+    scorer: Any, images: LabelledImages, *, orbit: PictureOrbit | str, **options: Unpack[AuditOptions]
+) -> AuditResult:
     """Is this model independent of this test set?
 
     Parameters
@@ -311,10 +315,13 @@ def audit(scorer: Any, images: LabelledImages, *, orbit: PictureOrbit, **options
     images : LabelledImages
         The test set with its frame and pixel scale.
     orbit : Translations, HorizontalFlip, Dihedral or a product such as `Dihedral() * Translations(2)`
-        The moves. Whoever chooses a finite group (`HorizontalFlip()`, `Dihedral()`) declares that every view of a
-        picture was as likely as the others, for each picture by itself: pictures without an upright side or a
-        handedness, such as satellite, microscopy and pathology images, or pictures that were mirrored or turned at
-        random; not digits, text, clothes or faces. Nothing is shifted then, so that pictures need no room (`Whole`).
+        The moves; "flip" and "dihedral" will do for the groups. Whoever chooses a finite group (`HorizontalFlip()`,
+        `Dihedral()`) declares that every view of a picture was as likely as the others, for each picture by itself, or
+        for each group as a whole (`LabelledImages.groups`: the tiles of one slide or scene are one). It can be said of
+        cells, tissue and land from above, and holds where pictures were mirrored or turned at random; not of digits,
+        text, clothes or faces, nor where north is at the top, light comes from one side or a scanner has an
+        orientation: a model can learn that from its training set alone, and is found. Nothing is shifted then, so that
+        pictures need no room (`Whole`).
     control : LabelledImages, optional
         Fresh examples of the same source that were put aside at random before any
         training or selection. With a control the verdict is twice the smaller of two permutation

@@ -36,7 +36,7 @@ def check_options(
             "counted in all views, so leave it out."
         )
     if tolerance and has_control:
-        raise InputError("`tolerance` is for audits without a control: the control already takes up what shifts cost.")
+        raise InputError("`tolerance` is for audits without a control: the control already takes up what moves cost.")
     for name, value in (("limit", limit), ("batch_size", batch_size)):
         if value is not None:
             check_count(value, name)

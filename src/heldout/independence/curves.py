@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from heldout.independence.drawn import Band, CurvePoint, Drawn, ModelAlone, ModelGroups, StatisticHistogram
 from heldout.independence.evidence import Examples, bernstein_interval
-from heldout.independence.views import orbit_log_p_values, unit_counts
+from heldout.independence.views import views_test
 from heldout.orbit import Rule
 from heldout.orbit.table import Orbit
 from heldout.statistics import holm, independence_test, n_model_test
@@ -135,9 +135,9 @@ def subset_curve(
             ]
             bands[method] = _band(log_p)
         if examples.view_losses is not None:
-            side: Alternative = tested["alternative"]
-            log_p = [orbit_log_p_values(unit_counts(examples.view_losses[:, i], groups))[side] for i, groups in drawn]
-            bands["orbit"] = _band(log_p)
+            found = [views_test(examples.view_losses[:, i], groups) for i, groups in drawn]
+            greater = tested["alternative"] == "greater"
+            bands["orbit"] = _band([of.log_p_overfitted if greater else of.log_p_two_sided for of in found])
         for name, of in (("test_error", losses), ("adversarial_estimate", weighted)):
             low, high = np.mean([bernstein_interval(of[i], groups) for i, groups in drawn], axis=0)
             mean = float(np.mean([of[i].mean() for i, _ in drawn]))

@@ -14,7 +14,7 @@ from heldout.groups import design_effect, group_sizes
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import ADVERSARIAL, KINDS, WRONG
 from heldout.independence.verdict import Basis, Direction, Outcome, Verdict, judge
-from heldout.independence.views import ViewsEvidence, elements_of, weigh_views
+from heldout.independence.views import ViewsEvidence, weigh_views
 from heldout.orbit import Rule
 from heldout.orbit.named import PictureOrbit
 from heldout.orbit.square import NAMES as VIEWS
@@ -209,7 +209,7 @@ class Evidence(Record):
     unlisted = ("test_error_variance", "adversarial_estimate_variance", "detectable", "ruling")
     derived = (
         "outcome", "direction", "verdict_by", "p_value", "log_p_value", "adjusted_p_value", "p_values", "variances",
-        "detectable_effect", "detectable_range",
+        "detectable_effect", "detectable_range", "detectable_unit",
     )  # fmt: skip
 
     test_error: float  # R_S, in the frame's centre
@@ -235,6 +235,13 @@ class Evidence(Record):
     def detectable_effect(self) -> float:
         """An effect that is found four times in five, whichever way it comes about; NaN where none is known."""
         return self.detectable.high
+
+    @property
+    def detectable_unit(self) -> str:
+        """What `detectable_effect` and `detectable_range` are values of."""
+        if self.control is not None:
+            return "mean T, test minus control"
+        return "mean T" if self.views is None else "error rate, over all views minus as they stand"
 
     @property
     def adjusted_log_p_value(self) -> float:
@@ -321,7 +328,7 @@ def weigh(
             test.view_losses,
             test.groups,
             test.n_symmetric,
-            tuple(VIEWS[element] for element in elements_of(orbit)),
+            tuple(VIEWS[element] for element in orbit.elements),
             tuple(error_interval(of, test.groups) for of in test.view_losses.mean(axis=0).T),
             alternative=alternative,
             level=held_to,

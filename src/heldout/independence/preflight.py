@@ -329,6 +329,7 @@ def check_looks(
     expect_accuracy: float | str | None = None,
     allow_chance: bool = False,
     allow_frame_drop: bool = False,
+    shifted: bool = True,
 ) -> None:
     """Stop where a model is not what its owner thinks, or the frame shows it what it was not made for.
 
@@ -343,13 +344,15 @@ def check_looks(
     expect_accuracy : float or str, optional
         Accuracy on the untouched pictures of the whole test set. A model that is better in an enlarging frame was
         made for that: then the frame's counts.
+    shifted : bool
+        Whether pictures are shifted, for which they need a frame.
     """
     if expect_accuracy is not None:
         _check_expected(looks["test"], expect_accuracy)
     elif not allow_chance:
         _check_better_than_chance(list(looks.values()))
     if not allow_frame_drop:
-        _check_frame_drop(looks)
+        _check_frame_drop(looks, shifted=shifted)
 
 
 def _check_expected(look: Preflight, expected: float | str) -> None:
@@ -391,7 +394,7 @@ def near_chance(looks: list[Preflight]) -> str | None:
     )
 
 
-def _check_frame_drop(looks: dict[str, Preflight]) -> None:
+def _check_frame_drop(looks: dict[str, Preflight], *, shifted: bool) -> None:
     broken = sum(int((look.untouched_right & ~look.right).sum()) for look in looks.values())
     mended = sum(int((~look.untouched_right & look.right).sum()) for look in looks.values())
     n = sum(len(look.right) for look in looks.values())
@@ -404,12 +407,17 @@ def _check_frame_drop(looks: dict[str, Preflight]) -> None:
     whole = [
         100 * sum(int(getattr(look, w).sum()) for look in looks.values()) / n for w in ("untouched_right", "right")
     ]
+    way_out = "Nothing is shifted with this orbit, so that pictures need no room: leave `upsample` out"
+    if shifted:
+        way_out = (
+            "For models of small pictures use `pad='reflect'` (with `control`), which leaves the untouched picture in "
+            "the middle"
+        )
     raise InputError(
         f"the model is right on {whole[0]:.1f} % of the untouched pictures, but on {whole[1]:.1f} % in the frame "
         f"({each}; {n:,} pictures, McNemar's exact p = {p:.2g}): the frame shows it something it was not made for, and "
         "what it knows by heart would go unseen. Likely causes: `upsample` zooms, and the model was trained on "
-        "pictures of their own size, or on another enlargement. For models of small pictures use `pad='reflect'` "
-        "(with `control`), which leaves the untouched picture in the middle; `allow_frame_drop=True` goes on with this "
+        f"pictures of their own size, or on another enlargement. {way_out}; `allow_frame_drop=True` goes on with this "
         "frame."
     )
 

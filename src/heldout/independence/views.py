@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.orbit.named import PictureOrbit
-from heldout.orbit.square import IDENTITY
 from heldout.results import Record, plain
-from heldout.statistics import Detectable
+from heldout.statistics import Detectable, OrbitTestResult, orbit_test
 from heldout.statistics.checks import Alternative
-from heldout.statistics.lattice_sums import sum_log_tails
 from heldout.statistics.orbit_power import detectable_errors
+from heldout.statistics.poisson_binomial import unit_counts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -70,35 +68,10 @@ class ViewsEvidence(Record):
         }
 
 
-def elements_of(orbit: PictureOrbit) -> tuple[int, ...]:
-    """Mirror images and turns among the moves, by their number in `heldout.orbit.square`; the first moves nothing."""
-    found: tuple[int, ...] = getattr(orbit, "elements", (IDENTITY,))
-    return found
-
-
-def unit_counts(view_losses: NDArray[np.bool_], groups: NDArray[np.intp] | None) -> NDArray[np.int64]:
-    """(n_units, n_views) errors of each picture in each view, all models together; of groups, whose pictures are moved
-    together, of all of their pictures.
-
-    Examples
-    --------
-    >>> view_losses = np.array([[[0, 1], [1, 1], [0, 1]]], dtype=bool)
-    >>> unit_counts(view_losses, None).tolist(), unit_counts(view_losses, np.array([0, 1, 0])).tolist()
-    ([[0, 1], [1, 1], [0, 1]], [[0, 2], [1, 1]])
-    """
-    counts = view_losses.sum(axis=0, dtype=np.int64)
-    if groups is None:
-        return np.asarray(counts)
-    units = np.zeros((int(groups.max()) + 1, counts.shape[1]), dtype=np.int64)
-    np.add.at(units, groups, counts)
-    return units
-
-
-def orbit_log_p_values(counts: NDArray[np.int64]) -> dict[Alternative, float]:
-    """Of the first column's sum against one value from each row, each as likely as the others of its row."""
-    n_units, n_views = counts.shape
-    tails = sum_log_tails(counts.ravel(), np.arange(n_units + 1) * n_views, int(counts[:, 0].sum()))
-    return {"greater": tails.log_p("overfitted"), "two-sided": tails.log_p("two-sided")}
+def views_test(view_losses: NDArray[np.bool_], groups: NDArray[np.intp] | None) -> OrbitTestResult:
+    """The orbit test of losses (n_models, n_pictures, n_views), as given first: all models together, and the pictures
+    of a group moved together."""
+    return orbit_test(view_losses.sum(axis=0), groups=groups, alternative="two-sided")
 
 
 def weigh_views(
@@ -113,16 +86,16 @@ def weigh_views(
 ) -> ViewsEvidence:
     """The orbit test of these pictures, exact if the model does not depend on how they are arranged and every
     arrangement was as likely as the others: of each picture by itself, of a group of pictures as a whole."""
-    counts, pairs = unit_counts(view_losses, groups), view_losses[..., 0].size
-    log_p, found = orbit_log_p_values(counts), detectable_errors(counts, alternative=alternative, level=level)
+    counts, pairs = unit_counts(view_losses.sum(axis=0), groups), view_losses[..., 0].size
+    tested, found = views_test(view_losses, groups), detectable_errors(counts, alternative=alternative, level=level)
     return ViewsEvidence(
         view_names=view_names,
         view_errors=tuple(float(error) for error in view_losses.mean(axis=(0, 1))),
         view_intervals=view_intervals,
-        expected_error=float(view_losses.mean()),
-        deviation=math.sqrt(float(counts.var(axis=1).sum())) / pairs,
-        log_p_greater=log_p["greater"],
-        log_p_two_sided=log_p["two-sided"],
+        expected_error=tested.expected / pairs,
+        deviation=tested.standard_deviation / pairs,
+        log_p_greater=tested.log_p_overfitted,
+        log_p_two_sided=tested.log_p_two_sided,
         alternative=alternative,
         n_units=len(counts),
         n_telling=int((counts != counts[:, :1]).any(axis=1).sum()),

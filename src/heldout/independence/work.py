@@ -21,7 +21,6 @@ from heldout.independence.dependence import Dependence, dependence
 from heldout.independence.preflight import Preflight, check_room, looked_at, preflight
 from heldout.independence.rounds import Shard, ShardResult, finished_before, run_shard, shards_of
 from heldout.independence.sizes import BatchSizes, with_size
-from heldout.independence.views import elements_of
 from heldout.orbit import Rule
 from heldout.orbit.named import PictureOrbit
 from heldout.orbit.table import MoveTable, Orbit
@@ -184,7 +183,7 @@ def _check_control(test: Pictures, control: Pictures) -> None:
 
 def find_dependence(work: Work, *, alternative: Alternative, level: float) -> dict[str, Dependence]:
     """Which pictures of each set depend on each other, and whether enough are left that do not."""
-    elements = elements_of(work.orbit)
+    elements = work.orbit.elements
     told = {"views": elements} if len(elements) > 1 else {}
     depends = dependence(
         work.parts,
@@ -347,7 +346,7 @@ def _whole(work: Work, job: Job, look: Preflight) -> Shard:
 
 def _moves(orbit: Orbit) -> dict[str, str | int]:
     """What tells orbits apart; of translations, as older versions wrote it."""
-    return {"radius": orbit.radius, **({} if orbit.name == "translations" else {"orbit": orbit.name})}
+    return {"radius": orbit.radius, **({} if len(orbit.elements) == 1 else {"orbit": orbit.name})}
 
 
 def _table(orbit: Orbit, rule: Rule, pictures: Pictures) -> MoveTable:

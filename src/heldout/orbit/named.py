@@ -32,5 +32,27 @@ def named_orbit(name: str, radius: int | None = None) -> PictureOrbit:
             raise InputError(f"`radius` is {radius!r}, but nothing is shifted in the orbit {name!r}; leave it out.")
         return group
     if radius is None:
-        raise InputError(f"the orbit {name!r} needs a `radius`.")
+        views_too = "" if group is None else f"heldout.{group!r} * "
+        raise InputError(
+            f"the orbit {name!r} needs a radius, which its name does not tell; give {views_too}heldout.Translations(2)."
+        )
     return Translations(radius) if group is None else Product(group, Translations(radius))
+
+
+def as_orbit(orbit: PictureOrbit | str) -> PictureOrbit:
+    """What `orbit` of an audit means: moves of pictures, or the name of those that need no radius.
+
+    Examples
+    --------
+    >>> as_orbit("dihedral"), as_orbit(Translations(2))
+    (Dihedral(), Translations(radius=2))
+    """
+    if isinstance(orbit, str):
+        return named_orbit(orbit)
+    if not isinstance(orbit, PictureOrbit):
+        raise InputError(
+            f"`orbit` is {orbit!r}; it must be heldout.Translations(radius), heldout.HorizontalFlip(), "
+            "heldout.Dihedral(), a product such as heldout.Dihedral() * heldout.Translations(2), or one of the names "
+            "'flip' and 'dihedral'."
+        )
+    return orbit

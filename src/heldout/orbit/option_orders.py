@@ -89,6 +89,11 @@ class OptionOrders:
         """Whether the orders are a group, so that they are the same for each item and each place is as frequent."""
         return self.kind != "drawn" or self.n_orders == math.factorial(self.k)
 
+    @property
+    def elements(self) -> tuple[int, ...]:
+        """The orders by number, the printed one first."""
+        return tuple(range(self.n_orders))
+
     def __len__(self) -> int:
         return self.n_orders - 1
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from heldout.errors import InputError
 from heldout.orbit.rules import Rule, statistic_range
-from heldout.orbit.square import INVERSE, MATRICES, PRODUCT
+from heldout.orbit.square import INVERSE, MATRICES, PRODUCT, check_square
 from heldout.orbit.table import Indices, MoveTable
 from heldout.orbit.translations import Translations
 from heldout.orbit.views import Dihedral, HorizontalFlip, check_has_no_length
@@ -18,7 +18,8 @@ from heldout.orbit.views import Dihedral, HorizontalFlip, check_has_no_length
 class Product:
     """All views of a group, each of them shifted: a move (g, v) flips or turns by g, then moves the content by v.
 
-    A shift before g is another one after it, g tau_v = tau_gv g, so that every combination of moves is one of them.
+    A shift before g is another one after it, g tau_v = tau_gv g, so that every combination of moves is one of them, and
+    `Translations(2) * Dihedral()` is the same product.
     Moves come by element first, then by shift in row-major order, and that order decides every tie. Where two moves
     lead to the same picture, as of one that is its own mirror image, the random rules count both, for T to sum to 0
     over all shifts; T of the rule "strongest" is the same as if pictures were counted.
@@ -96,7 +97,7 @@ class Product:
         shape : (int, int)
             Height and width of what the model sees.
         """
-        self.group.check_shape(shape)
+        check_square(self.elements, shape, shifted=True)
 
     def table(self, rule: Rule, *, period: tuple[int, int] | None = None) -> MoveTable:
         """All views, shifted as far as can matter, and the moves between them.

@@ -86,13 +86,15 @@ def has_turns(elements: Iterable[int]) -> bool:
     return any(AXES[element][0] for element in elements)
 
 
-def check_square(elements: Sequence[int], shape: tuple[int, int]) -> None:
-    """InputError where pictures of this height and width cannot be turned by all of these."""
+def check_square(elements: Sequence[int], shape: tuple[int, int], *, shifted: bool = False) -> None:
+    """InputError where pictures of this height and width cannot be turned by all of these; where they are `shifted`
+    too, squares need room around them."""
     height, width = shape
     if height != width and has_turns(elements):
+        cut = "with `crop`, in place of `pad` or `wrap`" if shifted else f"with `crop={min(shape)}`"
         raise InputError(
-            f"quarter-turns need square pictures, but these are {height} x {width}; cut squares out of them with "
-            f"`crop={min(shape)}`, or mirror them only, with the orbit 'flip'."
+            f"quarter-turns need square pictures, but these are {height} x {width}; cut squares out of them {cut}, or "
+            f"mirror them only, with the orbit {'translations+flip' if shifted else 'flip'!r}."
         )
 
 

@@ -116,6 +116,12 @@ class Orbit(Protocol):
         """Most pixels that a move shifts down or right; 0 where nothing is shifted."""
         ...
 
+    @property
+    def elements(self) -> tuple[int, ...]:
+        """What is done to an example besides shifts, by number, nothing first: of pictures flips and turns, as in
+        `heldout.orbit.square`; of options their orders. Only one where all moves are shifts."""
+        ...
+
     def __len__(self) -> int: ...
 
     def margin(self, rule: Rule) -> int:

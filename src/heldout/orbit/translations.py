@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.orbit.rules import Rule, check_rule, statistic_range
+from heldout.orbit.square import IDENTITY
 from heldout.orbit.table import MoveTable
 
 MOST = 1_000_000  # pixels; no picture has as many on a side
@@ -69,6 +70,7 @@ class Translations:
 
     name = "translations"
     is_group = False
+    elements = (IDENTITY,)  # nothing is flipped or turned
 
     def __post_init__(self) -> None:
         if self.radius > MOST:

@@ -39,6 +39,8 @@ class PictureGroup:
 
         return Product(self, other) if isinstance(other, Translations) else NotImplemented  # type: ignore[arg-type]
 
+    __rmul__ = __mul__  # shifts before a flip or a turn are others after it
+
     def margin(self, rule: Rule) -> int:
         """Pixels needed around the crop: none.
 
@@ -119,7 +121,8 @@ class PictureGroup:
 class HorizontalFlip(PictureGroup):
     """A picture and its mirror image, left to right.
 
-    For pictures that are as likely to be one as the other: most photographs without text, clocks or hands.
+    For pictures that are as likely to be one as the other, which text, clocks, hands, light from one side and the
+    orientation of a scanner rule out.
     `HorizontalFlip() * Translations(2)` shifts both.
 
     Examples
@@ -141,8 +144,9 @@ class HorizontalFlip(PictureGroup):
 class Dihedral(PictureGroup):
     """The eight views of a square picture: four quarter-turns, and those of its mirror image.
 
-    For pictures without an upright side, such as satellite, microscopy and pathology images.
-    `Dihedral() * Translations(2)` shifts all of them.
+    For pictures that stand in one of eight views, each of them equally likely beforehand, as can be said of cells,
+    tissue and land seen from above. Not where they have an up after all: north at the top, light and shadows from one
+    side, the orientation of a scanner. `Dihedral() * Translations(2)` shifts all of them.
 
     Examples
     --------

@@ -16,7 +16,7 @@ everything but that move, the errors of group g are one of the sums
 .. math:: W_{gj} = \sum_{i \in g} w_{ij}, \qquad j = 1 \ldots |G|,    \tag{2}
 
 each as likely as any other, w_ij telling whether example i is wrong after the move j; groups are independent, and E is
-a sum of such numbers.
+a sum of such numbers. So it is where several models are counted together, w_ij telling how many of them are wrong.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OrbitTestResult(Record):
     Attributes
     ----------
     errors : int
-        Examples that are wrong as given.
+        Examples that are wrong as given; of several models all of their errors.
     expected, standard_deviation : float
         Of the errors, under the null hypothesis.
     log_p_value, p_value : float
@@ -144,8 +144,8 @@ def orbit_test(
 
     Parameters
     ----------
-    wrong : (n_examples, n_points) bool, or (m,) with `starts`
-        Whether the model is wrong, the given arrangement first.
+    wrong : (n_examples, n_points) bool or int, or (m,) with `starts`
+        Whether the model is wrong, the given arrangement first; or how many of several models are.
     starts : (n_examples + 1,) int, optional
         Where the arrangements of each example begin, where they differ in number.
     groups : (n_examples,), optional
@@ -172,9 +172,9 @@ def orbit_test(
     """
     check_side(alternative)
     table = np.asarray(wrong)
-    if table.dtype != bool and not np.isin(table, (0, 1)).all():
-        raise InputError("`wrong` must hold True and False only.")
-    table = table.astype(bool)
+    if table.dtype.kind not in "biuf" or not ((table >= 0) & (table % 1 == 0)).all():
+        raise InputError("`wrong` must hold True and False only, or how many models are wrong.")
+    table = table.astype(np.int64)
     if starts is None:
         if table.ndim != 2 or table.size == 0:
             raise InputError(
@@ -185,25 +185,23 @@ def orbit_test(
         raise InputError("`groups` needs the same moves for all examples: give `wrong` as a table, without `starts`.")
     else:
         begin = check_starts(starts, table, "wrong")
-    flat, n = table.reshape(-1), len(begin) - 1
+    n = len(begin) - 1
+    n_groups = None
+    if groups is not None:
+        table = unit_counts(table, group_codes(groups, n))
+        n_groups = len(table)
+        begin = np.arange(n_groups + 1) * table.shape[1]
+    flat, sizes = table.reshape(-1), np.diff(begin)
     errors = int(flat[begin[:-1]].sum())
-    if groups is None:
-        sizes = np.diff(begin)
-        shares = np.add.reduceat(flat.astype(np.int64), begin[:-1]) / sizes
-        mean, variance = float(shares.sum()), float((shares * (1 - shares)).sum())
-        tails = poisson_binomial_log_tails(shares, errors)  # (1)
-        n_groups = None
+    means, squares = (np.add.reduceat(flat**k, begin[:-1]) / sizes for k in (1, 2))
+    if flat.max() <= 1:
+        tails = poisson_binomial_log_tails(means, errors)  # (1)
     else:
-        codes = group_codes(groups, n)
-        n_groups = int(codes.max()) + 1
-        sums = np.zeros((n_groups, table.shape[1]), dtype=np.int64)
-        np.add.at(sums, codes, table)  # (2)
-        mean, variance = float(sums.mean(axis=1).sum()), float(sums.var(axis=1).sum())
-        tails = sum_log_tails(sums.ravel(), np.arange(n_groups + 1) * table.shape[1], errors)
+        tails = sum_log_tails(flat, begin, errors)
     return OrbitTestResult(
         errors=errors,
-        expected=mean,
-        standard_deviation=math.sqrt(variance),
+        expected=float(means.sum()),
+        standard_deviation=math.sqrt(max(0.0, float((squares - means**2).sum()))),
         log_p_overfitted=tails.log_p("overfitted", mid_p=mid_p),
         log_p_two_sided=tails.log_p("two-sided", mid_p=mid_p),
         alternative=alternative,
@@ -211,6 +209,22 @@ def orbit_test(
         n_examples=n,
         n_groups=n_groups,
     )
+
+
+def unit_counts(counts: NDArray[np.int64], groups: NDArray[np.intp] | None) -> NDArray[np.int64]:
+    """(2): errors (n_examples, n_points) of each example after each move, summed over the examples of each group.
+
+    Examples
+    --------
+    >>> counts = np.array([[0, 1], [1, 1], [0, 1]])
+    >>> unit_counts(counts, np.array([0, 1, 0])).tolist(), unit_counts(counts, None) is counts
+    ([[0, 2], [1, 1]], True)
+    """
+    if groups is None:
+        return counts
+    units = np.zeros((int(groups.max()) + 1, counts.shape[1]), dtype=np.int64)
+    np.add.at(units, groups, counts)
+    return units
 
 
 def check_side(alternative: str) -> None:

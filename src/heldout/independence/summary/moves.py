@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from heldout import summary as page
-from heldout.independence.views import elements_of
 from heldout.orbit.named import PictureOrbit
 from heldout.orbit.square import NAMES, has_turns
 
@@ -15,9 +14,47 @@ FRAMED = {
 
 
 def kinds(orbit: PictureOrbit) -> str:
-    """What is done to a picture."""
-    parts = ["small shifts"] * bool(orbit.radius) + ["mirror images"] * (len(elements_of(orbit)) > 1)
-    return page.listed(parts + ["quarter-turns"] * has_turns(elements_of(orbit)))
+    """What is done to a picture.
+
+    Examples
+    --------
+    >>> from heldout import Dihedral, HorizontalFlip, Translations
+    >>> kinds(HorizontalFlip() * Translations(1)), kinds(Dihedral())
+    ('small shifts and mirror images', 'mirror images and quarter-turns')
+    """
+    parts = ["small shifts"] * bool(orbit.radius) + ["mirror images"] * (not only_shifts(orbit))
+    return page.listed(parts + ["quarter-turns"] * has_turns(orbit.elements))
+
+
+def only_shifts(orbit: PictureOrbit) -> bool:
+    """Whether nothing is mirrored or turned."""
+    return len(orbit.elements) == 1
+
+
+def declared(orbit: PictureOrbit, *, is_verdict: bool) -> str:
+    """What the orbit test takes for granted: declared by the choice of a finite group, if it is the verdict."""
+    likely = f"the view in which a picture stands is one of {len(orbit) + 1} that were equally likely beforehand"
+    if is_verdict:
+        return f"Choosing this orbit declares that {likely}. Nothing tests that."
+    return f"The orbit test takes for granted that {likely}; the verdict, which compares with the control, does not."
+
+
+def usual_view(orbit: PictureOrbit) -> str:
+    """Where that is wrong, and what follows.
+
+    Examples
+    --------
+    >>> from heldout import HorizontalFlip
+    >>> usual_view(HorizontalFlip()).partition(", a model")[0]
+    'Where pictures have a usual side (text, clothes, light from one side, the orientation of a scanner)'
+    """
+    marks = "a usual side (text, clothes, light"
+    if has_turns(orbit.elements):
+        marks = "an up (digits, clothes, north at the top, light and shadows"
+    return (
+        f"Where pictures have {marks} from one side, the orientation of a scanner), a model that knows nothing of the "
+        "test set can prefer the usual view through its training set, and the orbit test rejects."
+    )
 
 
 def copies(orbit: PictureOrbit) -> str:
@@ -31,7 +68,7 @@ def copies(orbit: PictureOrbit) -> str:
     """
     if orbit.is_group:
         return "other views"
-    return "shifts" if len(elements_of(orbit)) == 1 else "moved copies"
+    return "shifts" if only_shifts(orbit) else "moved copies"
 
 
 def neutral(orbit: PictureOrbit, tolerance: float = 0.0) -> str:
@@ -55,9 +92,9 @@ def all_moves(orbit: PictureOrbit, frame: str) -> str:
     if orbit.is_group:
         return f"{orbit.name}, {orbit.described}: {len(orbit)} move{'s' * (len(orbit) > 1)}"
     shifts = f"{FRAMED.get(frame, 'translations')}, radius {orbit.radius}"
-    if len(elements_of(orbit)) == 1:
+    if only_shifts(orbit):
         return f"{shifts}: {len(orbit)} moves down, up, left and right"
-    views = f"{len(elements_of(orbit))} views of a picture, mirrored{' and turned' * has_turns(elements_of(orbit))}"
+    views = f"{len(orbit.elements)} views of a picture, mirrored{' and turned' * has_turns(orbit.elements)}"
     return f"{orbit.name}: {shifts}, of {views}: {len(orbit)} moves"
 
 

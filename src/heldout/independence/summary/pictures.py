@@ -29,8 +29,8 @@ NO_SPREAD = "no spread within any class of test set or control to project from"
 NONE_POSITIVE = "no example has a positive T, so there is nothing to project a positive mean from"
 LARGER_RADIUS = "Use a larger radius: here no move changed enough to measure anything."
 MORE_RUNS = (
-    "To judge the architecture and not one run, train it N times with different seeds and audit all N together: T is "
-    "averaged first, which takes the noise of training out."
+    "To judge the architecture and not one run, train it N times with different seeds and audit all N together: {}, "
+    "which takes the noise of training out."
 )
 METHOD = (
     "R. Werpachowski, A. György, C. Szepesvári (2019), “Detecting overfitting via adversarial examples”, NeurIPS 2019, "
@@ -46,8 +46,9 @@ def audit_summary(result: AuditResult) -> page.Summary:
     e, leak, numbers = result.evidence, result.leak, _numbers(result)
     effects = words.detectable_leak(leak) if leak else detectable(result)
     by_shifts = not leak and not result.orbit.is_group
+    together = "their errors are counted together" if e.verdict_by == "orbit" else "T is averaged first"
     still = by_shifts and not result.ruling.found and effects["mean T"][0] == page.NOT_DEFINED
-    more = (still, LARGER_RADIUS), (result.n_models == 1, MORE_RUNS)
+    more = (still, LARGER_RADIUS), (result.n_models == 1, MORE_RUNS.format(together))
     return page.Summary(
         kind="Audit: verdict",
         headline=words.headline(result.ruling, result.orbit)[1],
@@ -115,8 +116,10 @@ def _sentence(result: AuditResult, effects: words.Effects) -> str:
         return (
             f"At level {e.level:g}: it cannot both be true that {'the model is' if many == 1 else 'all models are'} "
             f"independent of this test set and that {assumed} ({tested}). Mean T is "
-            f"{page.fixed(e.tested_statistic, sign=True)}: {towards}. Photographs are framed, so shifts seldom "
-            "are quite neutral; do not call this overfitting before a control (--control) has told the two apart."
+            f"{page.fixed(e.tested_statistic, sign=True)}: {towards}. Photographs are framed"
+            f"{'' if moves.only_shifts(result.orbit) else ' and have a usual view'}, so "
+            f"{moves.kinds(result.orbit).removeprefix('small ')} seldom are quite neutral; do not "
+            "call this overfitting before a control (--control) has told the two apart."
         )
     return (
         f"At level {e.level:g}: nothing was found ({tested}). {found} This rests on two assumptions: "
@@ -139,8 +142,7 @@ def _of_views(result: AuditResult, views: ViewsEvidence, tested: str, found: str
         return (
             f"At level {e.level:g}: it cannot both be true that {'the model is' if many == 1 else 'all models are'} "
             f"independent of how these pictures are arranged and that {assumed} ({tested}). {rates}: {towards}. The "
-            "second is not tested: choosing this orbit declares it. Where pictures have a usual view, as digits, text "
-            "and clothes do, an honest model that learned it is found too."
+            f"second is not tested: choosing this orbit declares it. {moves.usual_view(result.orbit)}"
         )
     return (
         f"At level {e.level:g}: nothing was found ({tested}). {rates}. {found} This rests on two assumptions: "
@@ -278,7 +280,7 @@ def _audited(result: AuditResult) -> list[tuple[str, str | None]]:
         ("Moves", moved),
         ("Rule", RULES[result.rule]),
         ("Alternative", sides),
-        ("Tolerance", f"shifts may cost up to {result.tolerance:g} on average" if result.tolerance else None),
+        ("Tolerance", f"moves may cost up to {result.tolerance:g} on average" if result.tolerance else None),
         ("Pictures scored", f"{scored}, {result.control_evaluations:,} on the control, "
                             f"{result.reference_evaluations:,} for the comparison with references"),
         ("Precision", page.arithmetic_text(result.precisions, (*result.batch_sizes, *result.reference_batch_sizes))),

@@ -19,7 +19,7 @@ MODELS_SHOWN, MODELS_PRINTED = 200, 10  # rows of the table of models
 SURE = f"{100 * CONFIDENCE:g}{page.PERCENT}"
 USUAL_VIEW = (
     "Where the other views differ far among themselves, the pictures most likely have a usual view, and nothing "
-    "follows from the test."
+    "follows from the test; where they do not, they may still have one."
 )
 Group = tuple[str, tuple[page.Picture, ...], tuple[str, ...]]
 Estimate = tuple[str, float, tuple[float, float] | None]
@@ -71,8 +71,9 @@ def views(result: AuditResult) -> Iterator[page.Section]:
         page.Note(
             f"Intervals of views are {SURE} ones, each on its own; that of what is expected is where the error rate as "
             "they stand falls in 95 of 100 cases, if both hold. Only the pictures as they stand are tested."
-            f"{' ' + USUAL_VIEW if len(of.view_names) > 2 else ''}"
         ),
+        f"{moves.declared(result.orbit, is_verdict=result.evidence.verdict_by == 'orbit')} "
+        f"{moves.usual_view(result.orbit)}{' ' + USUAL_VIEW if len(of.view_names) > 2 else ''}",
     )
 
 
@@ -122,7 +123,7 @@ def control(result: AuditResult) -> Iterator[page.Section]:
     columns = ("Test minus control", "Difference", f"95{page.PERCENT} interval")
     yield page.Section.of(
         "Against the control",
-        f"What {'shifting' if result.orbit.name == 'translations' else 'moving'} costs on its own, it costs on the "
+        f"What {'shifting' if moves.only_shifts(result.orbit) else 'moving'} costs on its own, it costs on the "
         "control too; only the difference speaks about the test set. "
         "Differences are taken within every class and weighted, so they need not equal the plain ones.",
         page.Table.estimates("Test minus control", columns, rows, 5, reference=0.0),
@@ -183,7 +184,8 @@ def exhibits(result: AuditResult) -> page.Section:
     if result.rule in ("random", "random2"):
         why = f"the rule “{result.rule}” averages over moves and chooses none"
     opening = (
-        f"Right as they stand, wrong once moved, by {page.quoted(result.model_names[0])}. The largest T come first. "
+        f"The model {page.quoted(result.model_names[0])} is right on these as they stand, on the left, and wrong once "
+        "they are moved, on the right. Both are shown as it saw them. The largest T come first. "
         "The weight of a moved picture is one over one plus the number of right pictures that would move onto it."
     )
     shown: list[Group] = []
@@ -192,7 +194,7 @@ def exhibits(result: AuditResult) -> page.Section:
         label, before, after = (page.class_text(k, result.class_names) for k in classes)
         pictures = (
             page.Picture(pixels=x.original, alt=f"Picture {x.id} as it stands, predicted {before}"),
-            page.Picture(pixels=x.moved, alt=f"The same picture moved {move}, predicted {after}"),
+            page.Picture(pixels=x.moved, alt=f"The same picture, {move}, predicted {after}"),
         )
         lines = (f"{move} · weight {page.fixed(x.weight, 3)}", f"label {label} · example {x.id}")
         shown.append((f"{before} → {after}", pictures, lines))
@@ -270,7 +272,7 @@ def p_values(result: AuditResult) -> page.Section:
     e, c, leak = result.evidence, result.evidence.control, result.leak
     p, side = {name: page.pvalue_text(v) for name, v in e.log_p_values.items()}, words.side_text(result.alternative)
     alone, planned = words.side_text(result.alternative, result.tolerance), e.planned_audits
-    verdict_side, by_shifts = words.side_text(result.verdict_alternative), result.orbit.name == "translations"
+    verdict_side, by_shifts = words.side_text(result.verdict_alternative), moves.only_shifts(result.orbit)
     rows = [("Leak test, against references", page.p_text(leak.p_value), verdict_side)] if leak else []
     if c is not None:
         twice = min(1.0, 2 * min(c.statistic.p_value, c.error_rate.p_value))
@@ -284,7 +286,7 @@ def p_values(result: AuditResult) -> page.Section:
         rows.append(("Orbit test", p["orbit"], f"test set alone, {side}; errors as they stand against all views; exact "
                      "where every view was as likely as the others"))  # fmt: skip
     rows += [
-        ("Betting", p["betting"], f"test set alone, {alone}; averaged over orders; finds the smallest effects"),
+        ("Betting", p["betting"], f"test set alone, {alone}; averaged over orders; finds the smallest effects on T"),
         ("Mixture", p["mixture"], "test set alone; an e-value, needs no order"),
         ("Bernstein, capped", p["bernstein"], "test set alone; equation 8 of v1"),
         ("Bernstein, uncapped", p["bernstein_uncapped"], "test set alone; as in figure 9 of v1"),

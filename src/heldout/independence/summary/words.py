@@ -13,7 +13,6 @@ from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.independence.summary import moves
 from heldout.independence.verdict import Outcome, Verdict
-from heldout.independence.views import elements_of
 from heldout.orbit.named import PictureOrbit
 from heldout.statistics import ControlTestResult
 from heldout.statistics.checks import Alternative
@@ -52,7 +51,7 @@ def headline(ruling: Verdict, orbit: PictureOrbit | None = None) -> tuple[str, s
     """The title of a verdict in JSON, and its headline."""
     headlines = {**HEADLINES, **ORBIT_HEADLINES} if ruling.rests_on == "orbit" else HEADLINES
     title, said = headlines[ruling.outcome]
-    return title, said if orbit is None or len(elements_of(orbit)) == 1 else said.replace("shifts", "moves")
+    return title, said if orbit is None else said.replace("shifts", moves.kinds(orbit).removeprefix("small "))
 
 
 def titled(ruling: Verdict, sentence: str) -> str:
@@ -330,9 +329,12 @@ def advice(
     premise += " and no reference" * references
     if alone and orbit is not None:
         premise = f"models and test set are independent and {moves.neutral(orbit)}"
-    few = [] if orbit is None else ["these views"] * (len(elements_of(orbit)) > 1)
+    few = [] if orbit is None else ["these views"] * (not moves.only_shifts(orbit))
     few += ["shifts of so few pixels"] * (orbit is not None and orbit.radius > 0)
     about = page.listed(["this test set", *few])
+    viewed = orbit is not None and not moves.only_shifts(orbit)
+    neutral = "shifts" if orbit is None else moves.kinds(orbit).removeprefix("small ")
+    ungrouped = isinstance(result, AuditResult) and result.test.groups is None
     first = ", those that look seen first" * bool(result.leak and result.leak.seen.n_listed)
     lists: dict[str, tuple[tuple[object, str], ...]] = {
         "What this means": (
@@ -345,12 +347,14 @@ def advice(
                                   "reuse over years all leave the same trace."),
             (ruling.found and not alone, "A small p-value is not a large effect: how large it is, this does not say."),
             (alone and not by_views,
-             "It does not say whether there is overfitting: without a control, neutral shifts are an "
-             "assumption, and natural pictures have their subject in the middle. A strong test finds that too."),
-            (by_views, "That every view was as likely as the others is declared, not tested. It holds for pictures "
-                       "without an upright side or a handedness (satellite, microscopy, pathology), and where each "
-                       "picture was mirrored or turned at random before any model saw it. It fails for digits, text, "
-                       "clothes, faces and streets."),
+             f"It does not say whether there is overfitting: without a control, neutral {neutral} are an "
+             f"assumption, and natural pictures have their subject in the middle{', and a usual view' * viewed}. A "
+             "strong test finds that too."),
+            (by_views, "That every view was as likely as the others is declared, not tested. It holds where each "
+                       "picture was mirrored or turned at random before any model saw it, and can hold for cells, "
+                       "tissue and land from above. It fails for digits, text, clothes, faces and streets, and "
+                       "wherever north is at the top, light comes from one side or a scanner has an orientation, if "
+                       "the model could learn that elsewhere."),
             (by_views, "A model that was trained on mirrored or turned copies as well knows all views alike: what it "
                        "has seen leaves no trace here."),
             (not alone, "The control is only as good as its history: it must come from the same source and have been "
@@ -374,6 +378,9 @@ def advice(
              "Report the control's result, the number to believe for fresh data, and look for test examples (and near "
              f"duplicates) in the training data{first}. Until that is settled, do not choose between models by this "
              "test set."),
+            (by_views and ungrouped,
+             "Tiles of one slide, scene or patient depend on each other: if there are any, name what belongs together "
+             "(`--groups`), without which p is too small."),
             (alone, "Get a control (`--control`): `heldout split` puts fresh examples aside before training."
                     f"{' It asks for no equally likely views.' * by_views}"),
             (not alone and len(result.references) < ENOUGH_REFERENCES,
