@@ -368,6 +368,7 @@ def test_where_no_item_can_move_nothing_is_told():
     ("given", "says"),
     [
         ({"level": 0.001}, "no p is below 0.01 with `n_resamples=99`"),
+        ({"level": 0.01, "alternative": "two-sided"}, "no p is below 0.02 with `n_resamples=99`"),
         ({"alternative": "less"}, "`alternative` is 'less'"),
         ({"orders": "some"}, "`orders`"),
         ({"n_items": 1}, "`n_items` is 1"),
