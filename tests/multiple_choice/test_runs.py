@@ -328,6 +328,16 @@ class TestDesigns:
             shown = {run: {i: (i % 4, tuple(rng.sample(range(4), 4))) for i in range(n)} for run in range(3)}
             assert find_flaw(shown) is None
 
+    def test_drawn_from_few_orders(self):
+        """One of two shifts for each item by itself: half of small runs have most items alike by chance."""
+        rng, shifts = random.Random(0), [(1, 2, 0), (2, 0, 1)]
+        runs = [{i: (i % 3, rng.choice(shifts)) for i in range(30)} for _ in range(50)]
+        most = [
+            sum(max(sum(own[i][1] == s for i in range(a, 30, 3)) for s in shifts) for a in range(3)) for own in runs
+        ]
+        assert sum(n > 0.6 * 30 for n in most) > 20
+        assert [find_flaw({"shifted": own}) for own in runs] == [None] * 50
+
 
 class TestHarness:
     def test_agrees_with_the_samples(self, items):
