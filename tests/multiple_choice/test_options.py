@@ -421,7 +421,7 @@ def test_the_detectable_share_is_found_four_times_in_five(n, m, level, rng):
 @pytest.mark.parametrize("small", [False, True])
 def test_the_detectable_share_where_few_orders_can_be_drawn(small, rng):
     """Most answers at one place, where only one order of four shifts has it; or one other order, and strata of six."""
-    n, m, law = (180, 2, [0.25] * 4) if small else (300, 4, [0.9, 0.04, 0.03, 0.03])
+    n, m, law = 300, *((2, [0.25] * 4) if small else (4, [0.9, 0.04, 0.03, 0.03]))
     starts, strata = np.arange(n + 1) * m, np.arange(n) // (6 if small else n)
 
     def made(share):
