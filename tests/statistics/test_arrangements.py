@@ -102,7 +102,7 @@ def _possible(design, state):
 def test_machine_code_and_threads_change_no_bit(name, monkeypatch):
     pytest.importorskip("numba")
     starts, positions, values, strata = flat(name)
-    n, m = 30, starts[-1]  # the design thirty times over
+    n, m = 31, starts[-1]  # the design so many times over
     starts = np.concatenate([[0], (np.arange(n)[:, None] * m + starts[1:]).ravel()])
     args = starts, np.tile(positions, n), np.tile(values, n) + np.arange(n * m) % 3
     options = {"strata": np.tile(strata, n), "n_resamples": 101, "steps": 3}
