@@ -811,6 +811,7 @@ OPTIONS = [
     Bad("options", f"trees.jsonl {ENDPOINT} --fail-under 0.1 --mid-p", "--mid-p is not valid"),
     Bad("options", "--runs absent.eval", "absent.eval does not exist"),
     Bad("options", "--runs orders.npz --level 0.00001", "no p is below 0.0001 with --resamples 9999"),
+    Bad("options", "--runs orders.npz --resamples 19 --alternative two-sided", "no p is below 0.1 with --resamples 19"),
     Bad("options", "--runs test.npz", "has no scores of options in two orders"),
     Bad("options", f"--runs {LOGS}/printed.eval {LOGS}/shuffled-1.eval", "no printed order is known"),
     Bad("options", f"--runs {LOGS}/printed.eval --printed {LOGS}/printed.eval", "one and the same order"),

@@ -14,13 +14,12 @@ from heldout import InputError, options, read_items
 from heldout.checkpoints import Checkpoint
 from heldout.cli.options import _reasons
 from heldout.multiple_choice.asking import TOGETHER
-from heldout.multiple_choice.detectable import detectable_share, expected_errors
+from heldout.multiple_choice.detectable import detectable_share, learnt
 from heldout.multiple_choice.left_out.reasons import REASONS
 from heldout.multiple_choice.logs import joined
 from heldout.multiple_choice.runs import Runs
 from heldout.scorers.choices import Choice
 from heldout.statistics import arrangement_test, orbit_test
-from heldout.statistics.memorised import order_weights
 from tests.report.browser import needs_chromium
 from tests.report.summaries import check_fits_a_phone, check_renderings, check_renders_alone
 
@@ -368,6 +367,7 @@ def test_where_no_item_can_move_nothing_is_told():
     ("given", "says"),
     [
         ({"level": 0.001}, "no p is below 0.01 with `n_resamples=99`"),
+        ({"level": 0.01, "alternative": "two-sided"}, "no p is below 0.02 with `n_resamples=99`"),
         ({"alternative": "less"}, "`alternative` is 'less'"),
         ({"orders": "some"}, "`orders`"),
         ({"n_items": 1}, "`n_items` is 1"),
@@ -411,30 +411,35 @@ def test_the_detectable_share_is_found_four_times_in_five(n, m, level, rng):
         ease = rng.random((n, 1))
         wrong = rng.random((2, n, m)) < ease
         known = orbit_test(wrong[0])
-        expected = expected_errors(np.arange(n + 1) * m, wrong[0].ravel(), np.ones(n * m))
-        share = detectable_share(expected, known.standard_deviation, level=level)
+        every = orbit_test(learnt(np.arange(n + 1) * m, wrong[0].ravel()).reshape(n, m))
+        share = detectable_share(every.expected, every.standard_deviation, known.standard_deviation, level=level)
         wrong[1][rng.random(n) < share, 0] = False
         hits += orbit_test(wrong[1]).p_value <= level
     assert 0.68 <= hits / 200 <= 0.9
 
 
-def test_the_detectable_share_where_most_answers_stand_at_one_place(rng):
-    """Of a cyclic design only one order has the answer there, and most draws are the printed order."""
-    n, law, hits, shares = 300, (0.9, 0.04, 0.03, 0.03), 0, []
+@pytest.mark.parametrize("small", [False, True])
+def test_the_detectable_share_where_few_orders_can_be_drawn(small, rng):
+    """Most answers at one place, where only one order of four shifts has it; or one other order, and strata of six."""
+    n, m, law = 300, *((2, [0.25] * 4) if small else (4, [0.9, 0.04, 0.03, 0.03]))
+    starts, strata = np.arange(n + 1) * m, np.arange(n) // (6 if small else n)
 
-    def tested(share):
-        at = (rng.choice(4, (n, 1), p=law) + np.arange(4)) % 4
-        wrong = rng.random((n, 4)) < rng.random((n, 1))
+    def made(share):
+        at = rng.choice(4, (n, 1), p=law)
+        at = np.hstack([at, rng.integers(0, 4, (n, 1))]) if small else (at + np.arange(4)) % 4
+        wrong = rng.random((n, m)) < rng.random((n, 1))
         wrong[rng.random(n) < share, 0] = False
-        starts, weights = np.arange(n + 1) * 4, order_weights(np.arange(n + 1) * 4, at.ravel(), None, uniform=False)
-        found = arrangement_test(starts, at.ravel(), wrong.ravel(), n_resamples=199, rng=rng)
-        return found, expected_errors(starts, wrong.ravel(), weights)
+        return at.ravel(), wrong.ravel()
 
+    def tested(at, wrong):
+        return arrangement_test(starts, at, wrong, strata=strata, n_resamples=99, rng=rng)
+
+    shares = []
     for _ in range(8):
-        found, expected = tested(0.0)
-        shares.append(detectable_share(expected, found.standard_deviation, level=0.05))
-    for _ in range(80):
-        hits += tested(np.mean(shares))[0].p_value <= 0.05
+        at, wrong = made(0.0)
+        found, every = tested(at, wrong), tested(at, learnt(starts, wrong))
+        shares.append(detectable_share(every.expected, every.standard_deviation, found.standard_deviation, level=0.05))
+    hits = sum(tested(*made(np.mean(shares))).p_value <= 0.05 for _ in range(80))
     assert 0.65 <= hits / 80 <= 0.93
 
 

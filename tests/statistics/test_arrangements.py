@@ -17,6 +17,7 @@ DESIGNS = {
     "cyclic, two strata": ([[0, 1, 2], [2, 0, 1], [0, 1, 2], [1, 0], [0, 1]], [3, 3, 3, 2, 2]),
     "drawn": ([[0, 1, 1, 2], [1, 2, 0], [2, 2, 0, 1], [0, 0, 1]], [3, 3, 3, 3]),
     "drawn, lacking some": ([[0, 1], [1, 2, 2], [2, 0, 1], [0, 1, 2, 2]], [3, 3, 3, 3]),
+    "drawn, an odd number": ([[1, 2, 0, 0], [2, 2, 2, 0], [0, 1]], [3, 3, 3]),  # the first two must meet
     "mixed": ([[0, 1, 1], [1, 0], [1, 0, 0], [2, 0, 1], [0, 2, 1]], [2, 2, 2, 3, 3]),
     "a product": ([[0, 1, 1], [1, 0, 1], [0, 0, 1, 1, 1, 1]], [2, 2, 2]),
 }
@@ -101,7 +102,7 @@ def _possible(design, state):
 def test_machine_code_and_threads_change_no_bit(name, monkeypatch):
     pytest.importorskip("numba")
     starts, positions, values, strata = flat(name)
-    n, m = 30, starts[-1]  # the design thirty times over
+    n, m = 31, starts[-1]  # the design so many times over
     starts = np.concatenate([[0], (np.arange(n)[:, None] * m + starts[1:]).ravel()])
     args = starts, np.tile(positions, n), np.tile(values, n) + np.arange(n * m) % 3
     options = {"strata": np.tile(strata, n), "n_resamples": 101, "steps": 3}

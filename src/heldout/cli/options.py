@@ -16,7 +16,7 @@ from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.errors import InputError
 from heldout.multiple_choice.items import Items
-from heldout.multiple_choice.options import check_tests, options
+from heldout.multiple_choice.options import check_tests, least_p, options
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import OptionsResult
 from heldout.scorers.secrets import HIDDEN, bare_address, plain_fields
@@ -295,10 +295,11 @@ def _check(args: argparse.Namespace) -> None:
     if args.fail_under is not None:
         if args.mid_p:
             raise InputError("--mid-p is not valid, so that --fail-under cannot rest on it; leave one of them out.")
-        if not args.uniform and 0 < args.fail_under * (args.resamples + 1) <= 1:
+        least = least_p(args.resamples, args.alternative)
+        if not args.uniform and 0 < args.fail_under <= least:
             raise InputError(
                 f"--fail-under {args.fail_under:g} can never be reached: with --resamples {args.resamples} no p is "
-                f"below {1 / (args.resamples + 1):.2g}. Use --resamples {math.ceil(10 / args.fail_under) - 1}, or more."
+                f"below {least:.2g}. Use --resamples {math.ceil(10 / args.fail_under) - 1}, or more."
             )
 
 

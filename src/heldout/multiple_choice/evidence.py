@@ -15,7 +15,7 @@ from scipy.stats import false_discovery_control
 
 from heldout import summary as page
 from heldout._version import __version__
-from heldout.multiple_choice.detectable import detectable_share, expected_errors
+from heldout.multiple_choice.detectable import detectable_share, learnt
 from heldout.multiple_choice.result import (
     Alternative,
     Basis,
@@ -32,13 +32,23 @@ from heldout.multiple_choice.result import (
 from heldout.multiple_choice.runs import Runs
 from heldout.multiple_choice.sortedness import BY, SortedCheck, sorted_checks
 from heldout.scorers.choices import UNPARSED
-from heldout.statistics import arrangement_tests, memorised_items, orbit_test, order_ranks, position_test, rank_sum_test
-from heldout.statistics.memorised import order_weights
+from heldout.statistics import (
+    ArrangementTestResult,
+    OrbitTestResult,
+    arrangement_test,
+    arrangement_tests,
+    memorised_items,
+    orbit_test,
+    order_ranks,
+    position_test,
+    rank_sum_test,
+)
 
 FDR = 0.1  # at which items are listed
 EXHIBITS = 6  # items kept in all their orders
 LEAST = sys.float_info.min  # p-values below underflow
 BARS = 60  # of the histogram, at most
+DRAWS = 999  # that tell mean and spread where neither has a closed form
 
 Floats = NDArray[np.float64]
 
@@ -125,6 +135,11 @@ def judged(
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
     )
+    detectable = math.nan
+    if movable:
+        detectable = _detectable(
+            r, chosen.standard_deviation, uniform=uniform, level=level, alternative=alternative, seed=seed
+        )
     draws, edges = histogram(errors.drawn, errors.observed)
     evidence = np.where(np.repeat(known, counts), r.scores, np.where(r.wrong, 0.0, 1.0))
     listed = memorised_items(r.starts, r.positions, evidence, strata=r.strata, uniform=uniform, q=FDR)
@@ -137,7 +152,7 @@ def judged(
         errors_others=float(others.mean()),
         draws=draws,
         draw_edges=edges,
-        detectable=_detectable(r, chosen.standard_deviation, uniform, level, alternative) if movable else math.nan,
+        detectable=detectable,
         uniform=uniform,
         positions=_positions(r),
         items=items,
@@ -223,10 +238,19 @@ def _not_arbitrary(checks: tuple[SortedCheck, ...], what: str) -> str:
     )
 
 
-def _detectable(r: Runs, spread: float, uniform: bool, level: float, alternative: Alternative) -> float:
+def _detectable(r: Runs, spread: float, *, uniform: bool, level: float, alternative: Alternative, seed: int) -> float:
     """The smallest share of memorised items that the verdict's test would have found, from what was measured."""
-    expected = expected_errors(r.starts, r.wrong, order_weights(r.starts, r.positions, r.strata, uniform=uniform))
-    return detectable_share(expected, spread, level=level, two_sided=alternative == "two-sided")
+    wrong = learnt(r.starts, r.wrong)
+    found: OrbitTestResult | ArrangementTestResult = (
+        orbit_test(wrong, starts=r.starts)
+        if uniform
+        else arrangement_test(
+            r.starts, r.positions, wrong, strata=r.strata, n_resamples=DRAWS, rng=np.random.default_rng([seed, 4])
+        )
+    )
+    return detectable_share(
+        found.expected, found.standard_deviation, spread, level=level, two_sided=alternative == "two-sided"
+    )
 
 
 def can_move(starts: NDArray[np.intp], positions: NDArray[np.intp], strata: NDArray[np.intp]) -> bool:

@@ -151,11 +151,17 @@ def check_tests(level: float, n_resamples: int, alternative: str, uniform: bool)
     check_count(n_resamples, "n_resamples")
     if alternative not in ALTERNATIVES:
         raise InputError(f'`alternative` is {alternative!r}; it can be "overfitted" or "two-sided".')
-    if not uniform and level * (n_resamples + 1) < 1:
+    least = least_p(n_resamples, alternative)
+    if not uniform and level < least:
         raise InputError(
-            f"no p is below {1 / (n_resamples + 1):.2g} with `n_resamples={n_resamples}`, which is above the level of "
-            f"{level:g}; use `n_resamples={math.ceil(10 / level) - 1}`, or more."
+            f"no p is below {least:.2g} with `n_resamples={n_resamples}`, which is above the level of {level:g}; use "
+            f"`n_resamples={math.ceil(10 / level) - 1}`, or more."
         )
+
+
+def least_p(n_resamples: int, alternative: str) -> float:
+    """The smallest p that so many draws can give; with two sides it is twice that of one."""
+    return (2 if alternative == "two-sided" else 1) / (n_resamples + 1)
 
 
 def _refuse_asking(**given: Any) -> None:

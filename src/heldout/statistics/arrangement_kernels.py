@@ -23,7 +23,11 @@ def _walk_one(place: Any, order: Any, key: Any, steps: Any, bounds: Any, balance
             round_key = word(key, ROUNDS + np.uint64(step))
             for i in range(low, high):
                 order[i] = i
-            for i in range(high - low - 1, 0, -2):
+            left = high - low
+            if left % 2 == 1:  # one of them waits
+                order[low + np.int64(unit(word(round_key, high)) * np.float64(left))] = high - 1
+                left -= 1
+            for i in range(left - 1, 0, -2):
                 j = np.int64(unit(word(round_key, low + i)) * np.float64(i))
                 one, two = order[low + i], order[low + j]
                 order[low + j] = order[low + i - 1]

@@ -58,8 +58,8 @@ class Design(NamedTuple):
 def walk_numpy(places: Places, keys: Words, steps: int, design: Design) -> None:
     """Every row of positions (b, n) takes `steps` rounds of swaps in the strata that are not balanced, in place.
 
-    To match items at random, the last of those that are left takes any of the others, and so on; with an odd number of
-    items the last one to be left waits.
+    To match items at random, the last of those that are left takes any of the others, and so on; of an odd number one
+    waits first, whichever, so that every two items meet.
     """
     many, here = design.many.astype(np.float64), np.arange(len(places))
     n = places.shape[1]
@@ -68,11 +68,14 @@ def walk_numpy(places: Places, keys: Words, steps: int, design: Design) -> None:
             continue
         for step in range(steps):
             key = word(keys, ROUNDS + np.uint64(step))
-            order = np.tile(np.arange(low, high), (len(places), 1))
-            for i in range(high - low - 1, 0, -2):
+            order, left = np.tile(np.arange(low, high), (len(places), 1)), high - low
+            if left % 2:
+                order[here, (unit_numpy(word(key, np.uint64(high))) * left).astype(np.int64)] = high - 1
+                left -= 1
+            for i in range(left - 1, 0, -2):
                 j = (unit_numpy(word(key, np.uint64(low + i))) * i).astype(np.int64)
                 order[here, j], order[:, i - 1] = order[:, i - 1], order[here, j]
-            last = np.arange(high - low - 1, 0, -2)
+            last = np.arange(left - 1, 0, -2)
             one, two = order[:, last], order[:, last - 1]
             row = here[:, None]
             p, q = places[row, one], places[row, two]

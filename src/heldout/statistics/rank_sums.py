@@ -105,7 +105,7 @@ def order_ranks(starts: ArrayLike, scores: ArrayLike) -> Floats:
     x = np.where(_unscored(begin, x)[item], 0.0, x)
     order = np.lexsort((-x, item))
     new = np.ones(len(x), dtype=bool)
-    new[1:] = (np.diff(item[order]) > 0) | (np.diff(x[order]) != 0)
+    new[1:] = (np.diff(item[order]) > 0) | (x[order][1:] != x[order][:-1])  # -inf equals -inf
     run = np.cumsum(new) - 1
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(x)) - 1

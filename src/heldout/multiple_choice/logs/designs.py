@@ -23,7 +23,8 @@ Name = TypeVar("Name", bound=Hashable)
 
 CHANCE = 1e-6  # below which it is no accident that a run moved the options of so many items alike
 LOG_CHANCE = math.log(CHANCE) + 1e-9
-MOST = 0.6  # share of items moved alike from which on a run counts as one list; a random shift is far below
+MOST = 0.6  # share of items moved alike from which on a run counts as one list; a random shift is below
+OF_TWO = 1e-3  # chance at which a run counts as one list that draws one of two orders for each item
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,7 @@ def find_flaw(shown: Mapping[Run, Mapping[Name, tuple[int, Order]]]) -> Flaw[Run
         # A run that shows some items otherwise than the rest as printed is the printed one.
         printed = [run for run, own in found.items() if own.share > MOST and set(own.orders.values()) == {as_printed}]
         moved = {run: own for run, own in found.items() if run not in printed}
-        alike = {
-            run: own for run, own in moved.items() if own.share > MOST and own.is_no_accident(math.factorial(size))
-        }
+        alike = {run: own for run, own in moved.items() if own.is_one_list(math.factorial(size))}
         if not alike:
             continue
         whole = all(own.n_alike == own.n_items for own in alike.values())
@@ -126,7 +125,7 @@ def find_flaw_of_places(
                 counts = by_answer.setdefault(printed[i], {})
                 counts[places[i],] = counts.get((places[i],), 0) + 1
             found[number] = _Commonest.of(by_answer)
-        alike = {number: own for number, own in found.items() if own.share > MOST and own.is_no_accident(size)}
+        alike = {number: own for number, own in found.items() if own.is_one_list(size)}
         if not alike:
             continue
         whole = all(own.n_alike == own.n_items for own in alike.values())
@@ -192,6 +191,16 @@ class _Commonest:
     @property
     def share(self) -> float:
         return self.n_alike / self.n_items
+
+    def is_one_list(self, n_orders: int) -> bool:
+        """Whether items were moved alike, all of them or most, rather than each by itself.
+
+        Draws from fewer than all orders, such as a random shift other than none, are no list. With three options they
+        are from two orders, of which small runs have one far more often than the other.
+        """
+        chance = float(binom.sf(self.n_alike - 1, self.n_items, 0.5)) * 2.0 ** len(self.orders)
+        few = self.n_alike < self.n_items and chance > OF_TWO
+        return self.share > MOST and not few and self.is_no_accident(n_orders)
 
     def is_no_accident(self, n_orders: int) -> bool:
         """Whether so many would hardly have the commonest of so many orders if these were drawn for each item."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from heldout.errors import InputError
 from heldout.multiple_choice.items import Item, Items
 from heldout.multiple_choice.left_out.exchangeable import reason_of
-from heldout.multiple_choice.logs.designs import Order, find_flaw, is_uneven
+from heldout.multiple_choice.logs.designs import CHANCE, Order, find_flaw, is_uneven
 from heldout.multiple_choice.logs.log import Answered, Key, Log, key_of, plain
+from heldout.multiple_choice.sortedness import BY, sorted_checks
 from heldout.predictions.values import listing
 
 NOT_PRINTED, NOT_EVERY, OTHER_ANSWER = "not_run_as_printed", "not_in_every_run", "another_answer"
@@ -254,6 +255,7 @@ def _check_orders(
             order = tuple(options.index(option) for option in each[0].options)
             shown[runs_of[key]][number][key] = item.answer, order
     for runs in shown.values():
+        _check_sorted(joined, runs, logs, source)
         flaw = find_flaw(runs)
         if flaw is None and is_uneven(runs):  # those that keep an order by custom may hide what the others show
             tested = {key_of(item.question, item.options) for item in joined.items if reason_of(item) is None}
@@ -270,3 +272,32 @@ def _check_orders(
             + way_out
             + "."
         )
+
+
+def _check_sorted(
+    joined: Joined, runs: dict[int, dict[Key, tuple[int, Order]]], logs: Sequence[Log], source: str
+) -> None:
+    """A run that sorts options is refused: no order of it was drawn, and had it been printed, it would be the only one.
+
+    Where the benchmark itself is printed sorted, runs that turn it are too, and the result says so.
+    """
+    printed = {key_of(item.question, item.options): item for item in joined.items}
+    for number, own in runs.items():
+        as_shown = {key: _reordered(printed[key], order) for key, (_, order) in own.items()}
+        if not any(check.p_value <= CHANCE for check in sorted_checks(list(as_shown.values()))):
+            continue
+        tested = [key for key in own if reason_of(printed[key]) is None]
+        if any(check.is_found for check in sorted_checks([printed[key] for key in tested])):
+            continue
+        found = [check for check in sorted_checks([as_shown[key] for key in tested]) if check.p_value <= CHANCE]
+        if found:
+            check, two = found[0], any(len(printed[key].options) == 2 for key in tested)
+            raise InputError(
+                f"{source}: {listing([logs[number].path.name])} shows the {'' if two else 'wrong '}options "
+                f"{BY[check.by]} in {check.n_sorted:,} of {check.n_items:,} items, {check.expected:.1f} by chance, so "
+                "that its orders were not drawn and no p-value would hold; shuffle each item by itself."
+            )
+
+
+def _reordered(item: Item, order: Order) -> Item:
+    return replace(item, options=tuple(item.options[i] for i in order), answer=order.index(item.answer))

@@ -44,8 +44,10 @@ def merely_reordered(items: Iterable[Sequence[Placed]]) -> bool:
         if len(printed) > 2 and len(np.unique(printed)) < max(3, len(printed) - 1):
             continue
         for number, (place, option) in enumerate(others):
+            if not (np.isfinite(place).all() and np.isfinite(printed).all()):
+                continue
             moved = float(np.max(np.abs(place - printed)))
-            if np.isfinite(moved) and moved > 0:
+            if moved > 0:
                 follows = float(np.max(np.abs(option - by_option))) <= CLOSE * moved
                 least = float(np.min(printed)), number
                 follow[least] = follow.get(least, True) and follows
