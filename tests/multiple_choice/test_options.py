@@ -364,6 +364,27 @@ def test_where_no_item_can_move_nothing_is_told():
     assert told not in place.summary().sentences
 
 
+def test_a_model_that_names_no_option_is_not_acquitted():
+    rows = benchmark(40)
+    knows = model_of(rows, tells=False)
+    for share, verdict in ((1.0, "cannot tell"), (0.8, "cannot tell"), (0.3, "no dependence found")):
+
+        def mumbles(question, shown, share=share):
+            return None if unit("mute", question, shown) < share else knows(question, shown)
+
+        found = options(rows, mumbles, n_resamples=99)
+        assert found.verdict == verdict
+        summary = found.summary()
+        assert any("--max-tokens" in warning for warning in summary.warnings)
+        claims = [sentence for sentence in summary.sentences if "memorised" in sentence]
+        assert [("named an option" in claim) for claim in claims] == [True] * (verdict != "cannot tell")
+        printed = [section.title for section in summary.sections if section.printed]
+        assert ("What to do next" in printed) == (verdict == "cannot tell")
+    texts = {row["question"]: (tuple(row["options"]), row["answer"]) for row in rows}
+    loud = options(rows, lambda q, shown: texts[q][1] if shown == texts[q][0] else None, n_resamples=99)
+    assert loud.verdict == "depends on the printed order"  # valid whatever answers are
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -17,6 +17,7 @@ from heldout import summary as page
 from heldout._version import __version__
 from heldout.multiple_choice.detectable import detectable_share, expected_errors
 from heldout.multiple_choice.result import (
+    MOST_UNREAD,
     Alternative,
     Basis,
     Exhibit,
@@ -60,7 +61,7 @@ class Gathered:
         r = self.runs
         counts = np.diff(r.starts)
         printed = r.starts[:-1]
-        unparsed = r.chosen == UNPARSED
+        unparsed = (r.chosen == UNPARSED) & r.wrong  # a log may say that an answer is right, and not which it is
         return {
             "errors_printed": int(r.wrong[printed].sum()),
             "n_items": len(r.items),
@@ -119,8 +120,8 @@ def judged(
     movable = bool((counts > 1).any()) if uniform else can_move(r.starts, r.positions, r.strata)
     what = "options" if (r.items.n_options == 2).any() else "wrong options"  # of two, the answer's place tells
     ruling = _ruling(
-        max(float(chosen.p_value), LEAST), movable, asked.said["sorted"], what, uniform=uniform,
-        alternative=alternative, mid_p=mid_p, level=level,
+        max(float(chosen.p_value), LEAST), movable, _hardly_answered(asked), asked.said["sorted"], what,
+        uniform=uniform, alternative=alternative, mid_p=mid_p, level=level,
     )  # fmt: skip
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
@@ -137,7 +138,9 @@ def judged(
         errors_others=float(others.mean()),
         draws=draws,
         draw_edges=edges,
-        detectable=_detectable(r, chosen.standard_deviation, uniform, level, alternative) if movable else math.nan,
+        detectable=math.nan
+        if ruling.outcome == "cannot tell"
+        else _detectable(r, chosen.standard_deviation, uniform, level, alternative),
         uniform=uniform,
         positions=_positions(r),
         items=items,
@@ -185,6 +188,7 @@ def not_applicable(asked: Gathered, reason: str, **how: Any) -> OptionsResult:
 def _ruling(
     p: float,
     movable: bool,
+    unread: str,
     checks: tuple[SortedCheck, ...],
     what: str,
     *,
@@ -202,8 +206,21 @@ def _ruling(
             "No item can change its order while each place holds the answer as often as printed, so that there is "
             "nothing to compare with; other orders of the same items could tell."
         )
+    elif unread and p > level:  # where it does stand out, the test holds whatever answers are
+        outcome, basis, reason = "cannot tell", "neither", unread
     return Verdict(
         outcome=outcome, p_value=p, level=level, rests_on=basis, alternative=alternative, mid_p=mid_p, reason=reason
+    )
+
+
+def _hardly_answered(asked: Gathered) -> str:
+    """Why nothing found says nothing, where most answers name no option; empty where they do."""
+    unread, many = asked.said["unparsed"], asked.said["n_answers"]
+    if unread <= MOST_UNREAD * many:
+        return ""
+    return (
+        f"No option could be read from {page.of_text(unread, many)} answers, so that it is not known what the model "
+        "would choose, as printed or otherwise."
     )
 
 

@@ -16,6 +16,8 @@ Outcome = Literal["depends on the printed order", "no dependence found", "cannot
 Basis = Literal["conditional", "poisson_binomial", "neither"]
 Alternative = Literal["overfitted", "two-sided"]
 
+MOST_UNREAD = 0.5  # share of answers without an option above which nothing found is no verdict
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:

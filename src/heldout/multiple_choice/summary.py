@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.multiple_choice.left_out.reasons import OF_ITEMS, REASONS
-from heldout.multiple_choice.result import Exhibit, OptionsResult, strength
+from heldout.multiple_choice.result import MOST_UNREAD, Exhibit, OptionsResult, strength
 from heldout.multiple_choice.sortedness import BY
 from heldout.scorers.choices import LETTERS, UNPARSED
 
@@ -49,7 +49,7 @@ MEANT = {
     "explain: it has met the benchmark, or something that was made from it, in this order or with these letters.",
     "no dependence found": "The printed orders are to this model as others are, as far as this test sees: look at the "
     "detectable share.",
-    "cannot tell": "These orders have nothing to compare the printed ones with.",
+    "cannot tell": "Nothing, for the model or against it: there was too little to compare.",
 }
 WITHIN = " of a stratum"
 SORTED_MEANT = (
@@ -78,6 +78,16 @@ NEXT_QUIET = (
     "More items find smaller shares: the detectable share falls with the square root of their number.",
     "For the texts of questions and answers rather than their order: `heldout exposure`, or `heldout audit --scores` "
     "with fresh items.",
+)
+NEXT_ORDERS = (
+    "Ask in more orders of each item (--orders all, or a number), so that the answer stands at its place in some of "
+    "them.",
+)
+NEXT_UNREAD = (
+    "Have the model name an option: raise --max-tokens (models that reason: 4096), or ask for the letter alone with "
+    "--template.",
+    "A model that refuses to answer, or cannot follow the format in any order, cannot be tested this way; one that is "
+    "run from a folder (--hf) tells log-probabilities of the letters, which can always be read.",
 )
 METHOD = (
     "J. Besag, P. Clifford (1989), Biometrika 76(4), 633–642; Y. Benjamini, Y. Hochberg (1995), Journal of the Royal "
@@ -141,15 +151,21 @@ def _detectable(result: OptionsResult) -> str:
     basis = f"power 0.8 at level {result.level:g}{sides}, by the normal approximation and the errors measured here"
     if math.isnan(result.detectable):
         return f"Not even a model that has memorised every printed order would be found ({basis})."
+    named = " and named an option for each" if is_often_unread(result) else ""
     return (
-        f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items, it would have "
-        f"been found ({basis}); a smaller share may go unseen."
+        f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items{named}, it would "
+        f"have been found ({basis}); a smaller share may go unseen."
     )
 
 
 def is_skewed(result: OptionsResult) -> bool:
     """Whether right answers are not printed at all places alike."""
     return result.positions.p_value <= result.level
+
+
+def is_often_unread(result: OptionsResult) -> bool:
+    """Whether so many answers name no option that a reader must know."""
+    return result.n_answers > 0 and result.unparsed > MUCH * result.n_answers
 
 
 def _warnings(result: OptionsResult) -> Iterator[str]:
@@ -160,6 +176,12 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
             "The printed orders were declared to be shuffled, but right answers are not at all places alike (p = "
             f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled "
             f"out; the conditional test has p = {page.p_text(result.p_values.conditional)}."
+        )
+    at = [k for k, counts in result.positions.counts.items() if max(counts) == sum(counts)]
+    if len(at) == len(result.positions.counts) and is_skewed(result):
+        yield (
+            "All right answers stand at one place, as files that list the answer first have it: if the benchmark was "
+            "published in other orders, give ITEMS in these. Letters known by heart cannot be seen here."
         )
     if not result.sorted:
         yield "The texts of the options are not known: items whose order is not arbitrary could not be left out."
@@ -173,10 +195,11 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
         )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
-    if result.n_answers and result.unparsed > MUCH * result.n_answers:
+    if is_often_unread(result):
         yield (
             f"Answers from which no option could be read: {page.of_text(result.unparsed, result.n_answers)}. They "
-            "count as wrong, which is valid and costs power; look at some of them."
+            "count as wrong, which is valid and costs power. Raise --max-tokens (models that reason: 4096), or ask for "
+            "the letter alone with --template."
         )
 
 
@@ -245,9 +268,18 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
         meant = SORTED_MEANT if found and any(check.is_found for check in result.sorted) else MEANT[result.verdict]
         yield page.Section.of("What it means", meant)
     yield page.Section.of("What it does not mean", page.Points(_not_meant(result)))
-    yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
+    stuck = result.verdict == "cannot tell"
+    yield page.Section.of("What to do next", page.Points(_next(result)), printed=stuck)
     asked = ((_reason(name).capitalize(), " ⏎ ".join(text.splitlines())) for name, text in result.asked.items())
     yield page.Section.of("What was tested", page.Facts((*_facts(result), *asked)))
+
+
+def _next(result: OptionsResult) -> tuple[str, ...]:
+    if result.verdict == "depends on the printed order":
+        return NEXT_FOUND
+    if result.verdict == "cannot tell":
+        return NEXT_UNREAD if result.unparsed > MOST_UNREAD * result.n_answers else NEXT_ORDERS
+    return NEXT_QUIET
 
 
 def _not_meant(result: OptionsResult) -> tuple[str, ...]:
