@@ -90,7 +90,7 @@ def add_options(verb: Parser) -> None:
     table.add_argument("--strata", dest="strata_key", metavar="COLUMN", help="compare items within strata, such as "
                        "sources that print answers at other places; several files are strata without it")  # fmt: skip
     table.add_argument(
-        "--answers-from", type=int, choices=(0, 1), default=0, help="answers that are numbers count from"
+        "--answers-from", type=int, choices=(0, 1), help="answers that are numbers count from (default 0)"
     )
     table.add_argument("--skip-broken", action="store_true", help="leave out rows that cannot be read, and count them")
     asked = verb.add_argument_group("what is asked")

@@ -152,7 +152,7 @@ def exchangeable_items(items: Items) -> tuple[NDArray[np.intp], tuple[LeftOut, .
     reasons = left_out(items)
     kept = np.array([i for i, reason in enumerate(reasons) if reason is None], dtype=np.intp)
     left = (
-        *(LeftOut(id=name, reason="broken") for name in items.broken),
+        *(LeftOut(id=name, reason=reason) for name, reason in items.broken.items()),
         *(LeftOut(id=items[i].id, reason=reason) for i, reason in enumerate(reasons) if reason is not None),
     )
     if not len(kept):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from heldout.multiple_choice.items import Item
 from heldout.multiple_choice.left_out.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
 from heldout.multiple_choice.left_out.quantities import are_dates, are_quantities, may_be_counted
-from heldout.multiple_choice.left_out.references import names_places, refers
+from heldout.multiple_choice.left_out.references import bear_letters, names_places, refers
 from heldout.multiple_choice.left_out.wording import some_nearly_same, without_shared, words_of
 from heldout.scorers.choices import LETTERS
 
@@ -42,7 +42,7 @@ def reason_of(item: Item) -> str | None:
     """Why one item is left out, by what it says itself; None where it stays."""
     options = sorted(item.options)  # so that nothing can depend on the printed order
     letters = LETTERS[: len(options)]
-    if any(refers(option, letters) for option in options):
+    if any(refers(option, letters) for option in options) or bear_letters(options, letters):
         return "references"
     if names_places(item.question, letters):
         return "positions"
