@@ -110,7 +110,7 @@ def test_sources_that_print_answers_at_other_places_are_strata(tmp_path):
     told = options(read_items(rows, strata_key="source"), model, n_resamples=199, orders="cyclic")
     assert (told.verdict, told.n_strata, mixed.n_strata) == ("no dependence found", 2, 1)
     for source in ("hard", "easy"):
-        lines = [json.dumps(row) for row in rows if row["source"] == source]
+        lines = [json.dumps({**row, "answer": "ABCD"[row["answer"]]}) for row in rows if row["source"] == source]
         (tmp_path / f"{source}.jsonl").write_text("\n".join(lines))
     files = options(tmp_path, model, n_resamples=199, orders="cyclic")
     assert (files.p_values, files.n_strata) == (told.p_values, 2)
@@ -180,6 +180,9 @@ def test_orders_items_and_what_is_left_out():
     assert ({one.n_orders for one in some.items}, some.n_items) == ({4}, 20)
     assert some == options(rows, model, orders=3, n_items=20, n_resamples=99)
     assert some != options(rows, model, orders=3, n_items=20, n_resamples=99, seed=1)
+    more = options(rows, model, orders=3, n_items=49, n_resamples=99)  # a larger sample holds the smaller one
+    assert {one.id for one in some.items} < {one.id for one in more.items} < {one.id for one in every.items}
+    assert set(some.left_out_items) < set(more.left_out_items) <= set(every.left_out_items)
     turned = [
         {**row, "options": row["options"][::-1], "answer": len(row["options"]) - 1 - row["answer"]} for row in rows
     ]

@@ -188,9 +188,15 @@ BAD = [
     (answers("A", "B", "F"), "row 3: the answer 'F' names no option by a letter, as other rows do; its options are A"),
     (answers("A", "B", 1), "row 3: the answer 1 is not a letter, but other rows have a letter; write all"),
     (answers(1, 4, 2), "row 2: the answer 4 is not one of 4 options counted from 0, and no answer is 0: they seem to"),
-    (answers(*[1, 2, 3] * 4), "the answer is 1, and of 12 answers that are numbers none is 0; say whether they count"),
-    (answers("A", "F", "G"), "row 2: the answer 'F' names no option by a letter, as other rows do (and 1 more of 3 rows"),
-    ([*one(choices=["x"]), MMLU, *one(question="")], "'x', where at least 2 are needed (and 1 more of 3 rows are broken)"),
+    (answers(*[1, 2, 3] * 9), "the answer is 1, and of 27 answers that are numbers none is 0; say whether they count"),
+    (
+        answers("A", "F", "G"),
+        "the answer 'F' names no option by a letter, as other rows do (and 1 more of 3 rows",
+    ),
+    (
+        [*one(choices=["x"]), MMLU, *one(question="")],
+        "'x', where at least 2 are needed (and 1 more of 3 rows",
+    ),
     (one(choices="['x' 'y']"), "not one without commas, as numpy prints it: save Parquet or JSONL"),
     (answers("1", "2", options=("2", "1", "0")), "can be read as a number and as the text of an option, and these are"),
     ([{**LAYOUTS["MMLU-Pro"], "answer": "D"}], "'answer_index' is 2 and 'answer' is 'D', which are two options"),
@@ -224,7 +230,7 @@ def test_bad_items(source, says, tmp_path):
 
 def test_from_what_numbers_count():
     assert [item.answer for item in read_items(answers(1, 4, 2), answers_from=1)] == [0, 3, 1]
-    assert [item.answer for item in read_items(answers(*[1, 2] * 8), answers_from=0)] == [1, 2] * 8
+    assert [item.answer for item in read_items(answers(*[1, 2] * 15), answers_from=0)] == [1, 2] * 15
     assert read_items(answers([2]))[0].answer == 2
     # One row that is broken must not hide what the others tell.
     for odd in (9, "n/a", None):
@@ -239,7 +245,9 @@ def test_letters_that_options_bear_are_no_part_of_them():
     for answer in ("C", 2, "(C)pear", [2]):
         (item,) = read_items([{"query": "Which?", "choices": borne, "gold": answer}])
         assert (item.options, item.answer) == (FRUIT, 2)
-    some = read_items([{"query": "Which?", "choices": borne, "gold": 2}, {"query": "What?", "choices": FRUIT, "gold": 0}])
+    some = read_items(
+        [{"query": "Which?", "choices": borne, "gold": 2}, {"query": "What?", "choices": FRUIT, "gold": 0}]
+    )
     assert left_out(some) == ("references", None)
     moved = [replace(some[0], options=tuple(some[0].options[i] for i in (2, 0, 3, 1)))]
     assert left_out(moved) == ("references",)  # whatever the printed order

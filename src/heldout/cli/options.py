@@ -286,6 +286,10 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("--endpoint needs --model NAME, the model's name there.")
     if args.hf is None:
         refuse_alone(args, HF, "--hf")
+    else:
+        from heldout.scorers.causal import check_saved
+
+        check_saved(Path(args.hf))
     if args.runs is None:
         refuse_alone(args, RUNS, "--runs")
     else:

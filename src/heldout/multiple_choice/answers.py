@@ -18,7 +18,7 @@ LETTER = re.compile(r"[\[(]?([A-Za-z])[\])]?[.:)]?")  # B, b, (B), B., B)
 BORNE = re.compile(r"[\[(]?([A-Z])[\]).:]\s*(\S.*)", re.DOTALL)  # (A) oak, (A)oak, A. oak, A) oak
 SKIP = "leave out what is broken, by hand or with `skip_broken=True`"
 NUMBER = re.compile(r"\d+(\.0+)?")
-CHANCE = 0.05  # of no answer at the first place, below which numbers without a 0 are not taken to count from 0
+CHANCE = 0.001  # of no answer at the first place, below which numbers without a 0 are not taken to count from 0
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,11 @@ def without_letters(rows: Sequence[Row]) -> list[Row]:
         found = [BORNE.fullmatch(option) for option in row.options]
         letters = tuple(match[1] for match in found if match)
         texts = tuple(match[2] for match in found if match)
-        if letters != tuple(LETTERS[: len(row.options)]) or len(set(texts)) < len(texts) or row.labels not in (None, letters):
+        if (
+            letters != tuple(LETTERS[: len(row.options)])
+            or len(set(texts)) < len(texts)
+            or row.labels not in (None, letters)
+        ):
             return list(rows)
         answer = letters[row.options.index(row.answer)] if row.answer in row.options else row.answer
         bare.append(replace(row, options=texts, labels=letters, answer=answer))
@@ -114,8 +118,8 @@ def _check_base(rows: Sequence[Row], answers_from: int | None) -> None:
     last = next((row for row, number in numbers if number == len(row.options)), None)
     if answers_from == 1 and none is not None and last is None:
         raise InputError(
-            f"{none.where}: the answer 0 is not one of {len(none.options)} options counted from 1, and no answer is the "
-            "number of its options: they seem to count from 0; leave out `answers_from=1`."
+            f"{none.where}: the answer 0 is not one of {len(none.options)} options counted from 1, and no answer is "
+            "the number of its options: they seem to count from 0; leave out `answers_from=1`."
         )
     if answers_from is not None or none is not None:
         return

@@ -143,10 +143,24 @@ class Items(Sequence[Item]):
             The drawn ones.
         """
         check_count(n, "n_items")
+        return self.take(sorted(self.lots(seed)[:n]))
+
+    def lots(self, seed: int) -> list[int]:
+        """Places of all items in the order in which they are drawn.
+
+        Parameters
+        ----------
+        seed : int
+            From which they are drawn.
+
+        Returns
+        -------
+        list of int
+            From 0.
+        """
         check_seed(seed)
         lots = [_digest([seed, item.key]) for item in self.items]
-        chosen = sorted(range(len(self)), key=lambda i: lots[i])[:n]
-        return self.take(sorted(chosen))
+        return sorted(range(len(self)), key=lambda i: lots[i])
 
     def digest(self) -> str:
         """Tells these items from others.

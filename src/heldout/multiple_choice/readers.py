@@ -174,9 +174,7 @@ def _from_files(paths: Sequence[Path], keys: Keys) -> Items:
         for item in items
     ]
     broken = {
-        f"{name}/{one}": reason
-        for name, items in zip(names, read, strict=True)
-        for one, reason in items.broken.items()
+        f"{name}/{one}": reason for name, items in zip(names, read, strict=True) for one, reason in items.broken.items()
     }
     return Items(tuple(every), str(paths[0]) if len(paths) == 1 else f"{len(paths)} files", broken)
 
@@ -258,7 +256,9 @@ def _from_rows(rows: Sequence[Any], keys: Keys, source: str) -> Items:
     answers = {i: place for i, place in zip(read, places, strict=True) if place is not None}
     strata = _strata(plain, names, keys.strata, source)
     items = [Item(ids[i], read[i].question, read[i].options, answer, strata[i]) for i, answer in answers.items()]
-    broken = {ids[i]: errors[i].reason if i in errors else "broken_answer" for i in range(len(rows)) if i not in answers}
+    broken = {
+        ids[i]: errors[i].reason if i in errors else "broken_answer" for i in range(len(rows)) if i not in answers
+    }
     return Items(tuple(items), source, broken)
 
 
@@ -459,14 +459,20 @@ def _listed(value: Any, where: str, column: str) -> tuple[list[str], tuple[str, 
     elif isinstance(value, list):
         texts, names = value, None
     else:
-        numpy = ", not one without commas, as numpy prints it: save Parquet or JSONL" * bool(NO_COMMAS.match(str(value)))
+        numpy = ", not one without commas, as numpy prints it: save Parquet or JSONL" * bool(
+            NO_COMMAS.match(str(value))
+        )
         raise BrokenRowError(f"{where}: {column!r} is {_short(value)}, where a list is needed{numpy}", "options")
     if any(isinstance(text, (list, dict)) for text in texts):
-        raise BrokenRowError(f"{where}: {column!r} holds options that are lists themselves, where each must be a text", "options")
+        raise BrokenRowError(
+            f"{where}: {column!r} holds options that are lists themselves, where each must be a text", "options"
+        )
     plain = [_text(text) for text in texts]
     if names is not None and all(isinstance(name, (int, float)) and name in (0, 1) for name in names):
         if sum(names) != 1:
-            raise BrokenRowError(f"{where}: {column!r} marks {sum(names):g} options as right, where one is needed", "answer")
+            raise BrokenRowError(
+                f"{where}: {column!r} marks {sum(names):g} options as right, where one is needed", "answer"
+            )
         return plain, None, names.index(1)
     return plain, None if names is None else tuple(_text(name) for name in names), None
 

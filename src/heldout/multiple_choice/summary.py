@@ -232,7 +232,8 @@ def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
     left = sum(result.left_out.values())
     if left:
         why = ", ".join(f"{_reason(reason)} {count:,}" for reason, count in result.left_out.items())
-        yield "Left out", f"{left:,}: {why}"
+        among = "" if result.n_items + left == result.n_given else " of those drawn"
+        yield "Left out", f"{left:,}{among}: {why}"
     if not told:
         return
     if _is_parted(result):

@@ -31,11 +31,14 @@ def left_out(items: Sequence[Item]) -> tuple[str | None, ...]:
     ('numbers', None, 'duplicate_item', 'conventional', 'references')
     """
     met: set[str] = set()
-    found: list[str | None] = []
-    for item in items:
-        found.append(reason_of(item) or ("duplicate_item" if item.key in met else None))
-        met.add(item.key)
-    return tuple(found)
+    return tuple(left_out_for(item, met) for item in items)
+
+
+def left_out_for(item: Item, met: set[str]) -> str | None:
+    """Why an item is left out after those whose keys were met, to which its own is added; None where it stays."""
+    reason = reason_of(item) or ("duplicate_item" if item.key in met else None)
+    met.add(item.key)
+    return reason
 
 
 def reason_of(item: Item) -> str | None:

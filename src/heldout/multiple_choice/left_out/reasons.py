@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # By the question and the set of options alone, never by the printed order (`exchangeable.py`).
 OF_ITEMS = {
-    "references": 'an option refers to others, or to letters ("all of the above", "both A and C"), or all bear their own',
+    "references": 'an option refers to others, or to letters ("all of the above", "both A and C"), or all bear one',
     "positions": 'the question names an option by its place ("option B", "the second choice"), or lists them itself',
     "repeats": "two options are the same but for case, spaces and punctuation",
     "near_duplicates": "two options have the same words, or differ in one word of five or more",
