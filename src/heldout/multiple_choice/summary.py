@@ -129,7 +129,8 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
         f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
         f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be {where}."
     )
-    if result.items and all(item.wrong_others == item.wrong_printed for item in result.items):
+    told = result.verdict != "cannot tell"
+    if told and result.items and all(item.wrong_others == item.wrong_printed for item in result.items):
         yield "Each item is right in all of its orders, or wrong in all of them."
     if _worse(result):
         yield "The model does worse as printed: this is not what having seen the benchmark does."

@@ -1,4 +1,5 @@
-"""Questions that an endpoint refuses though it takes others: a few are wrong answers, many are a fault."""
+"""Questions that an endpoint refuses though it takes others, or answers with no option: a few are wrong answers, many
+are a fault."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from heldout.scorers.completions import Answer
 
 OF_ONE = frozenset({400, 403, 413, 422})  # what moderation, a limit of length and the like answer to one question
 SHARE, FEW, IN_A_ROW = 0.1, 10, 20
+UNREAD = 50  # answers, the first of a run, that name no option, after which no other is paid for
 REFUSED = Answer("", None, "refused", 0, 0)
 
 
@@ -28,6 +30,7 @@ class Refusals:
         self.keys: list[str] = []
         self._most = max(FEW, int(SHARE * n_questions))
         self._in_a_row = 0
+        self._unread: int | None = 0  # None once an answer named an option
 
     def too_many(self, key: str) -> bool:
         """One more; whether it is no longer the questions that are to blame."""
@@ -35,6 +38,11 @@ class Refusals:
         self._in_a_row += 1
         return len(self.keys) > self._most or self._in_a_row >= IN_A_ROW
 
-    def answered(self) -> None:
-        """Another question was taken."""
+    def answered(self, *, named: bool) -> bool:
+        """Another question was taken; whether none of so many answers named an option that no other is likely to."""
         self._in_a_row = 0
+        if named or self._unread is None:
+            self._unread = None
+            return False
+        self._unread += 1
+        return self._unread >= UNREAD
