@@ -14,6 +14,7 @@ from heldout.multiple_choice.result import MOST_UNREAD, Exhibit, OptionsResult, 
 from heldout.multiple_choice.sortedness import BY
 from heldout.scorers.choices import LETTERS, UNPARSED
 
+SCORE = "Score as printed"
 LISTED, PRINTED, SHOWN = 60, 10, 6  # items on the page, printed, and shown in their orders
 MUCH = 0.05  # share of answers without an option from which on a reader is warned
 QUESTION = 70  # characters of a question in a table
@@ -69,6 +70,11 @@ RUNS_NOT_MEANT = (
     "The printed order is a run of its own here: whatever else that run had for itself, such as another date, another "
     "server, or another version of the model under the same name, looks like knowledge of the printed order."
 )
+NEXT = "What to do next"
+NEXT_ALONE = (
+    "Ask for a letter with all options in sight, as `--endpoint` and `--hf` do, the solver `multiple_choice` of "
+    "inspect_ai, and those tasks of lm-evaluation-harness whose choices are letters (mmlu is one).",
+)
 NEXT_FOUND = (
     "Report the score over shuffled orders instead of the printed one.",
     "Read the items at the top of the list, and look for the benchmark as printed in the training data.",
@@ -83,9 +89,11 @@ NEXT_ORDERS = (
     "Ask in more orders of each item (--orders all, or a number), so that the answer stands at its place in some of "
     "them.",
 )
+READABLE = {
+    True: "Make runs that allow more tokens for an answer, or ask for the letter alone.",
+    False: "Raise --max-tokens (models that reason: 4096), or ask for the letter alone with --template.",
+}  # by whether there are runs already
 NEXT_UNREAD = (
-    "Have the model name an option: raise --max-tokens (models that reason: 4096), or ask for the letter alone with "
-    "--template.",
     "A model that refuses to answer, or cannot follow the format in any order, cannot be tested this way; one that is "
     "run from a folder (--hf) tells log-probabilities of the letters, which can always be read.",
 )
@@ -100,6 +108,8 @@ def options_summary(result: OptionsResult) -> page.Summary:
     told = result.verdict not in ("not applicable", "cannot tell")
     tested = bool(result.n_items) and result.verdict != "not applicable"
     figures, drawn = (_figures(result), f"{result.n_resamples:,}") if tested else ((), None)
+    if not told:
+        figures = tuple(figure for figure in figures if figure.name == SCORE)  # p of a test that tells nothing misleads
     found = result.verdict == "depends on the printed order"
     return page.Summary(
         kind="Options",
@@ -110,9 +120,11 @@ def options_summary(result: OptionsResult) -> page.Summary:
         figures=figures,
         warnings=tuple(_warnings(result)),
         lines=(*((f.name, f"{f.value} ({f.note})") for f in figures), *_facts(result)),
-        sections=tuple(_sections(result)) if tested else (),
-        closing=(DECLARED if result.uniform else f"{CONDITIONAL}{WITHIN * _is_parted(result)}.", ARBITRARY)
+        sections=tuple(_sections(result))
         if tested
+        else (page.Section.of(NEXT, page.Points(NEXT_ALONE), printed=True),),
+        closing=(DECLARED if result.uniform else f"{CONDITIONAL}{WITHIN * _is_parted(result)}.", ARBITRARY)
+        if told
         else (),
         origin=page.origin(result, ("Model", result.model), ("Arrangements drawn", drawn)),
         method=METHOD,
@@ -122,15 +134,14 @@ def options_summary(result: OptionsResult) -> page.Summary:
 def _sentences(result: OptionsResult) -> Iterator[str]:
     if result.ruling.reason:
         yield f"{result.ruling.reason[:1].upper()}{result.ruling.reason[1:].rstrip('.')}."
-    if result.verdict == "not applicable":
+    if result.verdict in ("not applicable", "cannot tell"):
         return
     where = "over all orders" if result.uniform else "in other orders with the answers as often at each place"
     yield (
         f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
         f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be {where}."
     )
-    told = result.verdict != "cannot tell"
-    if told and result.items and all(item.wrong_others == item.wrong_printed for item in result.items):
+    if result.items and all(item.wrong_others == item.wrong_printed for item in result.items):
         yield "Each item is right in all of its orders, or wrong in all of them."
     if _worse(result):
         yield "The model does worse as printed: this is not what having seen the benchmark does."
@@ -199,8 +210,7 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
     if is_often_unread(result):
         yield (
             f"Answers from which no option could be read: {page.of_text(result.unparsed, result.n_answers)}. They "
-            "count as wrong, which is valid and costs power. Raise --max-tokens (models that reason: 4096), or ask for "
-            "the letter alone with --template."
+            f"count as wrong, which is valid and costs power. {READABLE[result.kind == 'logged']}"
         )
 
 
@@ -216,12 +226,13 @@ def _figures(result: OptionsResult) -> tuple[page.Figure, ...]:
     expected = page.percent(1 - result.errors_expected / n)
     share = "none" if math.isnan(result.detectable) else page.percent(result.detectable)
     basis = f"of items memorised as printed, with power 0.8 at level {result.level:g}; normal approximation, plug-in"
+    elsewhere = f"{page.percent(1 - result.errors_others)} over the other orders"
     return page.figures(
         ("p", page.p_text(result.p_value), f"{sides}{', mid-p, not valid' * result.mid_p}; {others}; {ranks}"),
         (
-            "Score as printed",
+            SCORE,
             page.percent(1 - result.errors_printed / n),
-            f"{expected} expected; {page.percent(1 - result.errors_others)} over the other orders",
+            elsewhere if result.verdict == "cannot tell" else f"{expected} expected; {elsewhere}",
         ),
         ("Detectable share", share, basis),
     )
@@ -258,10 +269,12 @@ def _positions_text(result: OptionsResult) -> str:
 
 
 def _sections(result: OptionsResult) -> Iterator[page.Section]:
-    yield page.Section.of("As printed, against other orders", _histogram(result), anchor="errors")
-    found = result.verdict == "depends on the printed order"
-    shown, title = ((*_exhibits(result),), "Items that look memorised") if found else ((), "Item by item")
-    yield page.Section.of(title, _evidence(result), _items(result), *shown, printed=True, anchor="items")
+    found, stuck = result.verdict == "depends on the printed order", result.verdict == "cannot tell"
+    if not stuck:
+        yield page.Section.of("As printed, against other orders", _histogram(result), anchor="errors")
+        shown, title = ((*_exhibits(result),), "Items that do best as printed") if found else ((), "Item by item")
+        title = "Items that look memorised" if found and result.n_listed else title
+        yield page.Section.of(title, _evidence(result), _items(result), *shown, printed=True, anchor="items")
     yield page.Section.of(
         "Where the answers stand", _skew(result), *_positions(result), _sorted(result), anchor="positions"
     )
@@ -269,9 +282,9 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
     if not _worse(result):
         meant = SORTED_MEANT if found and any(check.is_found for check in result.sorted) else MEANT[result.verdict]
         yield page.Section.of("What it means", meant)
-    yield page.Section.of("What it does not mean", page.Points(_not_meant(result)))
-    stuck = result.verdict == "cannot tell"
-    yield page.Section.of("What to do next", page.Points(_next(result)), printed=stuck)
+    if not stuck:
+        yield page.Section.of("What it does not mean", page.Points(_not_meant(result)))
+    yield page.Section.of(NEXT, page.Points(_next(result)), printed=stuck)
     asked = ((_reason(name).capitalize(), " ⏎ ".join(text.splitlines())) for name, text in result.asked.items())
     yield page.Section.of("What was tested", page.Facts((*_facts(result), *asked)))
 
@@ -280,7 +293,8 @@ def _next(result: OptionsResult) -> tuple[str, ...]:
     if result.verdict == "depends on the printed order":
         return NEXT_FOUND
     if result.verdict == "cannot tell":
-        return NEXT_UNREAD if result.unparsed > MOST_UNREAD * result.n_answers else NEXT_ORDERS
+        unread = result.unparsed > MOST_UNREAD * result.n_answers
+        return (READABLE[result.kind == "logged"], *NEXT_UNREAD) if unread else NEXT_ORDERS
     return NEXT_QUIET
 
 
