@@ -253,6 +253,12 @@ def test_letters_that_options_bear_are_no_part_of_them():
     assert left_out(moved) == ("references",)  # whatever the printed order
 
 
+def test_rows_as_the_viewer_of_a_data_set_sends_them(tmp_path):
+    sent = {"features": [{"name": "question"}], "rows": [{"row_idx": 0, "row": MMLU, "truncated_cells": []}]}
+    (tmp_path / "rows.json").write_text(json.dumps(sent))
+    assert read_items(tmp_path / "rows.json")[0] == read_items([MMLU])[0]
+
+
 def test_ids_that_are_guessed_must_be_their_own():
     rows = [{**LAYOUTS["ARC"], "id": "a"}, {**LAYOUTS["ARC"], "id": "a"}]
     assert [item.id for item in read_items(rows)] == ["0", "1"]

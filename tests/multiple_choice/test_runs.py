@@ -400,6 +400,12 @@ class TestHarness:
         runs = read_runs(tmp_path, printed=printed)
         assert (len(runs.items), dict(runs.left_out)) == (7, {"broken": ("3",)})
 
+    def test_broken_rows_of_the_items(self, items):
+        rows = [*ROWS, {**ROWS[0], "id": "torn", "options": ["Alder"]}]
+        runs = read_runs(logs("printed", "shuffled-1"), items=read_items(rows, skip_broken=True))
+        assert (len(runs.items), runs.left_out["broken_options"]) == (len(items), ("torn",))
+        assert heldout.options(runs, n_resamples=99).n_given == len(rows)
+
     def test_model_and_settings_from_the_results(self, tmp_path, items):
         for path in (*HARNESS.glob("samples_trees_2*"), *HARNESS.glob("samples_trees_shuffled*")):
             shutil.copy(path, tmp_path)

@@ -196,9 +196,10 @@ def _file_rows(path: Path) -> list[Any]:
     if isinstance(content, list):
         return content
     lists = {key: value for key, value in content.items() if isinstance(value, list)} if _is_object(content) else {}
-    rows = next((value for value in lists.values() if value and all(map(_is_object, value))), None)
-    if rows is not None:
-        return rows
+    first = {key: lists[key] for key in ("rows", "data") if key in lists}  # other lists describe columns, say
+    rows = next((value for value in (first | lists).values() if value and all(map(_is_object, value))), None)
+    if rows is not None:  # what Hugging Face's viewer sends has each within an object of its own
+        return [row["row"] for row in rows] if all(_is_object(row.get("row")) for row in rows) else rows
     if len({len(value) for value in lists.values()}) != 1:
         raise InputError(f"{name} holds neither a list of items nor one list for each column.")
     return _transposed(lists)

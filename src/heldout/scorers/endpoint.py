@@ -501,7 +501,8 @@ class EndpointChooser:
                     try:
                         answer = await self._answer(client, line, one, settings)
                         self._keep(key, answer)
-                        if refusals.answered(named=answer.chosen(one.options, self._api) != UNPARSED):
+                        refusals.answered()
+                        if not refusals.named and refusals.are_all_unread(answer.chosen(one.options, self._api)):
                             raise self._mute(answer)
                     except RefusedError as refused:
                         if refused.status not in OF_ONE:

@@ -3,6 +3,7 @@ are a fault."""
 
 from __future__ import annotations
 
+from heldout.scorers.choices import UNPARSED
 from heldout.scorers.completions import Answer
 
 OF_ONE = frozenset({400, 403, 413, 422})  # what moderation, a limit of length and the like answer to one question
@@ -30,7 +31,8 @@ class Refusals:
         self.keys: list[str] = []
         self._most = max(FEW, int(SHARE * n_questions))
         self._in_a_row = 0
-        self._unread: int | None = 0  # None once an answer named an option
+        self.named = False  # whether an answer named an option
+        self._unread = 0
 
     def too_many(self, key: str) -> bool:
         """One more; whether it is no longer the questions that are to blame."""
@@ -38,11 +40,12 @@ class Refusals:
         self._in_a_row += 1
         return len(self.keys) > self._most or self._in_a_row >= IN_A_ROW
 
-    def answered(self, *, named: bool) -> bool:
-        """Another question was taken; whether none of so many answers named an option that no other is likely to."""
+    def answered(self) -> None:
+        """Another question was taken."""
         self._in_a_row = 0
-        if named or self._unread is None:
-            self._unread = None
-            return False
+
+    def are_all_unread(self, chosen: int) -> bool:
+        """One more answer; whether none of so many named an option that no other is likely to."""
+        self.named |= chosen != UNPARSED
         self._unread += 1
-        return self._unread >= UNREAD
+        return not self.named and self._unread >= UNREAD
