@@ -85,14 +85,14 @@ NEXT_QUIET = (
     "For the texts of questions and answers rather than their order: `heldout exposure`, or `heldout audit --scores` "
     "with fresh items.",
 )
-NEXT_ORDERS = (
-    "Ask in more orders of each item (--orders all, or a number), so that the answer stands at its place in some of "
-    "them.",
-)
+NEXT_ORDERS = {
+    True: "Add runs in more orders, drawn for each item by itself, so that the answer keeps its place in some of them.",
+    False: "Ask in more orders of each item (--orders all, or a number), so that the answer keeps its place in some.",
+}
 READABLE = {
     True: "Make runs that allow more tokens for an answer, or ask for the letter alone.",
     False: "Raise --max-tokens (models that reason: 4096), or ask for the letter alone with --template.",
-}  # by whether there are runs already
+}  # both by whether there are runs already
 NEXT_UNREAD = (
     "A model that refuses to answer, or cannot follow the format in any order, cannot be tested this way; one that is "
     "run from a folder (--hf) tells log-probabilities of the letters, which can always be read.",
@@ -293,8 +293,8 @@ def _next(result: OptionsResult) -> tuple[str, ...]:
     if result.verdict == "depends on the printed order":
         return NEXT_FOUND
     if result.verdict == "cannot tell":
-        unread = result.unparsed > MOST_UNREAD * result.n_answers
-        return (READABLE[result.kind == "logged"], *NEXT_UNREAD) if unread else NEXT_ORDERS
+        unread, logged = result.unparsed > MOST_UNREAD * result.n_answers, result.kind == "logged"
+        return (READABLE[logged], *NEXT_UNREAD) if unread else (NEXT_ORDERS[logged],)
     return NEXT_QUIET
 
 
